@@ -14,7 +14,7 @@ from study.home.record import StudyRecord
 from study.home.trial_record import BY_HAND
 from study.ranking.picks import are_confirmed, picked
 from study.spec import StudySpec
-from study.spec.sampler_limits import configurations
+from study.spec.search_checks import configurations
 from study.sweep.budget import EVERY_CONFIGURATION
 
 RETRY = "To run that again, once its cause is mended: study resume {} --failed"

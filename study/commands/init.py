@@ -14,7 +14,7 @@ from study.commands import init_answers
 from study.commands.draft import Wishes, draft
 from study.commands.draft_parts import Bias, Guess, Known, default_methods
 from study.commands.init_answers import Asker, one_of
-from study.data import cells, label_files, positive_class, user_data
+from study.data import cells, label_files, user_data
 from study.data.image_files import LEAST
 from study.data.sets import image_folder
 from study.errors import UserError, nearest
@@ -355,12 +355,12 @@ def _with_positive(section: dict[str, Any], asker: Asker) -> dict[str, Any]:
     if section["name"] not in init_answers.OWN:
         return section
     names = data.describe(section).class_names
-    likely, given = positive_class.likely(names), section.get("positive")
-    if names and given is None and likely is not None and likely != positive_class.named(names):
+    likely, given = user_data.likely(names), section.get("positive")
+    if names and given is None and likely is not None and likely != user_data.named(names):
         question = f"Positive class, which equal opportunity and auc are of, {' or '.join(names)}"
         answer = asker("--set data.positive", None, question, likely, init_answers.one_of(*names))
         section = {**section, "positive": answer}
-    if positive := positive_class.named(data.describe(section).class_names):
+    if positive := user_data.named(data.describe(section).class_names):
         asker.say(f"positive class: {positive}. The other one: data.positive in the file, or --set data.positive=NAME")
     return section
 

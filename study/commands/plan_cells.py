@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from study.data import positive_class
+from study.data import user_data
 from study.data.dataset import Facts
 from study.metrics import METRICS, group_names
 from study.metrics.rules import RULES
@@ -142,7 +142,7 @@ def groups(spec: StudySpec) -> dict[str, str]:
 
 def lines(cells: Mapping[str, Any], errors: Mapping[str, Any]) -> Iterator[str]:
     """The same for people."""
-    if positive := positive_class.named(cells["class_names"]):
+    if positive := user_data.named(cells["class_names"]):
         yield f"positive class: {positive}"
     if cells["unknown"]:
         yield f"samples: not counted: {cells['unknown']}"

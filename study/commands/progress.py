@@ -9,8 +9,8 @@ from study.home.events import ENDED, Stage
 from study.home.record import StudyRecord
 from study.metrics import searchable
 from study.ranking import ablation
+from study.ranking.order import ties
 from study.ranking.picks import picked
-from study.ranking.ties import ties
 from study.spec import StudySpec
 from study.sweep.steps import LOADING, STARTING, STEPS, STOPPING
 

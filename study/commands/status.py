@@ -20,8 +20,8 @@ from study.home.provenance import devices, in_words
 from study.home.record import StudyRecord
 from study.home.requests import waiting
 from study.ranking import ablation, summary
+from study.ranking.order import ties
 from study.ranking.remaining_gain import remaining_gain, sentence
-from study.ranking.ties import ties
 from study.text.columns import columns
 from study.text.moment import moment
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from study.data import label_files, positive_class, user_data
+from study.data import label_files, user_data
 from study.data.columns import is_number, numbers
 from study.errors import UserError
 from study.text.quoted import quoted, some
@@ -41,7 +41,7 @@ def check(column: "pd.Series", path: Path) -> None:
 def reading(rows: "pd.DataFrame", features: Sequence[str]) -> list[str]:
     """How each input is read, a line for each kind, and how many numbers a row becomes."""
     words = {name: sorted(rows[name].unique()) for name in features if not is_number(rows[name])}
-    truths = [name for name, values in words.items() if positive_class.likely(values)]
+    truths = [name for name, values in words.items() if user_data.likely(values)]
     kinds = {
         "numbers": [name for name in features if name not in words],
         "yes or no": truths,

@@ -5,8 +5,8 @@ from torch.nn.functional import normalize
 
 from study.losses.batched import Scalar
 from study.losses.catalogue import loss
+from study.losses.pairs import cosines, guarded, log_sum_exp, rescaled
 from study.losses.ranges import BaseTemperature, Guard, Temperature
-from study.losses.similarity import cosines, guarded, log_sum_exp, rescaled
 
 
 @loss

@@ -5,13 +5,62 @@ from typing import Annotated, Literal, get_args
 
 import torch
 from torch import Tensor
+from torch.nn.functional import normalize
 from typing_extensions import Doc
 
 from study.knobs import Range, Searched
-from study.losses.catalogue import full_precision, pair_loss
-from study.losses.kernels import KernelName, conditional_weights, kernel_matrix
+from study.losses.catalogue import full_precision, loss, pair_loss
+from study.losses.fair_sup_con import fair_sup_con
+from study.losses.pairs import between_views, cosines, log_sum_exp, other_samples, rescaled, softplus
 from study.losses.ranges import BaseTemperature, Positive, Temperature, Width
-from study.losses.similarity import between_views, cosines, log_sum_exp, other_samples, rescaled, softplus
+from study.losses.sup_con import sup_con
+
+KernelName = Literal["rbf", "laplacian", "linear", "cosine", "polynomial"]
+
+
+def kernel_matrix(condition: Tensor, name: KernelName, sigma2: float, degree: int) -> Tensor:
+    """K between all samples, float64, shape (B, B).
+
+    Args:
+        condition: classes, shape (B,), as if one-hot; or continuous values, shape (B, K).
+        name: "rbf" e^(-|c-c'|^2 / sigma2), "laplacian" e^(-|c-c'| / sigma2), "linear" c.c' / sigma2,
+            "polynomial" (c.c')^degree / sigma2, "cosine".
+        sigma2: the width (no factor 2); not for "cosine".
+        degree: of "polynomial".
+    """
+    if condition.ndim == 1:
+        product = (condition[:, None] == condition[None, :]).double()
+        squared = 2 - 2 * product
+    else:
+        values = condition.double()
+        if name == "cosine":
+            values = normalize(values, dim=1)
+        product = values @ values.T
+        squared = _squared_distances(values) if name in ("rbf", "laplacian") else product
+    if name == "rbf":
+        return (-squared / sigma2).exp()
+    if name == "laplacian":
+        apart = squared > 0
+        return (-squared.where(apart, 1.0).sqrt().where(apart, 0.0) / sigma2).exp()
+    if name == "polynomial":
+        return product.pow(degree) / sigma2
+    return product if name == "cosine" else product / sigma2
+
+
+def conditional_weights(kernel: Tensor, ridge: float) -> Tensor:
+    """W = (K + ridge I)^-1 K (Definition 2.1), shape (B, B). K symmetric; singular: infinities, no error."""
+    # (K + ridge I)^-1 K = I - ridge (K + ridge I)^-1; inv_ex, because inv waits for the device to check its success.
+    identity = torch.eye(len(kernel), dtype=kernel.dtype, device=kernel.device)
+    return identity - ridge * torch.linalg.inv_ex(kernel + ridge * identity)[0]
+
+
+def _squared_distances(values: Tensor) -> Tensor:
+    """|c - c'|^2 by one product; centred first, and exactly 0 where the print is cancellation of equal values."""
+    values = values - values.mean(0).detach()
+    norms = values.square().sum(1)
+    squared = norms[:, None] + norms[None, :] - 2 * values @ values.T
+    return squared.where(squared > 1e-12 * (norms[:, None] + norms[None, :]), 0.0)
+
 
 Kernel = Annotated[
     KernelName,
@@ -215,3 +264,53 @@ def _printed(views: Tensor, weight: Tensor, scale: float) -> tuple[Tensor, Tenso
     score = views[0] @ views[1].T * scale
     score = (score - score.detach().amax(1, keepdim=True)).exp()
     return (score * weight.T).sum(1), score.diagonal(), score.sum(1)
+
+
+# The baselines of CCL-K (paper: Tsai et al.): the same losses conditioned on clusters instead of by a kernel.
+
+
+@loss
+def weakly_supervised_info_nce(
+    views: Tensor,
+    *,
+    bias: Tensor,
+    similarity: Tensor | None = None,
+    temperature: Temperature = 0.5,
+    base_temperature: BaseTemperature = None,
+) -> Tensor:
+    """WeaklySup-InfoNCE (CCL-K paper Eq. 3): positives from the anchor's cluster, negatives from the whole batch.
+
+    Over a batch this is SupCon with the clusters as classes.
+
+    Args:
+        views: unit embeddings, shape (V, B, D).
+        bias: the cluster of each sample's condition, shape (B,).
+        similarity: `gram(views)`, if the caller has it.
+
+    Returns:
+        The loss, a scalar.
+    """
+    loss: Tensor = sup_con(
+        views, target=bias, similarity=similarity, temperature=temperature, base_temperature=base_temperature
+    )
+    return loss
+
+
+@pair_loss
+def fair_info_nce(
+    views: Tensor,
+    *,
+    bias: Tensor,
+    similarity: Tensor | None = None,
+    temperature: Temperature = 0.5,
+    base_temperature: BaseTemperature = None,
+) -> Tensor:
+    """Fair-InfoNCE (CCL-K paper Eq. 4): the positive is the other view, the negatives come from the anchor's cluster.
+
+    Over a batch this is FSCL-dagger with the clusters as sensitive values. Arguments and result as for
+    `weakly_supervised_info_nce`.
+    """
+    loss: Tensor = fair_sup_con(
+        views, bias=bias, similarity=similarity, temperature=temperature, base_temperature=base_temperature
+    )
+    return loss

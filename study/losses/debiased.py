@@ -10,8 +10,8 @@ from typing_extensions import Doc
 from study.knobs import Range, Searched
 from study.losses.batched import Scalar, is_zero, log
 from study.losses.catalogue import full_precision, pair_loss
+from study.losses.pairs import between_views, cosines, log_sum_exp, other_samples, rescaled, softplus
 from study.losses.ranges import BaseTemperature, DebiasedTemperature, Prior
-from study.losses.similarity import between_views, cosines, log_sum_exp, other_samples, rescaled, softplus
 
 
 @pair_loss

@@ -10,8 +10,8 @@ from typing_extensions import Doc
 from study.losses.batched import Scalar
 from study.losses.catalogue import pair_loss
 from study.losses.debiased import log_unbiased
+from study.losses.pairs import between_views, cosines, gram, log_sum_exp, other_samples, rescaled, softplus
 from study.losses.ranges import BaseTemperature, DebiasedTemperature, Prior
-from study.losses.similarity import between_views, cosines, gram, log_sum_exp, other_samples, rescaled, softplus
 
 Form = Annotated[
     Literal["sum", "per_negative"],

@@ -7,9 +7,8 @@ from torch import Tensor
 from typing_extensions import Doc
 
 from study.losses.catalogue import regulariser
-from study.losses.groups import group, same
+from study.losses.pairs import cosines, group, same
 from study.losses.ranges import Weight
-from study.losses.similarity import cosines
 
 
 @regulariser

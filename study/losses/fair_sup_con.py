@@ -8,9 +8,18 @@ from typing_extensions import Doc
 
 from study.knobs import Searched
 from study.losses.catalogue import loss
-from study.losses.groups import group, group_size, group_sum, same, sample_labels, without_self_
+from study.losses.pairs import (
+    cosines,
+    group,
+    group_size,
+    group_sum,
+    log_sum_exp,
+    rescaled,
+    same,
+    sample_labels,
+    without_self_,
+)
 from study.losses.ranges import BaseTemperature, SupervisedTemperature
-from study.losses.similarity import cosines, log_sum_exp, rescaled
 
 
 @loss

@@ -4,8 +4,8 @@ import torch
 from torch import Tensor
 
 from study.losses.catalogue import pair_loss
+from study.losses.pairs import cosines, log_sum_exp, rescaled, softplus
 from study.losses.ranges import BaseTemperature, Margin, Temperature
-from study.losses.similarity import cosines, log_sum_exp, rescaled, softplus
 
 
 @pair_loss

@@ -9,9 +9,20 @@ from typing_extensions import Doc
 from study.knobs import Searched
 from study.losses.batched import is_zero, plus
 from study.losses.catalogue import loss
-from study.losses.groups import group, group_size, group_sum, same, sample_labels, without_self
+from study.losses.pairs import (
+    cosines,
+    group,
+    group_size,
+    group_sum,
+    guarded,
+    log_add,
+    log_sum_exp,
+    rescaled,
+    same,
+    sample_labels,
+    without_self,
+)
 from study.losses.ranges import BaseTemperature, Guard, Margin, SupervisedTemperature
-from study.losses.similarity import cosines, guarded, log_add, log_sum_exp, rescaled
 
 Anchors = Annotated[
     Literal["all", "first"],

@@ -16,8 +16,7 @@ from study.methods.adversary import adversary_knobs, maybe_adversary
 from study.methods.batch import UNKNOWN, Batch, Labels, Method, NewNetwork
 from study.methods.bias_source import patch, source_knobs
 from study.methods.needs import Needs
-from study.methods.regularised import NO_REGULARISER, regulariser, regulariser_knobs
-from study.methods.regularised_loss import Weights
+from study.methods.regularised_loss import NO_REGULARISER, Weights, regulariser, regulariser_knobs
 from study.models import Network
 
 PLAIN = "cross_entropy"

@@ -1,19 +1,19 @@
 """The loss of a contrastive method with a debiasing regulariser."""
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import torch
 from torch import Tensor
 from typing_extensions import Doc
 
-from study.knobs import Range, Searched, knobs
+from study.knobs import Knob, Range, Searched, knobs
 from study.losses.batched import Scalar, is_zero
-from study.losses.catalogue import Loss
-from study.losses.similarity import gram
+from study.losses.catalogue import Loss, regularisers
+from study.losses.pairs import gram
 
 Named = Mapping[str, Tensor | None]
 
@@ -107,3 +107,30 @@ class RegularisedLoss:
             inputs, labels = {**inputs, **shared}, {**labels, **shared}
         contrast = self.contrastive(embeddings, inputs)
         return self.weights.contrast * contrast + self.weights.lambda_ * self.regulariser(features, labels)
+
+
+# The regulariser of a method, if it has one.
+
+
+NO_REGULARISER = "none"
+
+
+def regulariser_names() -> list[str]:
+    """Every regulariser that `method.regulariser` may name; `none` for no regulariser."""
+    return [NO_REGULARISER, *regularisers()]
+
+
+def regulariser_knobs(method: Mapping[str, Any]) -> Iterator[Knob]:
+    """`regulariser`, `alpha`, and where there is a regulariser `lambda` and its own hyperparameters."""
+    about = "debiasing term that is added to the loss, weighted by `lambda`"
+    yield Knob("regulariser", Literal[tuple(regulariser_names())], NO_REGULARISER, False, about)
+    function = regularisers().get(method.get("regulariser", NO_REGULARISER))
+    yield from (knob for knob in knobs(Weights) if function or knob.key == "alpha")
+    if function:
+        yield from knobs(function)
+
+
+def regulariser(method: Mapping[str, Any]) -> Term | None:
+    """The regulariser of a checked `method` section."""
+    function = regularisers().get(method.get("regulariser", NO_REGULARISER))
+    return Term.of(function, method) if function else None

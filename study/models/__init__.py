@@ -14,12 +14,11 @@ from study.errors import UserError
 from study.knobs import Knob, knobs
 
 if TYPE_CHECKING:
-    from study.models.encoder import Encoder
-    from study.models.head import Network
+    from study.models.encoder import Encoder, Network
 
 __all__ = ["CATALOGUE", "Encoder", "Network", "build", "model_knobs", "names", "network", "unsuited", "weights"]
 
-__getattr__ = later({"Encoder": "study.models.encoder", "Network": "study.models.head"})
+__getattr__ = later({"Encoder": "study.models.encoder", "Network": "study.models.encoder"})
 
 
 def _own() -> Mapping[str, Any]:
@@ -40,7 +39,7 @@ def model_knobs(model: Mapping[str, Any]) -> dict[str, Knob]:
 
 
 def _model_knobs(model: Mapping[str, Any]) -> dict[str, Knob]:
-    from study.models.head import HeadOptions
+    from study.models.encoder import HeadOptions
 
     head = model.get("head", "none")
     without = {"none": {"head_hidden", "head_features", "head_norm"}, "linear": {"head_hidden"}}.get(str(head), set())
@@ -117,7 +116,7 @@ def take_weights_places(places: Mapping[str, tuple[str, str]]) -> None:
 
 def network(model: Mapping[str, Any], facts: Facts, begins: bool = True) -> "Network":
     """The encoder of a `model` section with its projection head; arguments and errors as of `build`."""
-    from study.models.head import HeadOptions, Network
+    from study.models.encoder import HeadOptions, Network
 
     return Network(build(model, facts, begins), HeadOptions(**{key: model[key] for key in _head() if key in model}))
 
@@ -129,7 +128,7 @@ def _choice(model: Mapping[str, Any]) -> tuple[Any, Any]:
 
 
 def _head() -> set[str]:
-    from study.models.head import HeadOptions
+    from study.models.encoder import HeadOptions
 
     return {field.name for field in fields(HeadOptions)}
 

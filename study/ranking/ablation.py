@@ -20,7 +20,7 @@ from study.ranking import Candidate
 from study.spec import StudySpec
 from study.spec.checks import fault
 from study.spec.same import among, same
-from study.spec.trial_checks import faults
+from study.spec.search_checks import faults
 
 # The steps from one configuration to another: in which knobs they differ, and which of these move together.
 

@@ -26,7 +26,7 @@ from study.metrics import find
 from study.ranking.order import baseline, searched
 from study.spec import StudySpec
 from study.spec.objective import Score
-from study.spec.sampler_limits import FORESEEABLE
+from study.spec.search_checks import FORESEEABLE
 
 FEWEST = 10
 """Ended trials before anything is said."""

@@ -7,7 +7,7 @@ from study.analysis.statistics import formatting
 from study.analysis.statistics.cells import Cell
 from study.home.record import StudyRecord
 from study.published import PublishedTable
-from study.reproduce.cells import Document, Labels, belongs, planned, reasons_text
+from study.reproduce.reproduced_cells import Document, Labels, belongs, planned, reasons_text
 from study.spec import StudySpec
 
 LAST_EPOCH = "Our numbers are from each trial's last epoch: no split chose it."

@@ -21,7 +21,7 @@ from study.published import PublishedTable
 from study.published.table import Claim
 from study.ranking import Spread
 from study.reproduce import notes
-from study.reproduce.cells import (
+from study.reproduce.reproduced_cells import (
     PUBLISHED_ONLY,
     Cells,
     Labels,

@@ -22,8 +22,7 @@ from study.spec.checks import STRICT, checked, one_of
 from study.spec.forms import CATALOGUES
 from study.spec.load import NAME_RULE
 from study.spec.own_function import METRIC, OF_TRAIN
-from study.spec.resources import Resources
-from study.spec.schema import Domain, Layout, Notify, Scalar, Search
+from study.spec.schema import Domain, Layout, Notify, Resources, Scalar, Search
 from study.spec.search_checks import NEVER_SEARCHED
 from study.spec.sections import section_knobs, train_knobs
 from study.training.config import SECTIONS

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from study import methods, metrics
 from study.errors import UserError, nearest
 from study.knobs import Searched, knobs
-from study.spec import grid, own_function, sampler_limits
+from study.spec import grid, own_function, search_checks
 from study.spec.checks import Problems, check, section_model
 from study.spec.complete import check_names, complete
 from study.spec.configuration import check_origin
@@ -23,11 +23,19 @@ from study.spec.objective import Constraint
 from study.spec.rungs import grace, most_brackets, with_grace
 from study.spec.same import distinct
 from study.spec.schema import Domain, Layout, Search
-from study.spec.search_checks import check_cases, check_points, check_space, check_values, points
+from study.spec.search_checks import (
+    check_cases,
+    check_points,
+    check_space,
+    check_trials,
+    check_values,
+    faults,
+    points,
+    resources,
+)
 from study.spec.sections import Sections, train_knobs
 from study.spec.space import Space, space
 from study.spec.study_spec import StudySpec
-from study.spec.trial_checks import check_trials, faults, resources
 from study.text.quoted import quoted
 from study.training.config import MOST_THREADS, SECTIONS, TrainOptions
 
@@ -320,7 +328,7 @@ def resolve(document: Document, one_trial: bool = False, of_model: bool = False)
     if not one_trial:
         _check_early_stopping(spec, problems)
     own = faults(spec.trial_document({}), spec.describe(spec.trial_document({})["data"]))
-    for at, why in [*sampler_limits.problems(spec.search, spec.space), *own]:
+    for at, why in [*search_checks.problems(spec.search, spec.space), *own]:
         problems.add(at, why)
     for place, why in check_trials(spec.sections, spec.describe, spec.space, spec.space.cases(), points(search)):
         problems.add(place, why)
@@ -383,7 +391,7 @@ def _search(search: Search, file_sections: Sections, wants_papers: bool, problem
     problems.raise_any()
     most = search.trials or (grid.MOST_CELLS if search.sampler == "grid" else MOST_TRIALS)
     first, enqueue = [] if search.baseline is None else [search.baseline], search.enqueue
-    there = sampler_limits.configurations(search, searched, most) if domains else max(len(first) + len(enqueue), 1)
+    there = search_checks.configurations(search, searched, most) if domains else max(len(first) + len(enqueue), 1)
     trials = min(most, there or most)
     if wants_papers:
         from_papers = papers_configurations(searched, file_sections)

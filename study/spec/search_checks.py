@@ -1,17 +1,217 @@
 """Checks of what a search asks for: its keys exist, its values are valid, and all that it can give is a valid trial."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
+from study.data import Facts
 from study.errors import nearest
 from study.knobs import Knob
-from study.spec.checks import Noted, Problems, fault
+from study.methods import OWN
+from study.spec import grid, own_function
+from study.spec.checks import Noted, Problems, fault, params_text
 from study.spec.document import Key
 from study.spec.forms import CATALOGUES, Domains, Forms, names
-from study.spec.schema import Domain, Search
+from study.spec.same import distinct
+from study.spec.schema import Domain, Resources, Search
 from study.spec.sections import Params, Sections
 from study.spec.space import Space
+from study.training import compatibility
+
+LEARNING = ("tpe", "gp")
+"""Samplers that can begin with another study's trials."""
+
+FORESEEABLE = ("random", "qmc", "tpe")
+"""Samplers of which it was tried what more search gains, see `study.ranking.remaining_gain`."""
+
+FINEST = 10_000_000
+"""Most steps of a range: beyond it rounding blurs which values are on one."""
+
+MOST_LISTED = 1_000_000
+"""Most values of a range with steps, or of whole numbers, that `gp` can search: it has all of them in memory."""
+
+
+def configurations(search: Search, space: Space, most: int = grid.MOST_CELLS) -> int | None:
+    """How many different configurations a search can try: those of its space, and given ones that are not among them.
+
+    None: its space has more than `most`.
+    """
+    grained = (
+        (domain.high - domain.low, domain.step or 1)
+        for domain in space.domains.values()
+        if domain.low is not None and domain.high is not None
+    )
+    if any(width / step > most for width, step in grained):
+        return None
+    try:
+        found = grid.count(space, most, every=True)
+    except ValueError:  # a range without steps
+        return None
+    given = distinct([*([search.baseline] if search.baseline is not None else []), *search.enqueue])
+    return found + sum(not space.contains(params) for params in given) if found <= most else None
+
+
+def problems(search: Search, space: Space) -> list[tuple[Key, str]]:
+    """What the sampler cannot search, with the key at fault."""
+    faults: list[tuple[Key, str]] = []
+    if search.sampler in ("cmaes", "gp"):
+        message = f"is not in every trial, as {search.sampler} needs it. Allowed: tpe, nsga2, qmc, random"
+        faults += [(("search", "space", key), message) for key in space.sometimes()]
+    if search.sampler == "cmaes":
+        if not isinstance(search.metric, str) and len(search.metric) > 1:
+            faults.append((("search", "sampler"), "'cmaes' given for several metrics. Allowed: nsga2, nsga3, tpe"))
+        for key, domain in space.domains.items():
+            if len(domain.choices or ()) > 1:
+                faults.append((("search", "space", key), "has choices, cmaes searches ranges only. Allowed: gp, tpe"))
+    if search.from_ is not None and search.sampler not in LEARNING:
+        message = f"{search.from_!r} given, but {search.sampler} learns nothing from it. Allowed: {', '.join(LEARNING)}"
+        faults.append((("search", "from"), message))
+    faults += _stop(search)
+    faults += _ranges(search, space)
+    if search.sampler == "grid":
+        endless = _endless(space)
+        faults += endless
+        if not endless and grid.count(space) > grid.MOST_CELLS:
+            faults.append((("search", "space"), f"has more than {grid.MOST_CELLS} cells, allowed is at most that many"))
+    return faults
+
+
+def _ranges(search: Search, space: Space) -> Iterator[tuple[Key, str]]:
+    """The ranges that are too wide or too fine for numbers, or for the sampler."""
+    for key, domain in space.domains.items():
+        low, high, step = domain.low, domain.high, domain.step
+        if low is None or high is None or low == high:
+            continue
+        at, whole = ("search", "space", key), key in space.integers
+        if not math.isfinite(float(high) - float(low)):
+            yield at, f"the range {low!r} to {high!r} is wider than the largest number. Allowed: one of at most 1.7e308"
+            continue
+        values = (high - low) / (step or 1) if whole or step else 0
+        if step and not (whole and step == 1) and values > FINEST and search.sampler != "grid":
+            message = f"{step!r} given, more than {FINEST} steps from {low!r} to {high!r}"
+            yield (*at, "step"), f"{message}. Allowed: a larger one, or none"
+        elif values >= MOST_LISTED and search.sampler == "gp":
+            message = f"the range {low!r} to {high!r} has more than {MOST_LISTED} values, all of which gp lists"
+            allowed = "a larger step, or sampler tpe" if not domain.log else "sampler tpe"
+            yield at, f"{message}. Allowed: {allowed}"
+
+
+def _stop(search: Search) -> list[tuple[Key, str]]:
+    """Why it can never be said what more search would gain."""
+    if search.stop is None:
+        return []
+    faults: list[tuple[Key, str]] = []
+    if search.sampler not in FORESEEABLE:
+        message = f"given with sampler {search.sampler}, of which nobody can say yet what more search would gain"
+        faults.append((("search", "stop"), f"{message}. Allowed: {', '.join(FORESEEABLE)}"))
+    if not isinstance(search.metric, str) and len(search.metric) > 1:
+        faults.append((("search", "stop"), "given for several metrics, allowed is one: there is no single best value"))
+    drawn = (search.trials or 0) - len(search.enqueue) - (search.baseline is not None)
+    if search.trials is not None and search.stop.trials >= drawn:
+        message = f"{search.stop.trials} given, allowed is less than {drawn}, the trials that the sampler draws"
+        faults.append((("search", "stop", "trials"), message))
+    return faults
+
+
+def _endless(space: Space) -> list[tuple[Key, str]]:
+    """The ranges that a grid cannot list."""
+    faults: list[tuple[Key, str]] = []
+    for key, domain in space.domains.items():
+        try:
+            grid.values(domain, key in space.integers)
+        except ValueError as error:
+            faults.append((("search", "space", key), str(error)))
+    return faults
+
+
+# Whether the trials that a search can give are valid as a whole, asked before anything starts.
+
+
+Describe = Callable[[Mapping[str, Any]], Facts]
+
+
+def faults(trial: Mapping[str, Mapping[str, Any]], facts: Facts) -> Iterator[tuple[tuple[str, str], str]]:
+    """What is wrong with the complete sections of a trial: the key to change, as (section, key), and why."""
+    method = trial["method"]
+    if apart := list(own_function.faults(trial)):
+        yield from apart
+        return
+    if method["name"] == OWN:
+        return
+    if "epsilon" in method and method["epsilon"] > 2.0 / method["temperature"]:
+        limit = 2.0 / method["temperature"]
+        why = f"{method['epsilon']!r} given, allowed is at most 2/temperature = {limit:g} (FairKL paper A.2)"
+        yield ("method", "epsilon"), why
+    yield from compatibility.problems(trial, facts)
+
+
+def check_trials(
+    sections: Sections, describe: Describe, space: Space, cases: Iterable[Params], configurations: Mapping[Key, Params]
+) -> Iterator[tuple[Key, str]]:
+    """The problems of the search's trials, each once: the place in the search that causes it, and what is wrong.
+
+    Checked are all combinations of the keys that decide on others, and in each the ends of ranges and the choices of
+    the other keys. Problems of the file's own configuration are left out.
+
+    Args:
+        sections: complete and valid, each for itself.
+        describe: gives the facts about a data section.
+        configurations: those that the search is given, by their place.
+    """
+    own = sections.trial({})
+    seen: set[Any] = {why for _, why in faults(own, describe(own["data"]))}
+    searched = ((("search", "space"), params) for case in cases for params in _ends(space, case))
+    for at, params in [*configurations.items(), *searched]:
+        trial = sections.trial(params)
+        for (section, name), why in faults(trial, describe(trial["data"])):
+            suspects = _suspects(f"{section}.{name}", space, params)
+            place = (*at, *list(suspects)[:1])
+            others = {key: value for key, value in suspects.items() if not why.startswith(f"{value!r} given")}
+            if not {why, (place, why)} & seen:
+                seen.add((place, why))
+                yield place, f"with {params_text(others)}: {why}" if others else why
+
+
+def _ends(space: Space, case: Params) -> Iterator[dict[str, Any]]:
+    """Trials of one case: all keys at their lowest end, each in turn at its others, all at the highest."""
+    domains = {key: domain for key, domain in space.domains.items() if key not in case and space.applies(key, case)}
+    lowest = {**case, **{key: domain.ends()[0] for key, domain in domains.items()}}
+    yield lowest
+    for key, domain in domains.items():
+        yield from ({**lowest, key: end} for end in domain.ends()[1:] if not isinstance(end, float))
+    yield {**case, **{key: _highest(domain) for key, domain in domains.items()}}
+
+
+def _highest(domain: Domain) -> Any:
+    ends = domain.ends()
+    numbers = [end for end in ends if isinstance(end, int | float)]
+    return max(numbers) if len(numbers) == len(ends) else ends[-1]
+
+
+def _suspects(key: str, space: Space, params: Params) -> dict[str, Any]:
+    """The parameters that may cause a problem with a key, the likeliest first.
+
+    The key itself and all that vary, floats aside; if there are none, all of its section.
+    """
+    own = {key: params[key]} if key in params else {}
+    constant = {other for other, domain in space.domains.items() if len(domain.ends()) == 1}
+    varied = {other: value for other, value in params.items() if other not in constant and not isinstance(value, float)}
+    section = key.split(".")[0]
+    return own | varied or {other: value for other, value in params.items() if other.startswith(f"{section}.")}
+
+
+def resources(taken: Resources) -> Iterator[tuple[Key, str]]:
+    """What is wrong with what a trial takes, with the place of it: more than one GPU, a kind of none."""
+    if taken.gpu > 1:
+        yield (
+            ("resources", "gpu"),
+            f"{taken.gpu:g} given, allowed is at most 1: a trial trains on one card, further ones would idle",
+        )
+    if taken.accelerator is not None and taken.gpu == 0:
+        why = f"{taken.accelerator!r} given, but a trial takes no GPU: resources.gpu is 0"
+        yield ("resources", "accelerator"), why
+
 
 NEVER_SEARCHED = {
     "train.epochs": "epochs",

@@ -14,8 +14,7 @@ from study.methods import OWN
 from study.metrics import Direction, available, better
 from study.spec.document import dump
 from study.spec.objective import Constraint, Objective
-from study.spec.resources import Resources
-from study.spec.schema import Notify, Search
+from study.spec.schema import Notify, Resources, Search
 from study.spec.sections import Sections
 from study.spec.space import Space, space
 from study.training.config import SECTIONS, TrialConfig

@@ -14,9 +14,8 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from study import data, models
-from study.data import Dataset
+from study.data import Dataset, inventory
 from study.data.cells import group_sizes
-from study.data.inventory import inventory
 from study.errors import Stopped, UserError
 from study.files.whole import parts
 from study.home.folder import StudyFolder

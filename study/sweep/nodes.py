@@ -7,7 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from study.errors import UserError, nearest
-from study.spec.resources import Resources
+from study.spec.schema import Resources
 from study.sweep.job import CannotGoOn
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ import psutil
 from study.address import check_token, give_token, is_loopback
 from study.errors import UserError
 from study.logging import hush, is_verbose
-from study.spec.resources import Resources
+from study.spec.schema import Resources
 from study.sweep.joined_ray import JoinedRay
 from study.sweep.own_ray import OwnRay, own_ray
 from study.sweep.processes import Processes

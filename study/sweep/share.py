@@ -15,7 +15,7 @@ from pathlib import Path
 from study.home.presence import TOUCH, Presence, members
 from study.home.sharing import LatestSharing, Sharing
 from study.home.turns import ENTRY, FOLDER
-from study.spec.resources import Resources
+from study.spec.schema import Resources
 from study.sweep.fair import Peer, allotted, shares
 
 LOOK = 1.0

@@ -1,18 +1,85 @@
 """The card of a final model: what it is, its data, how well it does for which groups, and how it was chosen."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
+
 from study import ranking
-from study.data import Dataset, positive_class
+from study.data import Dataset, Facts, Split, user_data
 from study.data.cells import contents
 from study.home.record import StudyRecord, TrialRecord
 from study.metrics import group_names
+from study.metrics.rules import FEWEST
 from study.ranking import Spread, epochs
 from study.spec import StudySpec
 from study.text.markdown import escape, table
-from study.trained import groups
 from study.trained.predictions import warning
+
+ALIKE = 1e-6
+"""Difference of accuracies below which they are the same."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """A group on a split: its class and bias class by name, how many samples it has, and the share of right ones."""
+
+    target: str
+    bias: str
+    samples: int
+    accuracy: float
+    metric: str
+
+
+def split_of(trial: TrialRecord) -> str:
+    """The split that a final model is described on."""
+    return "test" if trial.tested else "val"
+
+
+def groups(spec: StudySpec, trial: TrialRecord, dataset: Dataset) -> list[Group]:
+    """Those with samples and a measured accuracy, by class and then bias class; none where there are too many."""
+    split, facts = split_of(trial), dataset.facts
+    samples, found = dataset.splits[split], []
+    for target in range(facts.classes):
+        for bias in range(facts.on(split).bias_classes or 0):
+            metric = f"{split}/group_{target}_{bias}_accuracy"
+            accuracy = trial.tested.get(metric, epochs.value(spec.objective, trial, metric))
+            if accuracy is None or samples.bias is None:
+                continue
+            count = int(np.sum((samples.target == target) & (samples.bias == bias)))
+            names = (facts.class_names or tuple(map(str, range(facts.classes))))[target]
+            bias_names = facts.bias_names or tuple(map(str, range(facts.bias_classes or 0)))
+            found.append(Group(names, bias_names[bias], count, accuracy, metric))
+    return found
+
+
+def worst(spec: StudySpec, trial: TrialRecord, dataset: Dataset) -> dict[str, Any] | None:
+    """What `predictions.warning` needs, as plain values; None where groups are not known, or all of `FEWEST` samples
+    and more are served alike."""
+    split = split_of(trial)
+    values = {**epochs.values(spec.objective, trial), **trial.tested}
+    overall, least = values.get(f"{split}/accuracy"), values.get(f"{split}/worst_group_accuracy")
+    if overall is None or least is None or overall - least < ALIKE:
+        return None
+    found = groups(spec, trial, dataset)
+    sizes = _sizes(dataset.splits[split], dataset.facts)
+    group = min((one for one in found if one.samples >= FEWEST), key=lambda one: one.accuracy, default=None)
+    if (found and (group is None or overall - group.accuracy < ALIKE)) or (not found and sizes and sizes[0] < FEWEST):
+        return None
+    of_group = None if group is None else asdict(group)
+    least = least if group is None else group.accuracy
+    return {"split": split, "overall": overall, "accuracy": least, "group": of_group, "sizes": sizes}
+
+
+def _sizes(samples: Split, facts: Facts) -> list[int]:
+    """How many samples each group has that has any, in ascending order."""
+    if samples.bias is None or not facts.bias_classes:
+        return []
+    known = (samples.target >= 0) & (samples.bias >= 0)
+    counts = np.bincount(samples.target[known] * facts.bias_classes + samples.bias[known])
+    return sorted(counts[counts > 0].tolist())
+
 
 FAIRNESS = {
     "equalized_odds": "mean over pairs of bias classes and classes of the difference in the rate of each output",
@@ -79,7 +146,7 @@ def _data(spec: StudySpec, dataset: Dataset, description: str) -> Iterator[str]:
     yield f"{escape(section)}; fingerprint {dataset.fingerprint}. {counts}."
     if dataset.facts.class_names:
         yield f"Classes: {', '.join(map(escape, dataset.facts.class_names))}."
-    if positive := positive_class.named(dataset.facts.class_names):
+    if positive := user_data.named(dataset.facts.class_names):
         yield f"Positive class: {escape(positive)}; the true positive rate is of it."
     if dataset.facts.bias_names:
         yield f"Bias (sensitive, spurious) classes: {', '.join(map(escape, dataset.facts.bias_names))}."
@@ -94,7 +161,7 @@ def _metrics(spec: StudySpec, trials: Sequence[TrialRecord], trial: TrialRecord)
 
 def _groups(spec: StudySpec, trials: Sequence[TrialRecord], trial: TrialRecord, dataset: Dataset) -> Iterator[str]:
     """Accuracy of each (class, bias class) group, with intervals; and the gaps between groups."""
-    split = groups.split_of(trial)
+    split = split_of(trial)
     facts = dataset.facts.on(split)
     if not facts.bias_classes:
         yield "The data have no bias labels on this split, so how the model treats groups is not known."
@@ -108,7 +175,7 @@ def _groups(spec: StudySpec, trials: Sequence[TrialRecord], trial: TrialRecord, 
         yield table(["class", "bias class", "samples", f"over {len(trials)} seeds", f"seed {trial.seed}", "95%"], rows)
     else:
         yield f"There are {facts.classes} x {facts.bias_classes} groups, too many to list. The gaps are between these."
-    if sentence := warning(groups.worst(spec, trial, dataset)):
+    if sentence := warning(worst(spec, trial, dataset)):
         yield escape(f"{sentence[0].upper()}{sentence[1:]}.")
     gaps = [
         f"- {name} {trial.tested[f'{split}/{name}']:.4f}: {what}"
@@ -125,7 +192,7 @@ def _group_rows(
     spec: StudySpec, trials: Sequence[TrialRecord], trial: TrialRecord, dataset: Dataset
 ) -> Iterator[list[str]]:
     values = ranking.spreads(spec.objective, trials)
-    for group in groups.groups(spec, trial, dataset):
+    for group in groups(spec, trial, dataset):
         low, high = wilson(group.accuracy, group.samples)
         interval = f"{low:.3f} to {high:.3f}"
         spread = _spread(values[group.metric])

@@ -15,7 +15,7 @@ from study.home.folder import StudyFolder
 from study.home.record import StudyRecord, TrialRecord
 from study.ranking import epochs
 from study.spec import StudySpec
-from study.trained import card, groups
+from study.trained import card
 from study.trained.description import Description
 
 
@@ -104,7 +104,7 @@ def _described(
         "metrics": {**epochs.values(spec.objective, trial), **trial.tested},
         "data_fingerprint": dataset.fingerprint,
         "test_fingerprint": fingerprint_of_test(dataset),
-        "worst_group": groups.worst(spec, trial, dataset),
+        "worst_group": card.worst(spec, trial, dataset),
         "code": session,
         "origin": dict(spec.origin or {}),
     }

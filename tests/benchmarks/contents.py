@@ -24,7 +24,7 @@ PREPARE = "from study import data; data.load({'name': 'image_folder', 'path': 'p
 
 def main(count: int, size: int) -> None:
     """Print one line for each start."""
-    from study.data import contents
+    from study.data import cache
 
     with tempfile.TemporaryDirectory() as place:
         os.environ["STUDY_DATA"] = str(Path(place) / "data")
@@ -33,7 +33,7 @@ def main(count: int, size: int) -> None:
         files = [folder / f"{number:06}.bin" for number in range(count)]
         for file in files:
             file.write_bytes(os.urandom(size))
-        time.sleep(contents.RACY + 0.5)  # younger files are not kept
+        time.sleep(cache.RACY + 0.5)  # younger files are not kept
         print(f"{count} files of {size} bytes")
         first = told("first start", files)
         again = told("second start", files)
@@ -45,10 +45,10 @@ def main(count: int, size: int) -> None:
 
 def told(what: str, files: list[Path]) -> str:
     """The stamp of the files, after a line with the seconds that it took."""
-    from study.data import contents
+    from study.data import cache
 
     began = time.perf_counter()
-    stamp = contents.stamp(files)
+    stamp = cache.stamp(files)
     print(f"{what:<17} {time.perf_counter() - began:6.3f} s")
     return stamp
 

@@ -30,7 +30,7 @@ from study.losses.fair_kl import fair_kl
 from study.losses.fair_sup_con import fair_sup_con
 from study.losses.info_nce import info_nce
 from study.losses.margin import eps_sup_info_nce
-from study.losses.similarity import gram
+from study.losses.pairs import gram
 from study.losses.sup_con import sup_con
 
 Loss = Callable[[Tensor, Tensor, Tensor], Tensor]

@@ -10,8 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from study.data.cache import cached, scratch
-from study.data.contents import stamp
+from study.data.cache import cached, scratch, stamp
 from study.data.dataset import Facts, Split, fingerprint
 from study.data.source import Source
 from study.errors import UserError

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from image_folders import load, rows, write
 
-from study.data import contents
-from study.data.contents import digests, stamp
+from study.data import cache
+from study.data.cache import digests, stamp
 from study.errors import UserError
 
 
@@ -21,14 +21,14 @@ def home(workplace):
 
 
 def kept(workplace):
-    with closing(sqlite3.connect(workplace / "data" / contents.KEPT)) as database:
+    with closing(sqlite3.connect(workplace / "data" / cache.KEPT)) as database:
         return dict(database.execute("SELECT path, digest FROM digests"))
 
 
 @pytest.fixture
 def settled(monkeypatch):
     """Waits until what was written so far counts as settled, without the two seconds that users wait."""
-    monkeypatch.setattr(contents, "RACY", 0.0)
+    monkeypatch.setattr(cache, "RACY", 0.0)
     return lambda: time.sleep(0.05)
 
 
@@ -77,7 +77,7 @@ def test_a_settled_file_is_read_once(workplace, settled):
     assert first[0] == first[2] != first[1]
     assert first[3] == ""
     assert kept(workplace) == {os.fsencode(file): one for file, one in zip(files, first, strict=False)}
-    with closing(sqlite3.connect(workplace / "data" / contents.KEPT)) as database, database:
+    with closing(sqlite3.connect(workplace / "data" / cache.KEPT)) as database, database:
         database.execute("UPDATE digests SET digest = 'as kept'")
     assert digests(files) == ["as kept", "as kept"]
     files[0].write_text("c")
@@ -97,7 +97,7 @@ def test_without_a_database_files_are_read(workplace, state, settled, monkeypatc
     (workplace / "a").write_text("a")
     settled()
     wanted = digests([workplace / "a"])
-    database = workplace / "data" / contents.KEPT
+    database = workplace / "data" / cache.KEPT
     if state == "damaged":
         database.write_bytes(b"no database at all" * 100)
     elif state == "another program's":
@@ -121,7 +121,7 @@ def test_a_file_that_changes_while_it_is_read_is_named(home):
     write(home, rows())
 
     def change():
-        with contents.unchanged([home / f"{number}.png" for number in range(8)]):
+        with cache.unchanged([home / f"{number}.png" for number in range(8)]):
             shutil.copy(home / "4.png", home / "3.png")
             (home / "5.png").unlink()
 

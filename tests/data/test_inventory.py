@@ -7,8 +7,7 @@ import pytest
 from helpers import quickstart
 
 from study import data
-from study.data import Dataset, Facts, Split
-from study.data.inventory import inventory
+from study.data import Dataset, Facts, Split, inventory
 from study.home.events import problem
 
 FACTS = Facts(2, None, (1, 2, 2), title="Squares")

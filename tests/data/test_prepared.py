@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from study.data.contents import stamp
+from study.data.cache import stamp
 
 
 @pytest.fixture

@@ -21,8 +21,7 @@ from study.home.folder import Home
 from study.home.sharing import Owner, sharing
 from study.spec import load_study
 from study.spec.document import shipped_folder
-from study.spec.resources import Resources
-from study.spec.schema import Search
+from study.spec.schema import Resources, Search
 from study.spec.suite import shipped_suites
 from study.training.config import TrainOptions
 

@@ -29,8 +29,7 @@ from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger, read
 from study.home.requests import Request, ask
 from study.knobs import knobs
-from study.spec.resources import Resources
-from study.spec.schema import Search
+from study.spec.schema import Resources, Search
 from study.sweep.shared_ray import SharedRay
 from study.training.config import TrainOptions
 

@@ -23,19 +23,16 @@ from small_batch import (
 from torch import Tensor
 from torch.nn.functional import cross_entropy, normalize
 
-from study.losses.clustered import fair_info_nce, weakly_supervised_info_nce
+from study.losses.cclk import fair_info_nce, weakly_supervised_info_nce
 from study.losses.cross_entropy import bias_balanced_cross_entropy, generalized_cross_entropy
 from study.losses.debiased import debiased_info_nce, floored_share, hard_negative_info_nce
 from study.losses.difficulty import biased_triplet, difficulty_weighted_info_nce
 from study.losses.end import end
-from study.losses.fair_kl import fair_kl
+from study.losses.fair_kl import fair_kl, spread_by_products, spread_in_turn, sums_by_products, sums_in_turn
 from study.losses.fair_sup_con import fair_sup_con
-from study.losses.groups import as_float, equal
 from study.losses.info_nce import eps_info_nce, info_nce
-from study.losses.margin import eps_sup_info_nce
-from study.losses.pair_sum import masked_pairs, pair_softplus, picked_pairs
-from study.losses.released_fair_kl import spread_by_products, spread_in_turn, sums_by_products, sums_in_turn
-from study.losses.similarity import gram
+from study.losses.margin import eps_sup_info_nce, masked_pairs, pair_softplus, picked_pairs
+from study.losses.pairs import as_float, equal, gram
 from study.losses.sup_con import eps_sup_con, sup_con, sup_con_in
 
 

@@ -6,7 +6,7 @@ from torch import nn
 
 from study import models
 from study.data.dataset import Facts
-from study.models.head import HeadOptions, build
+from study.models.encoder import HeadOptions, build
 
 FACTS = Facts(10, 10, (3, 28, 28))
 

@@ -12,7 +12,7 @@ from study import published
 from study.analysis.statistics.cells import Cell
 from study.home.folder import Home
 from study.reproduce import document, markdown, tabulate
-from study.reproduce.cells import MEANING, places
+from study.reproduce.reproduced_cells import MEANING, places
 from study.reproduce.reproduction import Reproduction, paper_entry
 
 Begin = Callable[..., Course]

@@ -20,7 +20,7 @@ from study.losses.fair_kl import fair_kl
 from study.losses.fair_sup_con import fair_sup_con
 from study.losses.info_nce import eps_info_nce, info_nce
 from study.losses.margin import eps_sup_info_nce
-from study.losses.similarity import gram
+from study.losses.pairs import gram
 from study.losses.sup_con import eps_sup_con, sup_con, sup_con_in
 
 

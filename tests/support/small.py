@@ -11,8 +11,7 @@ from torch import Tensor, nn
 from study import data, methods
 from study.data.dataset import Dataset, Facts, Split
 from study.methods import Batch, Labels, Method
-from study.models.encoder import Encoder
-from study.models.head import HeadOptions, Network
+from study.models.encoder import Encoder, HeadOptions, Network
 from study.training import Trial, TrialConfig
 
 SAMPLES = 320

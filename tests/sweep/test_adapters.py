@@ -19,7 +19,7 @@ from ray.tune.search import SearchGenerator
 from study.home.folder import Home
 from study.home.ledger import read
 from study.home.provenance import devices, in_words
-from study.spec.resources import Resources
+from study.spec.schema import Resources
 from study.sweep import adapters
 from study.sweep.adapters import JobSearcher, ReportingScheduler
 from study.sweep.agenda import CannotGoOn, Job

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from study.errors import UserError
-from study.spec.resources import Resources
+from study.spec.schema import Resources
 from study.sweep import nodes, worker
 from study.sweep.nodes import Nodes, NodeUnusable, NoNodeLeft
 from study.training.device import CardFull, NoDevice

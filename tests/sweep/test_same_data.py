@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from study import data
 from study.cli import app
-from study.data.inventory import inventory
+from study.data import inventory
 from study.home.folder import Home
 from study.home.ledger import Ledger
 from study.spec import load_study

@@ -9,7 +9,7 @@ import pytest
 from course import Course, spec_of
 
 from study.home.folder import Home
-from study.spec.resources import Resources
+from study.spec.schema import Resources
 from study.sweep import share as sharing_of_trials
 from study.sweep.adapters import JobSearcher, ReportingScheduler
 from study.sweep.nodes import Nodes

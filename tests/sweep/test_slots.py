@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from study.errors import UserError
-from study.spec.resources import Resources
+from study.spec.schema import Resources
 from study.sweep import ray_session
 from study.sweep.ray_session import Slots, check_machine, gpus
 from study.training import device
@@ -83,7 +83,7 @@ def test_another_kind_of_gpu_is_refused(monkeypatch: pytest.MonkeyPatch, kind: s
 def test_too_few_addresses_for_ray_are_refused_before_it_waits_for_ever() -> None:
     """In a process of its own, which then has them for good."""
     code = (
-        "import resource\nfrom study.spec.resources import Resources\n"
+        "import resource\nfrom study.spec.schema import Resources\n"
         "from study.sweep.ray_session import check_machine\ncheck_machine(Resources())\n"
         "resource.setrlimit(resource.RLIMIT_AS, (4 * 2**30,) * 2)\ncheck_machine(Resources())"
     )

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from study.errors import UserError
-from study.spec.resources import Resources
+from study.spec.schema import Resources
 from study.training import device
 
 WHEEL = ("sm_75", "sm_80", "sm_86", "sm_90", "sm_100", "sm_120")

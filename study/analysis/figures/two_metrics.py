@@ -23,7 +23,7 @@ from study.analysis.figures.style import (
     plain,
     styled,
 )
-from study.analysis.statistics import formatting, seed_words
+from study.analysis.statistics import formatting
 from study.analysis.statistics.difference import Side, final_side, side_of
 from study.home.record import StudyRecord
 from study.metrics import Direction
@@ -153,7 +153,7 @@ def _search(
 ) -> None:
     places = [place for _, place in points]
     dim: dict[str, Any] = {"alpha": fade(len(points)), "rasterized": len(points) > RASTERIZED}
-    axes.scatter(*zip(*places, strict=True), label=f"complete, {seed_words.searched(spec)}", **{**COMPLETE_MARK, **dim})
+    axes.scatter(*zip(*places, strict=True), label=f"complete, {formatting.searched(spec)}", **{**COMPLETE_MARK, **dim})
     line = front(spec, points, *names) if with_front else []
     if len(set(line)) > 1:
         steps: Literal["post", "pre"] = "post" if spec.direction(names[0]) == "min" else "pre"

@@ -10,9 +10,9 @@ from study.analysis.statistics.debiased import samples
 from study.analysis.statistics.difference import Difference, Side, difference, final_side, sides
 from study.home.record import StudyRecord
 from study.ranking import Spread, candidates, epochs, ranked
+from study.ranking.order import ties
 from study.ranking.picks import fresh_trials
 from study.ranking.remaining_gain import remaining_gain, sentence
-from study.ranking.ties import ties
 from study.spec import StudySpec
 
 # Whether a search was enough, in words.

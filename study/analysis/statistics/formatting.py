@@ -5,9 +5,11 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from study.ranking import Spread
+from study.spec import StudySpec
 
 if TYPE_CHECKING:
     from study.analysis.statistics.difference import Difference
+
 
 MISSING = "-"
 
@@ -116,3 +118,11 @@ def seeds(numbers: Sequence[int]) -> str:
         return f"seed {numbers[0]}"
     repeated = "" if len(set(numbers)) == len(numbers) else ", some repeated"
     return f"{len(numbers)} seeds ({', '.join(map(str, numbers))}{repeated})"
+
+
+# On which seeds a number stands, in words.
+
+
+def searched(spec: StudySpec) -> str:
+    """What the search compares configurations by: `one seed`, `mean over 3 seeds`."""
+    return "one seed" if len(spec.seeds) == 1 else f"mean over {len(spec.seeds)} seeds"

@@ -28,7 +28,7 @@ from study.analysis.statistics.rivals import rivals
 from study.analysis.statistics.rung_values import rung_places
 from study.home.record import StudyRecord
 from study.spec import StudySpec
-from study.spec.sampler_limits import configurations
+from study.spec.search_checks import configurations
 from study.text.shell import typed
 
 # How many paired seeds make a difference clear.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 from typing_extensions import Doc
 
-from study.data import columns, contents, holdout, label_files, listings, positive_class, user_data
+from study.data import cache, columns, holdout, label_files, listings, user_data
 from study.data.cache import prepared
 from study.data.dataset import Dataset, Facts
 from study.data.image_files import Frame, Size, usual_side
@@ -52,7 +52,7 @@ class Options:
         str, Doc("column of the image files, relative to `path` or to the folders `train`, `val`, `test`, without `..`")
     ] = "file"
     target: Annotated[str, Doc("column of the classes, whole numbers or names")] = "target"
-    positive: positive_class.Positive = None
+    positive: user_data.Positive = None
     bias: Annotated[
         str | None, Doc("column of the bias (sensitive, spurious) classes; several combined: `gender+young`")
     ] = None
@@ -103,7 +103,7 @@ def sources(options: Options) -> tuple[Source, ...]:
 def load(options: Options) -> Dataset:
     """The images of the CSV."""
     tables = _tables(options)
-    with contents.unchanged(tables):  # from before their labels are read until their content is known
+    with cache.unchanged(tables):  # from before their labels are read until their content is known
         facts, splits = _read(options)
         images = [file for listing in splits.values() for file in listing.files]
         if options.labels == FOLDERS:
@@ -159,7 +159,7 @@ def in_folders(folder: Path) -> list[tuple[str, str]]:
     """
     in_splits = any(word == "train" and (folder / alias).is_dir() for alias, word in label_files.ALIASES.items())
     found = []
-    for file in contents.files_of(folder):
+    for file in cache.files_of(folder):
         name = file.relative_to(folder)
         if file.suffix.lower() not in PICTURES:
             continue
@@ -211,7 +211,7 @@ def _found(options: Options) -> tuple[Facts, dict[str, Listing], list[str]]:
     _check_alone(files, names, path, options.file)
     split_names = list(table[options.split]) if options.split else by_folder
     place = f"{path}: column {options.split!r}" if options.split else str(path)
-    copies = contents.alike(files)
+    copies = cache.alike(files)
     same = holdout.together(user_data.group_codes(table, options, path), copies)
     splits = user_data.divide(labels.cells, split_names, options, place, same)
     found = user_data.group_notes(options.group, table[options.group].tolist(), splits) if options.group else []
@@ -219,7 +219,7 @@ def _found(options: Options) -> tuple[Facts, dict[str, Listing], list[str]]:
         repeated, across = len(copies) - len(np.unique(copies)), user_data.copied(splits, copies)
         told = f"some are in several splits, as you divide them: {across}" if across else "they stay in one split"
         found.append(f"{repeated} of {len(copies)} pictures have the bytes of another one: {told}")
-    labels = positive_class.last(labels, options.positive, path)
+    labels = user_data.last(labels, options.positive, path)
     labels = user_data.numbered_by_class(labels, splits["train"])
     everything = Listing(files, labels.target, labels.bias, labels.condition)
     width = None if labels.condition is None else labels.condition.shape[1]

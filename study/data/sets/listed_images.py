@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Doc
 
-from study.data import balance, holdout, label_files, listings
+from study.data import holdout, label_files, listings
 from study.data.cache import prepared
 from study.data.dataset import Dataset, Facts
 from study.data.image_files import Frame, Size
@@ -282,7 +282,7 @@ def utkface(options: Any) -> dict[str, Listing]:
     the other the opposite; 2,400 validation and 2,400 test images, every (class, sensitive value) equally often. Which
     images those were is not published: here a seed draws them. Images are square; they are resized.
     """
-    return balance.splits(_utkfaces(options), options, options.severity, _utkface_common(options), "utkface")
+    return listings.splits(_utkfaces(options), options, options.severity, _utkface_common(options), "utkface")
 
 
 def utkface_attributes(name: str) -> dict[str, int] | None:
@@ -294,7 +294,7 @@ def utkface_attributes(name: str) -> dict[str, int] | None:
     return {"age": int(age < 35), "gender": int(gender == 0), "ethnicity": int(race == 0)}
 
 
-def _utkface_common(options: Utkface) -> frozenset[balance.Cell]:
+def _utkface_common(options: Utkface) -> frozenset[listings.Cell]:
     """The two cells that are common (Table 9): more men among Caucasians and among those of 35 or more."""
     opposite = "age" in (options.target, options.sensitive)
     return frozenset({(0, 1), (1, 0)} if opposite else {(0, 0), (1, 1)})
@@ -409,7 +409,7 @@ def dogs_and_cats(options: Any) -> dict[str, Listing]:
     shape.
     """
     animals = _animals(*(source.find() for source in (ANIMALS, *ANIMAL_LISTS)))
-    return balance.splits(animals, options, ANIMAL_RATIO, frozenset({(0, 1), (1, 0)}), "dogs_and_cats")
+    return listings.splits(animals, options, ANIMAL_RATIO, frozenset({(0, 1), (1, 0)}), "dogs_and_cats")
 
 
 def _animals(images: Path, *lists: Path) -> Listing:

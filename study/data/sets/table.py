@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Doc
 
-from study.data import columns, contents, holdout, inputs, label_files, positive_class, stray_texts, user_data
+from study.data import cache, columns, holdout, inputs, label_files, stray_texts, user_data
 from study.data.cache import prepared
 from study.data.columns import Encoding
 from study.data.dataset import Dataset, Facts, Labels, Split
@@ -38,7 +38,7 @@ class Options:
         ),
     ]
     target: Annotated[str, Doc("column of the classes, whole numbers or names")]
-    positive: positive_class.Positive = None
+    positive: user_data.Positive = None
     bias: Annotated[str | None, Doc("column of the bias (sensitive) classes; several combined: `sex+race`")] = None
     bias_gaps: user_data.BiasGaps = "error"
     bias_bins: user_data.BiasBins = None
@@ -115,7 +115,7 @@ def sources(options: Options) -> tuple[Source, ...]:
 def load(options: Options) -> Dataset:
     """Encode and split the rows."""
     places = files(options)
-    with contents.unchanged(places):  # from before the rows are read until their content is known
+    with cache.unchanged(places):  # from before the rows are read until their content is known
         table = _read(options)
         _read_once.cache_clear()  # a process that has loaded its data asks no more
         return prepared("table", options, _facts(table), places, lambda: _splits(table, _fitted(table)))
@@ -197,13 +197,11 @@ def _facts(table: _Read) -> Facts:
 
 
 def _read(options: Options, dtype: Mapping[str, type] | None = None) -> _Read:
-    return _read_once(options, tuple((dtype or {}).items()), contents.states(files(options)))
+    return _read_once(options, tuple((dtype or {}).items()), cache.states(files(options)))
 
 
 @lru_cache(1)
-def _read_once(
-    options: Options, types: tuple[tuple[str, type], ...], states: tuple[contents.State | None, ...]
-) -> _Read:
+def _read_once(options: Options, types: tuple[tuple[str, type], ...], states: tuple[cache.State | None, ...]) -> _Read:
     """As `_read`: a command asks several times, and a large file takes seconds."""
     path = label_files.locate(options.path)
     names = label_files.names(path)
@@ -250,7 +248,7 @@ def _read_once(
     same = inputs.to_keep_together(rows, features)
     together = holdout.together(user_data.group_codes(rows, options, path), same)
     splits = user_data.divide(labels.cells, split_names, options, place, together)
-    labels = positive_class.last(labels, options.positive, path)
+    labels = user_data.last(labels, options.positive, path)
     labels = user_data.numbered_by_class(labels, splits["train"])
     return _Read(path, rows, labels, features, splits, options.missing == "fill", left_out, same)
 

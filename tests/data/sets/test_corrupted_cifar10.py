@@ -7,8 +7,8 @@ import pytest
 from data_files import encoded, write_cifar10
 
 from study import data
-from study.data import corruptions
-from study.data.corruptions import CORRUPTIONS, corrupt
+from study.data.sets import corrupted_cifar10
+from study.data.sets.corrupted_cifar10 import CORRUPTIONS, corrupt
 from study.errors import UserError
 
 NAMES = [function.__name__ for function in CORRUPTIONS]
@@ -17,13 +17,15 @@ NAMES = [function.__name__ for function in CORRUPTIONS]
 def images(count: int = 24) -> np.ndarray:
     """Smooth pictures with edges, (N, 32, 32, 3), 0 to 1."""
     random = np.random.default_rng(3)
-    pictures = np.stack([corruptions.plasma((count, 32, 32), 2.0, random) for _ in range(3)], axis=-1)
+    pictures = np.stack([corrupted_cifar10.plasma((count, 32, 32), 2.0, random) for _ in range(3)], axis=-1)
     pictures[:, 8:20, 10:22] = random.random((count, 1, 1, 3))
     return pictures.astype(np.float32)
 
 
 def run(name: str, level: int, pictures: np.ndarray | None = None, seed: int = 0) -> np.ndarray:
-    found = getattr(corruptions, name)(images() if pictures is None else pictures, level, np.random.default_rng(seed))
+    found = getattr(corrupted_cifar10, name)(
+        images() if pictures is None else pictures, level, np.random.default_rng(seed)
+    )
     return np.clip(found, 0, 1)
 
 
@@ -87,7 +89,7 @@ def test_mud_is_brown() -> None:
 
 
 def test_a_plasma_is_smooth_and_fills_its_range() -> None:
-    clouds = corruptions.plasma((6, 20, 30), 2.0, np.random.default_rng(0))
+    clouds = corrupted_cifar10.plasma((6, 20, 30), 2.0, np.random.default_rng(0))
     assert clouds.shape == (6, 20, 30)
     assert 0 <= clouds.min() < clouds.max() <= 1
     assert np.abs(np.diff(clouds, axis=2)).mean() < 0.5 * np.abs(clouds - clouds[:, :, ::-1]).mean()
@@ -96,7 +98,7 @@ def test_a_plasma_is_smooth_and_fills_its_range() -> None:
 def test_motion_draws_each_map_in_its_own_direction() -> None:
     maps = np.zeros((2, 11, 11))
     maps[:, 5, 5] = 1
-    drawn = corruptions.motion_blurred(maps, 2, 2.0, np.array([0.0, 90.0]))
+    drawn = corrupted_cifar10.motion_blurred(maps, 2, 2.0, np.array([0.0, 90.0]))
     assert drawn.sum((1, 2)) == pytest.approx([1, 1])
     assert set(np.argwhere(drawn[0] > 0)[:, 1]) == {5}  # down or up its column
     assert set(np.argwhere(drawn[1] > 0)[:, 0]) == {5}
@@ -104,9 +106,9 @@ def test_motion_draws_each_map_in_its_own_direction() -> None:
 
 
 def test_an_affine_map_of_no_reach_leaves_pixels_where_they_are() -> None:
-    still = corruptions.affine((3, 32, 32), 0.0, np.random.default_rng(0))
+    still = corrupted_cifar10.affine((3, 32, 32), 0.0, np.random.default_rng(0))
     assert still == pytest.approx(np.broadcast_to(np.indices((32, 32))[:, None], (2, 3, 32, 32)), abs=1e-9)
-    moved = corruptions.affine((3, 32, 32), 3.0, np.random.default_rng(0))
+    moved = corrupted_cifar10.affine((3, 32, 32), 3.0, np.random.default_rng(0))
     corner = np.array([26, 26])  # one of the three that move
     assert 0 < np.abs(moved[:, :, 26, 26] - corner[:, None]).max() < 8
 

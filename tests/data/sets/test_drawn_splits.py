@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pictures import SHARED, numbers, picture, truncate
 
 from study import data
-from study.data import balance
+from study.data import listings
 from study.data.sets.listed_images import utkface_attributes
 from study.errors import UserError
 
@@ -41,14 +41,14 @@ def counts(split) -> list[list[int]]:
 @pytest.mark.parametrize(("severity", "many"), [(2, 3334), (3, 3750), (4, 4000)])
 def test_the_published_counts_of_utkface(severity, many):
     """FSCL paper, Table 9."""
-    cells = balance.biased(10_000, severity, frozenset({(0, 0), (1, 1)}))
+    cells = listings.biased(10_000, severity, frozenset({(0, 0), (1, 1)}))
     assert cells == {(0, 0): many, (1, 1): many, (0, 1): 5000 - many, (1, 0): 5000 - many}
-    assert set(balance.biased(2_400, 1, frozenset()).values()) == {600}
+    assert set(listings.biased(2_400, 1, frozenset()).values()) == {600}
 
 
 def test_the_published_counts_of_dogs_and_cats():
     """FSCL paper, appendix H.2."""
-    assert set(balance.biased(8_220, 5, frozenset({(0, 1), (1, 0)})).values()) == {3425, 685}
+    assert set(listings.biased(8_220, 5, frozenset({(0, 1), (1, 0)})).values()) == {3425, 685}
 
 
 def test_utkface_is_biased_in_training_alone(faces):

@@ -8,7 +8,7 @@ import pytest
 from data_files import TEST, TRAIN, write_idx, write_mnist
 
 from study import data
-from study.data import colour_bias, contents, mnist
+from study.data import cache, colour_bias, mnist
 from study.data.dataset import Dataset
 from study.data.sets import color_mnist
 from study.errors import UserError
@@ -175,4 +175,4 @@ def test_mnist_itself(real: Path) -> None:
     conflicting = {name: int((split.bias != split.target).sum()) for name, split in dataset.splits.items()}
     assert conflicting == {"train": 166, "val": 5404, "test": 9004}
     assert dataset.splits["test"].target[:10].tolist() == [7, 2, 1, 0, 4, 1, 4, 9, 5, 9]
-    assert all(contents.stamp(source.find()) for source in data.sources({"name": "biased_mnist"}))
+    assert all(cache.stamp(source.find()) for source in data.sources({"name": "biased_mnist"}))

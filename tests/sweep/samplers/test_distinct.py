@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from study.spec import StudySpec, load_study
 from study.spec.objective import Score
 from study.spec.same import same
-from study.spec.sampler_limits import configurations
+from study.spec.search_checks import configurations
 from study.sweep.sampler import Sampler, TrialEnd
 
 SUGGESTIONS = 30
