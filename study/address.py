@@ -78,6 +78,12 @@ def check_token(host: str) -> None:
         raise UserError(f"{host}: its token has {len(sent)} characters, allowed: {LEAST} or more")
 
 
+def refused(address: str) -> UserError:
+    """What is told of a cluster that does not take the token."""
+    how = "Put the cluster's token into a file of mode 0600 and set RAY_AUTH_MODE=token RAY_AUTH_TOKEN_PATH=FILE"
+    return UserError(f"--address {address}: refuses the token, or none was given. {how}")
+
+
 def give_token() -> None:
     """Have Ray use the token whose file it was given; by itself it does not do so everywhere.
 

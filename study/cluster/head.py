@@ -15,7 +15,7 @@ from types import SimpleNamespace
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from study.address import check_jobs, token
+from study.address import check_jobs, refused, token
 from study.cluster.job import Job
 from study.errors import UserError
 from study.text.printed import printed
@@ -105,12 +105,6 @@ class NotThere(UserError):
 
 class NodeGone(UserError):
     """The cluster does not have the node."""
-
-
-def refused(address: str) -> UserError:
-    """What is told of a cluster that does not take the token."""
-    how = "Put the cluster's token into a file of mode 0600 and set RAY_AUTH_MODE=token RAY_AUTH_TOKEN_PATH=FILE"
-    return UserError(f"--address {address}: refuses the token, or none was given. {how}")
 
 
 def gone(address: str) -> HeadGone:

@@ -15,9 +15,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from study.address import check_jobs
+from study.address import check_jobs, refused
 from study.cluster import following, head
-from study.cluster.head import Head, gone, refused
+from study.cluster.head import Head, gone
 from study.cluster.job import FINAL, STOPPED, SUITE, UNUSABLE, Job, job_id, tags
 from study.cluster.turn import WINDOW
 from study.cluster.upload import STUDY_FILE, Uploaded, size, upload

@@ -18,6 +18,7 @@ from study.errors import UserError
 from study.home.folder import Home
 from study.text.shell import typed
 from study.tracking.opening import check_database
+from study.upstream.environment import LOOPBACK_ALONE
 
 
 def up(home: Home, nodes: int, cpus: int, gpus: int, console: Console | None) -> LocalCluster:
@@ -134,6 +135,7 @@ def lines(cluster: LocalState) -> list[str]:
         return [*lines, "", "all of it has ended; what it left is removed by: study cluster down"]
     lines += [
         f"dashboard  {cluster.dashboard}",
+        f"GCS        {cluster.address} (for ray status, ray.init and study run --address)",
         f"MLflow     {mlflow_page(cluster.mlflow)} (user {MLFLOW_USER})",
         "",
         "in a shell:",
@@ -145,7 +147,7 @@ def lines(cluster: LocalState) -> list[str]:
 
 def _exports(cluster: LocalState) -> dict[str, str]:
     """The variables that talk to it need, as a shell reads them, whatever the home's path holds; the password from its
-    file."""
+    file. Those of `LOOPBACK_ALONE` are for Ray's own tools, which take 127.0.0.1 for a mistake else."""
     password = f'"$(cat {shlex.quote(str(cluster.password_file))})"'
-    plain = {key: shlex.quote(value) for key, value in cluster.environment().items()}
+    plain = {key: shlex.quote(value) for key, value in (cluster.environment() | LOOPBACK_ALONE).items()}
     return {**plain, "MLFLOW_TRACKING_PASSWORD": password, "STUDY_ADDRESS": cluster.dashboard}

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +10,7 @@ from study.address import check_cluster
 from study.cluster.window import shown
 from study.commands import ablation, extension, final_training, longer, measurable, memory, sitting
 from study.commands.ablation import Request
+from study.commands.delete import delete
 from study.commands.fetch import check_not_there
 from study.commands.outputs import lead_parts, outputs, registered
 from study.commands.placement import placement
@@ -20,7 +21,7 @@ from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
 from study.spec import StudySpec
-from study.sweep.ray_session import check_machine
+from study.sweep.ray_session import NotJoined, check_machine, check_taken
 from study.sweep.shared_ray import SharedRay
 from study.tracking import Tracker
 from study.tracking.connection import check_server
@@ -96,8 +97,7 @@ def start(
 
     Raises:
         UserError: its name is taken, a trial does not fit the machine or its data cannot be loaded or have no
-            metric that it looks at, and nothing is left behind; or the cluster cannot be reached, and `study resume`
-            tries again.
+            metric that it looks at, or the cluster cannot be reached; nothing is left behind.
         Stopped: see `study.sweep.driver.drive`; `study resume` tries again.
         Interrupted: a signal came before the driver had the study.
     """
@@ -110,7 +110,13 @@ def start(
         datasets = loaded(spec, view)
         measurable.check_loaded(spec, datasets)
         function = brought(home, spec, function)
-    return run_sitting(home, home.create(spec, function), datasets, view, address, shared)
+    folder = home.create(spec, function)
+    try:
+        return run_sitting(home, folder, datasets, view, address, shared)
+    except NotJoined:  # the same command works once the cluster answers
+        with suppress(UserError):
+            delete(home, spec.name)
+        raise
 
 
 def start_or_resume(
@@ -153,6 +159,7 @@ def _check_place(home: Home, spec: StudySpec, address: str | None) -> None:
             memory.check_card(spec, card)
         return
     check_cluster(address)
+    check_taken(address)
     if is_job() and not os.environ.get("STUDY_HOME"):
         raise UserError(
             "STUDY_HOME: is not set on this cluster. It has to name a folder that all nodes share: set it in the "

@@ -13,7 +13,7 @@ from typing import Any
 
 import psutil
 
-from study.address import check_token, give_token, is_loopback
+from study.address import HOST_PORT, check_token, give_token, is_loopback, refused
 from study.errors import UserError
 from study.logging import hush, is_verbose
 from study.spec.schema import Resources
@@ -24,12 +24,16 @@ from study.upstream.environment import Part, set_here
 from study.upstream.own_ray_internals import forget
 from study.upstream.ray_internals import (
     accelerator,
+    gcs_answer,
     leave,
     leave_signals_alone,
     read_the_token_again,
     stay_on_loopback,
     take_signals_back,
 )
+
+GCS_PATIENCE = 5.0
+"""Seconds that a cluster gets to answer whether it takes the token."""
 
 NODE_PATIENCE = 60.0
 """Seconds that a node of a cluster may take to answer: a process has to start on it."""
@@ -38,6 +42,10 @@ NODE_PATIENCE = 60.0
 MAPPED, STORE = 6 * 2**30, 0.3
 """Bytes of addresses that a process of Ray's takes, and the share of the machine's memory that its store of objects
 takes besides: the largest of a study's processes had 13.0 GB where the memory was 23 GiB."""
+
+
+class NotJoined(UserError):
+    """No Ray cluster answers at an address."""
 
 
 def check_machine(resources: Resources) -> None:
@@ -166,7 +174,7 @@ def _join(address: str) -> None:
     """Connect to a cluster.
 
     Raises:
-        UserError: it does not answer.
+        NotJoined: it does not answer.
     """
     import ray
 
@@ -178,9 +186,30 @@ def _join(address: str) -> None:
         ray.init(address=address, log_to_driver=is_verbose(), configure_logging=False, namespace="study")
     except Exception as error:  # Ray raises what it likes, bare Exception too
         lines = str(error).strip().splitlines()
-        raise UserError(f"--address {address}: no Ray cluster answers: {lines[0] if lines else error!r}") from None
+        raise NotJoined(f"--address {address}: no Ray cluster answers: {lines[0] if lines else error!r}") from None
     take_signals_back()
     check_token(ray.get_runtime_context().gcs_address.rsplit(":", 1)[0])
+
+
+def check_taken(address: str) -> None:
+    """Refuse a cluster that does not answer, or does not take the token, before anything is made for a study.
+
+    Raises:
+        NotJoined: nothing answers there.
+        UserError: the token is refused.
+    """
+    if address == "auto":
+        address = os.environ.get("RAY_ADDRESS", address)
+    if not HOST_PORT.fullmatch(address):
+        return
+    read_the_token_again()
+    until = time.monotonic() + GCS_PATIENCE
+    while (answer := gcs_answer(address, GCS_PATIENCE)) == "UNAVAILABLE" and time.monotonic() < until:
+        time.sleep(0.5)
+    if answer == "UNAVAILABLE":
+        raise NotJoined(f"--address {address}: no Ray cluster answers")
+    if answer == "UNAUTHENTICATED":
+        raise refused(address)
 
 
 def _joined() -> JoinedRay:

@@ -48,11 +48,14 @@ UV_HOOK = "RAY_ENABLE_UV_RUN_RUNTIME_ENV"
 RECONNECT = "RAY_gcs_rpc_server_reconnect_timeout_s"
 """Seconds after which Ray ends a driver whose head does not answer; 60 where it is not set."""
 
+LOOPBACK_ALONE = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
+"""Whatever its name says: Ray's processes and tools take 127.0.0.1 as it is given, not as the machine's address."""
+
 SETTINGS = (
     Setting(UV_HOOK, "0", _TRIALS, "else workers of `uv run` first build an environment"),
     Setting("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "1", _TRIALS, "a trial without GPU must see none"),
     Setting("RAY_USAGE_STATS_ENABLED", "0", _TRIALS, "nothing is sent to anybody"),
-    Setting("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0", _LOOPBACK, "whatever its name says: all keep to 127.0.0.1"),
+    *(Setting(name, value, _LOOPBACK, "all keep to 127.0.0.1") for name, value in LOOPBACK_ALONE.items()),
     Setting("RAY_gcs_server_port_wait_time_s", "600", _LOOPBACK, "a busy machine takes longer than 30 s"),
     Setting("RAY_gcs_rpc_server_connect_timeout_s", "600", _LOOPBACK, "longer than 5 s"),
     Setting(RECONNECT, "600", _OWN, "whether it lives is watched, see study.sweep.driver"),

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ray.job_submission import JobSubmissionClient
 
-NODES = "/nodes?view=summary"
-"""What the head's dashboard answers with its nodes, see `study.cluster.head`."""
+NODES = "/nodes?view=summary&nocache=1"
+"""What the head's dashboard answers with its nodes, see `study.cluster.head`; its cache would answer with what was true
+at the question before this one."""
 
 LOG = "/api/v0/logs/file"
 """Where the head's dashboard gives a file below a node's logs to who has the token. It follows links in them; what it
@@ -60,6 +61,29 @@ def read_the_token_again() -> None:
 
     raylet: Any = _raylet  # whose stub leaves it out
     raylet.AuthenticationTokenLoader.instance().reset_cache()
+
+
+def gcs_answer(address: str, patience: float) -> str:
+    """What the GCS at HOST:PORT answers to the token that Ray would send, as gRPC's status: OK, UNAUTHENTICATED,
+    UNAVAILABLE where nothing listens, and others. `ray.init` would try for minutes, and print each time.
+
+    Args:
+        patience: seconds that it may take to answer.
+    """
+    import grpc
+    from ray._private.grpc_utils import init_grpc_channel
+    from ray.core.generated import gcs_service_pb2
+    from ray.core.generated.gcs_service_pb2_grpc import NodeInfoGcsServiceStub
+
+    messages: Any = gcs_service_pb2  # which protobuf makes as it is loaded
+    channel: Any = init_grpc_channel(address, [("grpc.enable_http_proxy", 0)])
+    try:
+        NodeInfoGcsServiceStub(channel).GetClusterId(messages.GetClusterIdRequest(), timeout=patience)
+    except grpc.RpcError as error:
+        return str(error.code().name)
+    finally:
+        channel.close()
+    return "OK"
 
 
 def leave() -> None:
@@ -186,5 +210,4 @@ def nodes(client: "JobSubmissionClient") -> Any:
     Raises:
         RuntimeError, OSError: it does not answer.
     """
-    fresh = f"{NODES}&nocache=1"  # the cache answers with what was true at the question before this one
-    return client._do_request("GET", fresh).json()
+    return client._do_request("GET", NODES).json()

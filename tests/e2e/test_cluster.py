@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -196,6 +197,26 @@ def test_the_doctor_looks_at_it(cluster: Cluster) -> None:
     (found,) = (one for one in json.loads(done.stdout)["checks"] if one["name"] == "Ray")
     assert (done.returncode, found["state"]) == (1, "problem")
     assert "token" in found["told"]
+
+
+def test_rays_own_tools_reach_it_in_a_shell_with_what_is_printed(cluster: Cluster) -> None:
+    exports = "\n".join(line for line in cluster.command("cluster", "status").stdout.splitlines() if "export" in line)
+    ray = f"{Path(sys.executable).parent / 'ray'} status --address {cluster.address}"
+    done = subprocess.run(["bash", "-c", f"{exports}\n{ray}"], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, "/2.0 CPU" in done.stdout) == (0, True), done.stdout + done.stderr
+
+
+def test_a_wrong_token_is_told_as_submit_tells_it_and_leaves_no_study(cluster: Cluster, tmp_path: Path) -> None:
+    wrong = tmp_path / "token"
+    wrong.write_text("wrong" * 10)
+    wrong.chmod(0o600)
+    shell = {**cluster.shell, "RAY_AUTH_TOKEN_PATH": str(wrong)}
+    for words, address in (("run", cluster.address), ("submit", cluster.dashboard)):
+        done = cluster.command(words, "quickstart", "--name", "refused", *ONE_TRIAL, "--address", address, **shell)
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+        assert done.stderr.startswith(f"error: --address {address}: refuses the token, or none was given.")
+    right = cluster("run", "quickstart", "--name", "refused", *ONE_TRIAL, "--address", cluster.address)
+    assert right.returncode == 0, right.stderr
 
 
 def test_nodes_come_and_go_and_nothing_is_lost(cluster: Cluster) -> None:

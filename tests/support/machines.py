@@ -226,7 +226,7 @@ class Cluster:
     def alive(self) -> set[str]:
         """The addresses of nodes that the head takes for alive."""
         headers = {"Authorization": f"Bearer {self.token_file.read_text()}"}
-        request = urllib.request.Request(f"{self.dashboard}/nodes?view=summary", headers=headers)
+        request = urllib.request.Request(f"{self.dashboard}/nodes?view=summary&nocache=1", headers=headers)
         try:
             with urllib.request.urlopen(request, timeout=10) as answer:
                 nodes = [node["raylet"] for node in json.load(answer)["data"]["summary"]]

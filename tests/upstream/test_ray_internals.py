@@ -88,6 +88,7 @@ def test_ray_counts_this_machines_processors_and_gpus() -> None:
 
 def test_the_jobs_client_asks_the_dashboard_for_its_nodes() -> None:
     with contract("ray", f"JobSubmissionClient._do_request(method, endpoint), GET {ray_internals.NODES}", JOBS):
+        from ray.dashboard import optional_utils
         from ray.dashboard.modules.node import node_head
         from ray.job_submission import JobSubmissionClient
 
@@ -95,7 +96,10 @@ def test_the_jobs_client_asks_the_dashboard_for_its_nodes() -> None:
         path, _, query = ray_internals.NODES.partition("?")
         source = inspect.getsource(node_head)
         assert f'routes.get("{path}")' in source
-        assert all(f'"{word}"' in source for word in query.split("=")), "the page has no such view"
+        view, fresh = query.split("&")
+        assert all(f'"{word}"' in source for word in view.split("=")), "the page has no such view"
+        key, value = fresh.split("=")
+        assert f'req.query.get("{key}") == "{value}"' in inspect.getsource(optional_utils.aiohttp_cache)
 
 
 def test_the_jobs_client_speaks_by_the_loggers_that_are_hushed() -> None:
