@@ -60,7 +60,8 @@ def writing(path: Path, remedy: str = "") -> Iterator[None]:
     """Names `path` where something cannot be written within the block.
 
     Args:
-        remedy: what else the user may do where it cannot be, a sentence.
+        remedy: what else the user may do where it cannot be, a sentence; a disk that is read-only is one to be left
+            then, else one that was not when this began.
 
     Raises:
         UserError: it cannot be written.
@@ -69,7 +70,7 @@ def writing(path: Path, remedy: str = "") -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if of_disk(error) and error.errno != errno.EROFS:
+        if of_disk(error) and not (remedy and error.errno == errno.EROFS):
             raise OSError(error.errno, error.strerror, error.filename or str(path)) from None
         raise UserError(f"{path}: cannot be written: {error.strerror}{remedy and f'. {remedy}'}") from None
 

@@ -31,7 +31,7 @@ def whole(path: Path) -> Iterator[Path]:
         yield part
         part.replace(path)
     except BaseException as error:
-        if isinstance(error, OSError) and error.filename is None:  # of a write, which knows no path
+        if isinstance(error, OSError) and error.filename in (None, str(part)):  # None: of a write, which knows no path
             error.filename = str(path)
         with suppress(OSError):  # what went wrong before is told
             part.unlink()

@@ -132,10 +132,11 @@ class Lease:
             raise TakenOver(f"another driver took the study over: {holder(self._path) or 'its folder is gone'}")
 
     def release(self) -> None:
-        """Give it back, if it is still this process's."""
+        """Give it back, if it is still this process's; on a disk that cannot be written it expires by itself."""
         self._over.set()
         if holder(self._path) == self._mine:
-            self._path.unlink(missing_ok=True)
+            with suppress(OSError):
+                self._path.unlink()
 
     def _keep(self) -> None:
         while not self.is_lost and not self._over.wait(RENEWAL):

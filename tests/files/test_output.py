@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from study.errors import UserError
-from study.files.output import check_output, write_output
+from study.files.output import check_output, write_output, writing
 
 OLD, NEW = "old\n", "new\n"
 
@@ -137,3 +137,10 @@ def test_a_read_only_place_is_told_before_the_work(read_only: Path, name: str) -
 def test_a_disk_that_is_full_is_no_fault_of_the_path() -> None:
     with pytest.raises(OSError, match="No space left on device: '/dev/full'"):
         write_output(Path("/dev/full"), NEW)
+
+
+def test_a_disk_that_has_become_read_only_is_no_fault_of_the_path_either(read_only: Path) -> None:
+    with pytest.raises(OSError, match="Read-only file system"), writing(read_only):
+        (read_only / "new").touch()
+    with pytest.raises(UserError, match=r"Read-only file system\. Take another$"), writing(read_only, "Take another"):
+        (read_only / "new").touch()

@@ -82,10 +82,11 @@ def test_a_block_that_fails_leaves_what_was_there(tmp_path: Path, trouble: type[
 
 
 def test_nothing_is_left_where_the_file_cannot_take_its_place(tmp_path: Path) -> None:
-    """Nor where it cannot be written at all."""
+    """Nor where it cannot be written at all. The error names the file, not the part of it."""
     (tmp_path / "file.txt" / "inside").mkdir(parents=True)
-    with pytest.raises(OSError, match=r"Is a directory|File exists"):
+    with pytest.raises(OSError, match=r"Is a directory|File exists") as raised:
         write_whole(tmp_path / "file.txt", NEW)
+    assert raised.value.filename == str(tmp_path / "file.txt")
     assert not parts(tmp_path)
     with pytest.raises(FileNotFoundError):
         write_whole(tmp_path / "nowhere" / "file.txt", NEW)
