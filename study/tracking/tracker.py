@@ -179,6 +179,8 @@ class Tracker:
         writer = self._connected()
         from study.tracking.writer import SHARE
 
+        if self._given_up.is_set():  # while MLflow was opened: whoever goes on with the study may be bringing the same
+            return False
         try:
             return writer.bring() >= (1 if to_the_end else SHARE)
         except Exception:

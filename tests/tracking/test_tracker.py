@@ -1,7 +1,9 @@
 """The thread that follows a ledger, with an MLflow that answers, and with such that do not."""
 
 import errno
+import sqlite3
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -173,6 +175,22 @@ def test_a_server_that_does_not_answer_is_not_waited_for(
         assert one.finish() == "it is slow"
         assert time.monotonic() - began < 50
     assert one.is_behind
+
+
+def test_an_mlflow_that_opens_too_late_gets_nothing(
+    home: Home, folder: StudyFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next driver of this process may be bringing the same by then."""
+    monkeypatch.setattr(tracker, "PATIENCE", 0.1)
+    monkeypatch.setattr(tracker, "PARTING", 0.1)
+    with closing(sqlite3.connect(home.database)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        one = Tracker(home, folder, SPEC)
+        one.start()
+        assert one.finish() == "it is slow"
+        other.rollback()
+    one._thread.join()
+    assert not folder.tracking_file.exists()
 
 
 def test_a_report_made_anew_replaces_the_one_in_mlflow(
