@@ -41,6 +41,7 @@ import os
 import time
 import uuid
 from collections.abc import Iterator
+from contextlib import closing
 from functools import cached_property
 from pathlib import Path
 from typing import IO, Any
@@ -86,9 +87,8 @@ class Ledger:
     def create(cls, path: Path) -> None:
         """Begin the ledger of a new study, with an id of its own."""
         path.touch()
-        ledger = cls(path)
-        ledger.append("created", id=uuid.uuid4().hex)
-        ledger.close()
+        with closing(cls(path)) as ledger:
+            ledger.append("created", id=uuid.uuid4().hex)
 
     def check(self) -> None:
         """Look whether this is still the study's driver.
