@@ -85,7 +85,8 @@ def once(signum: int) -> None:
 
 def listen() -> None:
     """From now on, each of `NUMBERS` is a KeyboardInterrupt, remembered, and raised again where Python drops it."""
-    sys.unraisablehook = Dropped(sys.unraisablehook)
+    if not isinstance(sys.unraisablehook, Dropped):  # a process may begin many commands, as a notebook's does
+        sys.unraisablehook = Dropped(sys.unraisablehook)
     handler = Interrupt()
     for number in NUMBERS:
         signal.signal(number, handler)
