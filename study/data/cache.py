@@ -33,6 +33,10 @@ from study.data.source import Source, roots, writable
 from study.errors import UserError
 from study.files.whole import folder_beside
 
+# What is in files: hashes of their bytes, kept by path and state of each file so that a second start reads none again.
+#
+# They are kept in `digests.sqlite` in the folder of all data sets; without one that can be written all files are read.
+
 KEPT = "digests.sqlite"
 
 RACY = 2.0

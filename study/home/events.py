@@ -111,7 +111,7 @@ def _groups(value: Any) -> bool:
 
 
 def _inventory(value: Any) -> bool:
-    """Data sets by key, see `study.data.dataset`."""
+    """Data sets by key, see `study.data.inventory`."""
     return isinstance(value, dict) and all(isinstance(one, dict) and _told_of(one) for one in value.values())
 
 

@@ -17,7 +17,7 @@ A hyperparameter that is a number may be given as a tensor without dimensions: `
 many values. Its value is never asked for (`study.losses.batched`), nor checked: ranges are checked where a study file
 is read. Every function can be differentiated twice and works under `torch.func` in reverse mode.
 
-Types and shapes of inputs are checked at each call (`study.losses.catalogue`); a ValueError names what does not fit.
+Types and shapes of inputs are checked at each call (see `checked`); a ValueError names what does not fit.
 
 Every function computes in float32 at least, also inside autocast: inputs are widened and autocast is off in it.
 """
@@ -34,6 +34,10 @@ import torch
 from torch import Tensor
 
 import study.losses
+
+# What every loss asks of its inputs: types and shapes, never values, so that no check waits for a device.
+#
+# The shapes are known under `torch.vmap` and to `torch.compile`, too. B is the number of samples of the first argument.
 
 CLASSES, VALUES = "whole numbers or booleans", "floating-point numbers"
 

@@ -15,6 +15,8 @@ from study.losses.pairs import between_views, cosines, log_sum_exp, other_sample
 from study.losses.ranges import BaseTemperature, Positive, Temperature, Width
 from study.losses.sup_con import sup_con
 
+# Similarity of conditions for CCL-K (Tsai et al., "Conditional contrastive learning with kernel").
+
 KernelName = Literal["rbf", "laplacian", "linear", "cosine", "polynomial"]
 
 

@@ -13,6 +13,8 @@ from study.losses.catalogue import regulariser
 from study.losses.pairs import cells, cosines, same
 from study.losses.ranges import Count, Positive, Weight
 
+# Differences between the distances of bias-aligned and of bias-conflicting pairs (FairKL paper, section 3.1).
+
 Difference = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 
 

@@ -31,6 +31,8 @@ from study.methods.regularised_loss import (
 )
 from study.models import Network
 
+# The keys of a method that is a contrastive loss, and what data it needs.
+
 OF_A_BATCH = {"target", "bias", "condition", "bias_features"}
 """The tensors that a batch can give to a loss."""
 

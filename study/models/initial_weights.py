@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from study.models.encoder import Encoder
 
 
+# The weights within a file of the field's programs: what they lie under, and what stands before each name.
+
 WITHIN = ("state_dict", "model", "net", "student", "teacher")
 """Keys under which programs keep the weights in their file, also one within another."""
 

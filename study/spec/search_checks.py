@@ -19,6 +19,8 @@ from study.spec.sections import Params, Sections
 from study.spec.space import Space
 from study.training import compatibility
 
+# What each sampler can search, known when a study file is read.
+
 LEARNING = ("tpe", "gp")
 """Samplers that can begin with another study's trials."""
 

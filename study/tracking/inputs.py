@@ -15,7 +15,7 @@ def inputs(section: Mapping[str, Any], told: Mapping[str, Any]) -> list[Input]:
 
     Args:
         section: the `data` section.
-        told: what the ledger says of it, see `study.data.dataset`.
+        told: what the ledger says of it, see `study.data.inventory`.
     """
     kind, source = _source(str(section["name"]), told["sources"])
     digest, shape = told["digest"], told.get("shape")

@@ -17,6 +17,8 @@ from study.spec import StudySpec
 from study.text.markdown import escape, table
 from study.trained.predictions import warning
 
+# How well a final model does for each group of class and bias class, and which it serves worst.
+
 ALIKE = 1e-6
 """Difference of accuracies below which they are the same."""
 

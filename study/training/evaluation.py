@@ -15,6 +15,8 @@ from study.training.config import TrainOptions
 from study.training.diverged import check_features
 from study.training.resident import Resident
 
+# How well a continuous attribute can be read off the features, linearly (CCL-K paper Table 3: colour MSE).
+
 CHUNK = 8192
 
 
