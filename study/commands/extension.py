@@ -14,7 +14,7 @@ from study.home.record import StudyRecord
 from study.home.trial_record import BY_HAND
 from study.ranking.picks import are_confirmed, picked
 from study.spec import StudySpec
-from study.spec.search_checks import configurations
+from study.spec.search_checks import count_configurations
 from study.sweep.budget import EVERY_CONFIGURATION
 
 RETRY = "To run that again, once its cause is mended: study resume {} --failed"
@@ -41,7 +41,7 @@ def more_trials(folder: StudyFolder, spec: StudySpec, trials: str) -> StudyRecor
         tried = len(list(record.by_stage("baseline", "search")))
         ended = record.ending or record.enough not in (None, "trials", EVERY_CONFIGURATION)
         extended = (tried if ended else record.limit(spec.trials)) + int(trials)
-        if (most := configurations(spec.search, spec.space)) is not None:
+        if (most := count_configurations(spec.search, spec.space)) is not None:
             if record.enough == EVERY_CONFIGURATION or (not ended and record.limit(spec.trials) >= most):
                 raise UserError(f"{spec.name}: its space has no further configurations: {most}, all are tried")
             extended = min(extended, most)

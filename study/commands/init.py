@@ -355,12 +355,12 @@ def _with_positive(section: dict[str, Any], asker: Asker) -> dict[str, Any]:
     if section["name"] not in init_answers.OWN:
         return section
     names = data.describe(section).class_names
-    likely, given = user_data.likely(names), section.get("positive")
-    if names and given is None and likely is not None and likely != user_data.named(names):
+    likely, given = user_data.likely_positive(names), section.get("positive")
+    if names and given is None and likely is not None and likely != user_data.positive_class(names):
         question = f"Positive class, which equal opportunity and auc are of, {' or '.join(names)}"
         answer = asker("--set data.positive", None, question, likely, init_answers.one_of(*names))
         section = {**section, "positive": answer}
-    if positive := user_data.named(data.describe(section).class_names):
+    if positive := user_data.positive_class(data.describe(section).class_names):
         asker.say(f"positive class: {positive}. The other one: data.positive in the file, or --set data.positive=NAME")
     return section
 

@@ -55,7 +55,7 @@ def plan(spec: StudySpec) -> dict[str, Any]:
         "standard_error": [errors for _, errors, _ in samples],
         "warnings": [*_weights(spec), *dict.fromkeys(warnings)],
         "space": {key: _searched(spec, key) for key in search.space},
-        "configurations": search_checks.configurations(search, spec.space),
+        "configurations": search_checks.count_configurations(search, spec.space),
         "baseline": search.baseline,
         "enqueued": len(search.enqueue),
         "metric": ", ".join(f"{name} ({mode})" for name, mode in zip(goal.metrics, goal.modes, strict=True)),
@@ -176,7 +176,7 @@ def _of(told: str | list[str]) -> str:
 def _samples(spec: StudySpec, section: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any] | None, list[str]]:
     """The cells of a data set, the metrics' standard errors on them, and warnings; no errors where no counts are."""
     counts, facts = cells.count(section), spec.describe(section)
-    of_classes = [*data.notes(section), *user_data.warnings(section, facts)]
+    of_classes = [*data.notes(section), *user_data.positive_class_warnings(section, facts)]
     if counts["unknown"]:
         return counts, None, of_classes
     measurable.check_counts(spec, section, counts)

@@ -142,7 +142,7 @@ def groups(spec: StudySpec) -> dict[str, str]:
 
 def lines(cells: Mapping[str, Any], errors: Mapping[str, Any]) -> Iterator[str]:
     """The same for people."""
-    if positive := user_data.named(cells["class_names"]):
+    if positive := user_data.positive_class(cells["class_names"]):
         yield f"positive class: {positive}"
     if cells["unknown"]:
         yield f"samples: not counted: {cells['unknown']}"

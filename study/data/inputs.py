@@ -41,7 +41,7 @@ def check(column: "pd.Series", path: Path) -> None:
 def reading(rows: "pd.DataFrame", features: Sequence[str]) -> list[str]:
     """How each input is read, a line for each kind, and how many numbers a row becomes."""
     words = {name: sorted(rows[name].unique()) for name in features if not is_number(rows[name])}
-    truths = [name for name, values in words.items() if user_data.likely(values)]
+    truths = [name for name, values in words.items() if user_data.likely_positive(values)]
     kinds = {
         "numbers": [name for name in features if name not in words],
         "yes or no": truths,

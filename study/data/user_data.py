@@ -494,7 +494,7 @@ NO = frozenset(
 """Names of classes, in small letters, that are the positive and the negative one to anybody, if they stand together."""
 
 
-def last(labels: Labels, positive: str | None, path: Path) -> Labels:
+def with_positive_last(labels: Labels, positive: str | None, path: Path) -> Labels:
     """The labels with the class of this name as the last, so that every metric takes it for the positive one.
 
     Bias classes that are named like the classes, or are numbers like them, turn round with them.
@@ -519,12 +519,12 @@ def last(labels: Labels, positive: str | None, path: Path) -> Labels:
     return replace(turned, bias=np.where(labels.bias < 0, labels.bias, 1 - labels.bias), bias_names=theirs[::-1])
 
 
-def named(class_names: Sequence[str] | None) -> str | None:
+def positive_class(class_names: Sequence[str] | None) -> str | None:
     """The name of the positive class; None: there are not two classes with names."""
     return class_names[1] if class_names and len(class_names) == 2 else None
 
 
-def likely(class_names: Sequence[str] | None) -> str | None:
+def likely_positive(class_names: Sequence[str] | None) -> str | None:
     """The class that is the positive one to anybody, by its name; None where names do not tell."""
     if not class_names or len(class_names) != 2:
         return None
@@ -532,13 +532,13 @@ def likely(class_names: Sequence[str] | None) -> str | None:
     return next((class_names[place] for place in (0, 1) if lower[place] in YES and lower[1 - place] in NO), None)
 
 
-def warnings(section: Mapping[str, Any], facts: Facts) -> list[str]:
+def positive_class_warnings(section: Mapping[str, Any], facts: Facts) -> list[str]:
     """Where names look like the other class was the positive one, and no key says which is.
 
     Args:
         section: `data` of a study.
     """
-    taken, better = named(facts.class_names), likely(facts.class_names)
+    taken, better = positive_class(facts.class_names), likely_positive(facts.class_names)
     if better is None or better == taken or section.get("positive") is not None or "positive" not in section:
         return []
     key = f'"{better}"' if better.lower() in ("yes", "y", "true", "1", "on") else better  # YAML reads no text there

@@ -25,8 +25,8 @@ from study.losses.pairs import (
 )
 from study.losses.ranges import BaseTemperature, Guard, Margin, SupervisedTemperature
 
-
 # A sum over all (positive, negative) pairs of each row, a few rows at a time: memory does not grow with n cubed.
+
 
 def pair_softplus(scaled: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
     """sum over i in positive, j in negative of log(1 + e^(s_j - s_i)), for each row of `scaled`.

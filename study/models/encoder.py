@@ -73,7 +73,7 @@ class HeadOptions:
     ] = "none"
 
 
-def build(options: HeadOptions, features: int) -> nn.Module:
+def build_head(options: HeadOptions, features: int) -> nn.Module:
     """The head for features of this width, (B, features) to (B, head_features)."""
     if options.head == "none":
         return nn.Identity()
@@ -100,7 +100,7 @@ class Network(nn.Module):
     def __init__(self, encoder: Encoder, options: HeadOptions) -> None:
         super().__init__()
         self.encoder = encoder
-        self.head = build(options, encoder.features)
+        self.head = build_head(options, encoder.features)
 
     @property
     def has_head(self) -> bool:

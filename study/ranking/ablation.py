@@ -20,7 +20,7 @@ from study.ranking import Candidate
 from study.spec import StudySpec
 from study.spec.checks import fault
 from study.spec.same import among, same
-from study.spec.search_checks import faults
+from study.spec.search_checks import trial_faults
 
 # The steps from one configuration to another: in which knobs they differ, and which of these move together.
 
@@ -78,7 +78,7 @@ def refusal(spec: StudySpec, params: Params) -> str | None:
     document = spec.trial_document(params)
     if document["data"] not in spec.data_sections:
         return "the study has not loaded its data"
-    for (section, name), why in faults(document, spec.describe(document["data"])):
+    for (section, name), why in trial_faults(document, spec.describe(document["data"])):
         return f"{section}.{name}: {why}"
     return None
 

@@ -29,9 +29,9 @@ from study.spec.search_checks import (
     check_space,
     check_trials,
     check_values,
-    faults,
     points,
-    resources,
+    resource_faults,
+    trial_faults,
 )
 from study.spec.sections import Sections, train_knobs
 from study.spec.space import Space, space
@@ -323,12 +323,12 @@ def resolve(document: Document, one_trial: bool = False, of_model: bool = False)
         problems.add(("data", "bias"), why)
     problems.raise_any()
     _check_budget(spec, problems)
-    for at, why in resources(spec.resources):
+    for at, why in resource_faults(spec.resources):
         problems.add(at, why)
     if not one_trial:
         _check_early_stopping(spec, problems)
-    own = faults(spec.trial_document({}), spec.describe(spec.trial_document({})["data"]))
-    for at, why in [*search_checks.problems(spec.search, spec.space), *own]:
+    own = trial_faults(spec.trial_document({}), spec.describe(spec.trial_document({})["data"]))
+    for at, why in [*search_checks.sampler_problems(spec.search, spec.space), *own]:
         problems.add(at, why)
     for place, why in check_trials(spec.sections, spec.describe, spec.space, spec.space.cases(), points(search)):
         problems.add(place, why)
@@ -391,7 +391,7 @@ def _search(search: Search, file_sections: Sections, wants_papers: bool, problem
     problems.raise_any()
     most = search.trials or (grid.MOST_CELLS if search.sampler == "grid" else MOST_TRIALS)
     first, enqueue = [] if search.baseline is None else [search.baseline], search.enqueue
-    there = search_checks.configurations(search, searched, most) if domains else max(len(first) + len(enqueue), 1)
+    there = search_checks.count_configurations(search, searched, most) if domains else max(len(first) + len(enqueue), 1)
     trials = min(most, there or most)
     if wants_papers:
         from_papers = papers_configurations(searched, file_sections)

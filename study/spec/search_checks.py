@@ -34,7 +34,7 @@ MOST_LISTED = 1_000_000
 """Most values of a range with steps, or of whole numbers, that `gp` can search: it has all of them in memory."""
 
 
-def configurations(search: Search, space: Space, most: int = grid.MOST_CELLS) -> int | None:
+def count_configurations(search: Search, space: Space, most: int = grid.MOST_CELLS) -> int | None:
     """How many different configurations a search can try: those of its space, and given ones that are not among them.
 
     None: its space has more than `most`.
@@ -54,7 +54,7 @@ def configurations(search: Search, space: Space, most: int = grid.MOST_CELLS) ->
     return found + sum(not space.contains(params) for params in given) if found <= most else None
 
 
-def problems(search: Search, space: Space) -> list[tuple[Key, str]]:
+def sampler_problems(search: Search, space: Space) -> list[tuple[Key, str]]:
     """What the sampler cannot search, with the key at fault."""
     faults: list[tuple[Key, str]] = []
     if search.sampler in ("cmaes", "gp"):
@@ -133,7 +133,7 @@ def _endless(space: Space) -> list[tuple[Key, str]]:
 Describe = Callable[[Mapping[str, Any]], Facts]
 
 
-def faults(trial: Mapping[str, Mapping[str, Any]], facts: Facts) -> Iterator[tuple[tuple[str, str], str]]:
+def trial_faults(trial: Mapping[str, Mapping[str, Any]], facts: Facts) -> Iterator[tuple[tuple[str, str], str]]:
     """What is wrong with the complete sections of a trial: the key to change, as (section, key), and why."""
     method = trial["method"]
     if apart := list(own_function.faults(trial)):
@@ -162,11 +162,11 @@ def check_trials(
         configurations: those that the search is given, by their place.
     """
     own = sections.trial({})
-    seen: set[Any] = {why for _, why in faults(own, describe(own["data"]))}
+    seen: set[Any] = {why for _, why in trial_faults(own, describe(own["data"]))}
     searched = ((("search", "space"), params) for case in cases for params in _ends(space, case))
     for at, params in [*configurations.items(), *searched]:
         trial = sections.trial(params)
-        for (section, name), why in faults(trial, describe(trial["data"])):
+        for (section, name), why in trial_faults(trial, describe(trial["data"])):
             suspects = _suspects(f"{section}.{name}", space, params)
             place = (*at, *list(suspects)[:1])
             others = {key: value for key, value in suspects.items() if not why.startswith(f"{value!r} given")}
@@ -203,7 +203,7 @@ def _suspects(key: str, space: Space, params: Params) -> dict[str, Any]:
     return own | varied or {other: value for other, value in params.items() if other.startswith(f"{section}.")}
 
 
-def resources(taken: Resources) -> Iterator[tuple[Key, str]]:
+def resource_faults(taken: Resources) -> Iterator[tuple[Key, str]]:
     """What is wrong with what a trial takes, with the place of it: more than one GPU, a kind of none."""
     if taken.gpu > 1:
         yield (

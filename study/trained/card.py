@@ -56,7 +56,7 @@ def groups(spec: StudySpec, trial: TrialRecord, dataset: Dataset) -> list[Group]
     return found
 
 
-def worst(spec: StudySpec, trial: TrialRecord, dataset: Dataset) -> dict[str, Any] | None:
+def worst_group(spec: StudySpec, trial: TrialRecord, dataset: Dataset) -> dict[str, Any] | None:
     """What `predictions.warning` needs, as plain values; None where groups are not known, or all of `FEWEST` samples
     and more are served alike."""
     split = split_of(trial)
@@ -148,7 +148,7 @@ def _data(spec: StudySpec, dataset: Dataset, description: str) -> Iterator[str]:
     yield f"{escape(section)}; fingerprint {dataset.fingerprint}. {counts}."
     if dataset.facts.class_names:
         yield f"Classes: {', '.join(map(escape, dataset.facts.class_names))}."
-    if positive := user_data.named(dataset.facts.class_names):
+    if positive := user_data.positive_class(dataset.facts.class_names):
         yield f"Positive class: {escape(positive)}; the true positive rate is of it."
     if dataset.facts.bias_names:
         yield f"Bias (sensitive, spurious) classes: {', '.join(map(escape, dataset.facts.bias_names))}."
@@ -177,7 +177,7 @@ def _groups(spec: StudySpec, trials: Sequence[TrialRecord], trial: TrialRecord, 
         yield table(["class", "bias class", "samples", f"over {len(trials)} seeds", f"seed {trial.seed}", "95%"], rows)
     else:
         yield f"There are {facts.classes} x {facts.bias_classes} groups, too many to list. The gaps are between these."
-    if sentence := warning(worst(spec, trial, dataset)):
+    if sentence := warning(worst_group(spec, trial, dataset)):
         yield escape(f"{sentence[0].upper()}{sentence[1:]}.")
     gaps = [
         f"- {name} {trial.tested[f'{split}/{name}']:.4f}: {what}"

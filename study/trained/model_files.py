@@ -104,7 +104,7 @@ def _described(
         "metrics": {**epochs.values(spec.objective, trial), **trial.tested},
         "data_fingerprint": dataset.fingerprint,
         "test_fingerprint": fingerprint_of_test(dataset),
-        "worst_group": card.worst(spec, trial, dataset),
+        "worst_group": card.worst_group(spec, trial, dataset),
         "code": session,
         "origin": dict(spec.origin or {}),
     }

@@ -20,7 +20,7 @@ from study.training.resident import Resident
 CHUNK = 8192
 
 
-def fit(features: Tensor, condition: Tensor, l2: float = 1e-6) -> Callable[[Tensor], Tensor]:
+def fit_ridge(features: Tensor, condition: Tensor, l2: float = 1e-6) -> Callable[[Tensor], Tensor]:
     """The linear map with offset that minimises the mean squared error + l2 * ||W||^2, in closed form, in float64.
 
     Args:
@@ -197,7 +197,7 @@ class Evaluation:
         of_train, of_split = self._splits["train"].condition, self._splits[split].condition
         if of_train is None or of_split is None:
             return {}
-        return {"condition_mse": mean_squared_error(fit(train, of_train), features, of_split)}
+        return {"condition_mse": mean_squared_error(fit_ridge(train, of_train), features, of_split)}
 
     def _representation(self, split: str, features: Tensor) -> dict[str, Tensor]:
         data, unit = self._splits[split], functional.normalize(features, dim=1)

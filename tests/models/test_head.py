@@ -6,7 +6,7 @@ from torch import nn
 
 from study import models
 from study.data.dataset import Facts
-from study.models.encoder import HeadOptions, build
+from study.models.encoder import HeadOptions, build_head
 
 FACTS = Facts(10, 10, (3, 28, 28))
 
@@ -43,14 +43,14 @@ PROTOCOLS = [
     ("features", "options", "layers", "count"), [one[1:] for one in PROTOCOLS], ids=[one[0] for one in PROTOCOLS]
 )
 def test_heads_are_the_protocols(features: int, options: HeadOptions, layers: list[str], count: int) -> None:
-    head = build(options, features)
+    head = build_head(options, features)
     assert [type(part).__name__ for part in head] == layers
     assert sum(tensor.numel() for tensor in head.parameters()) == count
     assert head(torch.randn(5, features)).shape == (5, 128)
 
 
 def test_embeddings_normalised_over_the_batch_have_no_mean() -> None:
-    embeddings = build(HeadOptions("mlp", 16, 8, "both"), 12)(torch.randn(64, 12))
+    embeddings = build_head(HeadOptions("mlp", 16, 8, "both"), 12)(torch.randn(64, 12))
     assert embeddings.mean(0).abs().max() < 1e-5
     assert (embeddings.var(0, correction=0) - 1).abs().max() < 1e-2
 

@@ -28,7 +28,7 @@ from study.analysis.statistics.rivals import rivals
 from study.analysis.statistics.rung_values import rung_places
 from study.home.record import StudyRecord
 from study.spec import StudySpec
-from study.spec.search_checks import configurations
+from study.spec.search_checks import count_configurations
 from study.text.shell import typed
 
 # How many paired seeds make a difference clear.
@@ -188,7 +188,7 @@ def next_steps(spec: StudySpec, record: StudyRecord) -> list[Step]:
 def _is_used_up(spec: StudySpec, record: StudyRecord) -> bool:
     """Whether every configuration of the space was tried."""
     tried = len(list(record.by_stage("baseline", "search")))
-    there = configurations(spec.search, spec.space)
+    there = count_configurations(spec.search, spec.space)
     return there is not None and tried >= there
 
 

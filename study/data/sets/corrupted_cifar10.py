@@ -31,7 +31,8 @@ from study.knobs import Range
 #
 # Their strengths are those of the CIFAR-10-C benchmark (Hendrycks and Dietterich 2019), which the LfF paper's data set
 # uses; level 5 here is what that data set's folders call Severity4. Three differ from that library: frost is drawn, not
-# cut from photographs of frost; spatter is water made without edge detection at levels 1 to 3; elastic interpolates once.
+# cut from photographs of frost; spatter is water made without edge detection at levels 1 to 3; elastic interpolates
+# once.
 
 Maps = NDArray[np.float64]
 """Maps (N, H, W)."""

@@ -219,7 +219,7 @@ def _found(options: Options) -> tuple[Facts, dict[str, Listing], list[str]]:
         repeated, across = len(copies) - len(np.unique(copies)), user_data.copied(splits, copies)
         told = f"some are in several splits, as you divide them: {across}" if across else "they stay in one split"
         found.append(f"{repeated} of {len(copies)} pictures have the bytes of another one: {told}")
-    labels = user_data.last(labels, options.positive, path)
+    labels = user_data.with_positive_last(labels, options.positive, path)
     labels = user_data.numbered_by_class(labels, splits["train"])
     everything = Listing(files, labels.target, labels.bias, labels.condition)
     width = None if labels.condition is None else labels.condition.shape[1]

@@ -248,7 +248,7 @@ def _read_once(options: Options, types: tuple[tuple[str, type], ...], states: tu
     same = inputs.to_keep_together(rows, features)
     together = holdout.together(user_data.group_codes(rows, options, path), same)
     splits = user_data.divide(labels.cells, split_names, options, place, together)
-    labels = user_data.last(labels, options.positive, path)
+    labels = user_data.with_positive_last(labels, options.positive, path)
     labels = user_data.numbered_by_class(labels, splits["train"])
     return _Read(path, rows, labels, features, splits, options.missing == "fill", left_out, same)
 

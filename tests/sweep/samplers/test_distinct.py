@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from study.spec import StudySpec, load_study
 from study.spec.objective import Score
 from study.spec.same import same
-from study.spec.search_checks import configurations
+from study.spec.search_checks import count_configurations
 from study.sweep.sampler import Sampler, TrialEnd
 
 SUGGESTIONS = 30
@@ -69,7 +69,7 @@ def check(spec: StudySpec, cut: int) -> None:
             break
         found.append(params)
         sampler.tell(end(number, params))
-    there = configurations(spec.search, spec.space)
+    there = count_configurations(spec.search, spec.space)
     assert len(found) == min(SUGGESTIONS, there or SUGGESTIONS)
     for number, params in enumerate(found):
         assert spec.space.contains(params)
