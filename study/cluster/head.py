@@ -147,7 +147,7 @@ class Head:
             return str(told["logs"])
 
     def resources(self) -> dict[str, Any]:
-        """The cluster's nodes and what of them is in use, see `study.cluster.nodes`; raises as `jobs`."""
+        """The cluster's nodes and what of them is in use; raises as `jobs`."""
         told = self._json(ray_internals.NODES)
         with self._as_ray_answers():
             return overview(told)

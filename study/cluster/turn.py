@@ -3,7 +3,7 @@
 `python -m study.cluster.turn ARGUMENTS` waits, and then runs `python -m study ARGUMENTS` in its own place. Ray's own
 way, resources of the job, is not used: a job that waits for them longer than `RAY_JOB_START_TIMEOUT_SECONDS` (900) has
 failed; one that declares any is placed on whichever node has them, where its data need not be; and a head with
-`--num-cpus=0` has no CPUs for it. See `study.home.turns` for the order and `study.cluster.room` for the room.
+`--num-cpus=0` has no CPUs for it. See `study.home.turns` for the order and `has_room` for the room.
 """
 
 import os

@@ -239,7 +239,7 @@ class Elsewhere:
         return self._mirror.home
 
     def status(self, name: str) -> dict[str, Any]:
-        """The document of `study.commands.cluster_status`.
+        """The document of `study cluster status`.
 
         Raises:
             UserError: as `home`; where the head has gone, or was started anew, says what is known and what to do.

@@ -16,13 +16,13 @@ warnings.simplefilter("ignore")
 import torch
 from simulated_gpu import counts
 from small import config, digits
-from study.training import Trial, evaluation, loop, plain_step
+from study.training import Trial, evaluation, loop
 
 for name in ("check_loss", "check_networks"):  # of values that are not there
     setattr(loop, name, lambda *values: None)
 evaluation.check_features = lambda *values: None
 told = {}
-call = plain_step.RecordedStep.__call__
+call = loop.RecordedStep.__call__
 
 def counted(self, batch):
     torch.cuda.set_sync_debug_mode("error")
@@ -35,7 +35,7 @@ def counted(self, batch):
     told[case].append([began, launched, after["graph_launches"] - before["graph_launches"], rate.device.type])
     return value
 
-plain_step.RecordedStep.__call__ = counted
+loop.RecordedStep.__call__ = counted
 method = {"name": "eps_sup_info_nce", "regulariser": "fair_kl", "lambda": 1.0, "alpha": 0.1}
 cases = {"adam": {}, "sgd": {"optimizer": "sgd"}, "lars": {"optimizer": "lars"}, "clip": {"clip_norm": 1.0}}
 for case, train in cases.items():

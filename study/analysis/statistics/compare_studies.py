@@ -146,8 +146,8 @@ def compare(studies: Sequence[Study]) -> list[dict[str, Any]]:
 
     Returns:
         Plain values for JSON: those of `study.ranking.summary.summary`; `gain`: best minus baseline by metric, with its
-        95% interval; `against`: best minus the first study's best, see `study.analysis.statistics.between`; `settings`:
-        the keys that differ between these studies, without the searched ones.
+        95% interval; `against`: best minus the first study's best, see `study.analysis.statistics.difference`;
+        `settings`: the keys that differ between these studies, without the searched ones.
 
     Raises:
         UserError: fewer than two studies, the same one twice, one without a search or not begun yet, or studies of

@@ -118,7 +118,7 @@ def compare_with_paper(
         ours: by the labels of row and column; a cell that has not run yet may be in it, empty.
         paper: the same; `spread` in the unit of ours, None where nothing is printed, without a deviation where the
             paper prints no spread or does not say of how many values.
-        margin: of percentages, as a fraction; see `study.analysis.statistics.verdict.verdict`.
+        margin: of percentages, as a fraction; see `study.analysis.tables.paper_comparison.verdict`.
     """
     our_cells = list(ours.values())
     lines: list[tuple[Labels, list[Entry]]] = []

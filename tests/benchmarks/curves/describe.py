@@ -6,7 +6,7 @@ Three tables in Markdown, of the study's metric on validation, each seed once th
 
 * Order: the rank correlation of the values at an epoch on one seed with the last ones on another, at the first epochs,
   at quarters of the full length, and at the end; the epoch from which on the order can be trusted, with its interval
-  (`study.analysis.statistics.early_order`), beside the study file's `grace`; and the number whose rank correlation
+  (`early_order`), beside the study file's `grace`; and the number whose rank correlation
   with the value changes most between `grace` and the end.
 * Seeds: the correlation of two seeds at the end, and standard deviations in points: of the seeds' means (a shift that
   all configurations share), of the configurations' means, and of what is left.
