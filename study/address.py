@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from study.errors import UserError
-from study.files.whole import PRIVATE, write_whole
+from study.files import PRIVATE, write_whole
 
 LOOPBACK = "127.0.0.1"
 

@@ -16,7 +16,7 @@ from study.methods import OWN
 from study.spec import StudySpec, load_study
 from study.spec.document import Document, override
 from study.spec.load import resolve
-from study.text.short import shortened
+from study.text import shortened
 from study.training.own_function import PICKLE, check, digest
 
 # Values from Python as a study file has them: numbers, text, true or false, null, lists and mappings.

@@ -22,7 +22,7 @@ import typer
 from study.cli import asking, cluster, data, help, models, running, studies, study_files, suites
 from study.errors import Interrupted, Stopped, UserError, disk_remedy, of_disk
 from study.logging import is_verbose, let_through
-from study.text.printed import tell
+from study.text import tell
 from study.upstream import interrupt
 
 app = typer.Typer(

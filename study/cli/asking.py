@@ -7,8 +7,7 @@ import typer
 from study.cli.cluster import Name
 from study.cli.options import Json, Where, print_json
 from study.errors import UserError
-from study.text.printed import tell
-from study.text.shell import typed
+from study.text import tell, typed
 
 
 def stop(

@@ -8,7 +8,7 @@ import typer
 from study.cli.elsewhere import Follow, check_follow, follow_driver, show_submitted
 from study.cli.options import Head, Json, Profile, Rename, Set, Spec, Where, print_json
 from study.errors import UserError
-from study.text.printed import tell
+from study.text import tell
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A study.")]
 Python = Annotated[str, typer.Option("--python", metavar="P", help="The cluster's interpreter with the dependencies.")]

@@ -8,7 +8,7 @@ import typer
 from study.cli import cluster
 from study.cli.cluster import Env, Python
 from study.cli.options import Json, Quiet, Set, Where, print_json
-from study.text.printed import tell
+from study.text import tell
 
 
 def list_data(as_json: Json = False) -> None:

@@ -7,8 +7,7 @@ import typer
 
 from study.cli.options import HERE, print_json
 from study.errors import UserError
-from study.text.printed import tell
-from study.text.shell import typed
+from study.text import tell, typed
 
 if TYPE_CHECKING:
     from study.cluster.jobs import Jobs, Submitted

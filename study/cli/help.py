@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from study.cli.options import Json, print_json
-from study.text.printed import tell
+from study.text import tell
 
 Address = Annotated[
     str | None,
@@ -25,9 +25,9 @@ def doctor(
     from study import doctor as doctors
 
     if clean:
-        from study.files.scratch import clear
+        from study.files import clear_scratch
 
-        removed = clear()
+        removed = clear_scratch()
         for folder in removed:
             tell(f"removed {folder}, and ended what ran in it: its driver was killed", sys.stderr)
         if not removed:

@@ -21,8 +21,7 @@ from study.cli.options import (
     show,
     view,
 )
-from study.text.printed import tell
-from study.text.shell import typed
+from study.text import tell, typed
 
 Model = Annotated[
     str, typer.Argument(metavar="MODEL", help="A final training's name, a model's .json file, or models:/NAME@ALIAS.")
@@ -134,7 +133,7 @@ def predict(
     fetch = typed("fetch", "NAME" if "/" in model else model, "--models", "--address", address)
     check_here(address, f"Bring the model first: {fetch}; then: {typed('predict', model, *inputs)}")
     from study.commands.find_model import find_model
-    from study.files.output import check_output, write_output
+    from study.files import check_output, write_output
     from study.home.folder import Home
     from study.trained import Classifier
     from study.trained.predict import predict

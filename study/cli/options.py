@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from study.errors import UserError
-from study.text.printed import tell
+from study.text import tell
 from study.upstream.ray_internals import is_job
 
 if TYPE_CHECKING:

@@ -22,8 +22,7 @@ from study.cli.options import (
     view,
 )
 from study.errors import UserError
-from study.text.printed import tell
-from study.text.shell import typed
+from study.text import tell, typed
 
 if TYPE_CHECKING:
     from study.cluster.jobs import Jobs

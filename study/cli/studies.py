@@ -9,7 +9,7 @@ import typer
 from study.cli import cluster
 from study.cli.options import Json, Name, Profile, Set, Spec, Where, print_json
 from study.errors import UserError
-from study.text.printed import tell
+from study.text import tell
 
 if TYPE_CHECKING:
     from study.home.folder import Home

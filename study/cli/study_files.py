@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from study.cli.options import Json, print_json
-from study.text.printed import printed, tell
+from study.text import printed, tell
 
 
 def spaces(as_json: Json = False) -> None:
@@ -24,7 +24,7 @@ def schema(
     ] = None,
 ) -> None:
     """Give the JSON Schema of study files, for editors. Example: study schema -o study.schema.json"""
-    from study.files.output import write_output
+    from study.files import write_output
     from study.spec import json_schema
 
     tell(json_schema.text(), end="") if out is None else write_output(out, json_schema.text())
@@ -73,7 +73,7 @@ def init(
 ) -> None:
     """Write a study file; asks for what is not given. Example: study init mine --data birds/ --bias place"""
     from study.commands import init as beginning
-    from study.text.shell import typed
+    from study.text import typed
 
     def ask(question: str, default: str | None) -> str:
         return str(typer.prompt(printed(question), default=default, err=True))

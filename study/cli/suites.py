@@ -8,7 +8,7 @@ import typer
 
 from study.cli.elsewhere import Follow, check_follow, is_elsewhere, options, show_submitted
 from study.cli.options import AnyAddress, Json, Quiet, print_json, view
-from study.text.printed import tell
+from study.text import tell
 
 if TYPE_CHECKING:
     from study.commands.suite import SuiteEnd
@@ -95,7 +95,7 @@ def _show(end: "SuiteEnd", file: str) -> None:
     Raises:
         Exit: 1 if a study failed or lacks something in MLflow, 130 if it was stopped.
     """
-    from study.text.shell import typed
+    from study.text import typed
 
     for name in end.failed:
         tell(f"{name}: failed, no trial is complete; why: study status {name}", sys.stderr)

@@ -13,13 +13,12 @@ from typing import Any
 from study import __version__
 from study.cluster.window import FOLDERS, SINGLE
 from study.errors import UserError
-from study.files.below import below, is_plain
-from study.files.whole import whole
+from study.files import below, is_plain_name, whole
 from study.home.format import FORMAT
 from study.home.line import Chain
 from study.spec.document import dump
 from study.spec.document import read as read_document
-from study.text.printed import printed
+from study.text import printed
 
 Read = Callable[[str, int], Iterator[bytes]]
 """Gives a file of the study by its name in blocks, from its so-manieth last line on; -1: whole."""
@@ -97,7 +96,7 @@ def _name(name: str) -> str:
         ValueError: it is none, as one that leads out of the folder.
     """
     first, *rest = name.split("/")
-    inside = first in FOLDERS and rest and all(is_plain(part) for part in rest)
+    inside = first in FOLDERS and rest and all(is_plain_name(part) for part in rest)
     if not (inside or (first in SINGLE and not rest)):
         raise ValueError
     return name

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from study.cluster.job import Job
 from study.errors import Stopped, UserError
-from study.text.shell import typed
+from study.text import typed
 
 # Ray's own lines in the log of a driver, told from those of the study: by line, as the log is read.
 

@@ -18,7 +18,7 @@ from urllib.parse import quote, urlencode
 from study.address import check_jobs, refused, token
 from study.cluster.job import Job
 from study.errors import UserError
-from study.text.printed import printed
+from study.text import printed
 from study.upstream import ray_internals
 
 # The nodes of a cluster, from what the head's dashboard says of them.

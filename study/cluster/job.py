@@ -9,7 +9,7 @@ from typing import Any
 from study.errors import UserError
 from study.home.standing import USUAL, Standing
 from study.spec.load import check_name
-from study.text.printed import printed
+from study.text import printed
 
 # Variables of this shell that a job is given.
 

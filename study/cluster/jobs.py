@@ -26,7 +26,7 @@ from study.home.standing import USUAL, Standing
 from study.logging import hush
 from study.spec import StudySpec
 from study.spec.suite import SuiteFile
-from study.text.shell import typed
+from study.text import typed
 from study.upstream import ray_internals
 
 # Who waits and who runs on a cluster, as its queue says, from outside of its network.

@@ -24,7 +24,7 @@ from study.cluster.local_parts import Part
 from study.cluster.local_state import LINK, LocalState
 from study.cluster.process import Process, end, free_ports, of_cluster, read
 from study.errors import Interrupted, Stopped, UserError
-from study.files.whole import PRIVATE, write_whole
+from study.files import PRIVATE, write_whole
 from study.home.folder import Home
 from study.upstream import interrupt
 from study.upstream.own_ray_internals import JOB

@@ -16,7 +16,7 @@ from pathlib import Path
 from study.address import LOOPBACK
 from study.cluster.local_state import MLFLOW_USER, LocalState
 from study.cluster.process import MARK, free_ports, read
-from study.files.whole import PRIVATE, write_whole
+from study.files import PRIVATE, write_whole
 from study.home.folder import Home
 from study.home.sqlite_address import address_of
 from study.upstream import ray_internals

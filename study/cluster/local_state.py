@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from study.cluster.process import Process
 from study.errors import UserError
-from study.files.whole import write_whole
+from study.files import write_whole
 from study.home.folder import Home
 
 MLFLOW_USER = "admin"

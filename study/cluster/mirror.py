@@ -14,8 +14,7 @@ from study.cluster.head import Head
 from study.cluster.job import Job
 from study.cluster.reading import Reading
 from study.errors import UserError, of_disk
-from study.files.below import below
-from study.files.whole import write_whole
+from study.files import below, write_whole
 from study.home import format as home_format
 from study.home.fetched import Fetched, fetched
 from study.home.folder import Home, StudyFolder

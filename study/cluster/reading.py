@@ -14,7 +14,7 @@ from study.cluster.window import FOLDER, MANIFEST, PLACE, RENEWAL
 from study.errors import UserError
 from study.home.fetched import Fetched
 from study.home.line import Chain
-from study.text.shell import typed
+from study.text import typed
 
 TRIES = 3
 """How often files are asked for that are not what the cluster says: they may be changing."""

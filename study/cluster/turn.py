@@ -23,7 +23,7 @@ from study.home.presence import Presence, locked
 from study.home.sharing import LatestSharing, Sharing
 from study.home.standing import Standing
 from study.home.turns import ENTRY, FOLDER, Turn, in_order, moment_of, publish, serve, served, turns
-from study.text.printed import tell
+from study.text import tell
 from study.upstream.ray_internals import job_logs, job_metadata
 
 # How many drivers the machine that they run on carries.

@@ -19,10 +19,10 @@ from typing import Any
 
 from study import __version__
 from study.errors import UserError
-from study.files.whole import PRIVATE, write_whole
+from study.files import PRIVATE, write_whole
 from study.home.folder import Home, StudyFolder
 from study.home.format import FORMAT
-from study.text.printed import tell
+from study.text import tell
 from study.upstream.ray_internals import job_logs
 
 PLACE, FOLDER, MANIFEST = "study", "folder", "manifest.json"

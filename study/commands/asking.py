@@ -9,7 +9,7 @@ from typing import Any
 from study.commands import extension
 from study.commands.progress import to_try
 from study.errors import UserError
-from study.files.output import writing
+from study.files import writing
 from study.home import ledger
 from study.home.folder import StudyFolder
 from study.home.record import StudyRecord
@@ -17,7 +17,7 @@ from study.home.requests import Request, ask, waiting
 from study.spec import StudySpec
 from study.spec.configuration import configuration
 from study.spec.same import same
-from study.text.shell import typed
+from study.text import typed
 
 PATIENCE = 15.0
 """Seconds that an answer is waited for: a driver looks every second, once it has loaded its data and started Ray."""

@@ -3,10 +3,9 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from study import data
+from study import data, files
 from study.data.download import OnProgress, no_progress, obtain
 from study.errors import UserError
-from study.files import digest
 from study.models import published
 from study.models.backbone import outline, stages
 
@@ -56,7 +55,7 @@ def prepare(architecture: str, weights: str = published.DEFAULT, progress: OnPro
     return {
         **_row(chosen, _is_default(architecture, chosen.name.partition(".")[2])),
         "path": str(file),
-        "sha256": digest.of_file(file),
+        "sha256": files.digest_of_file(file),
         "stages": len(stages(outline(architecture, weights, chosen.side))),
         "model": {**model, "weights": weights},
     }

@@ -26,10 +26,9 @@ from study.data import Split, cells
 from study.data.dataset import Facts, fingerprint
 from study.data.download import OnProgress, no_progress, obtain
 from study.errors import UserError, nearest
-from study.files.output import writing
-from study.files.whole import write_whole
+from study.files import write_whole, writing
 from study.knobs import knobs
-from study.text.quoted import quoted, some
+from study.text import quoted, some
 
 WIDEST = 20
 """Classes and bias classes at most for which the cells are printed; the JSON document always has them."""

@@ -13,7 +13,7 @@ from study.data import Facts
 from study.metrics import METRICS
 from study.spec.document import apply_profile, parse
 from study.spec.load import resolve
-from study.text.shell import typed
+from study.text import typed
 
 SMALL = 64
 """Pixels of a side up to which a network keeps the image's size in its first layer."""

@@ -19,10 +19,7 @@ from study.errors import UserError, nearest
 from study.home.folder import NO_SUCH, Home, StudyFolder
 from study.home.record import StudyRecord
 from study.spec import StudySpec
-from study.text.columns import columns
-from study.text.moment import moment
-from study.text.printed import tell
-from study.text.shell import typed
+from study.text import in_columns, moment, tell, typed
 
 # The status of a study on a remote cluster: its job, its trials, the cluster.
 
@@ -86,7 +83,7 @@ def jobs_table(address: str, jobs: list[Job]) -> str:
     for job in jobs:
         state = f"{job.state}, {job.place}." if job.place else job.state
         rows.append((job.study, job.id, job.owner, str(job.standing.priority), state, moment(job.began)))
-    return "\n".join(columns(rows, (28, 34, 12, 9, 13)))
+    return "\n".join(in_columns(rows, (28, 34, 12, 9, 13)))
 
 
 def _cluster(cluster: dict[str, Any]) -> list[str]:

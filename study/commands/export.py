@@ -7,7 +7,7 @@ from typing import Any
 
 from study import ranking
 from study.errors import UserError
-from study.files.output import check_output, write_output
+from study.files import check_output, write_output
 from study.home.folder import StudyFolder
 from study.home.record import StudyRecord
 from study.ranking import Candidate, epochs
@@ -17,7 +17,7 @@ from study.spec import StudySpec
 from study.spec.configuration import FORMAT, configuration_digest
 from study.spec.objective import Objective
 from study.spec.schema import AIM, Search
-from study.text.shell import typed
+from study.text import typed
 from study.tracking.tracked import Tracked
 
 

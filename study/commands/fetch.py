@@ -13,14 +13,14 @@ from study.cluster.head import Head
 from study.cluster.mirror import read_files
 from study.cluster.reading import Reading
 from study.errors import UserError, of_disk
-from study.files.below import below
+from study.files import below
 from study.home import format as home_format
 from study.home import ledger
 from study.home.fetched import Fetched, fetched
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
 from study.spec.load import check_name
-from study.text.shell import typed
+from study.text import typed
 
 
 @dataclass(frozen=True)

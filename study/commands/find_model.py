@@ -8,7 +8,7 @@ from pathlib import Path
 from study.errors import UserError
 from study.home.folder import Home
 from study.home.record import StudyRecord
-from study.text.shell import typed
+from study.text import typed
 from study.trained.model_files import best_model
 
 

@@ -18,12 +18,12 @@ from study.data import cells, label_files, user_data
 from study.data.image_files import LEAST
 from study.data.sets import image_folder
 from study.errors import UserError, nearest
-from study.files.output import check_output, write_output
+from study.files import check_output, write_output
 from study.spec.checks import fault
 from study.spec.document import Document, override, parse, shipped_folder
 from study.spec.json_schema import FILE
 from study.spec.load import check_name, resolve
-from study.text.quoted import quoted, some
+from study.text import quoted, some
 
 # Rows with missing values in a user's table: what `study init` asks about them, and what it notes in the file.
 

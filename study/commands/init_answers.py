@@ -12,7 +12,7 @@ from study.data.sets import image_folder
 from study.errors import UserError, nearest
 from study.knobs import Knob
 from study.spec.checks import fault
-from study.text.quoted import some
+from study.text import some
 
 Check = Callable[[str], None]
 """Raises a UserError if an answer cannot be used."""

@@ -16,7 +16,7 @@ from study.cluster.local_state import MLFLOW_USER, LocalState
 from study.commands.progress import clock
 from study.errors import UserError
 from study.home.folder import Home
-from study.text.shell import typed
+from study.text import typed
 from study.tracking.opening import check_database
 from study.upstream.environment import LOOPBACK_ALONE
 

@@ -5,7 +5,7 @@ from typing import Any
 from study.errors import UserError
 from study.home.folder import StudyFolder
 from study.home.ledger import read
-from study.text.moment import moment
+from study.text import moment
 
 STUDY_EVENTS = ("opened", "started", "lost", "ended", "tested", "untested", "closed")
 

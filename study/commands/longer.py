@@ -17,7 +17,7 @@ from study.home.record import StudyRecord, TrialRecord
 from study.home.trial_record import BY_HAND
 from study.spec import StudySpec
 from study.spec.objective import order
-from study.text.shell import typed
+from study.text import typed
 from study.training import own_function
 from study.training.compatibility import bound
 

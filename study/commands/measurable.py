@@ -9,7 +9,7 @@ from study.errors import UserError
 from study.metrics.rules import DEBIASED, RULES
 from study.metrics.table import GROUPS
 from study.spec import StudySpec
-from study.text.quoted import quoted
+from study.text import quoted
 
 # Which metrics a split can have at all, by how many samples its cells of class and bias class have.
 #

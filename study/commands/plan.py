@@ -12,7 +12,7 @@ from study.ranking import epochs
 from study.ranking.picks import at_most
 from study.spec import StudySpec, rungs, search_checks
 from study.spec.schema import Confirm
-from study.text.short import ends, parameter
+from study.text import ends, parameter
 
 ENDING = ("time", "gpu_hours", "plateau", "stop")
 """Keys of `search` that end it before its number of trials."""

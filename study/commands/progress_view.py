@@ -12,7 +12,7 @@ from rich.text import Text
 from study.commands.progress import StudyProgress, clock
 from study.home.record import StudyRecord
 from study.spec import StudySpec
-from study.text.printed import printed
+from study.text import printed
 
 LINE_EVERY, LIVE_EVERY = 2.0, 0.25
 """Seconds between two plain lines, at least, and between two updates on a terminal."""

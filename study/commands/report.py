@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from study.errors import UserError
-from study.files.output import check_output
+from study.files import check_output
 from study.home import ledger
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
-from study.text.shell import typed
+from study.text import typed
 from study.tracking.artifacts import refresh
 
 SHARE = 0.05

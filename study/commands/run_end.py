@@ -13,7 +13,7 @@ from study.home.folder import StudyFolder
 from study.home.record import StudyRecord
 from study.ranking import summary
 from study.spec import StudySpec
-from study.text.shell import typed
+from study.text import typed
 from study.tracking.pages import experiments_page, is_server
 from study.upstream.ray_internals import is_job
 

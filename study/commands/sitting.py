@@ -24,7 +24,7 @@ from study.spec import StudySpec
 from study.sweep.ray_session import ray_session
 from study.sweep.shared_ray import SharedRay
 from study.sweep.steps import LOADING, REPORTING
-from study.text import printed
+from study.text import tell
 from study.tracking import Tracker
 from study.tracking.pages import study_page
 from study.tracking.tracker import HEAD_START
@@ -240,7 +240,7 @@ def run_sitting(
         except Stopped:
             record = StudyRecord.load(folder.ledger_file)
             if record.state != "running" and (problem := notify(home, folder, folder.spec(), record)):
-                printed.tell(f"not everybody was told of this: {problem}", sys.stderr)
+                tell(f"not everybody was told of this: {problem}", sys.stderr)
             raise
         is_known = by_hand and end.record.state == "interrupted"
         return end if is_known else replace(end, unnotified=notify(home, folder, end.spec, end.record))

@@ -12,7 +12,7 @@ from study import __version__, ranking
 from study.analysis.report import lead
 from study.commands import placement, progress
 from study.errors import UserError
-from study.files.whole import write_whole
+from study.files import write_whole
 from study.home.events import ENDED
 from study.home.fetched import fetched
 from study.home.folder import Home, StudyFolder
@@ -22,8 +22,7 @@ from study.home.requests import waiting
 from study.ranking import ablation, summary
 from study.ranking.order import ties
 from study.ranking.remaining_gain import remaining_gain, sentence
-from study.text.columns import columns
-from study.text.moment import moment
+from study.text import in_columns, moment
 
 
 def document(folder: StudyFolder) -> dict[str, Any]:
@@ -192,4 +191,4 @@ def table(home: Home, rows: list[dict[str, Any]]) -> str:
         best = "-" if row["best"] is None else f"{row['metric']} {row['best']:.4f}"
         trials = ", ".join(f"{count} {state}" for state, count in row["trials"].items())
         found.append((row["name"], row["state"], row["owner"] or "-", best, moment(row["began"]), trials))
-    return "\n".join(columns(found, (28, 12, 12, 28, 24)))
+    return "\n".join(in_columns(found, (28, 12, 12, 28, 24)))

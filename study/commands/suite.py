@@ -12,9 +12,7 @@ from study.analysis.tables.suite_tables import SuiteTables
 from study.commands.in_turn import differences, listed, run_left, write_forms
 from study.commands.sitting import View
 from study.errors import Interrupted, Stopped, UserError
-from study.files.below import below
-from study.files.output import check_output, write_output, writing
-from study.files.whole import write_whole
+from study.files import below, check_output, write_output, write_whole, writing
 from study.home import format as home_format
 from study.home.folder import ANOTHER_HOME, Home, StudyFolder
 from study.home.record import StudyRecord
@@ -22,7 +20,7 @@ from study.spec import StudySpec
 from study.spec.document import dump, read
 from study.spec.suite import Suite, SuiteSearch
 from study.sweep.shared_ray import SharedRay
-from study.text.shell import typed
+from study.text import typed
 
 MEMORY = "suite.yaml"
 """What a suite consisted of when it last ran, in its folder, beside the tables of its studies."""

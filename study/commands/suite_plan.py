@@ -13,7 +13,7 @@ from study.home.folder import Home
 from study.home.record import StudyRecord
 from study.spec import StudySpec, rungs
 from study.spec.suite import Suite
-from study.text import markdown
+from study.text import rows_as_markdown
 
 HOUR = 3600.0
 
@@ -92,7 +92,7 @@ def text(document: Mapping[str, Any]) -> str:
     head = (
         f"suite {document['name']}: {document['searches']} searches ({_told(document['states'])}); nothing is started"
     )
-    return "\n".join([head, "", markdown.table(heads, rows), "", _time(document)])
+    return "\n".join([head, "", rows_as_markdown(heads, rows), "", _time(document)])
 
 
 def _time(document: Mapping[str, Any]) -> str:

@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from study.errors import UserError
 from study.home.folder import Home
-from study.text.printed import tell
+from study.text import tell
 from study.tracking.connection import public
 from study.tracking.opening import check_database
 from study.tracking.pages import experiments_page, is_server

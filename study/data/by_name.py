@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from study.data.dataset import Dataset, Facts
 from study.errors import UserError
-from study.text.quoted import quoted, some
+from study.text import quoted, some
 
 Names = Sequence[str] | None
 

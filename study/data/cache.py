@@ -31,7 +31,7 @@ from study.data import label_files
 from study.data.dataset import Dataset, Facts, Split, fingerprint
 from study.data.source import Source, roots, writable
 from study.errors import UserError
-from study.files.whole import folder_beside
+from study.files import folder_beside
 
 # What is in files: hashes of their bytes, kept by path and state of each file so that a second start reads none again.
 #

@@ -8,7 +8,7 @@ import numpy as np
 from study import data
 from study.data.dataset import Dataset, Facts, Labelled
 from study.errors import UserError
-from study.text.quoted import quoted, some
+from study.text import quoted, some
 
 # What training lacks that is measured: classes, bias classes and groups without a training sample, by name.
 

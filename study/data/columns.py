@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from study.data import stray_texts
 from study.data.label_files import LARGEST
 from study.errors import UserError
-from study.text.quoted import quoted, some
+from study.text import quoted, some
 
 if TYPE_CHECKING:
     import pandas as pd

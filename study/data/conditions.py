@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from study.data import label_files
 from study.errors import UserError
-from study.text.quoted import quoted
+from study.text import quoted
 
 FORM = "An .npz with `keys` (N,) and `values` (N, K) is needed"
 

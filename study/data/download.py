@@ -14,7 +14,7 @@ from pathlib import Path
 
 from study.data.source import Source, root, writable
 from study.errors import UserError
-from study.files.whole import folder_beside
+from study.files import folder_beside
 
 CHUNK, TIMEOUT, TRIES = 1 << 18, 30.0, 3
 """Bytes at a time; seconds without an answer; attempts, each of which continues the last one."""

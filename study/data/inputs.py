@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from study.data import label_files, user_data
 from study.data.columns import is_number, numbers
 from study.errors import UserError
-from study.text.quoted import quoted, some
+from study.text import quoted, some
 
 DISTINCT, LARGEST_GROUP = 50, 0.05
 """Different rows at least, and the share of all rows that equal ones have at most, for equal rows to be one sample."""

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from study.data.source import root
 from study.errors import UserError, nearest
-from study.text.quoted import quoted, some
-from study.text.spreadsheet import plain
+from study.text import plain_cell, quoted, some
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -393,8 +392,8 @@ def check_size(values: NDArray[np.float64], column: str, path: Path) -> None:
 
 
 def _text(value: Any) -> str:
-    """A label as text, without what `study.text.spreadsheet` set before it."""
-    return plain(str(value).strip())
+    """A label as text, without what `study.text` set before it."""
+    return plain_cell(str(value).strip())
 
 
 def _is_endless(label: str) -> bool:

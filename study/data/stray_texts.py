@@ -9,7 +9,7 @@ import numpy as np
 
 from study.data import label_files
 from study.errors import UserError
-from study.text.quoted import quoted
+from study.text import quoted
 
 if TYPE_CHECKING:
     import pandas as pd

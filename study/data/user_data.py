@@ -18,7 +18,7 @@ from study.data.dataset import Facts
 from study.data.label_files import ALIASES, splits_of
 from study.errors import UserError
 from study.knobs import Range
-from study.text.quoted import quoted, some
+from study.text import quoted, some
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,10 +6,9 @@ from datetime import UTC
 from pathlib import Path
 
 from study.errors import UserError
-from study.files.whole import write_whole
+from study.files import write_whole
 from study.home.folder import StudyFolder
-from study.text.moment import moment
-from study.text.shell import typed
+from study.text import moment, typed
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from study.errors import UserError, nearest
-from study.files.output import writing
-from study.files.whole import PRIVATE, write_whole
+from study.files import PRIVATE, write_whole, writing
 from study.home import format as home_format
 from study.home.ledger import Ledger
 from study.home.sharing import FILE

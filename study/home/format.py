@@ -8,7 +8,7 @@ from pathlib import Path
 
 from study import __version__
 from study.errors import UserError
-from study.files.whole import write_whole
+from study.files import write_whole
 
 FORMAT = 2
 """The form that this version writes, and the one that it reads. Form 1 had ledgers without numbers and check values."""

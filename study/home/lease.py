@@ -17,10 +17,10 @@ from dataclasses import asdict, dataclass
 from datetime import UTC
 from pathlib import Path
 
-from study.files.whole import write_whole
+from study.files import write_whole
 from study.home.events import LATEST
 from study.home.process import Process
-from study.text.moment import moment
+from study.text import moment
 
 RENEWAL, EXPIRY = 5.0, 60.0
 """Seconds between two signs of life, and after the last of them until a lease is nobody's."""

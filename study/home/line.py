@@ -18,7 +18,7 @@ from zlib import crc32
 
 import orjson
 
-from study.text.quoted import quoted
+from study.text import quoted
 
 Event = dict[str, Any]
 

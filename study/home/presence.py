@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from study.files.whole import write_whole
+from study.files import write_whole
 from study.home.lease import age, machine
 
 EXPIRY = 300.0

@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from study.files.whole import write_whole
+from study.files import write_whole
 from study.home.events import MOST
 
 RequestKind = Literal["enqueue", "stop", "end"]

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from study.files.whole import write_whole
+from study.files import write_whole
 from study.home.presence import members, read
 
 FOLDER = ".queue"

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from study.metrics.table import GROUPS
-from study.text.quoted import quoted, some
+from study.text import quoted, some
 
 Names = Sequence[str] | None
 

@@ -7,11 +7,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from study import files
 from study.data.label_files import locate
 from study.data.source import Source
 from study.errors import UserError
-from study.files import digest
-from study.text.quoted import some
+from study.text import some
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -194,7 +194,7 @@ def sha256(file: Path) -> str:
 @lru_cache
 def _sha256(file: Path, state: tuple[int, ...]) -> str:
     try:
-        return digest.of_file(file)
+        return files.digest_of_file(file)
     except OSError as error:
         raise UserError(f"{file}: cannot be read: {error.strerror}") from None
 

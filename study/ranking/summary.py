@@ -12,7 +12,7 @@ from study.ranking import Candidate, epochs
 from study.ranking.epochs import LAST
 from study.ranking.order import Spread, compared_at, spread
 from study.spec import StudySpec
-from study.text.short import parameter
+from study.text import parameter
 
 # What a configuration would show at another epoch, printed beside its result as papers do; nothing is chosen by it.
 

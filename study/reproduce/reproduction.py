@@ -32,7 +32,7 @@ from study.reproduce.reproduced_cells import (
     printed_per_unit,
 )
 from study.spec import StudySpec, load_study
-from study.text.markdown import escape
+from study.text import escaped
 
 BARE_NUMBER = re.compile(r"\d+(\.\d+)?")
 """A column label that is a mere number, which needs the columns' title before it."""
@@ -214,7 +214,7 @@ def markdown(reproduction: Reproduction) -> str:
 
 def _with_notes(reproduction: Reproduction, grid: Grid) -> str:
     """A table with its notes in a list."""
-    notes = "\n".join(f"- {escape(note)}" for note in grid.notes)
+    notes = "\n".join(f"- {escaped(note)}" for note in grid.notes)
     return f"{to_markdown(replace(grid, notes=()), reproduction.best_along)}\n\n{notes}"
 
 

@@ -12,7 +12,7 @@ from study.home.folder import Home
 from study.home.record import StudyRecord
 from study.reproduce.reproduction import Reproduction, build_reproduction, printed_alone, tabulate
 from study.spec import StudySpec, load_study
-from study.text.shell import typed
+from study.text import typed
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from study import data, methods, models
 from study.errors import UserError, nearest
 from study.knobs import MOST, Knob, Range
 from study.spec.document import Document, Key
-from study.text.short import shortened
+from study.text import shortened
 
 BRANCH = re.compile(r"\[key\]|constrained-\w+|list\[.+\]")
 """Parts of an error's location that are not keys: pydantic's marks of a mapping's key or a union's branch."""

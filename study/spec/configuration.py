@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from study import files
 from study.errors import UserError, nearest
-from study.files import digest
 from study.spec.checks import Problems, params_text, shown
 from study.spec.document import Document, assigned
 from study.spec.same import among
@@ -47,7 +47,7 @@ def check_origin(document: Document, changes: Iterable[str]) -> None:
 
 def configuration_digest(values: Any) -> str:
     """A digest of a study file's sections that define a trial."""
-    return digest.of_values({section: values.get(section) for section in SECTIONS})
+    return files.digest_of_values({section: values.get(section) for section in SECTIONS})
 
 
 OPTION = "enqueue"

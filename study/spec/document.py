@@ -20,7 +20,7 @@ from ruamel.yaml.reader import ReaderError
 from ruamel.yaml.scalarbool import ScalarBoolean
 
 from study.errors import UserError, nearest
-from study.text.short import shortened
+from study.text import shortened
 
 # Where study files are: a path, or the name of one that ships with the package.
 

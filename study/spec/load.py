@@ -36,7 +36,7 @@ from study.spec.search_checks import (
 from study.spec.sections import Sections, train_knobs
 from study.spec.space import Space, space
 from study.spec.study_spec import StudySpec
-from study.text.quoted import quoted
+from study.text import quoted
 from study.training.config import MOST_THREADS, SECTIONS, TrainOptions
 
 # What the papers say about a search: the ranges that hyperparameters declare, and configurations to try first.

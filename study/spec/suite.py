@@ -11,9 +11,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
-from study import data
+from study import data, files
 from study.errors import UserError, nearest
-from study.files import digest
 from study.knobs import MOST
 from study.metrics import available
 from study.metrics.rules import RULES
@@ -446,7 +445,7 @@ class SuiteFile:
 
     @property
     def hash(self) -> str:
-        return digest.of_values(self.text)
+        return files.digest_of_values(self.text)
 
     def to_yaml(self) -> str:
         return self.text

@@ -17,7 +17,7 @@ from study import data, models
 from study.data import Dataset, inventory
 from study.data.cells import group_sizes
 from study.errors import Stopped, UserError
-from study.files.whole import parts
+from study.files import parts
 from study.home.folder import StudyFolder
 from study.home.ledger import Ledger, TakenOver
 from study.home.provenance import owner, provenance
@@ -35,8 +35,7 @@ from study.sweep.requests import Ear
 from study.sweep.share import Share, newcomer
 from study.sweep.shared_ray import Session
 from study.sweep.steps import PREPARING, STARTING, STOPPING
-from study.text import printed
-from study.text.shell import typed
+from study.text import tell, typed
 from study.training import own_function
 from study.upstream.interrupt import NUMBERS, dropped_ones_come_again, has_come, once
 from study.upstream.own_ray_internals import end_at_once
@@ -193,7 +192,7 @@ def watched(ray: OwnRay | JoinedRay, agenda: Agenda, remedy: str) -> Iterator[No
                 agenda.stopping = agenda.stopping or "interrupted"
                 if not over.wait(ray.grace):
                     ray.kill(ray.all())
-                    printed.tell(f"error: {ended}. {remedy}", sys.stderr)
+                    tell(f"error: {ended}. {remedy}", sys.stderr)
                     end_at_once()
                 return
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 
 from study.address import LOOPBACK, make_token
-from study.files.scratch import OWNER, RUN, scratch_folder
+from study.files import OWNER, RUN, scratch_folder
 from study.logging import is_verbose
 from study.sweep.processes import PRELOAD, Processes
 from study.upstream.own_ray_internals import SESSION, forget, lean_node, preloading, within

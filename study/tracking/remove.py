@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from study.errors import UserError
-from study.files.below import below
+from study.files import below
 from study.home.events import problem
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Tail, empty

@@ -7,7 +7,7 @@ from study.home.record import StudyRecord
 from study.metrics import group_names
 from study.ranking.summary import lines, summary
 from study.spec import StudySpec
-from study.text.markdown import Written, escape, table
+from study.text import Markdown, escaped, rows_as_markdown
 
 LONGEST = 5000
 """Characters of a parameter or tag that every MLflow takes."""
@@ -77,11 +77,11 @@ def note(
     """
     text = [*_what(spec, record)]
     if parts:
-        text += [f"**{escape(title)}.** {escape(' '.join(sentences))}" for title, sentences in parts.items()]
+        text += [f"**{escaped(title)}.** {escaped(' '.join(sentences))}" for title, sentences in parts.items()]
     elif record.trials and record.state != "running":
-        text += [f"- {escape(line)}" for line in lines(summary(spec, record))]
+        text += [f"- {escaped(line)}" for line in lines(summary(spec, record))]
     if links:
-        text.append(" · ".join(f"[{escape(name)}]({address})" for name, address in links.items()))
+        text.append(" · ".join(f"[{escaped(name)}]({address})" for name, address in links.items()))
     return cut("\n\n".join(text))
 
 
@@ -104,8 +104,8 @@ def _what(spec: StudySpec, record: StudyRecord) -> list[str]:
         ("seeds", ", ".join(map(str, spec.final_seeds or spec.seeds))),
         ("state", record.state),
     ]
-    shown = [(Written(name), value) for name, value in rows if value]
-    return [f"{escape(what)}.", table(("", ""), shown)]
+    shown = [(Markdown(name), value) for name, value in rows if value]
+    return [f"{escaped(what)}.", rows_as_markdown(("", ""), shown)]
 
 
 def _name(spec: StudySpec, section: str) -> str:

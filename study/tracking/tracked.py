@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from study.files.whole import write_whole
+from study.files import write_whole
 from study.home.sqlite_address import path_of
 from study.tracking.connection import public
 

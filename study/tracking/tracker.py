@@ -15,7 +15,7 @@ from study.errors import Stopped
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Tail
 from study.spec import StudySpec
-from study.text.printed import tell
+from study.text import tell
 from study.tracking.connection import error_line
 from study.tracking.tracked import STUDY, Tracked
 

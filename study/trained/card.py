@@ -14,7 +14,7 @@ from study.metrics import group_names
 from study.metrics.rules import FEWEST
 from study.ranking import Spread, epochs
 from study.spec import StudySpec
-from study.text.markdown import escape, table
+from study.text import escaped, rows_as_markdown
 from study.trained.predictions import warning
 
 # How well a final model does for each group of class and bias class, and which it serves worst.
@@ -111,7 +111,7 @@ def card(spec: StudySpec, record: StudyRecord, trial: TrialRecord, dataset: Data
         "## Metrics",
         f"Mean ± sample standard deviation over the seeds, {epochs.words(spec.objective)}, and the value of this seed. "
         f"Its weights are those at the end of epoch {epochs.values(spec.objective, trial)['epoch']}.",
-        table(["metric", f"over {len(trials)} seeds", f"seed {trial.seed}"], _metrics(spec, trials, trial)),
+        rows_as_markdown(["metric", f"over {len(trials)} seeds", f"seed {trial.seed}"], _metrics(spec, trials, trial)),
         "## Groups",
         *_groups(spec, trials, trial, dataset),
         "## How it was chosen",
@@ -128,7 +128,7 @@ def _beginning(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
     for entry in record.sessions[-1].get("weights", ()):
         still = f"; its first {model['frozen']} stages stayed as they were" if model.get("frozen") else ""
         yield (
-            f"Training began from the weights {escape(entry['name'])} ({escape(entry['file'])}, SHA-256 "
+            f"Training began from the weights {escaped(entry['name'])} ({escaped(entry['file'])}, SHA-256 "
             f"{entry['sha256']}){still}. What they learned of their own data, biases too, may be in this model."
         )
 
@@ -138,20 +138,20 @@ def _preference(spec: StudySpec, dataset: Dataset) -> str:
         return "the first of them: the validation split was used for training and could not choose"
     facts = dataset.facts
     words = group_names.words(spec.metric, facts.class_names, facts.bias_names)
-    return f"the best of them by {spec.metric}" + (f" ({escape(words)})" if words else "")
+    return f"the best of them by {spec.metric}" + (f" ({escaped(words)})" if words else "")
 
 
 def _data(spec: StudySpec, dataset: Dataset, description: str) -> Iterator[str]:
     section = ", ".join(f"{key} {value}" for key, value in spec.base["data"].items() if value not in (None, "", []))
     counts = ", ".join(f"{len(split)} in {name}" for name, split in dataset.splits.items())
-    yield escape(description.splitlines()[0] if description else dataset.facts.title)
-    yield f"{escape(section)}; fingerprint {dataset.fingerprint}. {counts}."
+    yield escaped(description.splitlines()[0] if description else dataset.facts.title)
+    yield f"{escaped(section)}; fingerprint {dataset.fingerprint}. {counts}."
     if dataset.facts.class_names:
-        yield f"Classes: {', '.join(map(escape, dataset.facts.class_names))}."
+        yield f"Classes: {', '.join(map(escaped, dataset.facts.class_names))}."
     if positive := user_data.positive_class(dataset.facts.class_names):
-        yield f"Positive class: {escape(positive)}; the true positive rate is of it."
+        yield f"Positive class: {escaped(positive)}; the true positive rate is of it."
     if dataset.facts.bias_names:
-        yield f"Bias (sensitive, spurious) classes: {', '.join(map(escape, dataset.facts.bias_names))}."
+        yield f"Bias (sensitive, spurious) classes: {', '.join(map(escaped, dataset.facts.bias_names))}."
 
 
 def _metrics(spec: StudySpec, trials: Sequence[TrialRecord], trial: TrialRecord) -> Iterator[list[str]]:
@@ -174,11 +174,13 @@ def _groups(spec: StudySpec, trials: Sequence[TrialRecord], trial: TrialRecord, 
             f"Accuracy on the {split} split by class and bias class. The interval is Wilson's 95% interval for the "
             "samples of the group; it is for the seed of these weights."
         )
-        yield table(["class", "bias class", "samples", f"over {len(trials)} seeds", f"seed {trial.seed}", "95%"], rows)
+        yield rows_as_markdown(
+            ["class", "bias class", "samples", f"over {len(trials)} seeds", f"seed {trial.seed}", "95%"], rows
+        )
     else:
         yield f"There are {facts.classes} x {facts.bias_classes} groups, too many to list. The gaps are between these."
     if sentence := warning(worst_group(spec, trial, dataset)):
-        yield escape(f"{sentence[0].upper()}{sentence[1:]}.")
+        yield escaped(f"{sentence[0].upper()}{sentence[1:]}.")
     gaps = [
         f"- {name} {trial.tested[f'{split}/{name}']:.4f}: {what}"
         for name, what in FAIRNESS.items()
@@ -187,7 +189,7 @@ def _groups(spec: StudySpec, trials: Sequence[TrialRecord], trial: TrialRecord, 
     if gaps:
         yield "Gaps, 0 is fair:\n\n" + "\n".join(gaps)
         cells = contents(dataset.splits[split], facts)["cells"]
-        yield escape(f"On {split} {group_names.compared(cells, facts.class_names)}")
+        yield escaped(f"On {split} {group_names.compared(cells, facts.class_names)}")
 
 
 def _group_rows(
@@ -216,16 +218,16 @@ def _choice(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
     if "study" in origin:
         yield (
             f"Configuration: trial {origin['trial']} of the study `{origin['study']}`, which tried {origin['trials']} "
-            f"configurations; chosen by {escape(str(origin['chosen_by']))}, on the validation split alone."
+            f"configurations; chosen by {escaped(str(origin['chosen_by']))}, on the validation split alone."
         )
         if not origin.get("changed"):
             yield from _gains(origin.get("gain") or {})
     else:
         yield "Configuration: given in a study file, not chosen by a search of this home."
     if more := origin.get("more_search"):
-        yield escape(str(more))
+        yield escaped(str(more))
     if changed := origin.get("changed"):
-        yield f"Changed since: {', '.join(map(escape, changed))}."
+        yield f"Changed since: {', '.join(map(escaped, changed))}."
     readings, earlier_readings = record.test_readings, origin.get("test_readings")
     by_study = f"{earlier_readings} by that study and " if earlier_readings is not None else ""
     yield (

@@ -9,10 +9,10 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
+from study import files
 from study.data import Split
 from study.errors import UserError
-from study.files import digest
-from study.files.below import below
+from study.files import below
 from study.methods import Method
 from study.trained.description import Description
 from study.training.device import take
@@ -104,7 +104,7 @@ def weights(description: Description, folder: Path) -> Mapping[str, torch.Tensor
 
     path = below(folder, description.weights)
     try:
-        if digest.of_file(path) != description.weights_digest:
+        if files.digest_of_file(path) != description.weights_digest:
             raise UserError(
                 f"{path}: is not the file that study train wrote: it was changed, cut short, or is another model's"
             )

@@ -10,11 +10,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from study import files
 from study.data import Encoding, Facts
 from study.data.columns import Column
 from study.errors import UserError
-from study.files import digest
-from study.files.whole import write_whole
+from study.files import write_whole
 from study.training import TrialConfig
 
 FORMAT = 1
@@ -54,7 +54,7 @@ class Description:
     def write(self, path: Path) -> None:
         """Write it in one step."""
         values = {"format": FORMAT, **asdict(self)}
-        write_whole(path, json.dumps({**values, "digest": digest.of_values(_plain(values))}, indent=2))
+        write_whole(path, json.dumps({**values, "digest": files.digest_of_values(_plain(values))}, indent=2))
 
     @classmethod
     def read(cls, path: Path) -> "Description":
@@ -72,7 +72,7 @@ class Description:
             raise UserError(f"{path}: is not a description of a model, or cut short") from None
         if version != FORMAT:
             raise UserError(f"{path}: format {version}, this version of study reads {FORMAT}. Update study")
-        if recorded_digest != digest.of_values({"format": version, **values}):
+        if recorded_digest != files.digest_of_values({"format": version, **values}):
             raise UserError(f"{path}: was changed after it was written. Take the file that study train wrote")
         facts: dict[str, Any] = {key: _tuple(value) for key, value in values.pop("facts").items()}
         told = values.pop("encoding", None)

@@ -10,7 +10,7 @@ from study import data
 from study.data import Facts
 from study.data.by_name import numbered_as
 from study.errors import UserError
-from study.files.below import below
+from study.files import below
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger, read
 from study.metrics import group_names

@@ -5,12 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from study import data, ranking
+from study import data, files, ranking
 from study.data import Dataset, Encoding
 from study.data.dataset import fingerprint
 from study.errors import UserError
-from study.files import digest
-from study.files.whole import write_whole
+from study.files import write_whole
 from study.home.folder import StudyFolder
 from study.home.record import StudyRecord, TrialRecord
 from study.ranking import epochs
@@ -110,4 +109,4 @@ def _described(
     }
     path = folder.model_file(trial.number)
     config = spec.trial_config(trial.params, trial.seed).to_document()
-    return Description(config, dataset.facts, path.name, digest.of_file(path), about, encoding)
+    return Description(config, dataset.facts, path.name, files.digest_of_file(path), about, encoding)

@@ -10,7 +10,7 @@ from study.data.columns import Encoding
 from study.data.image_files import decode_readable
 from study.data.label_files import on_disk
 from study.errors import UserError, nearest
-from study.text.quoted import quoted, some
+from study.text import quoted, some
 from study.trained.classifier import Classifier
 from study.trained.predictions import Prediction, Predictions, Sample, of_probabilities, warning
 

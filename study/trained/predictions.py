@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from study.text.spreadsheet import neutral
+from study.text import neutral_cell
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -97,9 +97,9 @@ def table(predictions: Predictions) -> str:
     writer.writerow([predictions.kind, "class", "confidence", *(f"p({name})" for name in predictions.classes)])
     for row in predictions.rows:
         sample = str(row.sample)
-        sample = sample if neutral(sample) == sample else f"./{sample}"
+        sample = sample if neutral_cell(sample) == sample else f"./{sample}"
         numbers = (f"{value:.6f}" for value in (row.confidence, *row.probabilities.values()))
-        writer.writerow([sample, neutral(row.class_name), *numbers])
+        writer.writerow([sample, neutral_cell(row.class_name), *numbers])
     return stream.getvalue()
 
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from study.errors import UserError
-from study.files.whole import whole
+from study.files import whole
 
 # The networks as they were at the end of the epoch that a rule takes.
 

@@ -16,8 +16,7 @@ import numpy as np
 import torch
 
 from study.errors import UserError
-from study.files.scratch import TRIAL, scratch_folder
-from study.files.whole import whole, write_whole
+from study.files import TRIAL, scratch_folder, whole, write_whole
 from study.training import compatibility
 from study.training.checkpoint import FIRST, Choice, Unusable
 from study.training.clock import Clock

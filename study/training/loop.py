@@ -21,7 +21,7 @@ from torch.optim.lr_scheduler import LambdaLR
 from study import models
 from study.data import holdout
 from study.data.dataset import Dataset, Facts, Split
-from study.files.whole import write_whole
+from study.files import write_whole
 from study.methods import UNKNOWN, Batch, Labels, Method
 from study.training import augment, checkpoint, compatibility, gradient_cache
 from study.training.checkpoint import Checkpoint, Choice, ChosenWeights, Unusable

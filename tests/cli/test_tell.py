@@ -5,7 +5,7 @@ import ast
 import pytest
 from helpers import ROOT
 
-from study.text.printed import tell
+from study.text import tell
 
 
 def test_what_a_terminal_would_obey_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
@@ -21,4 +21,4 @@ def test_nothing_else_prints() -> None:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Call) and ast.unparse(node.func) in ("print", "typer.echo", "sys.stdout.write")
     }
-    assert calls == {"study/text/printed.py", "study/cli/options.py"}
+    assert calls == {"study/text.py", "study/cli/options.py"}

@@ -8,7 +8,7 @@ from escapes import ESCAPES
 from hypothesis import given
 
 from study.errors import UserError
-from study.files.below import below
+from study.files import below
 
 
 @given(ESCAPES)

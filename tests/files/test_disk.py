@@ -20,7 +20,7 @@ from study.commands.export import export
 from study.data.cache import cached, scratch
 from study.data.dataset import Facts, Split
 from study.errors import Stopped, UserError, of_disk
-from study.files.output import write_output
+from study.files import write_output
 from study.home.folder import Home
 from study.home.ledger import Ledger
 from study.tracking.connection import connect, error_line

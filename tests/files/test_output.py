@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from study.errors import UserError
-from study.files.output import check_output, write_output, writing
+from study.files import check_output, write_output, writing
 
 OLD, NEW = "old\n", "new\n"
 

@@ -14,11 +14,11 @@ import pytest
 
 from study import doctor as doctors
 from study.cli.help import doctor
-from study.files.scratch import LOCK, OWNER, RUN, clear, scratch_folder
+from study.files import LOCK, OWNER, RUN, clear_scratch, scratch_folder
 
 HOLDS = """
 import sys, time
-from study.files.scratch import RUN, scratch_folder
+from study.files import RUN, scratch_folder
 with scratch_folder(RUN) as folder:
     (folder / "session").mkdir()
     (folder / "session" / "socket").touch()
@@ -107,10 +107,10 @@ def test_what_a_killed_process_started_is_ended_and_nothing_else(place: Path) ->
         waits(kept) as used,
         waits(place) as other,
     ):
-        assert left not in clear()
+        assert left not in clear_scratch()
         killed.kill()
         killed.wait()
-        assert left in clear()
+        assert left in clear_scratch()
         lost.wait(timeout=100)
         assert used.poll() is None
         assert other.poll() is None
@@ -126,7 +126,7 @@ def test_one_that_is_taken_for_left_before_it_is_locked_is_made_again(
     def slow(**given: str) -> str:
         made.append(plain(**given))
         if len(made) < 3:
-            assert Path(made[-1]) in clear()
+            assert Path(made[-1]) in clear_scratch()
         return made[-1]
 
     monkeypatch.setattr(tempfile, "mkdtemp", slow)

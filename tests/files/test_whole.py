@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 from helpers import ROOT
 
-from study.files.whole import PRIVATE, folder_beside, parts, whole, write_whole
+from study.files import PRIVATE, folder_beside, parts, whole, write_whole
 
 OLD, NEW = "old " * 1000, "new " * 1000
-WRITES = "from study.files.whole import write_whole, whole; from pathlib import Path; import os, resource, sys\n"
+WRITES = "from study.files import write_whole, whole; from pathlib import Path; import os, resource, sys\n"
 
 
 def run(code: str, path: Path) -> subprocess.CompletedProcess[str]:

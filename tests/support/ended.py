@@ -5,7 +5,7 @@ from collections import Counter
 from helpers import timeless
 
 from study import data
-from study.files.whole import parts
+from study.files import parts
 from study.home.folder import StudyFolder
 from study.home.ledger import Event, read
 from study.home.record import StudyRecord

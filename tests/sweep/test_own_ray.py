@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from study.files.scratch import RUN
+from study.files import RUN
 from study.sweep.own_ray import STEP, CannotStart, OwnRay, Patience, no_room, short_place
 from study.upstream.environment import Part, variables
 from study.upstream.own_ray_internals import SESSION

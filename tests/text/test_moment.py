@@ -5,7 +5,7 @@ from datetime import UTC
 
 import pytest
 
-from study.text.moment import moment
+from study.text import moment
 
 
 def test_a_moment_names_its_zone(monkeypatch: pytest.MonkeyPatch) -> None:

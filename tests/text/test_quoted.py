@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from study.text.quoted import LONGEST, quoted, some
+from study.text import LONGEST_NAME, quoted, some
 
 
 def test_short_text_is_as_it_is() -> None:
@@ -13,8 +13,8 @@ def test_short_text_is_as_it_is() -> None:
 
 
 def test_long_text_is_shortened() -> None:
-    assert len(quoted("x" * 5000)) <= LONGEST
-    assert len(some(["x" * 5000] * 3000)) < 13 * (LONGEST + 10)
+    assert len(quoted("x" * 5000)) <= LONGEST_NAME
+    assert len(some(["x" * 5000] * 3000)) < 13 * (LONGEST_NAME + 10)
 
 
 @given(st.text(max_size=400))

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from study.text.short import LONGEST, ends, parameter
+from study.text import LONGEST_VALUE, ends, parameter
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_a_parameters_kind_is_told(value: Any, text: str) -> None:
 @pytest.mark.parametrize("value", ["z" * 7000, [["z" * 7000]]])
 def test_a_long_value_is_cut(value: Any) -> None:
     text = parameter(value)
-    assert len(text) <= LONGEST
+    assert len(text) <= LONGEST_VALUE
     assert "(7000 characters)" in text
 
 

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from study import data
+from study import data, files
 from study.errors import UserError
-from study.files import digest
 from study.home.folder import StudyFolder
 from study.home.record import StudyRecord
 from study.trained import Classifier, Description
@@ -121,9 +120,9 @@ def test_a_pickle_is_never_loaded(model: Path, tmp_path: Path, matching: bool, b
         weights.write_bytes(pickle.dumps(Malicious(mark)))
     if matching:
         values = json.loads(model.read_text())
-        values["weights_digest"] = digest.of_file(weights)
+        values["weights_digest"] = files.digest_of_file(weights)
         del values["digest"]
-        model.write_text(json.dumps({**values, "digest": digest.of_values(values)}))
+        model.write_text(json.dumps({**values, "digest": files.digest_of_values(values)}))
     with pytest.raises(UserError, match="is not a safetensors file" if matching else "is not the file that"):
         Classifier.load(model)
     assert not mark.exists()
@@ -134,7 +133,7 @@ def test_weights_elsewhere_are_not_reached(model: Path) -> None:
     values = json.loads(model.read_text())
     values["weights"] = "../../../etc/passwd"
     del values["digest"]
-    model.write_text(json.dumps({**values, "digest": digest.of_values(values)}))
+    model.write_text(json.dumps({**values, "digest": files.digest_of_values(values)}))
     with pytest.raises(UserError, match=r"cannot be the name of a file in .*; it leads out of it"):
         Classifier.load(model)
 
@@ -146,6 +145,6 @@ def test_a_configuration_that_this_version_does_not_know(model: Path, section: d
     values = json.loads(model.read_text())
     values["config"] |= section
     del values["digest"]
-    model.write_text(json.dumps({**values, "digest": digest.of_values(values)}))
+    model.write_text(json.dumps({**values, "digest": files.digest_of_values(values)}))
     with pytest.raises(UserError, match="does not fit this version of study"):
         Classifier.load(model)

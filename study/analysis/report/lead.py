@@ -19,7 +19,7 @@ from study.ranking import epochs
 from study.ranking.summary import extended, sentence
 from study.spec import StudySpec
 from study.spec.objective import Constraint
-from study.text.short import parameter
+from study.text import parameter
 
 # What the lead says of the metrics after the first, and of limits that the baseline or the best does not keep.
 

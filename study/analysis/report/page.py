@@ -12,7 +12,7 @@ from typing import ClassVar
 import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from study.text.markdown import escape, table
+from study.text import escaped, rows_as_markdown
 
 # Texts as a page carries them: compressed, as printable characters that a script of the page unpacks.
 
@@ -147,27 +147,30 @@ def to_html(
 
 def to_markdown(page: Page) -> str:
     """The same content as Markdown; pictures are links to `figures/NAME.png`, plots to the HTML page."""
-    parts = [f"# {escape(page.title)}", *(f"**{escape(title)}.** {escape(text)}" for title, text in page.lead)]
+    parts = [
+        f"# {escaped(page.title)}",
+        *(f"**{escaped(title)}.** {escaped(text)}" for title, text in page.lead),
+    ]
     for section in page.sections:
-        parts += [f"## {escape(section.title)}", *(_block(block) for block in section.blocks)]
+        parts += [f"## {escaped(section.title)}", *(_block(block) for block in section.blocks)]
     return "\n\n".join(parts) + "\n"
 
 
 def markdown_table(frame: pd.DataFrame) -> str:
     """A frame of text as a Markdown table."""
     table_frame = Table(frame)
-    return table(table_frame.header, table_frame.rows, table_frame.numeric)
+    return rows_as_markdown(table_frame.header, table_frame.rows, table_frame.numeric)
 
 
 def _block(block: Block) -> str:
     match block:
         case Text(text):
-            return escape(text)
+            return escaped(text)
         case Points(items):
-            return "\n".join(f"- {escape(item)}" for item in items)
+            return "\n".join(f"- {escaped(item)}" for item in items)
         case Table(frame):
             return markdown_table(frame)
         case Picture(name, caption, plotted=True):
-            return f"[{name}](report.html): {escape(caption)}"
+            return f"[{name}](report.html): {escaped(caption)}"
         case Picture(name, caption):
-            return f"![{escape(caption)}](figures/{name}.png)\n\n{escape(caption)}"
+            return f"![{escaped(caption)}](figures/{name}.png)\n\n{escaped(caption)}"

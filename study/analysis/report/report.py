@@ -15,11 +15,11 @@ from study.analysis.report.page import to_html, to_markdown
 from study.analysis.report.sections import report_page
 from study.analysis.statistics.embedding import Embedding
 from study.analysis.statistics.frame import trials_frame
-from study.files.output import write_output, writing
+from study.files import write_output, writing
 from study.home.record import StudyRecord
 from study.ranking import ranked_once
 from study.spec import StudySpec
-from study.text.spreadsheet import neutral
+from study.text import neutral_cell
 
 
 def write_report(
@@ -84,7 +84,7 @@ def _files(
 
 def _neutral(value: Any) -> Any:
     """A cell as spreadsheets may read it: text is no formula, all else stays."""
-    return neutral(value) if isinstance(value, str) else value
+    return neutral_cell(value) if isinstance(value, str) else value
 
 
 @styled

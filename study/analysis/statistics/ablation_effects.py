@@ -22,7 +22,7 @@ from study.home.record import StudyRecord
 from study.ranking import Spread, spread
 from study.ranking.ablation import Ablation, Moved, Step, adding, asked, path, removing, runs, value
 from study.spec import StudySpec
-from study.text.short import parameter
+from study.text import parameter
 
 Part = Literal["path", "gain", "adding", "removing", "interaction"]
 PARTS: Mapping[Part, str] = {

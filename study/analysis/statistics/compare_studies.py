@@ -17,7 +17,7 @@ from study.home.events import ENDED
 from study.home.record import StudyRecord
 from study.ranking import Spread, best, summary
 from study.spec import StudySpec
-from study.text.short import parameter
+from study.text import parameter
 
 Study = tuple[StudySpec, StudyRecord]
 

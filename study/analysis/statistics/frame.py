@@ -8,7 +8,7 @@ from study.home.record import StudyRecord, TrialRecord
 from study.ranking import epochs
 from study.spec import StudySpec
 from study.spec.schema import Domain
-from study.text.short import parameter
+from study.text import parameter
 
 if TYPE_CHECKING:
     import pandas as pd

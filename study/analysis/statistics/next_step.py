@@ -29,7 +29,7 @@ from study.analysis.statistics.rung_values import rung_places
 from study.home.record import StudyRecord
 from study.spec import StudySpec
 from study.spec.search_checks import count_configurations
-from study.text.shell import typed
+from study.text import typed
 
 # How many paired seeds make a difference clear.
 

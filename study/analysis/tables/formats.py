@@ -12,9 +12,7 @@ from study.analysis.statistics.cell_tables import Place
 from study.analysis.tables.ablation_table import ablation_grid, is_ablation
 from study.analysis.tables.cell_grid import to_grid
 from study.analysis.tables.grid import Along, Entry, Grid
-from study.text import markdown
-from study.text.markdown import Written, escape
-from study.text.spreadsheet import neutral
+from study.text import Markdown, escaped, neutral_cell, rows_as_markdown
 
 TEX = {
     "\\": r"\textbackslash{}",
@@ -46,8 +44,8 @@ def to_markdown(table: pd.DataFrame | Grid, best: Along | None = None, digits: i
         for place, entries in zip(grid.rows, grid.entries, strict=True)
     ]
     numeric = [False] * len(grid.stub) + [True] * len(grid.columns)
-    notes = escape(" ".join([*grid.notes, *_legend(best, "in italics")]))
-    return f"{markdown.table([*grid.stub, *heads], rows, numeric)}\n\n{notes}"
+    notes = escaped(" ".join([*grid.notes, *_legend(best, "in italics")]))
+    return f"{rows_as_markdown([*grid.stub, *heads], rows, numeric)}\n\n{notes}"
 
 
 def to_latex(
@@ -87,7 +85,7 @@ def to_latex(
 def to_csv(table: pd.DataFrame | Grid) -> str:
     """The same as CSV, a line per cell: labels, metric, mean, sd, n (not rounded, no percentages), remark.
 
-    No text is a formula for a spreadsheet, see `study.text.spreadsheet`.
+    No text is a formula for a spreadsheet, see `study.text`.
     """
     grid = _grid(table, None, 1)
     text = io.StringIO()
@@ -99,8 +97,8 @@ def to_csv(table: pd.DataFrame | Grid) -> str:
         for column, entry in zip(grid.columns, entries, strict=True):
             spread = entry.spread
             numbers = [spread.mean, spread.deviation, spread.count] if spread else [None, None, 0]
-            labels = [neutral(str(label)) for label in (*row, *column)]
-            writer.writerow([*labels, entry.metric, *numbers, neutral(entry.remark)])
+            labels = [neutral_cell(str(label)) for label in (*row, *column)]
+            writer.writerow([*labels, entry.metric, *numbers, neutral_cell(entry.remark)])
     return text.getvalue()
 
 
@@ -125,9 +123,9 @@ def _named(head: str, label: object) -> str:
     return f"{head} {formatting.setting(label)}".strip()
 
 
-def _markdown_entry(grid: Grid, entry: Entry) -> Written:
+def _markdown_entry(grid: Grid, entry: Entry) -> Markdown:
     around = {"best": "**", "second": "*", None: ""}[entry.mark]
-    return Written(" ".join(part for part in (f"{around}{grid.number(entry)}{around}", escape(entry.remark)) if part))
+    return Markdown(" ".join(part for part in (f"{around}{grid.number(entry)}{around}", escaped(entry.remark)) if part))
 
 
 def _latex_entry(grid: Grid, entry: Entry) -> str:

@@ -24,8 +24,7 @@ from study.analysis.tables.grid import Entry, Grid, Mark
 from study.ranking import Spread
 from study.spec import rungs
 from study.spec.suite import Suite
-from study.text.markdown import escape
-from study.text.spreadsheet import neutral
+from study.text import escaped, neutral_cell
 
 # The sentences under a suite's tables: each only where the numbers carry it.
 
@@ -279,9 +278,9 @@ def _table(suite: Suite, rule: str, found: Results) -> RuleTable:
 def markdown(tables: SuiteTables) -> str:
     """Every rule's table with its notes, where the spread comes from, and what holds for all."""
     suite = tables.suite
-    parts = [f"# {escape(suite.name)}"]
+    parts = [f"# {escaped(suite.name)}"]
     for table in tables.tables:
-        parts += [f"## Picked by {escape(table.rule)}", _markdown(table_grid(table, suite.searches))]
+        parts += [f"## Picked by {escaped(table.rule)}", _markdown(table_grid(table, suite.searches))]
         parts += [_listed(table_notes(suite, table)), _markdown(spread_grid(table, tables.spent))]
     if len(tables.tables) > 1:
         parts += ["## Averages by rule", _markdown(rules_grid(tables.tables)), _listed([RULES])]
@@ -306,7 +305,7 @@ def to_csv(tables: SuiteTables) -> str:
     writer.writerow(COLUMNS)
     for table in tables.tables:
         for line in _lines(table):
-            writer.writerow([neutral(value) if isinstance(value, str) else value for value in line])
+            writer.writerow([neutral_cell(value) if isinstance(value, str) else value for value in line])
     return text.getvalue()
 
 
@@ -348,4 +347,4 @@ def _markdown(grid: Grid) -> str:
 
 
 def _listed(notes: Sequence[str]) -> str:
-    return "\n".join(f"- {escape(note)}" for note in notes)
+    return "\n".join(f"- {escaped(note)}" for note in notes)

@@ -17,7 +17,7 @@ from study.data.listings import Listing
 from study.data.source import Source
 from study.errors import UserError
 from study.knobs import Range
-from study.text.quoted import quoted
+from study.text import quoted
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -20,7 +20,7 @@ from study.data.dataset import Dataset, Facts, Labels, Split
 from study.data.source import Source
 from study.errors import UserError
 from study.knobs import Range
-from study.text.quoted import quoted, some
+from study.text import quoted, some
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -39,11 +39,15 @@ SUITS: dict[str, Callable[[Facts], str | None]] = {
 
 def operations(name: str, options: TrainOptions) -> "Sequence[Operation]":
     """The operations of an augmentation of `SUITS`."""
-    from study.training.augment.operations.blur import GaussianBlur
-    from study.training.augment.operations.colour import ColourJitter, Greyscale
-    from study.training.augment.operations.columns import Corruption, Noise
-    from study.training.augment.operations.crop import ResizedCrop
-    from study.training.augment.operations.rotation import Rotation
+    from study.training.augment.operations import (
+        ColourJitter,
+        Corruption,
+        GaussianBlur,
+        Greyscale,
+        Noise,
+        ResizedCrop,
+        Rotation,
+    )
 
     def crop(scale: float, interpolation: Literal["bilinear", "bicubic"] = "bilinear") -> ResizedCrop:
         return ResizedCrop(options.crop_size, options.crop_scale or scale, interpolation=interpolation)

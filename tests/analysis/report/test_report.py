@@ -17,7 +17,7 @@ from study.analysis.report.report import as_png
 from study.analysis.report.sections import data_sets
 from study.errors import UserError
 from study.spec import load_study
-from study.text.spreadsheet import plain
+from study.text import plain_cell
 
 DRAWN, PLOTTED = {"seeds", "learning_curves"}, {"slice", "parallel_coordinate", "optimization_history", "timeline"}
 HOSTILE = '<script>alert("x")</script> | `$a_b$` ![](http://evil.example/x.png) \n# not a heading'
@@ -160,7 +160,7 @@ def test_no_text_in_the_csv_is_a_formula_and_numbers_are_numbers(writer, tmp_pat
     assert frame["data.key"].tolist() == ["'=1+2", "-0.5"]
     assert frame["reason"][0] == "'@x\n=y"
     assert frame["method.alpha"].tolist() == [-0.5, -1e-5]
-    assert [plain(text) for text in frame["data.key"]] == trials_frame(spec, record)["data.key"].tolist()
+    assert [plain_cell(text) for text in frame["data.key"]] == trials_frame(spec, record)["data.key"].tolist()
 
 
 def test_the_same_study_gives_the_same_bytes(spec, frozen, report, tmp_path):

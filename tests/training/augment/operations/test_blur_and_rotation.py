@@ -5,8 +5,7 @@ import torch
 from torch.testing import assert_close
 from torchvision.transforms.v2 import functional as oracle
 
-from study.training.augment.operations.blur import GaussianBlur, blur
-from study.training.augment.operations.rotation import Rotation, rotate
+from study.training.augment.operations import GaussianBlur, Rotation, blur, rotate
 
 
 def generator(seed: int = 0) -> torch.Generator:

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.testing import assert_close
 from torchvision.transforms.v2 import functional as oracle
 
-from study.training.augment.operations.colour import (
+from study.training.augment.operations import (
     BRIGHTNESS,
     CONTRAST,
     ORDERS,

@@ -3,7 +3,7 @@
 import torch
 from torch.testing import assert_close
 
-from study.training.augment.operations.columns import Corruption, Noise
+from study.training.augment.operations import Corruption, Noise
 
 
 def generator(seed: int = 0) -> torch.Generator:

@@ -11,7 +11,7 @@ from torch.testing import assert_close
 from torchvision.transforms.v2 import InterpolationMode
 from torchvision.transforms.v2 import functional as oracle
 
-from study.training.augment.operations.crop import Boxes, Interpolation, ResizedCrop, random_boxes, resized_crop
+from study.training.augment.operations import Boxes, Interpolation, ResizedCrop, random_boxes, resized_crop
 
 
 def generator(seed: int = 0) -> torch.Generator:

@@ -1,0 +1,329 @@
+"""Files: written whole or not at all, and recognised by their content."""
+
+import errno
+import fcntl
+import hashlib
+import json
+import os
+import secrets
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any
+
+import psutil
+
+from study.errors import UserError, of_disk
+
+# Files that are there whole or not at all: written beside their place, then renamed. No reader ever sees half of one,
+# and of several writers at once the last to end has it. Nothing is synced to the disk: a machine that loses its power
+# may lose the newest file. `study.home.ledger` syncs what must not be lost.
+
+
+PRIVATE = 0o600
+"""The mode of a file that only its owner may read."""
+
+
+@contextmanager
+def whole(path: Path) -> Iterator[Path]:
+    """A file to write within the block, which is at `path` once the block ends, in place of what was there.
+
+    Where the block fails, nothing of it is left, and what was at `path` stays. A process that is killed leaves one of
+    `parts`.
+
+    Raises:
+        OSError: it cannot be written or put in its place; it names the file. So it is where the block made an error of
+            its own of what the disk said, as `torch.save` does.
+    """
+    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    try:
+        yield part
+        part.replace(path)
+    except BaseException as error:
+        if isinstance(error, OSError) and error.filename in (None, str(part)):  # None: of a write, which knows no path
+            error.filename = str(path)
+        with suppress(OSError):  # what went wrong before is told
+            part.unlink()
+        if not isinstance(error, OSError) and (problem := of_disk(error)):
+            raise OSError(problem.errno, problem.strerror, str(path)) from error
+        raise
+
+
+def write_whole(path: Path, content: str | bytes, mode: int = 0o666) -> None:
+    """Write a file, text as UTF-8.
+
+    Args:
+        mode: of the new file from its first byte on, less the umask; that of a file which is there does not count.
+
+    Raises:
+        OSError: it cannot be written; what was there stays.
+    """
+    data = content.encode() if isinstance(content, str) else content
+    with whole(path) as part, open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
+        file.write(data)
+
+
+def parts(folder: Path) -> list[Path]:
+    """What `whole` writes in a folder at this moment, or has left there when it was killed."""
+    return [*folder.glob(".*.part")]
+
+
+@contextmanager
+def folder_beside(path: Path) -> Iterator[Path]:
+    """An empty folder beside `path`, to make there what is then moved to `path`; it is gone when the block ends.
+
+    For one process at a time: what one that was killed left is removed first.
+    """
+    part = path.with_name(f".{path.name}.part")
+    shutil.rmtree(part, ignore_errors=True)
+    part.mkdir(parents=True)
+    try:
+        yield part
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
+# Files that a command writes where its user says: a link stays a link and its file is written, a pipe or terminal is
+# written into, missing folders are made.
+
+
+NO_FILES = {
+    stat.S_IFDIR: "it is a folder, a file's path is needed",
+    stat.S_IFBLK: "it is a disk, not a file",
+    stat.S_IFSOCK: "it is a socket, not a file",
+}
+"""Kinds of things that no file is written to, and why."""
+
+
+def check_output(path: Path) -> None:
+    """Refuse a path that `write_output` could not write, before the work whose result goes there.
+
+    Raises:
+        UserError: says why.
+    """
+    there = _there(path)
+    if there is not None and not _is_replaced(there):
+        if not os.access(path, os.W_OK):
+            raise UserError(f"{path}: cannot be written: {_why(path)}")
+        return
+    folder = next(parent for parent in _real(path).parents if os.path.lexists(parent))
+    if not folder.is_dir():
+        raise UserError(f"{path}: cannot be written: {folder} is no folder")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise UserError(f"{path}: cannot be written: {_why(folder)}")
+
+
+def write_output(path: Path, content: str | bytes) -> None:
+    """Write a file, text as UTF-8: whole or not at all. A file that is there is replaced and keeps its mode, less the
+    umask; one that has several names, and what is no file, is written into.
+
+    Raises:
+        UserError: it cannot be written there.
+        OSError: the disk is full, or fails.
+    """
+    check_output(path)
+    there = _there(path)
+    with writing(path):
+        if there is None or _is_replaced(there):
+            _real(path).parent.mkdir(parents=True, exist_ok=True)
+            write_whole(_real(path), content, 0o666 if there is None else stat.S_IMODE(there.st_mode))
+        else:
+            path.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+@contextmanager
+def writing(path: Path, remedy: str = "") -> Iterator[None]:
+    """Names `path` where something cannot be written within the block.
+
+    Args:
+        remedy: what else the user may do where it cannot be, a sentence; a disk that is read-only is one to be left
+            then, else one that was not when this began.
+
+    Raises:
+        UserError: it cannot be written.
+        OSError: the disk is full, or fails.
+    """
+    try:
+        yield
+    except OSError as error:
+        if of_disk(error) and not (remedy and error.errno == errno.EROFS):
+            raise OSError(error.errno, error.strerror, error.filename or str(path)) from None
+        raise UserError(f"{path}: cannot be written: {error.strerror}{remedy and f'. {remedy}'}") from None
+
+
+def _there(path: Path) -> os.stat_result | None:
+    """What is at the end of a path's links; None where nothing is.
+
+    Raises:
+        UserError: the path leads nowhere, or to what no file is written to.
+    """
+    try:
+        there = path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise UserError(f"{path}: cannot be written: {error.strerror}") from None
+    if why := NO_FILES.get(stat.S_IFMT(there.st_mode)):
+        raise UserError(f"{path}: cannot be written: {why}")
+    return there
+
+
+def _real(path: Path) -> Path:
+    """The path behind all links; what it names need not be there."""
+    return Path(os.path.realpath(path))
+
+
+def _is_replaced(there: os.stat_result) -> bool:
+    """Whether another file takes its place: it is a file with one name."""
+    return stat.S_ISREG(there.st_mode) and there.st_nlink == 1
+
+
+def _why(path: Path) -> str:
+    """Why a path that is there cannot be written."""
+    is_readonly = os.statvfs(path).f_flag & os.ST_RDONLY
+    return f"{path}: {os.strerror(errno.EROFS if is_readonly else errno.EACCES)}"
+
+
+# Folders in the system's temporary folder that are gone after the process that made them, whatever ends it: what a
+# killed one left goes with the next.
+
+
+RUN, TRIAL = "study-run-", "study-trial-"
+"""How the names begin of the folder of a driver's own Ray, and of that of a trial of a training function."""
+
+LOCK = "lock"
+"""File that its process holds for as long as it lives."""
+
+OWNER = "STUDY_SCRATCH"
+"""Variable with the folder's path in the environment of the processes that live and die with it."""
+
+ENDING = 10.0
+"""Seconds to wait for such processes to be gone."""
+
+
+@contextmanager
+def scratch_folder(prefix: str, place: str | None = None) -> Iterator[Path]:
+    """An empty folder of mode 0700, and `LOCK` in it; it is gone afterwards, and with it all that `clear` removes.
+
+    Args:
+        prefix: `RUN` or `TRIAL`.
+        place: in which it is made; None: the system's temporary folder.
+    """
+    clear_scratch()
+    folder, lock = _made(prefix, place)
+    with lock:
+        try:
+            yield folder
+        finally:
+            _remove(folder)
+
+
+def clear_scratch() -> list[Path]:
+    """Remove what processes of this user left when they were killed, in the system's temporary folder and in /tmp, and
+    end the processes that were to live and die with it. Gives the folders.
+
+    The system gives up the lock of a process that ends, at once; and only who was started by it has `OWNER` with the
+    name of its folder. So nothing of a living process is touched, in another container of this machine neither.
+    """
+    places = {tempfile.gettempdir(), "/tmp"}
+    found = [path for place in places for prefix in (RUN, TRIAL) for path in Path(place).glob(f"{prefix}*")]
+    return [path for path in found if _remove_if_left(path)]
+
+
+def _made(prefix: str, place: str | None) -> tuple[Path, IO[str]]:
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=prefix, dir=place))
+        with suppress(FileNotFoundError):  # before it was locked another process took it for one that was left
+            lock = (folder / LOCK).open("w")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if os.path.samestat(os.fstat(lock.fileno()), (folder / LOCK).stat()):
+                return folder, lock
+
+
+def _remove_if_left(folder: Path) -> bool:
+    """Whether it was one; False for another user's, one whose process lives, and what is no such folder."""
+    with suppress(OSError):
+        if folder.is_symlink() or folder.stat().st_uid != os.getuid():
+            return False
+        if not any(folder.iterdir()):
+            folder.rmdir()
+            return True
+        with (folder / LOCK).open("r+") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _end_processes(folder)
+            _remove(folder)
+        return not folder.exists()
+    return False
+
+
+def _end_processes(folder: Path) -> None:
+    left = [process for process in psutil.process_iter() if _is_of(process, folder)]
+    for process in left:
+        with suppress(psutil.Error):
+            process.kill()  # never another one that has its number by now: psutil compares when they began
+    psutil.wait_procs(left, timeout=ENDING)
+
+
+def _is_of(process: psutil.Process, folder: Path) -> bool:
+    with suppress(psutil.Error, OSError):
+        return process.uids().real == os.getuid() and process.environ().get(OWNER) == str(folder)
+    return False
+
+
+def _remove(folder: Path) -> None:
+    """Remove it; where something in it cannot be removed yet, the lock stays for the next process to see."""
+    with suppress(OSError):
+        for path in folder.iterdir():
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path, ignore_errors=True)
+            elif path.name != LOCK:
+                path.unlink()
+        if [path.name for path in folder.iterdir()] == [LOCK]:
+            (folder / LOCK).unlink()
+            folder.rmdir()
+
+
+# Paths from names that come from elsewhere: a cluster, a server, a list in a file.
+
+
+LONGEST_NAME = 255
+"""Bytes that a part of a name may have on the file systems in use."""
+
+
+def is_plain_name(part: str) -> bool:
+    """Whether a text can be the name of one visible file: it can be printed and holds no separator."""
+    too_long = len(part.encode(errors="surrogatepass")) > LONGEST_NAME
+    return bool(part) and part[0] != "." and part.isprintable() and not {"/", "\\"} & {*part} and not too_long
+
+
+def below(folder: Path, name: str) -> Path:
+    """The path of `name` below a folder.
+
+    Args:
+        name: its parts are separated by `/`.
+
+    Raises:
+        UserError: the name could lead out of the folder, is hidden, or is none.
+    """
+    if not all(is_plain_name(part) for part in name.split("/")):
+        raise UserError(
+            f"{name[:LONGEST_NAME]!r}: cannot be the name of a file in {folder}; it leads out of it or is hidden"
+        )
+    return folder / name
+
+
+# Hashes that tell whether a file is the one that was written.
+
+
+def digest_of_values(values: Any) -> str:
+    """SHA-256 of nested plain values, whatever the order of their keys."""
+    return hashlib.sha256(json.dumps(values, sort_keys=True, allow_nan=False).encode()).hexdigest()
+
+
+def digest_of_file(path: Path) -> str:
+    """SHA-256 of a file's content."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,1 +1,0 @@
-"""Text for people: Markdown, moments, commands to type, and what a message can quote."""
