@@ -17,8 +17,7 @@ from study.address import LOOPBACK
 from study.cluster.local_state import MLFLOW_USER, LocalState
 from study.cluster.process import MARK, free_ports, read
 from study.files import PRIVATE, write_whole
-from study.home.folder import Home
-from study.home.sqlite_address import address_of
+from study.home.folder import Home, address_of
 from study.upstream import ray_internals
 from study.upstream.environment import Part as For
 from study.upstream.environment import variables

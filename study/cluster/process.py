@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 
 from study.address import LOOPBACK
-from study.home import process
+from study.home import lease
 from study.home.lease import machine
 
 MARK = "STUDY_CLUSTER"
@@ -24,7 +24,7 @@ class Process:
 
     Attributes:
         pid: its leader's number.
-        began: when the leader did, as `study.home.process` tells it.
+        began: when the leader did, as `study.home.lease` tells it.
         machine: the running kernel, see `study.home.lease.machine`: after a reboot the number is another process's.
     """
 
@@ -37,15 +37,15 @@ class Process:
     def of(cls, name: str, pid: int) -> "Process":
         """The process that has a number at this moment; one that has ended already is never alive."""
         try:
-            return cls(name, pid, process.Process.of(pid).started, machine())
-        except process.NotThere:
+            return cls(name, pid, lease.Process.of(pid).started, machine())
+        except lease.NotThere:
             return cls(name, pid, "", machine())
 
     @property
     def is_alive(self) -> bool:
         try:
-            return self.machine == machine() and process.Process.of(self.pid).started == self.began
-        except process.NotThere:
+            return self.machine == machine() and lease.Process.of(self.pid).started == self.began
+        except lease.NotThere:
             return False
 
     def tree(self) -> set[psutil.Process]:

@@ -10,8 +10,7 @@ from study.errors import UserError
 from study.home.events import ENDED
 from study.home.folder import StudyFolder
 from study.home.ledger import Ledger
-from study.home.record import StudyRecord
-from study.home.trial_record import BY_HAND
+from study.home.record import BY_HAND, StudyRecord
 from study.ranking.picks import are_confirmed, picked
 from study.spec import StudySpec
 from study.spec.search_checks import count_configurations

@@ -147,7 +147,7 @@ def _tracked(home: Home, folder: StudyFolder) -> str | None:
     """Bring it into the MLflow of this home; one from elsewhere may be the cluster's, which has it."""
     if not home.owns_tracking:
         return None
-    from study.commands.outputs import lead_parts, report_files
+    from study.commands.run_end import lead_parts, report_files
     from study.tracking import Tracker
 
     spec, record = folder.spec(), StudyRecord.load(folder.ledger_file)

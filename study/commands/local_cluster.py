@@ -17,7 +17,7 @@ from study.commands.progress import clock
 from study.errors import UserError
 from study.home.folder import Home
 from study.text import typed
-from study.tracking.opening import check_database
+from study.tracking.connection import check_database
 from study.upstream.environment import LOOPBACK_ALONE
 
 

@@ -13,8 +13,7 @@ from study.errors import UserError
 from study.home.events import ENDED
 from study.home.folder import StudyFolder
 from study.home.ledger import Ledger
-from study.home.record import StudyRecord, TrialRecord
-from study.home.trial_record import BY_HAND
+from study.home.record import BY_HAND, StudyRecord, TrialRecord
 from study.spec import StudySpec
 from study.spec.objective import order
 from study.text import typed

@@ -12,9 +12,8 @@ from study.commands import ablation, extension, final_training, longer, measurab
 from study.commands.ablation import Request
 from study.commands.delete import delete
 from study.commands.fetch import check_not_there
-from study.commands.outputs import lead_parts, outputs, registered
 from study.commands.placement import placement
-from study.commands.run_end import RunEnd
+from study.commands.run_end import RunEnd, lead_parts, outputs, registered
 from study.commands.sitting import GO_ON, View, interrupted_as, loaded, resumable, run_sitting
 from study.errors import UserError
 from study.home.folder import Home, StudyFolder

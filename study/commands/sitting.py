@@ -12,8 +12,7 @@ from typing import Any, Protocol
 
 from study import data, ranking
 from study.cluster.window import shown
-from study.commands.outputs import lead_parts, outputs, registered
-from study.commands.run_end import RunEnd
+from study.commands.run_end import RunEnd, lead_parts, outputs, registered
 from study.data import Dataset
 from study.errors import DISK_FULL, Interrupted, Stopped, UserError, of_disk
 from study.home.folder import Home, StudyFolder

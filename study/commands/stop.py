@@ -7,8 +7,7 @@ from pathlib import Path
 from study.errors import UserError
 from study.home import lease, ledger
 from study.home.folder import Home
-from study.home.lease import Holder
-from study.home.process import NotThere, Process
+from study.home.lease import Holder, NotThere, Process
 
 PATIENCE = 180.0
 """Seconds: MLflow may need two minutes of them."""

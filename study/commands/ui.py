@@ -10,8 +10,7 @@ from contextlib import suppress
 from study.errors import UserError
 from study.home.folder import Home
 from study.text import tell
-from study.tracking.connection import public
-from study.tracking.opening import check_database
+from study.tracking.connection import check_database, public
 from study.tracking.pages import experiments_page, is_server
 from study.upstream.environment import Part, variables
 

@@ -14,8 +14,7 @@ from study.doctor.finding import Finding, isolated
 from study.doctor.machine import existing
 from study.errors import UserError
 from study.home import format as home_format
-from study.tracking.connection import public
-from study.tracking.mlflow_versions import TIMEOUT, load_mlflow, mlflow_versions
+from study.tracking.connection import TIMEOUT, load_mlflow, mlflow_versions, public
 
 if TYPE_CHECKING:
     from study.home.folder import Home
@@ -127,7 +126,7 @@ def _jobs(address: str) -> Finding:
 
 def _cluster(address: str, home: "Home") -> Finding:
     """A cluster whose network this machine is in."""
-    from study.sweep.cluster_resources import cluster_resources
+    from study.sweep.ray_session import cluster_resources
 
     resources = cluster_resources(address, home.path if home.path.exists() else None)
     sizes = f"{resources['nodes']} nodes, {resources['cpus']:g} CPUs, {resources['gpus']:g} GPUs"

@@ -76,7 +76,7 @@ def _metrics(value: Any) -> bool:
 
 
 def _mapping(value: Any) -> bool:
-    """What `study.home.trial_record.Epoch` looks at itself, as there are so many."""
+    """What `study.home.record.Epoch` looks at itself, as there are so many."""
     return isinstance(value, dict)
 
 

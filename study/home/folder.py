@@ -9,13 +9,13 @@ import shutil
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import unquote
 
 from study.errors import UserError, nearest
 from study.files import PRIVATE, write_whole, writing
 from study.home import format as home_format
 from study.home.ledger import Ledger
 from study.home.sharing import FILE
-from study.home.sqlite_address import address_of
 from study.spec import StudySpec, load_checked, load_resolved
 from study.spec.load import check_name
 from study.training import own_function
@@ -270,3 +270,31 @@ class Home:
     def _free_name(self, name: str) -> str:
         free = (f"{name}-{index}" for index in range(2, 10_000))
         return next(name for name in free if not os.path.lexists(self.path / name))
+
+
+# The address of an SQLite database, as SQLAlchemy and MLflow read it, and the path in it: the one place for both.
+
+
+PLAIN, ESCAPED = "sqlite:///", "sqlite+pysqlite:///"
+
+
+def address_of(path: Path) -> str:
+    """The address of a database file, whatever characters its path holds.
+
+    SQLAlchemy ends the path at a `?` and decodes what follows a `%`, so both are escaped. Behind `sqlite:///` MLflow
+    would take the escaped path for the real one and make its folders, beside the right ones; it does not do so where
+    the address names the driver, too.
+    """
+    plain = str(path)
+    escaped = plain.replace("%", "%25").replace("?", "%3F")
+    return f"{PLAIN if escaped == plain else ESCAPED}{escaped}"
+
+
+def path_of(address: str) -> Path | None:
+    """The absolute path of the database file at an address; None where it is not an SQLite file, is relative to the
+    working folder, or comes with options."""
+    prefix = next((prefix for prefix in (PLAIN, ESCAPED) if address.startswith(prefix)), None)
+    if prefix is None or "?" in address:
+        return None
+    path = Path(unquote(address.removeprefix(prefix)))
+    return path if path.is_absolute() else None

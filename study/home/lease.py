@@ -1,13 +1,10 @@
-"""Who runs a study, for drivers on different machines that share its folder, where file locks may not reach.
-
-The file says who and since when. Its holder touches it every few seconds; one that was not touched for `EXPIRY` seconds
-is nobody's. Only the file system's clock is read, so that the machines' clocks need not agree. On one machine the lock
-on the ledger decides, and nobody waits for the lease of a dead process.
-"""
+"""Who runs a study: a process, told from another of the same number, and its lease on the study's folder."""
 
 import json
 import os
 import platform
+import signal
+import sys
 import tempfile
 import threading
 import time
@@ -16,11 +13,103 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from study.files import write_whole
 from study.home.events import LATEST
-from study.home.process import Process
 from study.text import moment
+
+if TYPE_CHECKING:
+    import psutil
+
+
+# Which process a number means: the same number is another process after a while, and in another container at once.
+
+
+class NotThere(Exception):
+    """The process is gone, or its number is another one's now; says which."""
+
+
+@dataclass(frozen=True)
+class Process:
+    """A process of this machine.
+
+    Attributes:
+        pid: its number within its namespace.
+        namespace: which numbers its own is among, as Linux tells them; empty elsewhere, where all are of one kind.
+        started: when it began; on Linux in clock ticks since the machine did, which no change of the clock moves.
+        command: its command line.
+    """
+
+    pid: int
+    namespace: str
+    started: str
+    command: str
+
+    @classmethod
+    def this(cls) -> "Process":
+        """This process."""
+        return cls.of(os.getpid())
+
+    @classmethod
+    def of(cls, pid: int) -> "Process":
+        """The process that has a number at this moment.
+
+        Raises:
+            NotThere: there is none, or it has ended and waits for its parent to hear so.
+        """
+        import psutil
+
+        try:
+            process = psutil.Process(pid)
+            if process.status() == psutil.STATUS_ZOMBIE:
+                raise NotThere(f"process {pid} has ended")
+            return cls(pid, _namespace(), _started(process), " ".join(process.cmdline()))
+        except (psutil.Error, OSError):
+            raise NotThere(f"there is no process {pid}") from None
+
+    def send(self, number: signal.Signals) -> None:
+        """Send it a signal, and never to another process that has its number by now.
+
+        Raises:
+            NotThere: it is gone.
+            PermissionError: it is another user's.
+        """
+        if not hasattr(os, "pidfd_open"):
+            self._check()
+            os.kill(self.pid, number)
+            return
+        try:
+            handle = os.pidfd_open(self.pid)  # stays with the process that has the number now
+            try:
+                self._check()
+                signal.pidfd_send_signal(handle, number)
+            finally:
+                os.close(handle)
+        except ProcessLookupError:
+            raise NotThere(f"there is no process {self.pid}") from None
+
+    def _check(self) -> None:
+        now = Process.of(self.pid)
+        if now.started != self.started:
+            raise NotThere(f"process {self.pid} is another one now")
+        if now != self:
+            raise NotThere(f"process {self.pid} runs another command now: {now.command[:200]}")
+
+
+def _namespace() -> str:
+    try:
+        return os.readlink("/proc/self/ns/pid")
+    except OSError:
+        return ""
+
+
+def _started(process: "psutil.Process") -> str:
+    if sys.platform != "linux":
+        return repr(process.create_time())
+    told = Path(f"/proc/{process.pid}/stat").read_text(encoding="utf-8", errors="replace")
+    return told.rpartition(")")[2].split()[19]  # the name before it may hold anything
+
 
 RENEWAL, EXPIRY = 5.0, 60.0
 """Seconds between two signs of life, and after the last of them until a lease is nobody's."""

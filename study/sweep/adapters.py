@@ -11,9 +11,11 @@ from typing import Any
 
 import ray
 from ray import cloudpickle
+from ray.tune import ProgressReporter, Stopper
 from ray.tune.experiment import Trial as TuneTrial
 from ray.tune.schedulers import FIFOScheduler, TrialScheduler
 from ray.tune.search import Searcher
+from ray.tune.stopper import NoopStopper
 
 from study.errors import of_disk
 from study.home.events import ENDED
@@ -27,7 +29,7 @@ from study.sweep.nodes import Nodes, NodeUnusable
 from study.sweep.requests import Ear
 from study.sweep.share import Share
 from study.training import own_function
-from study.upstream.tune_controller import (
+from study.upstream.tune import (
     actor,
     actor_id,
     end_free_processes,
@@ -427,3 +429,40 @@ class ReportingScheduler(FIFOScheduler):
 
     def __reduce__(self) -> tuple[type, tuple[()]]:
         return FIFOScheduler, ()  # see JobSearcher.save
+
+
+# What ends Tune's run, and what it prints: nothing.
+
+
+class StudyOver(BaseException):
+    """Leaves Tune's loop. No Exception, because Tune would then clean up first, and wait for each actor to end by
+    itself; shutting Ray down ends them at once."""
+
+
+class AgendaStopper(Stopper):
+    """Ends Tune's run when the agenda is over.
+
+    Raises:
+        StudyOver: it is.
+    """
+
+    def __init__(self, agenda: Agenda) -> None:
+        self._agenda = agenda
+
+    def __call__(self, trial_id: str, result: dict[str, Any]) -> bool:
+        return False
+
+    def stop_all(self) -> bool:
+        if self._agenda.is_over:
+            raise StudyOver
+        return False
+
+    def __reduce__(self) -> tuple[type, tuple[()]]:
+        return NoopStopper, ()  # see `study.sweep.adapters.JobSearcher.save`
+
+
+class NoReports(ProgressReporter):
+    """Has Tune show nothing: in a notebook its own reporter clears the cell's output, whatever its verbosity."""
+
+    def should_report(self, trials: list[TuneTrial], done: bool = False) -> bool:
+        return False

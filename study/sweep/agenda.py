@@ -15,9 +15,8 @@ from study import ranking
 from study.home.events import ENDED, Kind, Stage, State
 from study.home.ledger import Ledger, TakenOver
 from study.home.line import Event
-from study.home.record import StudyRecord, TrialRecord
+from study.home.record import BY_HAND, LARGEST, StudyRecord, TrialRecord, finite
 from study.home.requests import Request
-from study.home.trial_record import BY_HAND, LARGEST, finite
 from study.ranking import ablation
 from study.ranking.picks import fresh_trials, picked
 from study.spec import StudySpec

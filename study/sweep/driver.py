@@ -40,9 +40,7 @@ from study.training import own_function
 from study.upstream.interrupt import NUMBERS, dropped_ones_come_again, has_come, once
 from study.upstream.own_ray_internals import end_at_once
 from study.upstream.ray_internals import is_job, job_metadata, let_trials_inherit_environment
-from study.upstream.tune_controller import do_not_block_for_trials
-from study.upstream.tune_loop import lighten
-from study.upstream.tune_trials import check_no_missing_arguments, plain_trials
+from study.upstream.tune import check_no_missing_arguments, do_not_block_for_trials, lighten, plain_trials
 
 if TYPE_CHECKING:
     from study.sweep.nodes import Nodes
@@ -358,10 +356,9 @@ def _tune(
     from ray import tune
 
     from study.sweep import memory_kills, reuse
-    from study.sweep.adapters import JobSearcher, ReportingScheduler
+    from study.sweep.adapters import AgendaStopper, JobSearcher, NoReports, ReportingScheduler, StudyOver
     from study.sweep.nodes import Nodes, wish
     from study.sweep.processes import run_job
-    from study.sweep.stopper import AgendaStopper, NoReports, StudyOver
 
     spec = agenda.spec
     shared = {key: ray.put(dataset) for key, dataset in datasets.items()}

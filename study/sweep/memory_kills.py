@@ -2,7 +2,7 @@
 
 from ray.exceptions import OutOfMemoryError, RayActorError
 
-from study.upstream import tune_controller
+from study.upstream import tune
 
 
 class EndedForMemory(RayActorError):
@@ -12,7 +12,7 @@ class EndedForMemory(RayActorError):
 def survive() -> None:
     """Make the Tune of this process outlive trials that run out of memory: it takes a process that the memory monitor
     ended for one that died. By itself it knows no such error, and ends."""
-    tune_controller.change_errors_of_processes(_as_known_to_tune)
+    tune.change_errors_of_processes(_as_known_to_tune)
 
 
 def _as_known_to_tune(error: Exception) -> Exception:

@@ -5,6 +5,7 @@ import logging
 import math
 import os
 import resource
+import socket
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ from typing import Any
 
 import psutil
 
-from study.address import HOST_PORT, check_token, give_token, is_loopback, refused
+from study.address import HOST_PORT, check_cluster, check_token, give_token, is_loopback, refused
 from study.errors import UserError
 from study.logging import hush, is_verbose
 from study.spec.schema import Resources
@@ -303,3 +304,34 @@ class Slots:
             fits = (math.floor(available.get(name, 0.0) / amount + 1e-9) for name, amount in self._amounts.items())
             self._fits, self._looked = min(fits), time.monotonic()
         return max(1, min(self._fits, self._concurrency or self._fits))
+
+
+# How many nodes, CPUs and GPUs a cluster that is there has.
+
+
+PATIENCE = 5.0
+"""Seconds that a cluster may take to be connected to; Ray by itself would try for a minute."""
+
+
+def cluster_resources(address: str, home: Path | None) -> dict[str, float]:
+    """Nodes, CPUs and GPUs of a cluster, joined as a study's driver would.
+
+    Args:
+        address: `auto` or HOST:PORT.
+        home: a folder that its nodes have to see, None: they need not.
+
+    Raises:
+        UserError: it does not answer, refuses the token, or a node does not see the home.
+    """
+    check_cluster(address)
+    if parts := HOST_PORT.fullmatch(address):
+        try:
+            socket.create_connection((parts["host"].strip("[]"), int(parts["port"])), PATIENCE).close()
+        except OSError as error:
+            raise UserError(f"--address {address}: nothing answers there: {error.strerror or error}") from None
+    import ray
+
+    with ray_session(address, home):
+        there = ray.cluster_resources()
+        alive = sum(node["Alive"] for node in ray.nodes())
+        return {"nodes": alive, "cpus": there.get("CPU", 0.0), "gpus": there.get("GPU", 0.0)}

@@ -2,7 +2,7 @@
 
 from ray.exceptions import RayActorError
 
-from study.upstream import tune_controller
+from study.upstream import tune
 
 
 class StillBusy(RayActorError):
@@ -12,4 +12,4 @@ class StillBusy(RayActorError):
 def tell_of_busy_processes() -> None:
     """Make the Tune of this process tell of a trial whose process was still busy, as of one whose process died. By
     itself it drops that trial without a word, and the study would wait for it for ever."""
-    tune_controller.change_failed_reuse(lambda: StillBusy(error_msg="its process was still busy with the trial before"))
+    tune.change_failed_reuse(lambda: StillBusy(error_msg="its process was still busy with the trial before"))

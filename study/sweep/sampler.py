@@ -15,8 +15,7 @@ from study.sweep.samplers.by_optuna import GPStrategy, RandomStrategy, TPEStrate
 from study.sweep.samplers.cma_es import CMAStrategy
 from study.sweep.samplers.exhaustive import GridStrategy, SobolStrategy
 from study.sweep.samplers.genetic import GeneticStrategy
-from study.sweep.samplers.history import History, TrialEnd
-from study.sweep.samplers.strategy import Strategy
+from study.sweep.samplers.strategy import History, Strategy, TrialEnd
 
 STRATEGIES: dict[str, type[Strategy]] = {
     "tpe": TPEStrategy,

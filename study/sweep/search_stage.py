@@ -13,9 +13,8 @@ from typing import Any
 from optuna.trial import FrozenTrial
 
 from study.home.events import ENDED, Stage, State
-from study.home.record import StudyRecord, TrialRecord
+from study.home.record import Epoch, StudyRecord, TrialRecord
 from study.home.requests import Request
-from study.home.trial_record import Epoch
 from study.ranking import mean_score
 from study.ranking.epochs import EpochChoice, scores
 from study.spec import StudySpec

@@ -22,7 +22,7 @@ from study.training import PAUSE, Diverged, FunctionTrial, Trial, TrialConfig, U
 from study.training.device import CUDA, CardFull, NoDevice, before_cuda, free_memory, keep_to, try_cards
 from study.training.gpu_errors import fault
 from study.upstream.environment import Part, set_here
-from study.upstream.tune_trials import report_nothing_else
+from study.upstream.tune import report_nothing_else
 
 if TYPE_CHECKING:
     from study.ranking.epochs import EpochChoice

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from study.home.folder import Home, StudyFolder
-from study.tracking.connection import error_line
-from study.tracking.opening import open_mlflow
+from study.tracking.connection import error_line, open_mlflow
 from study.tracking.tracked import STUDY, Tracked
 
 TIMEOUT = 5

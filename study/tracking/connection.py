@@ -3,21 +3,82 @@
 import logging
 import os
 import secrets
+import time
+from collections.abc import Iterator
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
 from study.address import is_loopback
 from study.errors import UserError, disk_remedy, of_disk
-from study.home.sqlite_address import address_of, path_of
+from study.home.folder import Home, address_of, path_of
 from study.logging import hush
-from study.tracking.bounded import bound_answers
-from study.tracking.database_file import synced_once
+from study.tracking.database_file import damage, relocate, synced_once
 from study.upstream.environment import Part, set_here
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
+    from requests import Response
+
+
+LARGEST = 32 * 2**20
+"""Bytes of an answer, unpacked; parts of files, which MLflow asks for by their range, are let through."""
+
+LONGEST = 120.0
+"""Seconds from an answer's headers to its end."""
+
+
+class TooMuch(OSError):
+    """An answer is longer, or takes longer, than any that MLflow gives."""
+
+
+@cache
+def bound_answers() -> None:
+    """Bound the answers that MLflow's client reads whole, in this process from now on. It streams files to disk."""
+    from mlflow.utils import request_utils
+
+    session_for = request_utils._get_request_session
+
+    def bounded_session(*arguments: Any, **options: Any) -> Any:
+        session = session_for(*arguments, **options)
+        session.hooks["response"] = [_bound]
+        return session
+
+    request_utils._get_request_session = bounded_session
+
+
+def _bound(response: "Response", **options: Any) -> None:
+    """Called by `requests` before it reads an answer."""
+    if not options.get("stream") and "Range" not in response.request.headers:
+        response.raw = _Bounded(response.raw)
+
+
+class _Bounded:
+    """An answer's body, as urllib3 gives it, that ends with an error where it is too much."""
+
+    def __init__(self, body: Any) -> None:
+        self._body, self._deadline = body, time.monotonic() + LONGEST
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._body, name)
+
+    def stream(self, amount: int, decode_content: bool | None = None) -> Iterator[bytes]:
+        """The body in pieces, each as soon as it is there."""
+        size = 0
+        while piece := self._body.read1(amount, decode_content=decode_content):
+            size += len(piece)
+            if size > LARGEST:
+                self._refuse(f"more than {LARGEST / 2**20:.0f} MiB")
+            if time.monotonic() > self._deadline:
+                self._refuse(f"more than {LONGEST:.0f} s")
+            yield piece
+
+    def _refuse(self, what: str) -> None:
+        self._body.close()
+        raise TooMuch(f"the server's answer has no end: {what}")
+
 
 LEAST_PASSWORD, DEFAULT_PASSWORD = 12, "password1234"
 """Characters of a password, as MLflow wants them; and the one that it has where nobody sets one."""
@@ -135,3 +196,74 @@ def error_line(error: Exception, uri: str) -> str:
     if status == 403:
         return f"{public(uri)} does not let this user write (403); who that is, is in {asks}"
     return text[:300]
+
+
+# The MLflow of a home, opened.
+
+
+def open_mlflow(home: Home, timeout: int = 30) -> "MlflowClient":
+    """A client of the MLflow that a home's runs go to, which has answered. A database of its own is made or migrated,
+    and says where its artifacts are, also if the home was moved.
+
+    Args:
+        timeout: seconds that a request of this process may take, where the environment does not say it.
+
+    Raises:
+        Exception: whatever MLflow, its database or the network raise; see `study.tracking.connection.error_line`.
+    """
+    client = connect(home.tracking_uri, timeout)
+    if home.owns_tracking:
+        relocate(home.database, home.artifacts)
+    return client
+
+
+def check_database(home: Home) -> None:
+    """Have the database of a home of its own ready for an MLflow server; see `open_mlflow`.
+
+    Raises:
+        UserError: it is damaged, and says how it is made again; or it cannot be written.
+    """
+    if not home.database.exists():
+        return
+    if why := damage(home.database):
+        names = [folder.name for folder in home.studies()]
+        remedy = f". Its runs come back with: study resume {' and: study resume '.join(names)}" if names else ""
+        raise UserError(f"{home.database}: damaged: {why}{remedy}")
+    try:
+        relocate(home.database, home.artifacts)
+    except Exception as error:  # whatever SQLite raises
+        raise UserError(f"{home.database}: {error_line(error, home.tracking_uri)}") from None
+
+
+# Whether an MLflow answers, and which version it is.
+
+
+TIMEOUT = 5
+"""Seconds that a request may take."""
+
+
+def load_mlflow() -> None:
+    """Load what a client needs, of a server or a database."""
+    set_here(Part.MLFLOW_CLIENT)
+    import mlflow.store.tracking.sqlalchemy_store  # noqa: F401
+
+
+def mlflow_versions(home: Home) -> tuple[str, str | None, str]:
+    """Whether an MLflow answers.
+
+    Returns:
+        Its address without a password (of a home's own the file); the version of a server, None where it is a database
+        or does not say; and the version here.
+
+    Raises:
+        UserError: it does not answer, or refuses the user name and password.
+    """
+    uri = str(home.database) if home.owns_tracking else public(home.tracking_uri)
+    try:
+        client = connect(home.tracking_uri, TIMEOUT)
+    except Exception as error:  # whatever MLflow, its database or the network raise
+        message = error_line(error, home.tracking_uri)
+        raise UserError(message if uri in message else f"{uri}: {message}") from None
+    from mlflow import __version__
+
+    return uri, server_version(home.tracking_uri, client, TIMEOUT), __version__

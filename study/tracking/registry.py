@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 from study.data.columns import MISSING, Column
 from study.errors import UserError, nearest
 from study.home.folder import Home, StudyFolder
-from study.tracking.connection import error_line
-from study.tracking.opening import open_mlflow
+from study.tracking.connection import error_line, open_mlflow
 from study.tracking.tracked import STUDY, Tracked
 from study.trained import Description
 from study.trained.model_files import Model

@@ -9,8 +9,7 @@ from study.files import below
 from study.home.events import problem
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Tail, empty
-from study.tracking.connection import error_line
-from study.tracking.opening import check_database, open_mlflow
+from study.tracking.connection import check_database, error_line, open_mlflow
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from study.files import write_whole
-from study.home.sqlite_address import path_of
+from study.home.folder import path_of
 from study.tracking.connection import public
 
 STUDY = "study"

@@ -1,5 +1,5 @@
 """Everything of Ray that this package uses and that Ray does not promise to keep: here and, for a Ray of a driver's
-own, in `study.upstream.own_ray_internals`, for Tune in `tune_controller`, `tune_loop` and `tune_trials`. No other
+own, in `study.upstream.own_ray_internals`, for Tune in `tune`. No other
 module touches any of it.
 
 The tests in `tests/upstream` try each against the installed Ray and name what depends on it. Ray is imported inside the

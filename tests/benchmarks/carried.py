@@ -80,7 +80,7 @@ class Process:
 
 def stand_in(crowd: Any) -> type:
     """Tune's manager of processes, of which each is the crowd."""
-    from study.upstream.tune_loop import told_of_ends
+    from study.upstream.tune import told_of_ends
 
     manager: Any = told_of_ends()
 

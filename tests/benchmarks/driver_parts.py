@@ -167,10 +167,9 @@ def install() -> PartClock:
 
     from study.home.ledger import Ledger
     from study.home.record import StudyRecord
-    from study.sweep.adapters import JobSearcher, ReportingScheduler
+    from study.sweep.adapters import AgendaStopper, JobSearcher, ReportingScheduler
     from study.sweep.agenda import Agenda
     from study.sweep.sampler import Sampler
-    from study.sweep.stopper import AgendaStopper
     from study.tracking import Tracker
 
     clock = PartClock()

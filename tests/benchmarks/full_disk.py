@@ -34,7 +34,7 @@ from study.commands import sitting  # noqa: E402
 from study.home.folder import Home  # noqa: E402
 from study.home.record import StudyRecord  # noqa: E402
 from study.sweep.shared_ray import SharedRay  # noqa: E402
-from study.tracking.opening import open_mlflow  # noqa: E402
+from study.tracking.connection import open_mlflow  # noqa: E402
 
 SIZE = 1 << 30
 

@@ -120,7 +120,7 @@ def main() -> int:
     from study.home.folder import Home
     from study.home.record import StudyRecord
     from study.sweep.shared_ray import SharedRay
-    from study.tracking.opening import open_mlflow
+    from study.tracking.connection import open_mlflow
 
     few_figures()
     drawn, wrong, met = random.Random(given.seed), 0, 0

@@ -16,8 +16,8 @@ from helpers import ROOT, quickstart
 from study.commands.stop import stop
 from study.errors import UserError
 from study.home.folder import Home
+from study.home.lease import NotThere, Process
 from study.home.ledger import Ledger, is_open
-from study.home.process import NotThere, Process
 
 DRIVER = """
 import signal, sys

@@ -3,7 +3,7 @@ import pickle
 
 import pytest
 
-from study.home.trial_record import Epoch
+from study.home.record import Epoch
 
 
 def test_an_epoch_is_a_mapping() -> None:

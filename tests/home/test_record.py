@@ -11,8 +11,7 @@ from study.analysis.report.conclusions import caveats
 from study.errors import UserError
 from study.home.ledger import Event, Ledger
 from study.home.line import Chain, encode
-from study.home.record import StudyRecord
-from study.home.trial_record import finite
+from study.home.record import StudyRecord, finite
 from study.ranking.summary import lines, summary
 
 

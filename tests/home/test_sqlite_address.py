@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import make_url
 
-from study.home.sqlite_address import address_of, path_of
+from study.home.folder import address_of, path_of
 
 ODD = "a?b #c%20d%3F&e=f@g:h+'ü\"\\;[i]"
 """A folder's name with what means something in an address."""

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from study import ranking
-from study.home.record import TrialRecord
-from study.home.trial_record import Epoch
+from study.home.record import Epoch, TrialRecord
 from study.ranking import Spread, epochs
 from study.ranking.epochs import LAST, EpochChoice, scores
 from study.ranking.summary import TEST_BEST, beside

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from study.errors import UserError
-from study.home.trial_record import Epoch
+from study.home.record import Epoch
 from study.ranking import ranked
 from study.ranking.selection import Choice, choose
 

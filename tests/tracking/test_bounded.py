@@ -9,7 +9,7 @@ import pytest
 from helpers import ROOT
 from servers import endless
 
-from study.tracking import bounded
+from study.tracking import connection
 from study.tracking.connection import connect, server_version
 
 CONNECT = """
@@ -26,14 +26,14 @@ print(int(peak.split()[1]) // 1024)
 
 @pytest.mark.parametrize("chunked", [False, True], ids=["length", "chunked"])
 def test_an_answer_without_end_is_given_up(chunked: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bounded, "LARGEST", 2**20)
+    monkeypatch.setattr(connection, "LARGEST", 2**20)
     with endless(b"[" * 2**16, chunked=chunked) as uri, pytest.raises(Exception, match="has no end: more than 1 MiB"):
         connect(uri)
 
 
 @pytest.mark.parametrize("chunked", [False, True], ids=["length", "chunked"])
 def test_an_answer_that_trickles_is_given_up(chunked: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bounded, "LONGEST", 0.5)
+    monkeypatch.setattr(connection, "LONGEST", 0.5)
     began = time.monotonic()
     with endless(b" ", 0.05, chunked=chunked) as uri, pytest.raises(Exception, match="has no end: more than 0 s"):
         connect(uri)
@@ -41,7 +41,7 @@ def test_an_answer_that_trickles_is_given_up(chunked: bool, monkeypatch: pytest.
 
 
 def test_a_version_without_end_is_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(bounded, "LARGEST", 2**20)
+    monkeypatch.setattr(connection, "LARGEST", 2**20)
     client = connect(f"sqlite:///{tmp_path}/runs.db")
     with endless(b"3" * 2**16) as uri:
         assert server_version(uri, client, 5) is None

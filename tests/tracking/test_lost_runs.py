@@ -15,16 +15,15 @@ from servers import MlflowServer
 from tracked_study import SPEC, STATUS, append_second_session, make_home, make_study
 
 from study.commands import run as running
-from study.commands.outputs import lead_parts, outputs
-from study.commands.run_end import RunEnd, closing_lines
+from study.commands.run_end import RunEnd, closing_lines, lead_parts, outputs
 from study.errors import Stopped, UserError
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
 from study.tracking import Tracker
 from study.tracking import tracker as following
+from study.tracking.connection import check_database
 from study.tracking.database_file import damage, relocate, set_aside
-from study.tracking.opening import check_database
 
 
 def resumed(home: Home, folder: StudyFolder) -> RunEnd:

@@ -251,6 +251,6 @@ def test_no_other_module_touches_what_mlflow_does_not_promise() -> None:
             continue
         found["tables"] |= {name} if tables.search(text) else set()
         found["helpers"] |= {name} if helpers.search(text) else set()
-    table_modules = {f"tracking/{name}.py" for name in ("connection", "database", "database_file", "mlflow_versions")}
+    table_modules = {f"tracking/{name}.py" for name in ("connection", "database", "database_file")}
     helper_modules = {f"tracking/{name}.py" for name in ("bounded", "connection", "database")}
     assert found == {"tables": table_modules, "helpers": helper_modules}

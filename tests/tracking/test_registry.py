@@ -10,7 +10,7 @@ import pytest
 
 from study.errors import UserError
 from study.home.folder import Home
-from study.tracking.opening import open_mlflow
+from study.tracking.connection import open_mlflow
 from study.tracking.registry import download
 
 

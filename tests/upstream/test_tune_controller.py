@@ -1,6 +1,6 @@
 """Tune's controller and its trials, as far as this package uses what Ray does not promise to keep of them.
 
-What fails here is to be mended in `study/upstream/tune_controller.py`; the message says who needs it."""
+What fails here is to be mended in `study/upstream/tune.py`; the message says who needs it."""
 
 import inspect
 from pathlib import Path
@@ -15,7 +15,7 @@ from ray.tune.experiment import Trial
 from ray.tune.registry import register_trainable
 
 from study.sweep import memory_kills, reuse
-from study.upstream import tune_controller as internals
+from study.upstream import tune
 
 SCHEDULER = "ReportingScheduler in study/sweep/adapters.py"
 
@@ -49,15 +49,15 @@ def trial(tmp_path: Path) -> Trial:
 
 def test_tunes_controller_says_which_processes_are_free_and_which_are_waited_for(controller: Any, trial: Trial) -> None:
     with contract("ray", "TuneController._actor_cache, _trial_to_actor and _actor_manager.is_actor_started", SCHEDULER):
-        assert not internals.has_free_process(controller)
+        assert not tune.has_free_process(controller)
         controller._actor_cache.cache_object("any", "a process")
-        assert internals.has_free_process(controller)
-        assert not internals.waits_for_room(controller, trial)
+        assert tune.has_free_process(controller)
+        assert not tune.waits_for_room(controller, trial)
         tracked = controller._actor_manager.add_actor(object, {}, ResourceRequest([{"CPU": 1}]))
         controller._trial_to_actor[trial] = tracked
-        assert internals.waits_for_room(controller, trial)
+        assert tune.waits_for_room(controller, trial)
         controller._actor_manager._live_actors_to_ray_actors_resources[tracked] = ()
-        assert not internals.waits_for_room(controller, trial)
+        assert not tune.waits_for_room(controller, trial)
 
 
 @pytest.mark.parametrize("status", [Trial.TERMINATED, Trial.ERROR])
@@ -70,12 +70,12 @@ def test_tune_lets_go_of_a_trial_that_has_ended(controller: Any, trial: Trial, s
         controller._set_trial_status(trial, status)
         controller._live_trials.discard(trial)
         controller._trial_to_actor[trial] = "a process that is yet to end"
-        assert internals.ended_trials(controller) == set()
+        assert tune.ended_trials(controller) == set()
         del controller._trial_to_actor[trial]
-        assert internals.ended_trials(controller) == {trial}
+        assert tune.ended_trials(controller) == {trial}
         controller._trial_metadata[trial.trial_id] = "its state"
-        internals.forget(controller, {trial})
-        assert internals.ended_trials(controller) == set()
+        tune.forget(controller, {trial})
+        assert tune.ended_trials(controller) == set()
         assert controller.get_trials() == [other]
         assert trial.trial_id not in controller._get_trial_checkpoints()
         assert not controller.is_finished()
@@ -83,10 +83,10 @@ def test_tune_lets_go_of_a_trial_that_has_ended(controller: Any, trial: Trial, s
 
 def test_a_trial_of_tune_knows_its_process_and_where_its_error_is(trial: Trial) -> None:
     with contract("ray", "Trial.temporary_state.ray_actor, error_file, pickled_error_file", SCHEDULER):
-        assert internals.actor(trial) is None
-        assert internals.error_files(trial) == (None, None)
+        assert tune.actor(trial) is None
+        assert tune.error_files(trial) == (None, None)
         trial.run_metadata.error_filename, trial.run_metadata.pickled_error_filename = "text", "pickled"
-        pickled, text = internals.error_files(trial)
+        pickled, text = tune.error_files(trial)
         assert (Path(str(pickled)).name, Path(str(text)).name) == ("pickled", "text")
     with contract("ray", "ActorHandle._actor_id, an id with hex()", SCHEDULER):
         assert isinstance(ActorHandle._actor_id, property)
@@ -139,11 +139,11 @@ def test_tune_ends_free_processes_and_does_not_block(controller: Any, monkeypatc
         tracked = controller._actor_manager.add_actor(object, {}, ResourceRequest([{"CPU": 1}]))
         controller._actor_cache.cache_object("any", tracked)
         controller._remove_actor = lambda tracked_actor: ended.append(tracked_actor)
-        internals.end_free_processes(controller)
+        tune.end_free_processes(controller)
         assert ended == [tracked]
-        assert not internals.has_free_process(controller)
-        internals.do_not_block_for_trials()
-        internals.do_not_block_for_trials()
+        assert not tune.has_free_process(controller)
+        tune.do_not_block_for_trials()
+        tune.do_not_block_for_trials()
         asked: list[None] = []
         monkeypatch.setattr(SearchAlgorithm, "next_trial", lambda self: asked.append(None))
         assert not controller._update_trial_queue(blocking=True)

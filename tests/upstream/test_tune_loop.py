@@ -1,4 +1,4 @@
-"""What `study/upstream/tune_loop.py` touches of Ray, tried on the installed Ray.
+"""What `study/upstream/tune.py` touches of Ray, tried on the installed Ray.
 
 What it does to a running one is shown by `tests/sweep/test_starting.py` and `tests/e2e`.
 """
@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from contract import contract
 
-from study.upstream.tune_loop import MOST, TURN, lighten, told_of_ends
+from study.upstream.tune import MOST, TURN, lighten, told_of_ends
 
 LOOP = "Tune's loop in study/sweep/driver.py"
 

@@ -1,4 +1,4 @@
-"""What `study/upstream/tune_trials.py` touches of Ray, tried on the installed Ray.
+"""What `study/upstream/tune.py` touches of Ray, tried on the installed Ray.
 
 What it does to a running one is shown by `tests/sweep/test_starting.py` and `tests/e2e`.
 """
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from contract import contract
 
-from study.upstream.tune_trials import check_no_missing_arguments, plain_trials, report_nothing_else
+from study.upstream.tune import check_no_missing_arguments, plain_trials, report_nothing_else
 
 LOOP = "Tune's loop in study/sweep/driver.py"
 

@@ -10,8 +10,7 @@ from optuna.samplers import BaseSampler, GPSampler, RandomSampler, TPESampler
 from optuna.trial import FrozenTrial, Trial
 
 from study.ranking.as_optuna import Window, experimental
-from study.sweep.samplers.history import History
-from study.sweep.samplers.strategy import Strategy
+from study.sweep.samplers.strategy import History, Strategy
 from study.upstream.optuna_trials import suggest
 
 

@@ -9,8 +9,7 @@ from optuna.distributions import FloatDistribution, IntDistribution
 
 from study.spec import StudySpec
 from study.spec.distributions import at, unit
-from study.sweep.samplers.history import History, TrialEnd
-from study.sweep.samplers.strategy import Strategy
+from study.sweep.samplers.strategy import History, Strategy, TrialEnd
 
 if TYPE_CHECKING:
     from cmaes import CMA

@@ -5,8 +5,7 @@ from typing import Any
 
 from study.spec import StudySpec, grid
 from study.spec.distributions import at
-from study.sweep.samplers.history import History
-from study.sweep.samplers.strategy import Strategy
+from study.sweep.samplers.strategy import History, Strategy
 
 
 class SobolStrategy(Strategy):

@@ -11,7 +11,7 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 from study.ranking.as_optuna import experimental
 from study.spec import StudySpec
 from study.sweep.samplers.by_optuna import OptunaStrategy, study_of
-from study.sweep.samplers.history import History, TrialEnd
+from study.sweep.samplers.strategy import History, TrialEnd
 
 POPULATION = 20
 """Trials of a generation: studies of networks have hundreds of trials, Optuna's 50 is for thousands."""

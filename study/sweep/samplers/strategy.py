@@ -1,11 +1,134 @@
 """What every way to search is asked."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from bisect import insort
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
+from optuna.study import StudyDirection
+from optuna.trial import FrozenTrial, TrialState, create_trial
+
+from study.home.events import State
 from study.spec import StudySpec
-from study.sweep.samplers.history import History, TrialEnd
+from study.spec.distributions import distributions
+from study.spec.objective import Score
+from study.spec.same import identity
+
+# What a sampler has heard, as Optuna's trials.
+
+
+@dataclass(frozen=True)
+class TrialEnd:
+    """How a configuration did: `state`, its score at each epoch that has one, and at the end if it is complete."""
+
+    number: int
+    state: State
+    course: Sequence[tuple[int, Score]] = ()
+    score: Score | None = None
+
+
+class History:
+    """All trials that a search knows, and the few that a suggestion looks at.
+
+    It is made by what was adopted and told, in that order, and by nothing else.
+
+    Attributes:
+        distributions: of each key that is searched.
+        directions: of each metric.
+        trials: by number, in the order of adoption.
+        given: the numbers of those that no sampler drew.
+    """
+
+    def __init__(self, spec: StudySpec) -> None:
+        self.distributions = distributions(spec.space)
+        self.directions = [
+            StudyDirection.MAXIMIZE if mode == "max" else StudyDirection.MINIMIZE for mode in spec.objective.modes
+        ]
+        self.trials: dict[int, FrozenTrial] = {}
+        self.given: set[int] = set()
+        self._known: set[frozenset[tuple[str, bool, Any]]] = set()
+        self._constraints = spec.search.constraints
+        self._running: dict[int, FrozenTrial] = {}
+        self._ended: dict[int, FrozenTrial] = {}
+        self._complete: list[FrozenTrial] = []
+        self._best: list[tuple[Score, FrozenTrial]] = []
+
+    def adopt(self, number: int, params: Mapping[str, Any], given: bool = False) -> None:
+        """A trial with these parameters was decided on; `given`: the search was given them."""
+        if given:
+            self.given.add(number)
+        self._running[number] = self._keep(number, params, state=TrialState.RUNNING)
+        self._known.add(identity(params))
+
+    def learn(self, lessons: Sequence[tuple[Mapping[str, Any], Score]]) -> None:
+        """Complete trials of another study, before any of this one; their numbers are below 0. The same parameters may
+        be tried again here."""
+        for number, (params, score) in enumerate(lessons, start=-len(lessons)):
+            limits = self._limits(score)
+            trial = self._keep(number, params, state=TrialState.COMPLETE, values=score.values, constraints=limits)
+            self._ended[number] = trial
+            self._complete.append(trial)
+            self._rank(score, trial)
+
+    def knows(self, params: Mapping[str, Any]) -> bool:
+        """Whether a trial with these parameters was decided on."""
+        return identity(params) in self._known
+
+    def tell(self, end: TrialEnd) -> bool:
+        """How a trial ended. Says whether it ran; nothing of one that did not."""
+        if self._running.pop(end.number, None) is None:
+            return False
+        score = end.score if end.state == "complete" else None
+        pruned = end.state == "pruned"
+        state = TrialState.COMPLETE if score else TrialState.PRUNED if pruned else TrialState.FAIL
+        course: dict[str, Any] = {}
+        if len(self.directions) == 1:  # of several metrics Optuna knows of no course
+            course["intermediate_values"] = {epoch: score.values[0] for epoch, score in end.course}
+        if score:
+            course["constraints"] = self._limits(score)
+        trial = self._keep(
+            end.number, self.trials[end.number].params, state=state, values=score and score.values, **course
+        )
+        if score or pruned:
+            self._ended[end.number] = trial
+        if score:
+            self._complete.append(trial)
+            self._rank(score, trial)
+        return True
+
+    def window(self, best: int, newest: int, *, pruned: bool) -> list[FrozenTrial]:
+        """The `best` complete trials, the `newest` that ended, and all that run, by number.
+
+        Of several metrics the best are those than which no other is better, the newest of them.
+
+        Args:
+            pruned: whether pruned ones are among the newest.
+        """
+        ranked = self._best[:best] if len(self.directions) == 1 else self._best[-best:]
+        ended = islice(reversed(self._ended.values()), newest) if pruned else self._complete[-newest:]
+        seen = [*(trial for _, trial in ranked), *ended, *self._running.values()]
+        return sorted({trial.number: trial for trial in seen}.values(), key=lambda trial: trial.number)
+
+    def _limits(self, score: Score) -> dict[str, float]:
+        """Each constraint with what it is missed by, below 0 where it is kept: a Gaussian process learns from the room
+        that is left how far it may go, and of each constraint on its own."""
+        return dict(zip(self._constraints, score.excesses, strict=True))
+
+    def _keep(self, number: int, params: Mapping[str, Any], **fields: Any) -> FrozenTrial:
+        known = {key: self.distributions[key] for key in params}
+        trial = create_trial(params=dict(params), distributions=known, **fields)
+        trial.number = number
+        self.trials[number] = trial
+        return trial
+
+    def _rank(self, score: Score, trial: FrozenTrial) -> None:
+        """Put a complete trial in its place among the best."""
+        if len(self.directions) == 1:
+            insort(self._best, (score, trial), key=lambda ranked: (ranked[0].violation, -ranked[0].gains[0]))
+        elif not any(other.dominates(score) for other, _ in self._best):
+            self._best = [ranked for ranked in self._best if not score.dominates(ranked[0])] + [(score, trial)]
 
 
 class Strategy(ABC):

@@ -4,8 +4,7 @@ import pytest
 
 from study.analysis.report.conclusions import ALIGNED, CONFLICTING, ERROR, why_nothing_gained
 from study.analysis.statistics.difference import Side
-from study.home.record import StudyRecord, TrialRecord
-from study.home.trial_record import Epoch
+from study.home.record import Epoch, StudyRecord, TrialRecord
 from study.spec import load_study
 
 

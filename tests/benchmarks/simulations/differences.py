@@ -19,8 +19,7 @@ from study.analysis.statistics.compare_studies import against
 from study.analysis.statistics.difference import difference
 from study.analysis.statistics.rivals import against_runner_up, cannot_be_told_from_best
 from study.analysis.statistics.rule_picks import PickResult, RulePicks, agreement, pick_range
-from study.home.record import StudyRecord, TrialRecord
-from study.home.trial_record import Epoch
+from study.home.record import Epoch, StudyRecord, TrialRecord
 from study.ranking import ranked_once, spread
 from study.spec import StudySpec, load_study
 

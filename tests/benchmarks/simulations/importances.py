@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from study.analysis.figures.importance import title
 from study.analysis.statistics.frame import varied
 from study.analysis.statistics.importance import LEAST, Importances, Share, explained
-from study.home.record import StudyRecord, TrialRecord
-from study.home.trial_record import Epoch
+from study.home.record import Epoch, StudyRecord, TrialRecord
 from study.spec import StudySpec, load_study
 from study.spec.distributions import at, distributions
 

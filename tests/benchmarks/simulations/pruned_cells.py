@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from study.analysis import ablation, trials_frame
 from study.analysis.statistics.frame import varied
-from study.home.record import StudyRecord, TrialRecord
-from study.home.trial_record import Epoch
+from study.home.record import Epoch, StudyRecord, TrialRecord
 from study.spec import StudySpec, load_study
 from study.spec.distributions import at, distributions
 from study.spec.objective import Score

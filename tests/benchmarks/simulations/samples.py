@@ -18,8 +18,7 @@ from study.analysis.report.conclusions import LITTLE, cost
 from study.analysis.statistics.difference import sides
 from study.analysis.statistics.rule_picks import LEAST
 from study.commands.plan_cells import ACCURACY, DRAWS, FEW, MANY_TIES, simulated
-from study.home.record import TrialRecord
-from study.home.trial_record import Epoch
+from study.home.record import Epoch, TrialRecord
 from study.ranking import Spread
 from study.ranking.summary import TEST_BEST, beside
 from study.trained.card import wilson
