@@ -6,10 +6,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import pandas as pd
-from numpy.typing import NDArray
-
 from study import ranking
 from study.errors import UserError, nearest
 from study.home.folder import Home, StudyFolder
@@ -17,68 +13,13 @@ from study.home.record import StudyRecord, as_searched
 from study.ranking import Candidate, Spread, summary
 from study.ranking.selection import Choice, trials_of
 from study.spec import StudySpec
-from study.trained import Classifier
-from study.trained.predict import predict, predict_rows
 
 if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
     from matplotlib.figure import Figure
 
-
-class Model:
-    """A trained model.
-
-    Attributes:
-        classifier: its networks.
-    """
-
-    def __init__(self, classifier: Classifier) -> None:
-        self.classifier = classifier
-
-    @property
-    def classes(self) -> Sequence[str]:
-        """The classes' names."""
-        return self.classifier.classes
-
-    def predict(
-        self, inputs: str | Path | Iterable[str | Path] | NDArray[Any] | pd.DataFrame, column: str | None = None
-    ) -> pd.DataFrame:
-        """The class of each sample, and the probability of each class.
-
-        Args:
-            inputs: of images, a file, a folder, a CSV that lists files, or several of these; of rows, a CSV or Parquet
-                file, or a data frame; or inputs as the data set holds them: images uint8 (N, C, H, W), rows of a table
-                float32 (N, F).
-            column: of a CSV that lists files.
-
-        Returns:
-            A row per sample: `class`, `confidence`, the probability of that class, then a column `p(CLASS)` for each.
-            Indexed by `file`, by `row` from 1 on, or by number for an array. A sample that cannot be read has no
-            class; `attrs["unreadable"]` says why. `attrs["warning"]` says which group the model serves worst.
-
-        Raises:
-            UserError: the model does not take such inputs, or there are none.
-        """
-        if isinstance(inputs, np.ndarray):
-            return self._of_array(inputs)
-        if isinstance(inputs, pd.DataFrame):
-            found = predict_rows(self.classifier, inputs, "the data frame")
-        else:
-            paths = [inputs] if isinstance(inputs, str | Path) else list(inputs)
-            found = predict(self.classifier, [Path(path) for path in paths], column)
-        frame = found.frame()
-        frame.attrs["unreadable"] = {str(sample): reason for sample, reason in found.unreadable.items()}
-        frame.attrs["warning"] = found.warning
-        return frame
-
-    def _of_array(self, inputs: NDArray[Any]) -> pd.DataFrame:
-        probabilities = self.classifier.probabilities(inputs)
-        frame = pd.DataFrame(probabilities, columns=[f"p({name})" for name in self.classes])
-        frame.insert(0, "class", [self.classes[place] for place in probabilities.argmax(1)])
-        frame.insert(1, "confidence", probabilities.max(1))
-        return frame
-
+    from study.api.model import Model
 
 # A configuration of a study as a Python object.
 
@@ -361,6 +302,7 @@ class Study:
         Raises:
             UserError: the study is a search, or has no such model.
         """
+        from study.api.model import Model
         from study.commands.find_model import find_model
         from study.trained import Classifier
 

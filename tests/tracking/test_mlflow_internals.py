@@ -1,6 +1,6 @@
 """Everything of MLflow that this package uses and that MLflow does not promise to keep, tried on a database of its own.
 
-What fails here is to be mended in `study/tracking`: `database.py`, `database_file.py`, `connection.py` or `bounded.py`;
+What fails here is to be mended in `study/tracking`: `database.py`, `database_file.py` or `connection.py`;
 the message says who needs it.
 """
 
@@ -234,7 +234,7 @@ def test_a_server_is_asked_for_its_version_as_the_client_asks_it() -> None:
 
 def test_every_request_is_made_in_a_session_that_can_be_changed() -> None:
     """`tests/tracking/test_bounded.py` tries it."""
-    with contract("mlflow", "request_utils._get_request_session, looked up at each request", "bounded.bound_answers"):
+    with contract("mlflow", "request_utils._get_request_session, looked up at each request", "connection.bound_answers"):
         from mlflow.utils import request_utils
 
         assert "_get_request_session(" in inspect.getsource(request_utils._get_http_response_with_retries)
@@ -252,5 +252,5 @@ def test_no_other_module_touches_what_mlflow_does_not_promise() -> None:
         found["tables"] |= {name} if tables.search(text) else set()
         found["helpers"] |= {name} if helpers.search(text) else set()
     table_modules = {f"tracking/{name}.py" for name in ("connection", "database", "database_file")}
-    helper_modules = {f"tracking/{name}.py" for name in ("bounded", "connection", "database")}
+    helper_modules = {f"tracking/{name}.py" for name in ("connection", "database")}
     assert found == {"tables": table_modules, "helpers": helper_modules}

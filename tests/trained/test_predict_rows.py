@@ -12,7 +12,7 @@ from final_training import TABLE, people, train_study, train_table
 from typer.testing import CliRunner, Result
 
 from study import data
-from study.api.studies import Model
+from study.api.model import Model
 from study.cli import app
 from study.commands.final_training import final_study
 from study.errors import UserError
