@@ -2,28 +2,170 @@
 
 import io
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
 from ruamel.yaml import YAML
 
-from study import data
-from study.commands import init_answers
-from study.commands.draft import Wishes, draft
-from study.commands.draft_parts import Bias, Guess, Known, default_methods
-from study.commands.init_answers import Asker, one_of
+from study import data, methods
+from study.commands.draft import ADDED, Bias, Guess, Known, Wishes, default_methods, draft
 from study.data import cells, label_files, user_data
 from study.data.image_files import LEAST
+from study.data.label_files import is_hidden
 from study.data.sets import image_folder
 from study.errors import UserError, nearest
 from study.files import check_output, write_output
+from study.knobs import Knob
 from study.spec.checks import fault
 from study.spec.document import Document, override, parse, shipped_folder
 from study.spec.json_schema import FILE
 from study.spec.load import check_name, resolve
 from study.text import quoted, some
+
+Check = Callable[[str], None]
+"""Raises a UserError if an answer cannot be used."""
+
+Question = Callable[[str, str | None], str]
+"""Asks a question with a default answer."""
+
+OWN = ("image_folder", "table")
+
+
+class Asker:
+    """Answers to questions: from flags, asked for until they can be used, or defaults.
+
+    Args:
+        ask: asks the user; None if nobody can be asked.
+        tell: shows why an answer cannot be used, and what `say` is given.
+    """
+
+    def __init__(self, ask: Question | None, tell: Callable[[str], None]) -> None:
+        self._ask, self._tell = ask, tell
+
+    def __call__(self, flag: str, flag_value: str | None, question: str, default: str | None, check: Check) -> str:
+        """One answer.
+
+        Raises:
+            UserError: the flag's value cannot be used; or there is none, no default, and nobody can be asked.
+        """
+        if flag_value is None and self._ask is not None:
+            return self._repeat(question, default, check)
+        answer = default if flag_value is None else flag_value
+        if answer is None:
+            raise UserError(f"{flag}: is missing: {question}")
+        check(answer)
+        return answer
+
+    def say(self, sentence: str) -> None:
+        """Show a sentence to the user."""
+        self._tell(sentence)
+
+    def _repeat(self, question: str, default: str | None, check: Check) -> str:
+        assert self._ask is not None
+        while True:
+            answer = self._ask(question, default).strip()
+            try:
+                check(answer)
+            except UserError as error:
+                self._tell(str(error))
+            else:
+                return answer
+
+
+def tables(folder: Path) -> str | None:
+    """The default answer for a folder's table: `labels.csv`, the only table in it, or `folders` where it has folders
+    alone."""
+    in_folder = _tables_in(folder)
+    if not in_folder and any(path.is_dir() and not is_hidden(path.name) for path in folder.iterdir()):
+        return image_folder.FOLDERS
+    return "labels.csv" if "labels.csv" in in_folder or len(in_folder) != 1 else in_folder[0]
+
+
+def _tables_in(folder: Path) -> list[str]:
+    """The names of the tables in a folder that are not hidden."""
+    return sorted(
+        path.name for path in folder.iterdir() if path.suffix.lower() in label_files.TABLES and not is_hidden(path.name)
+    )
+
+
+def is_table(folder: Path) -> Check:
+    """Checks that the folder has a file of this name."""
+
+    def check(name: str) -> None:
+        if name == image_folder.FOLDERS:
+            image_folder.in_folders(folder)
+        elif not os.path.isfile(place := image_folder.table_in(folder, name)):
+            tables_there = _tables_in(folder)
+            raise UserError(f"{place}: not found. Tables there: {', '.join(tables_there) or 'none'}")
+
+    return check
+
+
+def check_data(answer: str) -> None:
+    """Checks that this is a data set, a folder, or a table."""
+    data_sets = data.names()
+    if answer in data_sets:
+        data.module(answer)
+        if answer in OWN:
+            raise UserError(f"{answer!r} is for files of your own: give the path of the folder or of the table")
+        return
+    place = label_files.existing_path(answer) if answer else None
+    if place is None:
+        sets = f"{nearest(answer, data_sets)}Data sets: {', '.join(data_sets)}"
+        raise UserError(f"{answer!r}: neither a data set nor the path of a folder or table. {sets}")
+    if place.is_file() and place.suffix.lower() not in label_files.TABLES:
+        spreadsheet = place.suffix.lower() in label_files.SPREADSHEETS
+        remedy = ". Save its sheet as CSV in UTF-8" if spreadsheet else ""
+        raise UserError(f"{answer}: is not a table; allowed are {some(label_files.TABLES)}{remedy}")
+
+
+def allowed_by(knob: Knob) -> Check:
+    """Checks that a key of a data set can have this value."""
+
+    def check(value: str) -> None:
+        if why := fault(knob, value):
+            raise UserError(f"data.{knob.key}: {why}")
+
+    return check
+
+
+def split_names(text: str) -> list[str]:
+    """The names of a comma-separated list, each once."""
+    return list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+
+
+def check_methods(answer: str) -> None:
+    """Checks that these methods exist, one or several."""
+    allowed = methods.names()
+    if not split_names(answer):
+        raise UserError(f"no method given. Allowed: {', '.join(allowed)}")
+    for named in split_names(answer):
+        name = named.removesuffix(ADDED)
+        if name not in allowed:
+            raise UserError(f"{name!r}: no such method. {nearest(name, allowed)}Allowed: {', '.join(allowed)}")
+        if name != named and "regulariser" not in methods.method_knobs({"name": name}):
+            raise UserError(f"{named}: {name} has no regulariser: give {name}")
+        if why := methods.CATALOGUE.problem(name):
+            raise UserError(why)
+
+
+def one_of(*allowed: str) -> Check:
+    """Checks that this is one of a few words."""
+
+    def check(answer: str) -> None:
+        if answer not in allowed:
+            raise UserError(f"{answer!r} given. {nearest(answer, allowed)}Allowed: {', '.join(allowed)}")
+
+    return check
+
+
+def check_trials(answer: str) -> None:
+    """Checks that this is a number of trials."""
+    if not answer.isdecimal() or int(answer) < 1:
+        raise UserError(f"{answer!r} given, allowed is a whole number from 1 on")
+
 
 # Rows with missing values in a user's table: what `study init` asks about them, and what it notes in the file.
 
@@ -239,15 +381,15 @@ def write(flags: Flags, out: Path | None, force: bool, asker: Asker) -> Path:
         methods_flag,
         "Methods, a,b for several; see study spaces",
         ",".join(default_methods(bias)),
-        init_answers.check_methods,
+        check_methods,
     )
     compute = None if flags.gpu is None else "gpu" if flags.gpu else "cpu"
-    where = init_answers.one_of("cpu", "gpu")
+    where = one_of("cpu", "gpu")
     gpu = asker("--gpu", compute, "Where its trials run, cpu or gpu", "cpu", where) == "gpu"
     count = None if flags.trials is None else str(flags.trials)
-    trials = int(asker("--trials", count, "Trials", TRIALS, init_answers.check_trials))
+    trials = int(asker("--trials", count, "Trials", TRIALS, check_trials))
     try:
-        methods_wished = tuple(init_answers.names(methods_answer))
+        methods_wished = tuple(split_names(methods_answer))
         wishes = _fitted(Wishes(name, gaps.section, methods_wished, gpu, trials, bias, notes=gaps.notes))
         text = _text(wishes, assignments, path)
     except UserError as error:
@@ -268,7 +410,7 @@ def data_section(flags: Flags, asker: Asker) -> dict[str, Any]:
         UserError: no such data set, file or column; says which there are.
     """
     question = "Data: the name of a data set (see study data list), a folder of images, or a table (.csv, .parquet)"
-    answer = asker("--data", flags.data, question, None, init_answers.check_data)
+    answer = asker("--data", flags.data, question, None, check_data)
     if answer not in data.names():
         return _own(answer, flags, asker)
     knobs = {knob.key: knob for knob in data.data_knobs(answer)}
@@ -276,9 +418,7 @@ def data_section(flags: Flags, asker: Asker) -> dict[str, Any]:
     for key, flag, value in zip(CHOSEN, ("--target", "--bias"), (flags.target, flags.bias), strict=True):
         if key in knobs:
             question_of_key = f"data.{key}: {knobs[key].about}"
-            section[key] = asker(
-                flag, value, question_of_key, str(knobs[key].default), init_answers.allowed_by(knobs[key])
-            )
+            section[key] = asker(flag, value, question_of_key, str(knobs[key].default), allowed_by(knobs[key]))
         elif value is not None:
             raise UserError(f"{flag} {value}: the data set {answer} does not let one choose it")
     return section
@@ -290,9 +430,7 @@ def _own(path_text: str, flags: Flags, asker: Asker) -> dict[str, Any]:
     section: dict[str, Any] = {"name": "image_folder" if place.is_dir() else "table", "path": path_text}
     table = place
     if place.is_dir():
-        labels = asker(
-            "--labels", flags.labels, "The table in it", init_answers.tables(place), init_answers.is_table(place)
-        )
+        labels = asker("--labels", flags.labels, "The table in it", tables(place), is_table(place))
         table = place / labels
         section |= {"labels": labels} if labels != "labels.csv" else {}
         if labels == image_folder.FOLDERS:
@@ -332,7 +470,7 @@ def _own(path_text: str, flags: Flags, asker: Asker) -> dict[str, Any]:
     has_bins = any(assignment.startswith("data.bias_bins=") for assignment in flags.assignments)
     if not has_bins and bias in columns and user_data.measured(rows[bias], decimal=","):
         question = f"Groups of the numbers in {quoted(bias)}: quartiles, or none (each number is a group)"
-        kind = asker("--set data.bias_bins", None, question, "quartiles", init_answers.one_of("quartiles", "none"))
+        kind = asker("--set data.bias_bins", None, question, "quartiles", one_of("quartiles", "none"))
         section |= {"bias_bins": kind} if kind != "none" else {}
         asker.say(f"bias_bins: {kind}. Other groups: --set data.bias_bins=[25, 40]")
     return section
@@ -340,7 +478,7 @@ def _own(path_text: str, flags: Flags, asker: Asker) -> dict[str, Any]:
 
 def _validated(section: dict[str, Any]) -> dict[str, Any]:
     """The section of the user's own files with the validation split that they have: the given one, or a biased one."""
-    if section["name"] not in init_answers.OWN or "val" in section:
+    if section["name"] not in OWN or "val" in section:
         return section
     try:
         data.describe({**section, "val": "given"})
@@ -352,13 +490,13 @@ def _validated(section: dict[str, Any]) -> dict[str, Any]:
 def _with_positive(section: dict[str, Any], asker: Asker) -> dict[str, Any]:
     """The section of the user's own files with the positive class, which is asked for where names tell that it is not
     the second; says which it is."""
-    if section["name"] not in init_answers.OWN:
+    if section["name"] not in OWN:
         return section
     names = data.describe(section).class_names
     likely, given = user_data.likely_positive(names), section.get("positive")
     if names and given is None and likely is not None and likely != user_data.positive_class(names):
         question = f"Positive class, which equal opportunity and auc are of, {' or '.join(names)}"
-        answer = asker("--set data.positive", None, question, likely, init_answers.one_of(*names))
+        answer = asker("--set data.positive", None, question, likely, one_of(*names))
         section = {**section, "positive": answer}
     if positive := user_data.positive_class(data.describe(section).class_names):
         asker.say(f"positive class: {positive}. The other one: data.positive in the file, or --set data.positive=NAME")
@@ -372,7 +510,7 @@ def _bias(section: Mapping[str, Any], flags: Flags, asker: Asker) -> Bias:
         problem = f"is {quoted(facts.bias_names[0])} in every row: no bias. Name another column, or none"
         raise UserError(f"--bias: the column {quoted(str(section['bias']))} {problem}")
     known: Known = "none" if not facts.bias_classes else "some_labels" if facts.some_bias else "labels"
-    guesses = init_answers.one_of(*get_args(Guess))
+    guesses = one_of(*get_args(Guess))
     if facts.is_table:
         if flags.guess is not None:
             raise UserError(f"--guess {flags.guess}: is for images, the data are a table")

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from study.catalogue import Catalogue, modules
-from study.data.columns import Encoding
 from study.data.dataset import Dataset, Facts, Labelled, Split, joint_fingerprint
 from study.data.source import Source, root
+from study.data.table_columns import Encoding
 from study.errors import UserError
 from study.knobs import Knob, knobs
 

@@ -1,7 +1,7 @@
 """What users ask of the driver of a study that runs: files in the study's folder, which its driver obeys and removes.
 
 A request is one file, written beside its place and renamed, so it is there whole or not at all. Whoever may write in
-the folder may ask, from any machine that shares it; the driver looks every second (`study.sweep.requests`), obeys in
+the folder may ask, from any machine that shares it; the driver looks every second (`study.sweep.adapters`), obeys in
 the order of the files' names, which begin with the time, and writes each answer to the ledger before it removes the
 file. A file that outlives its driver is met by the next one, which knows from the ledger whether it was answered.
 """

@@ -6,8 +6,7 @@ A reported name is `SPLIT/NAME`. The name of a further encoder, of a probe, or b
 
 from typing import TYPE_CHECKING
 
-from study.metrics.direction import better, is_certain
-from study.metrics.table import GROUPS, METRICS, Direction, Metric
+from study.metrics.table import GROUPS, METRICS, Direction, Metric, better, is_certain
 
 if TYPE_CHECKING:
     from study.data.dataset import Facts

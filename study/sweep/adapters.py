@@ -21,12 +21,12 @@ from study.errors import of_disk
 from study.home.events import ENDED
 from study.home.folder import StudyFolder
 from study.home.record import StudyRecord, TrialRecord
+from study.home.requests import name_of, removed, waiting
 from study.sweep.agenda import Agenda, CannotGoOn
 from study.sweep.failures import HUNG, NODE_LOST, PROCESS_DIED, Broken, Failure, failure, is_out_of_reach
 from study.sweep.job import Job, Work
 from study.sweep.kept_states import KeptStates
 from study.sweep.nodes import Nodes, NodeUnusable
-from study.sweep.requests import Ear
 from study.sweep.share import Share
 from study.training import own_function
 from study.upstream.tune import (
@@ -39,6 +39,43 @@ from study.upstream.tune import (
     has_free_process,
     waits_for_room,
 )
+
+LOOK_EVERY = 1.0
+"""Seconds between two looks; a folder on a network file system may show a new file later."""
+
+
+class Ear:
+    """Has the agenda obey the requests of a folder, each once, in the order in which they were made."""
+
+    def __init__(self, agenda: Agenda, folder: Path) -> None:
+        self._agenda, self._folder, self._looked = agenda, folder, -LOOK_EVERY
+
+    def listen(self) -> None:
+        """Obey what has come; does nothing within `LOOK_EVERY` of the last call.
+
+        Raises:
+            CannotGoOn: the ledger cannot be written.
+        """
+        if time.monotonic() - self._looked < LOOK_EVERY:
+            return
+        self.obey()
+        self._looked = time.monotonic()
+
+    def obey(self) -> None:
+        """Obey what is there, and refuse what is no request; nothing is read once the study stops.
+
+        Raises:
+            CannotGoOn: the ledger cannot be written.
+        """
+        for path, request in waiting(self._folder):
+            if self._agenda.stopping:
+                return
+            if request is None:
+                self._agenda.refuse(name_of(path), "its file cannot be read as a request")
+            else:
+                self._agenda.obey(request)
+            removed(path)
+
 
 # Which trials report no more.
 

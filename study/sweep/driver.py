@@ -24,6 +24,7 @@ from study.home.provenance import owner, provenance
 from study.home.record import StudyRecord
 from study.home.standing import Standing
 from study.spec import StudySpec
+from study.sweep.adapters import Ear
 from study.sweep.agenda import Agenda, CannotGoOn
 from study.sweep.early_stopping import early_stopping
 from study.sweep.joined_ray import JoinedRay
@@ -31,7 +32,6 @@ from study.sweep.kept_states import KeptStates, tidy
 from study.sweep.own_ray import CannotStart, OwnRay
 from study.sweep.processes import Processes
 from study.sweep.ray_session import Slots, fitting, gpus, nothing, ray_session
-from study.sweep.requests import Ear
 from study.sweep.share import Share, newcomer
 from study.sweep.shared_ray import Session
 from study.sweep.steps import PREPARING, STARTING, STOPPING

@@ -1,6 +1,7 @@
 """What a worker process runs: one job, reporting to Ray Tune."""
 
 import json
+import os
 import socket
 from collections.abc import Mapping
 from contextlib import closing, suppress
@@ -15,17 +16,42 @@ from ray import tune
 from study import data, models
 from study.data import Dataset
 from study.errors import of_disk
-from study.sweep import here
 from study.sweep.failures import Broken
 from study.sweep.nodes import NodeUnusable
 from study.training import PAUSE, Diverged, FunctionTrial, Trial, TrialConfig, Unusable
-from study.training.device import CUDA, CardFull, NoDevice, before_cuda, free_memory, keep_to, try_cards
+from study.training.device import CPU, CUDA, CardFull, NoDevice, before_cuda, facts, free_memory, keep_to, try_cards
 from study.training.gpu_errors import fault
 from study.upstream.environment import Part, set_here
 from study.upstream.tune import report_nothing_else
 
 if TYPE_CHECKING:
     from study.ranking.epochs import EpochChoice
+
+
+_known = False
+
+
+def is_noted() -> bool:
+    """Whether the driver was told."""
+    return _known
+
+
+def process_facts(device: torch.device | None) -> dict[str, Any]:
+    """What the driver is told: where the process is and what it computes on."""
+    machine = ray.get_runtime_context().get_node_id()
+    # a text: what is nested Tune flattens
+    return {
+        "node": f"{socket.gethostname()}:{os.getpid()}",
+        "machine": machine,
+        "device": json.dumps(facts(device or torch.device(CPU))),
+    }
+
+
+def note_process() -> None:
+    """The driver was told."""
+    global _known
+    _known = True
+
 
 # What a trial in a worker goes on from, and which epoch's weights it ends with.
 
@@ -170,6 +196,6 @@ def tell_start(heard: int, behind: int = 0, note: str | None = None, device: tor
     """Report that a trial begins, where the driver cannot know where or behind which epoch: in a process's first job,
     and for a trial that had reported before. A report costs as much as a very short trial.
     """
-    if heard or note or not here.known():
-        tune.report({**here.told(device), "behind": behind, "note": note})
-        here.note()
+    if heard or note or not is_noted():
+        tune.report({**process_facts(device), "behind": behind, "note": note})
+        note_process()

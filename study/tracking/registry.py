@@ -8,7 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from study.data.columns import MISSING, Column
+from study.data.table_columns import MISSING, Column
 from study.errors import UserError, nearest
 from study.home.folder import Home, StudyFolder
 from study.tracking.connection import error_line, open_mlflow

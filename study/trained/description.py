@@ -12,7 +12,7 @@ from typing import Any
 
 from study import files
 from study.data import Encoding, Facts
-from study.data.columns import Column
+from study.data.table_columns import Column
 from study.errors import UserError
 from study.files import write_whole
 from study.training import TrialConfig

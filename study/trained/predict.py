@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from study import data
-from study.data import columns, label_files
-from study.data.columns import Encoding
+from study.data import label_files, table_columns
 from study.data.image_files import decode_readable
 from study.data.label_files import on_disk
+from study.data.table_columns import Encoding
 from study.errors import UserError, nearest
 from study.text import quoted, some
 from study.trained.classifier import Classifier
@@ -47,8 +47,8 @@ def predict(classifier: Classifier, inputs: Iterable[Path], column: str | None =
         raise UserError(f"{given}: the model takes the rows of one table ({' or '.join(label_files.TABLES)})")
     encoding = _encoding(classifier)
     dialect = label_files.dialect(classifier.description.config["data"])
-    frame = label_files.read_typed(paths[0], dtype=columns.texts(encoding), **dialect)
-    columns.check(label_files.header(paths[0], frame), [column.name for column in encoding], paths[0])
+    frame = label_files.read_typed(paths[0], dtype=table_columns.texts(encoding), **dialect)
+    table_columns.check_header(label_files.header(paths[0], frame), [column.name for column in encoding], paths[0])
     return predict_rows(classifier, frame, str(paths[0]))
 
 
@@ -89,7 +89,7 @@ def predict_rows(classifier: Classifier, frame: "pd.DataFrame", place: str) -> P
     """
     encoding = _encoding(classifier)
     names = [str(name) for name in frame.columns]
-    if lacking := list(columns.absent(names, encoding)):
+    if lacking := list(table_columns.absent(names, encoding)):
         needed = some([column.name for column in encoding])
         problem = f"no column {', '.join(map(quoted, lacking))}. {nearest(lacking[0], names)}"
         raise UserError(f"{place}: {problem}It has: {some(names)}. The model takes: {needed}")
@@ -99,7 +99,7 @@ def predict_rows(classifier: Classifier, frame: "pd.DataFrame", place: str) -> P
         raise UserError(f"{place}: has no rows")
     section = classifier.description.config["data"]
     frame = label_files.without_marks(frame.set_axis(names, axis=1), section.get("missing_marks") or ())
-    inputs, problems = columns.rows(frame, encoding, section.get("decimal") or ".")
+    inputs, problems = table_columns.rows(frame, encoding, section.get("decimal") or ".")
     sound = [row for row in range(len(frame)) if row not in problems]
     rows: list[Prediction] = []
     if sound:

@@ -7,9 +7,8 @@ import pytest
 from pages import GUIDE
 
 from study import methods
-from study.commands.draft_parts import ADDED, Bias, default_methods, section
-from study.commands.init import WHY, Flags, advice, situation, write
-from study.commands.init_answers import Asker
+from study.commands.draft import ADDED, Bias, default_methods, method_section
+from study.commands.init import WHY, Asker, Flags, advice, situation, write
 from study.spec import load_study
 
 SECTION = (
@@ -33,7 +32,7 @@ def test_a_row_names_the_drafted_methods_and_the_reason_that_is_said(row: list[s
     default = default_methods(bias)
     named = [name for name in re.findall(r"`(\w+)`", drafted) if name in methods.names()]
     assert tuple(named) == tuple(name.removesuffix(ADDED) for name in default)
-    sections = [section(name, bias) for name in default]
+    sections = [method_section(name, bias) for name in default]
     assert ("FairKL" in drafted) == any(values.get("regulariser") == "fair_kl" for values in sections)
     sources = [str(values["bias_source"]) for values in sections if "bias_source" in values]
     assert [f"bias_source: {source}" in drafted for source in sources] == [True] * len(sources)

@@ -16,9 +16,9 @@ from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger, read
 from study.home.record import StudyRecord
 from study.home.requests import waiting
+from study.sweep.adapters import Ear
 from study.sweep.agenda import Agenda, Job
 from study.sweep.early_stopping import early_stopping
-from study.sweep.requests import Ear
 
 PARAMS = {"method.alpha": 0.5, "method.lambda": 1.0, "method.epsilon": 0.25}
 TYPED = ["method.alpha=0.25", "method.lambda=1.5", "method.epsilon=0.1"]

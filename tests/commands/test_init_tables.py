@@ -8,8 +8,7 @@ from init_folder import birds_and_people, nobody, of, refused
 
 from study import methods
 from study.commands import trial as one_trial
-from study.commands.init import write
-from study.commands.init_answers import Asker
+from study.commands.init import Asker, write
 from study.spec import load_study
 
 

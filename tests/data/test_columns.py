@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from study.data.columns import MISSING, Column, fitted, rows
+from study.data.table_columns import MISSING, Column, fitted, rows
 
 TRAIN = pd.DataFrame(
     {"age": [20, 30, 40, 90], "job": ["cook", "nurse", "cook", "clerk"], "paid": ["True", "False", "True", "True"]}

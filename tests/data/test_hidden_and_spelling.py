@@ -7,7 +7,7 @@ import pytest
 from image_folders import load, rows, write
 from pictures import picture
 
-from study.commands.init_answers import is_table, tables
+from study.commands.init import is_table, tables
 from study.data import listings
 from study.data.label_files import on_disk
 from study.errors import UserError

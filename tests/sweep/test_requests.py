@@ -14,8 +14,8 @@ from study.home.record import StudyRecord
 from study.home.requests import LONGEST, MOST_AT_ONCE, Request, ask, waiting
 from study.ranking.remaining_gain import drawn
 from study.spec import StudySpec
+from study.sweep.adapters import Ear
 from study.sweep.agenda import Job
-from study.sweep.requests import Ear
 
 PARAMS = {"method.alpha": 0.5, "method.lambda": 1.25, "method.epsilon": 0.25}
 ASKED = [Request("enqueue", PARAMS, id="a" * 32), Request("stop", trial=6, id="b" * 32)]

@@ -234,7 +234,7 @@ def test_a_server_is_asked_for_its_version_as_the_client_asks_it() -> None:
 
 def test_every_request_is_made_in_a_session_that_can_be_changed() -> None:
     """`tests/tracking/test_bounded.py` tries it."""
-    with contract("mlflow", "request_utils._get_request_session, looked up at each request", "connection.bound_answers"):
+    with contract("mlflow", "request_utils._get_request_session, of each request", "connection.bound_answers"):
         from mlflow.utils import request_utils
 
         assert "_get_request_session(" in inspect.getsource(request_utils._get_http_response_with_retries)

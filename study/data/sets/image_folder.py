@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 from typing_extensions import Doc
 
-from study.data import cache, columns, holdout, label_files, listings, user_data
+from study.data import cache, holdout, label_files, listings, table_columns, user_data
 from study.data.cache import prepared
 from study.data.dataset import Dataset, Facts
 from study.data.image_files import Frame, Size, usual_side
@@ -187,7 +187,9 @@ def _table(options: Options, folder: Path, path: Path) -> "pd.DataFrame":
         raise UserError(f"{path}: not found. Where folders are the classes: data.labels: {FOLDERS}")
     needed = (options.file, *([options.split] if options.split else []))
     table = label_files.read_labels(path, needed, options.missing_marks)
-    columns.check(label_files.header(path, table), user_data.label_columns(options, table.columns, path), path)
+    table_columns.check_header(
+        label_files.header(path, table), user_data.label_columns(options, table.columns, path), path
+    )
     return table
 
 

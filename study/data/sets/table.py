@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Doc
 
-from study.data import cache, columns, holdout, inputs, label_files, stray_texts, user_data
+from study.data import cache, holdout, label_files, table_columns, user_data
 from study.data.cache import prepared
-from study.data.columns import Encoding
 from study.data.dataset import Dataset, Facts, Labels, Split
 from study.data.source import Source
+from study.data.table_columns import Encoding
 from study.errors import UserError
 from study.knobs import Range
 from study.text import quoted, some
@@ -134,8 +134,8 @@ def encoding(options: Options) -> Encoding:
 
 def encoded(options: Options, encoding: Encoding) -> Dataset:
     """The rows as an encoding makes them inputs that was fitted elsewhere, to the rows that a model was trained on."""
-    table = _read(replace(options, features=tuple(column.name for column in encoding)), columns.texts(encoding))
-    facts = replace(_facts(table), shape=(columns.width(encoding),))
+    table = _read(replace(options, features=tuple(column.name for column in encoding)), table_columns.texts(encoding))
+    facts = replace(_facts(table), shape=(table_columns.width(encoding),))
     return Dataset(facts, _splits(table, encoding))
 
 
@@ -146,7 +146,7 @@ def reading(options: Options) -> list[str]:
     used = {*table.features, *table.left_out, *user_data.label_columns(options, names, table.path)}
     unnamed = [name for name in names if name not in used]
     return [
-        *inputs.reading(table.rows, table.features),
+        *table_columns.reading(table.rows, table.features),
         *([f"  left out, as they count the rows: {some(table.left_out)}"] if table.left_out else []),
         *([f"  left out, as data.features does not name them: {some(unnamed)}"] if unnamed else []),
     ]
@@ -172,16 +172,16 @@ def notes(options: Options) -> list[str]:
     if options.group:
         found += user_data.group_notes(options.group, table.rows[options.group].tolist(), table.splits)
     if repeated := table.rows.duplicated(table.features).sum():
-        across = user_data.copied(table.splits, inputs.equal_rows(table.rows, table.features))
+        across = user_data.copied(table.splits, table_columns.equal_rows(table.rows, table.features))
         kept = "" if table.same is not None else "; so few values make rows equal by chance, they are not kept together"
         told = f"some are in several splits: {across}{kept}" if across else "they stay in one split"
         found.append(f"{repeated} of {len(table.rows)} rows have the inputs of another one: {told}")
     for key, codes in (("target", table.labels.target), ("bias", table.labels.bias)):
         named = user_data.columns_of(getattr(options, key), table.rows.columns, table.path)
-        found += inputs.one_to_one(table.rows, table.features, codes, f"data.{key}", named)
+        found += table_columns.one_to_one(table.rows, table.features, codes, f"data.{key}", named)
     found += [
         note
-        for doubt in (inputs.spellings, inputs.likely_dates, inputs.likely_gaps)
+        for doubt in (table_columns.spellings, table_columns.likely_dates, table_columns.likely_gaps)
         for note in doubt(table.rows, table.features)
     ]
     return found
@@ -189,7 +189,9 @@ def notes(options: Options) -> list[str]:
 
 def _facts(table: _Read) -> Facts:
     labels = table.labels
-    width = sum(1 if columns.is_number(table.rows[name]) else table.rows[name].nunique() for name in table.features)
+    width = sum(
+        1 if table_columns.is_number(table.rows[name]) else table.rows[name].nunique() for name in table.features
+    )
     condition = None if labels.condition is None else labels.condition.shape[1]
     facts = Facts(labels.classes, labels.bias_classes, (width,), condition, splits=tuple(table.splits))
     facts = replace(facts, class_names=labels.class_names, bias_names=labels.bias_names, some_bias=labels.some_bias)
@@ -216,13 +218,13 @@ def _read_once(options: Options, types: tuple[tuple[str, type], ...], states: tu
     features = list(options.features) or [str(name) for name in rows.columns if name not in used]
     label_files.need(rows.columns, features, path)
     header = label_files.header(path, rows)
-    columns.check(header, [*used, *features], path)
+    table_columns.check_header(header, [*used, *features], path)
     if not options.features:
-        columns.check_named(header, path)
+        table_columns.check_named(header, path)
     left_out: tuple[str, ...] = ()
     if not options.features:
-        inputs.check_no_split(rows, features, options.split, path)
-        left_out = inputs.running_numbers(rows, features)
+        table_columns.check_no_split(rows, features, options.split, path)
+        left_out = table_columns.running_numbers(rows, features)
         left_out = left_out if len(left_out) < len(features) else ()  # the only inputs are meant
         features = [name for name in features if name not in left_out]
     if not features:
@@ -236,16 +238,16 @@ def _read_once(options: Options, types: tuple[tuple[str, type], ...], states: tu
     free = [name for name in features if name not in dtype]
     rows = _complete(rows, used, options, free, path)
     for name in features:
-        inputs.check(rows[name], path)
+        table_columns.check_input(rows[name], path)
     samples = [str(name) for name in rows[options.key]] if options.key else None
     labels = user_data.labels(rows, path, options, samples)
     if not options.features:
-        inputs.check_copies(rows, features, labels, options.target, path)
+        table_columns.check_copies(rows, features, labels, options.target, path)
     split_names = list(rows[options.split]) if options.split else None
     place = f"{path}: column {options.split!r}" if options.split else str(path)
     if options.group in features:
         raise UserError(f"data.features: has the group {options.group!r} in it, which is no input")
-    same = inputs.to_keep_together(rows, features)
+    same = table_columns.to_keep_together(rows, features)
     together = holdout.together(user_data.group_codes(rows, options, path), same)
     splits = user_data.divide(labels.cells, split_names, options, place, together)
     labels = user_data.with_positive_last(labels, options.positive, path)
@@ -253,9 +255,9 @@ def _read_once(options: Options, types: tuple[tuple[str, type], ...], states: tu
     return _Read(path, rows, labels, features, splits, options.missing == "fill", left_out, same)
 
 
-def _with_gaps(rows: "pd.DataFrame", columns: list[str]) -> "pd.DataFrame":
+def _with_gaps(rows: "pd.DataFrame", labelled: list[str]) -> "pd.DataFrame":
     """The rows with labels as text in these columns, empty where they are missing."""
-    labels = rows[columns].convert_dtypes().astype(object)  # whole numbers stay whole beside a gap
+    labels = rows[labelled].convert_dtypes().astype(object)  # whole numbers stay whole beside a gap
     return rows.assign(**labels.where(labels.notna(), "").astype(str))
 
 
@@ -274,23 +276,23 @@ def _complete(
         rows = rows.dropna()
         if rows.empty:
             raise UserError(f"{path}: every row has a value that is {what}; data.missing: drop leaves none")
-    rows = stray_texts.with_numbers(rows, features, path, options.decimal).reset_index(drop=True)
+    rows = table_columns.with_numbers(rows, features, path, options.decimal).reset_index(drop=True)
     counts = {str(name): int(rows[name].isna().sum()) for name in must}
     gaps = [f"{quoted(name)} ({count})" for name, count in counts.items() if count]
     if gaps:
         remedy = "Labels are not filled; set data.missing to drop" if missing == "fill" else "Set data.missing"
         raise UserError(f"{path}: values are {what} in {some(gaps)} of {len(rows)} rows. {remedy}, or mend them")
-    texts = [name for name in rows if not columns.is_number(rows[name])]
-    filled = rows.astype(dict.fromkeys(texts, object)).fillna(dict.fromkeys(texts, columns.MISSING))
+    texts = [name for name in rows if not table_columns.is_number(rows[name])]
+    filled = rows.astype(dict.fromkeys(texts, object)).fillna(dict.fromkeys(texts, table_columns.MISSING))
     return filled.astype(dict.fromkeys(texts, str))
 
 
 def _fitted(table: _Read) -> Encoding:
-    return tuple(columns.fitted(table.rows[name], table.splits["train"], table.fills) for name in table.features)
+    return tuple(table_columns.fitted(table.rows[name], table.splits["train"], table.fills) for name in table.features)
 
 
 def _splits(table: _Read, encoding: Encoding) -> dict[str, Split]:
-    rows, labels = columns.encoded(table.rows, encoding, str(table.path)), table.labels
+    rows, labels = table_columns.encoded(table.rows, encoding, str(table.path)), table.labels
     return {
         name: Split(
             rows[members],

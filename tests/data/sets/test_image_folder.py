@@ -11,7 +11,7 @@ from PIL import Image
 
 from study import data
 from study.commands import init
-from study.commands.init_answers import Asker
+from study.commands.init import Asker
 from study.errors import UserError
 from study.spec import load_study
 

@@ -13,7 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from study import data
-from study.data import inputs
+from study.data import table_columns
 from study.data.dataset import Dataset
 from study.errors import UserError
 
@@ -457,5 +457,5 @@ def test_an_input_that_tells_the_bias_or_the_class_is_named(tmp_path: Path) -> N
 
 def test_an_infinite_value_is_looked_at_without_a_warning_of_numpys() -> None:
     column = pd.DataFrame({"x": [1.0, np.inf, *range(2, 80)]})
-    assert inputs.running_numbers(column, ["x"]) == ()
-    assert inputs.likely_dates(column, ["x"]) == []
+    assert table_columns.running_numbers(column, ["x"]) == ()
+    assert table_columns.likely_dates(column, ["x"]) == []
