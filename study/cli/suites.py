@@ -37,7 +37,7 @@ def suite(
     """Run methods x data sets x searches, and print the table. Example: study suite quickstart_suite --plan"""
     from study.analysis.tables import suite_tables
     from study.commands import suite as suites
-    from study.commands import suite_plan
+    from study.commands.suite import plan_suite, plan_text
     from study.errors import UserError
     from study.home.folder import Home
     from study.spec.suite import judged_by, load_suite
@@ -54,8 +54,8 @@ def suite(
     suites.check_out(out)
     home, wanted = Home.locate(), load_suite(file)
     if plan:
-        planned = suite_plan.plan(home, wanted, measure)
-        print_json(planned) if as_json else tell(suite_plan.text(planned))
+        planned = plan_suite(home, wanted, measure)
+        print_json(planned) if as_json else tell(plan_text(planned))
         return
     silent = quiet or as_json
     end = None
@@ -75,7 +75,7 @@ def _there(address: str, file: str, plan: bool, follow: bool, quiet: bool, as_js
     """A suite on a cluster elsewhere: run there, or how far it is as that is told here."""
     from study.cluster.jobs import Jobs, run_suite
     from study.cluster.upload import STUDY_FILE
-    from study.commands import suite_plan
+    from study.commands.suite import plan_text
     from study.home.provenance import owner
     from study.spec.suite import SuiteFile
 
@@ -83,7 +83,7 @@ def _there(address: str, file: str, plan: bool, follow: bool, quiet: bool, as_js
     suite, remote = SuiteFile.of(file), Jobs(address)
     if plan:
         answer = remote.compute(suite.name, "suite", STUDY_FILE, "--plan", spec=suite)
-        print_json(answer) if as_json else tell(suite_plan.text(answer))
+        print_json(answer) if as_json else tell(plan_text(answer))
         return
     done = run_suite(remote, suite, options(quiet=quiet), {"STUDY_OWNER": owner()})
     show_submitted(remote, suite.name, done, follow, as_json)

@@ -14,7 +14,8 @@ from study.home.record import StudyRecord
 from study.metrics import is_share, lower_is_better, searchable
 from study.published import PublishedTable
 from study.published.table import PER_UNIT
-from study.spec import StudySpec, grid
+from study.spec import StudySpec
+from study.spec.space import grid_cells
 
 # Which configurations of a study belong to which cell of a published table.
 
@@ -35,7 +36,7 @@ def planned(spec: StudySpec) -> Iterator[dict[str, Any]]:
     search = spec.search
     yield from ([search.baseline] if search.baseline is not None else []) + search.enqueue
     if search.sampler == "grid":
-        yield from grid.cells(spec.space)
+        yield from grid_cells(spec.space)
 
 
 def belongs(where: Mapping[str, Any], params: Mapping[str, Any], document: Document) -> bool:

@@ -7,10 +7,9 @@ from typing import Any
 import optuna
 from optuna.distributions import BaseDistribution, FloatDistribution, IntDistribution
 
-from study.spec import grid
 from study.spec.same import among
 from study.spec.schema import Domain
-from study.spec.space import Space
+from study.spec.space import Space, last_grid_value
 
 
 class CategoricalDistribution(optuna.distributions.CategoricalDistribution):
@@ -66,7 +65,7 @@ def _distribution(domain: Domain, whole: bool) -> BaseDistribution:
         return CategoricalDistribution(domain.choices)
     assert domain.low is not None
     assert domain.high is not None
-    last = domain.high if domain.step is None else grid.last(domain, whole)
+    last = domain.high if domain.step is None else last_grid_value(domain, whole)
     if whole:
         return IntDistribution(int(domain.low), int(last), log=domain.log, step=int(domain.step or 1))
     return FloatDistribution(domain.low, last, log=domain.log, step=domain.step)

@@ -19,12 +19,11 @@ from study.catalogue import APART
 from study.knobs import Knob
 from study.methods import OWN
 from study.spec.checks import STRICT, checked, one_of
-from study.spec.forms import CATALOGUES
 from study.spec.load import NAME_RULE
 from study.spec.own_function import METRIC, OF_TRAIN
 from study.spec.schema import Domain, Layout, Notify, Resources, Scalar, Search
 from study.spec.search_checks import NEVER_SEARCHED
-from study.spec.sections import section_knobs, train_knobs
+from study.spec.sections import CATALOGUES, section_knobs, train_knobs
 from study.training.config import SECTIONS
 
 Schema = dict[str, Any]

@@ -13,12 +13,10 @@ from pydantic import ValidationError
 from study import methods, metrics
 from study.errors import UserError, nearest
 from study.knobs import Searched, knobs
-from study.spec import grid, own_function, search_checks
+from study.spec import own_function, search_checks
 from study.spec.checks import Problems, check, section_model
-from study.spec.complete import check_names, complete
 from study.spec.configuration import check_origin
 from study.spec.document import Document, Key, apply_profile, find, override, read
-from study.spec.forms import Forms, forms
 from study.spec.objective import Constraint
 from study.spec.rungs import grace, most_brackets, with_grace
 from study.spec.same import distinct
@@ -33,8 +31,8 @@ from study.spec.search_checks import (
     resource_faults,
     trial_faults,
 )
-from study.spec.sections import Sections, train_knobs
-from study.spec.space import Space, space
+from study.spec.sections import Forms, Sections, check_names, complete, forms, train_knobs
+from study.spec.space import MOST_CELLS, Space, space
 from study.spec.study_spec import StudySpec
 from study.text import quoted
 from study.training.config import MOST_THREADS, SECTIONS, TrainOptions
@@ -389,7 +387,7 @@ def _search(search: Search, file_sections: Sections, wants_papers: bool, problem
     cases = check_cases(searched, problems)
     check_values(searched, file_sections, cases, problems)
     problems.raise_any()
-    most = search.trials or (grid.MOST_CELLS if search.sampler == "grid" else MOST_TRIALS)
+    most = search.trials or (MOST_CELLS if search.sampler == "grid" else MOST_TRIALS)
     first, enqueue = [] if search.baseline is None else [search.baseline], search.enqueue
     there = search_checks.count_configurations(search, searched, most) if domains else max(len(first) + len(enqueue), 1)
     trials = min(most, there or most)

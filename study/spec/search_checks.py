@@ -9,14 +9,13 @@ from study.data import Facts
 from study.errors import nearest
 from study.knobs import Knob
 from study.methods import OWN
-from study.spec import grid, own_function
+from study.spec import own_function
 from study.spec.checks import Noted, Problems, fault, params_text
 from study.spec.document import Key
-from study.spec.forms import CATALOGUES, Domains, Forms, names
 from study.spec.same import distinct
 from study.spec.schema import Domain, Resources, Search
-from study.spec.sections import Params, Sections
-from study.spec.space import Space
+from study.spec.sections import CATALOGUES, Domains, Forms, Params, Sections, names
+from study.spec.space import MOST_CELLS, Space, grid_size, grid_values
 from study.training import compatibility
 
 # What each sampler can search, known when a study file is read.
@@ -34,7 +33,7 @@ MOST_LISTED = 1_000_000
 """Most values of a range with steps, or of whole numbers, that `gp` can search: it has all of them in memory."""
 
 
-def count_configurations(search: Search, space: Space, most: int = grid.MOST_CELLS) -> int | None:
+def count_configurations(search: Search, space: Space, most: int = MOST_CELLS) -> int | None:
     """How many different configurations a search can try: those of its space, and given ones that are not among them.
 
     None: its space has more than `most`.
@@ -47,7 +46,7 @@ def count_configurations(search: Search, space: Space, most: int = grid.MOST_CEL
     if any(width / step > most for width, step in grained):
         return None
     try:
-        found = grid.count(space, most, every=True)
+        found = grid_size(space, most, every=True)
     except ValueError:  # a range without steps
         return None
     given = distinct([*([search.baseline] if search.baseline is not None else []), *search.enqueue])
@@ -74,8 +73,8 @@ def sampler_problems(search: Search, space: Space) -> list[tuple[Key, str]]:
     if search.sampler == "grid":
         endless = _endless(space)
         faults += endless
-        if not endless and grid.count(space) > grid.MOST_CELLS:
-            faults.append((("search", "space"), f"has more than {grid.MOST_CELLS} cells, allowed is at most that many"))
+        if not endless and grid_size(space) > MOST_CELLS:
+            faults.append((("search", "space"), f"has more than {MOST_CELLS} cells, allowed is at most that many"))
     return faults
 
 
@@ -121,7 +120,7 @@ def _endless(space: Space) -> list[tuple[Key, str]]:
     faults: list[tuple[Key, str]] = []
     for key, domain in space.domains.items():
         try:
-            grid.values(domain, key in space.integers)
+            grid_values(domain, key in space.integers)
         except ValueError as error:
             faults.append((("search", "space", key), str(error)))
     return faults

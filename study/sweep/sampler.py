@@ -8,9 +8,10 @@ from typing import Any
 import optuna
 from optuna.trial import FrozenTrial
 
-from study.spec import StudySpec, grid
+from study.spec import StudySpec
 from study.spec.distributions import at
 from study.spec.objective import Score
+from study.spec.space import grid_cells
 from study.sweep.samplers.by_optuna import GPStrategy, RandomStrategy, TPEStrategy
 from study.sweep.samplers.cma_es import CMAStrategy
 from study.sweep.samplers.exhaustive import GridStrategy, SobolStrategy
@@ -69,7 +70,7 @@ class Sampler:
             if not self._history.knows(params):
                 return params
         with suppress(ValueError):  # a range without steps: its configurations have no end
-            left = [cell for cell in grid.cells(self._space, every=True) if not self._history.knows(cell)]
+            left = [cell for cell in grid_cells(self._space, every=True) if not self._history.knows(cell)]
             return draw.choice(left) if left else None
         return None
 

@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 from study.analysis.tables import suite_tables
 from study.cli import app
 from study.commands import suite as suites
-from study.commands import suite_plan
 from study.commands.run_end import RunEnd
+from study.commands.suite import plan_suite, plan_text
 from study.errors import Interrupted, Stopped, UserError
 from study.home.folder import Home
 from study.home.ledger import Ledger
@@ -225,21 +225,21 @@ def test_the_plan_says_how_far_it_is(tmp_path: Path, home: Home) -> None:
     suite = small_suite(tmp_path)
     tell(home, suite.cells[0], *VALUES["weak", "rho_80", 1])
     tell(home, suite.cells[4], closed="interrupted")
-    planned = suite_plan.plan(home, suite, measure=False)
+    planned = plan_suite(home, suite, measure=False)
     assert planned["states"] == {"complete": 1, "interrupted": 1, "not yet": 6}
-    assert "| weak | rho_80 | 1 complete, 1 interrupted | 2 + at most 4 | 8 |" in suite_plan.text(planned)
+    assert "| weak | rho_80 | 1 complete, 1 interrupted | 2 + at most 4 | 8 |" in plan_text(planned)
     first = planned["places"][0]
     assert (first["searches_left"], first["trials_per_search"]) == (1, {"search": 2, "fresh": 4})
     assert first["epochs_left"]["most"] == 6 - 2
     assert first["trial_hours_left"] is not None
     assert planned["places"][2]["trial_hours_left"] is None
-    assert "how long they take: --measure" in suite_plan.text(planned)
+    assert "how long they take: --measure" in plan_text(planned)
 
 
 def test_a_complete_suite_has_nothing_left(tmp_path: Path, complete: Home) -> None:
-    planned = suite_plan.plan(complete, small_suite(tmp_path), measure=False)
+    planned = plan_suite(complete, small_suite(tmp_path), measure=False)
     assert {place["epochs_left"]["most"] for place in planned["places"]} == {0}
-    assert "nothing is left to run" in suite_plan.text(planned)
+    assert "nothing is left to run" in plan_text(planned)
 
 
 @pytest.fixture

@@ -8,9 +8,8 @@ from helpers import quickstart
 from study import methods
 from study.errors import UserError
 from study.spec import StudySpec
-from study.spec.forms import forms
 from study.spec.schema import Domain
-from study.spec.sections import Sections
+from study.spec.sections import Sections, forms
 
 VAL = {"val": "unbiased", "val_share": 0.2}
 

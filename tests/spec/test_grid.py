@@ -7,8 +7,9 @@ import pytest
 from helpers import quickstart
 
 from study.errors import UserError
-from study.spec import StudySpec, grid, load_study
+from study.spec import StudySpec, load_study
 from study.spec.schema import Domain
+from study.spec.space import MOST_CELLS, grid_cells, grid_size, grid_values
 from study.sweep.sampler import Sampler
 
 
@@ -28,7 +29,7 @@ def spec_of(sampler: str, space: str, *assignments: str) -> StudySpec:
     ],
 )
 def test_the_values_of_a_key(domain: Domain, whole: bool, expected: list[object]) -> None:
-    found = grid.values(domain, whole)
+    found = grid_values(domain, whole)
     assert found == expected
     assert [type(one) for one in found] == [type(one) for one in expected]
 
@@ -39,7 +40,7 @@ def test_cells_come_in_the_files_order_and_leave_out_what_does_not_apply() -> No
         "train.optimizer: {choices: [sgd, adam]}, method.lambda: {low: 0, high: 1, step: 1}, "
         "train.momentum: {choices: [0.5, 0.9], when: {train.optimizer: [sgd]}}",
     ).space
-    assert list(grid.cells(space)) == [
+    assert list(grid_cells(space)) == [
         {"train.optimizer": "sgd", "method.lambda": 0.0, "train.momentum": 0.5},
         {"train.optimizer": "sgd", "method.lambda": 0.0, "train.momentum": 0.9},
         {"train.optimizer": "sgd", "method.lambda": 1.0, "train.momentum": 0.5},
@@ -47,14 +48,14 @@ def test_cells_come_in_the_files_order_and_leave_out_what_does_not_apply() -> No
         {"train.optimizer": "adam", "method.lambda": 0.0},
         {"train.optimizer": "adam", "method.lambda": 1.0},
     ]
-    assert grid.count(space) == 6
+    assert grid_size(space) == 6
 
 
 def test_a_large_grid_is_not_listed_to_be_counted() -> None:
     steps = "{low: 0.0, high: 1.0, step: 0.001}"
     space = spec_of("random", f"method.alpha: {steps}, method.lambda: {steps}, method.epsilon: {steps}").space
-    assert grid.count(space) == grid.MOST_CELLS + 1
-    assert len(list(islice(grid.cells(space), 5))) == 5
+    assert grid_size(space) == MOST_CELLS + 1
+    assert len(list(islice(grid_cells(space), 5))) == 5
 
 
 STEPS = "{low: 0.0, high: 1.0, step: 0.001}"

@@ -26,7 +26,8 @@ from study.home.folder import Home
 from study.home.record import StudyRecord, TrialRecord
 from study.metrics import Direction, better, find
 from study.ranking.remaining_gain import drawn
-from study.spec import StudySpec, grid
+from study.spec import StudySpec
+from study.spec.space import grid_size
 
 # Simultaneous confidence bands from independent draws, exact for every distribution.
 #
@@ -340,7 +341,7 @@ def _dependent(spec: StudySpec) -> str | None:
 def _cells(spec: StudySpec) -> int | None:
     """How many configurations the space has, None if it cannot be told or they are too many to matter."""
     try:
-        return grid.count(spec.space)
+        return grid_size(spec.space)
     except ValueError:
         return None
 

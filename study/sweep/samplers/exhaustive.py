@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from study.spec import StudySpec, grid
+from study.spec import StudySpec
 from study.spec.distributions import at
+from study.spec.space import grid_cells
 from study.sweep.samplers.strategy import History, Strategy
 
 
@@ -32,7 +33,7 @@ class GridStrategy(Strategy):
 
     def __init__(self, spec: StudySpec, history: History) -> None:
         super().__init__(spec, history)
-        self._cells = grid.cells(self._space)
+        self._cells = grid_cells(self._space)
         self._next = next(self._cells, None)
 
     def suggest(self, number: int) -> dict[str, Any] | None:
