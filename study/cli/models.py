@@ -70,6 +70,9 @@ def train(
     epochs: Annotated[
         int | None, typer.Option("--epochs", min=1, help="Train longer or shorter than the search.")
     ] = None,
+    baseline: Annotated[
+        bool, typer.Option("--baseline", help="SPEC is a study's name or file: train its baseline, to compare with.")
+    ] = False,
     data: Annotated[
         Literal["train", "train+val"],
         typer.Option("--data", help="The splits to train on; with train+val nothing validates."),
@@ -85,7 +88,8 @@ def train(
     quiet: Quiet = False,
 ) -> None:
     """Train an exported configuration on several seeds. Example: study train best.yaml --seeds 0,1,2"""
-    from study.commands.final_training import final_study, on_device, parse_seeds
+    from study.commands.final_training import baseline_of, final_study, on_device, parse_seeds
+    from study.home.folder import Home
 
     changes = [*(assignments or ()), *([f"train.epochs={epochs}"] if epochs else [])]
     if is_elsewhere(address, follow):
@@ -94,7 +98,7 @@ def train(
         from study.home.provenance import owner
         from study.spec.load import load_for_elsewhere
 
-        given = load_for_elsewhere(spec, changes)
+        given = baseline_of(Home.locate(), spec, changes) if baseline else load_for_elsewhere(spec, changes)
         final = final_study(given, parse_seeds(seeds), name, data == "train+val")
         remote, words = Jobs(address), options(seeds=seeds, data=data, device=device, quiet=quiet)
         elsewhere.training(remote, final)
@@ -102,10 +106,10 @@ def train(
         show_submitted(remote, final.name, done, follow)
         return
     from study.commands import run as running
-    from study.home.folder import Home
     from study.spec import load_study
 
-    study = final_study(on_device(load_study(spec, changes), device), parse_seeds(seeds), name, data == "train+val")
+    given = baseline_of(Home.locate(), spec, changes) if baseline else load_study(spec, changes, one_trial=True)
+    study = final_study(on_device(given, device), parse_seeds(seeds), name, data == "train+val")
     show(running.train(Home.locate(), study, view(quiet), address))
 
 

@@ -1,14 +1,21 @@
 """Final training of a configuration on several seeds: a study whose trials are the seeds."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from study.errors import UserError
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
-from study.spec import StudySpec
+from study.home.record import StudyRecord
+from study.spec import StudySpec, load_study
+from study.spec.configuration import FORMAT, configuration_digest
 from study.spec.load import check_name
 from study.spec.schema import AIM, Search
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def parse_seeds(text: str) -> list[int]:
@@ -23,6 +30,72 @@ def parse_seeds(text: str) -> list[int]:
     ) < len(parts):
         raise UserError(f"--seeds {text}: different whole numbers from 0 on, below 2**32, are needed, as in 0,1,2")
     return [int(part) for part in parts]
+
+
+def baseline_of(home: Home, name: str, changes: Sequence[str] = ()) -> StudySpec:
+    """The baseline of a study of this home, or else of a study file, as a file of one trial, like an exported one.
+
+    Args:
+        name: of the study, or of the file as in `study.spec.load_study`.
+        changes: `--set` overrides.
+
+    Raises:
+        UserError: there is none, or the study has no baseline.
+    """
+    folder = next((folder for folder in home.studies() if folder.name == name), None)
+    spec = load_study(
+        name if folder is None else str(folder.spec_file), changes, name=folder and folder.name, one_trial=True
+    )
+    if spec.search.baseline is None:
+        raise UserError(f"{name}: has no search.baseline. --baseline takes the name or file of a study that has one")
+    origin: dict[str, Any] = {"format": FORMAT, "study": spec.name, "baseline": True}
+    if folder is not None:
+        record = StudyRecord.load(folder.ledger_file)
+        origin |= {"study_id": record.id, "study_hash": spec.hash, "test_readings": record.test_readings}
+    origin |= {"changed": list(changes)} if changes else {}
+    base = spec.trial_document(spec.search.baseline)
+    search = Search(trials=1, **spec.search.model_dump(include=AIM))
+    origin["digest"] = configuration_digest(base)
+    return replace(spec, name=f"{spec.name[:91]}-baseline", base=base, search=search, origin=origin, notify=None)
+
+
+def beside_baseline(folder: StudyFolder, spec: StudySpec, record: StudyRecord) -> "pd.DataFrame | None":
+    """The final training of what a study found and that of its baseline side by side, whichever of the two this one is.
+
+    None where the home has no other one of the same data, epochs and objective that shares a seed."""
+    other = _counterpart(Home(folder.path.parent), spec)
+    if other is None or not any(trial.state == "complete" for trial in record.by_stage("final")):
+        return None
+    from study.analysis.statistics.compare_studies import compare, printed_comparison  # pandas takes a while
+
+    pair = [other, (spec, record)] if other[0].origin and other[0].origin.get("baseline") else [(spec, record), other]
+    with suppress(UserError):  # the files of the data were changed between the two
+        return printed_comparison(compare(pair))
+    return None
+
+
+def _counterpart(home: Home, spec: StudySpec) -> tuple[StudySpec, StudyRecord] | None:
+    """The final training of the baseline, of one of the configuration that its study found, and the other way round:
+    the newest of those that can be compared."""
+    origin = spec.origin or {}
+    if spec.final_seeds is None or "study" not in origin:
+        return None
+    for folder in reversed(home.studies()):
+        with suppress(UserError):  # of another version
+            other = folder.spec()
+            theirs = other.origin or {}
+            is_other = bool(theirs.get("baseline")) != bool(origin.get("baseline"))
+            if other.final_seeds is None or theirs.get("study") != origin["study"] or not is_other:
+                continue
+            if _measured_by(other) == _measured_by(spec) and set(other.final_seeds) & set(spec.final_seeds):
+                record = StudyRecord.load(folder.ledger_file)
+                if any(trial.state == "complete" for trial in record.by_stage("final")):
+                    return other, record
+    return None
+
+
+def _measured_by(spec: StudySpec) -> tuple[Any, ...]:
+    return spec.base["data"], spec.epochs, spec.base["train"]["with_val"], spec.objective
 
 
 def final_study(spec: StudySpec, seeds: Sequence[int], name: str | None = None, with_val: bool = False) -> StudySpec:
@@ -42,7 +115,8 @@ def final_study(spec: StudySpec, seeds: Sequence[int], name: str | None = None, 
             f"--seeds {seeds_text}: different whole numbers from 0 on, below 2**32, are needed, as in 0,1,2"
         )
     origin = spec.origin["study"] if spec.origin and "study" in spec.origin else spec.name
-    name = name or f"{str(origin)[:94]}-final"
+    ending = "-baseline-final" if spec.origin and spec.origin.get("baseline") else "-final"
+    name = name or f"{str(origin)[: 100 - len(ending)]}{ending}"
     check_name(name)
     search = Search(trials=1, **spec.search.model_dump(include=AIM) | ({"epoch": "last"} if with_val else {}))
     base, origin = {**spec.base, "train": {**spec.base["train"], "with_val": with_val}}, spec.origin

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from study.commands.final_training import beside_baseline
 from study.errors import UserError
 from study.files import check_output
 from study.home import ledger
@@ -43,7 +44,7 @@ def report(
     from study.analysis.statistics.embedding import embeddings
 
     learned = embeddings(spec, record, folder.model_file) if models else ()
-    page = write_report(spec, record, out or folder.report, learned, pdf)
+    page = write_report(spec, record, out or folder.report, learned, pdf, beside=beside_baseline(folder, spec, record))
     return page, None if out else refresh(home, folder, report_files(folder))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from study import ranking
 from study.analysis.report import lead
 from study.analysis.report.lead import wrapped
-from study.commands import extension
+from study.commands import extension, final_training
 from study.commands.export import export
 from study.commands.report import report_files
 from study.data import Dataset
@@ -45,7 +45,7 @@ def outputs(
     if report:
         from study.analysis.report.report import write_report
 
-        write_report(spec, record, folder.report)
+        write_report(spec, record, folder.report, beside=final_training.beside_baseline(folder, spec, record))
     files: dict[Path, str | None] = {file: None for file in (folder.best_file, folder.card_file) if file.exists()}
     for trial in record.by_stage("final") if not spec.function else ():
         files |= {folder.model_file(trial.number): "models", folder.description_file(trial.number): "models"}
@@ -104,6 +104,10 @@ def closing_lines(end: RunEnd) -> list[str]:
     if not end.ran:
         lines.insert(0, f"{spec.name} ran already: no trial ran now. To run it anew, give it another name: --name")
     lines += ["", *lead.lines(told, but=("Next",))]
+    if (beside := final_training.beside_baseline(folder, spec, record)) is not None:
+        from study.analysis.report.page import markdown_table
+
+        lines += ["", markdown_table(beside)]
     if record.state == "complete":
         lines += ["", *([] if is_job() else _places(end))]
         if spec.final_seeds is None and ranking.confirm(record, spec).rules:
@@ -184,7 +188,11 @@ def _next_commands(end: RunEnd, steps: Sequence[Mapping[str, Any]]) -> list[str]
     if spec.final_seeds is not None and spec.function:
         return [f"next: study report {spec.name}"]
     if spec.final_seeds is not None:
-        return [f"next: study predict {spec.name} INPUTS", f"      study evaluate {spec.name} --split test"]
+        return [
+            f"next: study predict {spec.name} INPUTS",
+            f"      study evaluate {spec.name} --split test",
+            *_baseline_as_well(end),
+        ]
     first_seed = ranking.confirm_seeds(end.record, spec).stop  # no seed that was used for the choice
     seeds = ",".join(str(seed) for seed in range(first_seed, first_seed + 3))
     train = typed("train", folder.best_file.name if is_job() else _relative(folder.best_file), "--seeds", seeds)
@@ -192,6 +200,16 @@ def _next_commands(end: RunEnd, steps: Sequence[Mapping[str, Any]]) -> list[str]
     if steps and steps[0]["command"]:
         return [*why, f"next: {steps[0]['command']}", f"or:   {train}"]
     return [*why, f"next: {train}"]
+
+
+def _baseline_as_well(end: RunEnd) -> list[str]:
+    """How the baseline is trained on the seeds of this final training, where that was not done."""
+    origin, seeds = end.spec.origin or {}, ",".join(map(str, end.spec.final_seeds or ()))
+    if "study" not in origin or final_training.beside_baseline(end.folder, end.spec, end.record) is not None:
+        return []
+    if origin.get("baseline"):
+        return []
+    return [f"      {typed('train', origin['study'], '--baseline', '--seeds', seeds)}   what it is to be compared with"]
 
 
 def _relative(path: Path) -> Path:

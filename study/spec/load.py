@@ -1,6 +1,7 @@
 """Makes a StudySpec from a file, overrides and a profile, or raises one message with all that is wrong."""
 
 import re
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from graphlib import CycleError
@@ -16,7 +17,7 @@ from study.knobs import Searched, knobs
 from study.spec import own_function, search_checks
 from study.spec.checks import Problems, check, section_model
 from study.spec.configuration import check_origin
-from study.spec.document import Document, Key, apply_profile, find, override, read
+from study.spec.document import Document, Key, apply_profile, assigned, find, override, read
 from study.spec.objective import Constraint
 from study.spec.rungs import grace, most_brackets, with_grace
 from study.spec.same import distinct
@@ -31,10 +32,19 @@ from study.spec.search_checks import (
     resource_faults,
     trial_faults,
 )
-from study.spec.sections import Forms, Sections, check_names, complete, forms, train_knobs
+from study.spec.sections import (
+    CATALOGUES,
+    Forms,
+    Sections,
+    check_names,
+    complete,
+    forms,
+    section_knobs,
+    train_knobs,
+)
 from study.spec.space import MOST_CELLS, Space, space
 from study.spec.study_spec import StudySpec
-from study.text import quoted
+from study.text import quoted, tell
 from study.training.config import MOST_THREADS, SECTIONS, TrainOptions
 
 # What the papers say about a search: the ranges that hyperparameters declare, and configurations to try first.
@@ -210,6 +220,64 @@ MOST_TRIALS = 100
 NAME_RULE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
+# `--set` overrides: what they set away takes its own keys along.
+
+
+def set_keys(document: Document, assignments: Iterable[str]) -> None:
+    """Apply `--set` overrides. Keys of the file that only what was set away had, as a regulariser's weight, leave the
+    document, also where they are searched; a line on standard error says which.
+
+    A section whose form the search or a given configuration decides, or whose name is not known, stays as it is.
+    """
+    assignments = list(assignments)
+    before = _known_keys(document)
+    override(document, assignments)
+    after = _known_keys(document)
+    for section in before.keys() & after.keys():
+        changed = [text for text in assignments if text.startswith(f"{section}.")]
+        gone = {f"{section}.{key}" for key in before[section] - after[section]}
+        given = {".".join(assigned(text)[0].removeprefix("search.space.").split(".")[:2]) for text in assignments}
+        if dropped := _without(document.values, gone - given):
+            tell(f"left out, as nothing uses them with {', '.join(changed)}: {', '.join(dropped)}", sys.stderr)
+
+
+def _known_keys(document: Document) -> dict[str, set[str]]:
+    """The keys that each section of a document has, of those that the file alone decides."""
+    searched = {key for part in _trials_of(document.values) for key in part}
+    found = {}
+    for section, catalogue in CATALOGUES.items():
+        values = document.values.get(section)
+        name = values.get("name") if isinstance(values, dict) else None
+        if name not in catalogue.names() or catalogue.problem(name) or f"{section}.name" in searched:
+            continue
+        declared = section_knobs(section, values)
+        deciding = {key: knob.names for key, knob in declared.items() if knob.names}
+        is_fixed = not any(f"{section}.{key}" in searched for key in deciding)
+        if is_fixed and all(values[key] in names for key, names in deciding.items() if key in values):
+            found[section] = set(declared)
+    return found
+
+
+def _without(values: dict[str, Any], gone: set[str]) -> list[str]:
+    """Take these keys out of a file's sections and its search; gives those that were there."""
+    dropped = []
+    for key in sorted(gone):
+        section, name = key.split(".")
+        places = [(values[section], name), *((part, key) for part in _trials_of(values))]
+        if there := [(part, at) for part, at in places if at in part]:
+            dropped.append(key)
+            for part, at in there:
+                del part[at]
+    return dropped
+
+
+def _trials_of(values: dict[str, Any]) -> list[dict[str, Any]]:
+    """What says which keys trials get: the space, the baseline, and each configuration that is enqueued."""
+    search = values["search"] if isinstance(values.get("search"), dict) else {}
+    enqueued = search["enqueue"] if isinstance(search.get("enqueue"), list) else []
+    return [part for part in (search.get("space"), search.get("baseline"), *enqueued) if isinstance(part, dict)]
+
+
 def load_study(
     spec: str,
     assignments: Iterable[str] = (),
@@ -229,7 +297,7 @@ def load_study(
     document, assignments = read(find(spec)), list(assignments)
     check_origin(document, [*([f"--profile {profile}"] if profile else []), *assignments])
     apply_profile(document, profile)
-    override(document, assignments)
+    set_keys(document, assignments)
     if name is not None:
         document.set("name", name, "--name")
     return resolve(document, one_trial)
@@ -472,7 +540,7 @@ def load_for_elsewhere(spec: str, assignments: Iterable[str] = ()) -> StudySpec:
         return load_study(spec, assignments)
     check_origin(document, assignments)
     apply_profile(document, None)
-    override(document, assignments)
+    set_keys(document, assignments)
     study = resolved(document)
     try:
         study.describe(study.base["data"])

@@ -215,7 +215,9 @@ def wilson(share: float, count: int) -> tuple[float, float]:
 
 def _choice(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
     origin: Mapping[str, Any] = spec.origin or {}
-    if "study" in origin:
+    if origin.get("baseline"):
+        yield f"Configuration: the baseline of the study `{origin['study']}`, as its file gives it: no search chose it."
+    elif "study" in origin:
         yield (
             f"Configuration: trial {origin['trial']} of the study `{origin['study']}`, which tried {origin['trials']} "
             f"configurations; chosen by {escaped(str(origin['chosen_by']))}, on the validation split alone."

@@ -2,13 +2,24 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from helpers import quickstart, reread
 
-from study.commands.final_training import extend, final_study, on_device, parse_seeds
+from study.commands.final_training import (
+    baseline_of,
+    beside_baseline,
+    extend,
+    final_study,
+    on_device,
+    parse_seeds,
+)
+from study.commands.report import report
 from study.errors import UserError
-from study.home.folder import Home
+from study.home.folder import Home, StudyFolder
+from study.home.ledger import Ledger
+from study.home.record import StudyRecord
 
 SPEC = quickstart()
 
@@ -124,3 +135,51 @@ def test_a_final_training_may_run_on_another_device() -> None:
     assert on_device(on_gpu, "cuda").resources == on_gpu.resources
     assert (on_device(on_gpu, "cpu").resources.gpu, on_device(on_gpu, "cpu").resources.accelerator) == (0, None)
     assert on_device(quickstart(), "cuda").resources.gpu == 1
+
+
+def test_the_baseline_is_trained_by_the_name_or_file_of_its_study(home: Home) -> None:
+    home.create(replace(SPEC, name="mine"))
+    baseline = baseline_of(home, "mine", ["train.epochs=3"])
+    assert {key: baseline.base["method"][key] for key in ("alpha", "lambda", "epsilon")} == {
+        "alpha": 1.0,
+        "lambda": 0.0,
+        "epsilon": 0.0,
+    }
+    assert (baseline.search.space, baseline.epochs) == ({}, 3)
+    assert final_study(baseline, [0]).name == "mine-baseline-final"
+    assert reread(baseline).base == baseline.base
+    assert baseline_of(home, "quickstart").base == replace(SPEC, base=baseline_of(home, "mine").base).base
+    home.create(final_study(SPEC, [0]))
+    with pytest.raises(UserError, match=r"quickstart-final: has no search\.baseline"):
+        baseline_of(home, "quickstart-final")
+
+
+def test_best_and_baseline_stand_side_by_side_on_the_seeds_of_both(home: Home) -> None:
+    best, plain = trained(home, {"study": "mine"}, 0.75), trained(home, {"study": "mine", "baseline": True}, 0.5)
+    for folder in (best, plain):
+        table = beside_baseline(folder, folder.spec(), StudyRecord.load(folder.ledger_file))
+        assert table is not None
+        assert list(table.columns) == ["", "mine-baseline-final", "mine-final"]
+        rows = dict(zip(table[""], table["mine-final"], strict=True))
+        assert rows["final test/accuracy"] == "75.8 ± 1.1% (2)"
+        assert rows["final test/accuracy, minus that of mine-baseline-final"].startswith("+25.2 points")
+    assert "Best and baseline" in (report(home, "mine-final", home.path / "out")[0].with_suffix(".md")).read_text()
+    other = trained(home, {"study": "other"}, 0.75)
+    assert beside_baseline(other, other.spec(), StudyRecord.load(other.ledger_file)) is None
+
+
+def trained(home: Home, origin: dict[str, Any], accuracy: float) -> StudyFolder:
+    """A final training on two seeds with these accuracies."""
+    folder = extend(home, final_study(replace(SPEC, origin=origin), [3, 4]))
+    ledger = Ledger(folder.ledger_file)
+    ledger.append("opened", owner="ada", version="1", data="1", libraries={})
+    for number, seed in enumerate((3, 4)):
+        value = accuracy + number * accuracy / 50
+        ledger.append("trial", trial=number, stage="final", params={}, seed=seed)
+        ledger.append("started", trial=number, node="here")
+        ledger.append("report", trial=number, epoch=1, metrics={"val/accuracy": value})
+        ledger.append("ended", trial=number, state="complete")
+        ledger.append("tested", trial=number, metrics={"test/accuracy": value})
+    ledger.append("closed", state="complete")
+    ledger.close()
+    return folder

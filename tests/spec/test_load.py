@@ -130,7 +130,6 @@ def test_a_bad_line_is_told_with_its_place_and_what_is_allowed(
 @pytest.mark.parametrize(
     ("assignment", "words"),
     [
-        ("method.regulariser=none", "search.space.method.lambda: unknown key. Allowed: method.temp"),
         ("method.epsilon=21", "method.epsilon: 21.0 given, allowed is at most 2/temperature = 20 (FairKL paper A.2)"),
         ("method.regulariser=[a]", "method.regulariser: ['a'] given. Allowed: 'none', "),
         ("method={}", "method.name: is missing"),
@@ -289,3 +288,17 @@ def test_early_stopping_may_be_a_word() -> None:
     assert by_word == in_full
     with pytest.raises(UserError, match=r"search\.early_stopping\.name: 'hyperbnd' given\. Did you mean 'hyperband'\?"):
         quickstart("search.early_stopping=hyperbnd")
+
+
+def test_what_is_set_away_takes_its_own_keys_along(capsys: pytest.CaptureFixture[str]) -> None:
+    """Where they are searched, in the baseline and in the section; what the user names stays, and is refused."""
+    spec = quickstart("method.regulariser=none")
+    assert list(spec.search.space) == ["method.alpha", "method.epsilon"]
+    assert spec.search.baseline == {"method.alpha": 1.0, "method.epsilon": 0.0}
+    assert capsys.readouterr().err == "left out, as nothing uses them with method.regulariser=none: method.lambda\n"
+    plain = quickstart("method.name=cross_entropy", "method.regulariser=none")
+    assert plain.base["method"] == {"name": "cross_entropy", "regulariser": "none", "alpha": 1.0, "adversary": "none"}
+    assert quickstart("method.name=learning_from_failure").search.space == {}
+    assert "space.method.lambda: unknown key" in message("method.regulariser=none", "search.space.method.lambda.low=1")
+    chosen = "search.space.method.regulariser={choices: [none, fair_kl]}"
+    assert "method.lambda" in quickstart(chosen, "search.baseline=null", "method.regulariser=none").search.space

@@ -5,6 +5,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from matplotlib.figure import Figure
 
 from study.analysis.figures import FIGURES, shown
@@ -29,6 +30,7 @@ def write_report(
     models: Sequence[Embedding] = (),
     pdf: bool = False,
     reload: int | None = None,
+    beside: pd.DataFrame | None = None,
 ) -> Path:
     """Write `report.html` (self-contained), `report.md`, `figures/*.png` and `trials.csv` into a folder.
 
@@ -39,6 +41,7 @@ def write_report(
         pdf: `figures/*.pdf` as well; a folder that has some gets them in any case, so that none is of before.
         models: embeddings of trained models, see `study.analysis.statistics.embedding`, for figures of their features.
         reload: seconds after which a browser loads the page again; None: never.
+        beside: a table of this final training and that of the baseline, or of what its study found.
 
     Returns:
         The path of `report.html`.
@@ -49,7 +52,7 @@ def write_report(
     """
     pdf = pdf or any((out / "figures").glob("*.pdf"))
     with ranked_once(record):
-        files = _files(spec, record, models, pdf, reload)
+        files = _files(spec, record, models, pdf, reload, beside)
     with writing(out):
         (out / "figures").mkdir(parents=True, exist_ok=True)
         for name in FIGURES.keys() | MODEL_FIGURES:
@@ -62,7 +65,12 @@ def write_report(
 
 
 def _files(
-    spec: StudySpec, record: StudyRecord, models: Sequence[Embedding], pdf: bool, reload: int | None
+    spec: StudySpec,
+    record: StudyRecord,
+    models: Sequence[Embedding],
+    pdf: bool,
+    reload: int | None,
+    beside: pd.DataFrame | None,
 ) -> dict[str, bytes]:
     """Every file of a report, by its path in the folder."""
     drawn = {name: figure for name, draw in FIGURES.items() if (figure := draw(spec, shown(name, record)))}
@@ -70,7 +78,7 @@ def _files(
         drawn |= {name: figure for name, draw in MODEL_FIGURES.items() if (figure := draw(models))}
     pictures = {name: as_png(figure) for name, figure in drawn.items()}
     plots = {name: str(figure.to_json()) for name, figure in by_optuna(spec, record).items()}
-    page = report_page(spec, record, {*drawn, *plots})
+    page = report_page(spec, record, {*drawn, *plots}, beside)
     files = {f"figures/{name}.png": picture for name, picture in pictures.items()}
     if pdf:
         files |= {f"figures/{name}.pdf": as_pdf(figure) for name, figure in drawn.items()}

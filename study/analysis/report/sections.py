@@ -302,12 +302,18 @@ LISTED = 200
 """Trials in the page's table at most: a longer one is slow to show, and nobody reads it."""
 
 
+BY_SEED = "Both were trained finally. Differences are by seed, over the seeds that both have, with their 95% interval."
+
+
 BEHIND = ("How sure", "Search", "Cost")
 """Parts of the lead that the page folds: the first screen says what came out, what it cost and what to do."""
 
 
-def report_page(spec: StudySpec, record: StudyRecord, pictures: Container[str]) -> Page:
-    """The whole report; `pictures` are the names of the figures that could be drawn."""
+def report_page(
+    spec: StudySpec, record: StudyRecord, pictures: Container[str], beside: pd.DataFrame | None = None
+) -> Page:
+    """The whole report; `pictures` are the names of the figures that could be drawn, `beside` the two final trainings
+    of a study."""
     figures = [Picture(name, _caption(name, spec), name in OPTUNA) for name in CAPTIONS if name in pictures]
     seeds = [figure for figure in figures if figure.name == "seeds"]
     others = [figure for figure in figures if figure.name != "seeds"]
@@ -321,6 +327,7 @@ def report_page(spec: StudySpec, record: StudyRecord, pictures: Container[str]) 
     has_result = final_side(spec, record) is not None or any(sides(spec, record))
     sections = [
         Section("Summary", [*seeds, Table(first), *_beside(spec, record)]) if has_result else None,
+        Section("Best and baseline", [Table(beside), Text(BY_SEED)]) if beside is not None else None,
         Section("What these numbers are", _summary_notes(spec, record), folded=True) if has_result else None,
         Section("Best configurations", [Table(configurations), Text(_ranking_note(spec, record))])
         if len(configurations)

@@ -10,7 +10,15 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from study.analysis.statistics import formatting
-from study.analysis.statistics.difference import Difference, Side, chosen_among, difference, side_of, sides
+from study.analysis.statistics.difference import (
+    Difference,
+    Side,
+    chosen_among,
+    difference,
+    final_side,
+    side_of,
+    sides,
+)
 from study.analysis.statistics.tuning_curve import Draws, curve, draws
 from study.errors import UserError
 from study.home.events import ENDED
@@ -21,13 +29,15 @@ from study.text import parameter
 
 Study = tuple[StudySpec, StudyRecord]
 
-# The best configurations of two studies against each other, where they ran on the same seeds, data and splits.
+# The best configurations of two studies, or two final trainings, against each other, where they ran on the same seeds,
+# data and splits.
 
 
 def against(first: Study, other: Study) -> dict[str, Any]:
-    """The other study's best minus the first one's, by metric of the study and split.
+    """The other study's best minus the first one's, by metric of the study and split; of final trainings the same.
 
     Both bests were chosen by what they are compared by. The interval allows for each pair that could have been chosen.
+    Final trainings chose nothing.
 
     Returns:
         Each as `Difference.to_document`; empty for the same study, or where data, splits or epochs differ, or the bests
@@ -38,14 +48,15 @@ def against(first: Study, other: Study) -> dict[str, Any]:
         return {}
     gaps = {
         name: difference(one.values(name), two.values(name), one.among * two.among)
-        for metric in first[0].objective.metrics
-        for name in (f"{split}/{metric.split('/')[1]}" for split in ("val", "test"))
+        for name in _compared_metrics([summary.summary(*first)])
     }
     return {name: gap.to_document() for name, gap in gaps.items() if gap and gap.paired}
 
 
 def _best(spec: StudySpec, record: StudyRecord) -> Side | None:
-    """The best configuration; the baseline, if it leads, was chosen as one more."""
+    """The best configuration; the baseline, if it leads, was chosen as one more. Of a final training all its trials."""
+    if spec.final_seeds is not None:
+        return final_side(spec, record)
     chosen = best(record, spec)
     return replace(side_of(spec, chosen), among=chosen_among(spec, record, chosen) + 1) if chosen else None
 
@@ -150,20 +161,21 @@ def compare(studies: Sequence[Study]) -> list[dict[str, Any]]:
         `settings`: the keys that differ between these studies, without the searched ones.
 
     Raises:
-        UserError: fewer than two studies, the same one twice, one without a search or not begun yet, or studies of
-            different data or metrics.
+        UserError: fewer than two studies, the same one twice, some without a search beside some with one, one not begun
+            yet, or studies of different data or metrics.
     """
     _check(studies)
+    is_final = studies[0][0].final_seeds is not None
     documents = [summary.summary(spec, record) for spec, record in studies]
     settings = [_settings(spec) for spec, _ in studies]
     keys = dict.fromkeys(key for values in settings for key in values)
     differing = [key for key in keys if any(values.get(key) != settings[0].get(key) for values in settings)]
-    tuning = better_from(studies)
+    tuning = {spec.name: [] for spec, _ in studies} if is_final else better_from(studies)
     documents = [document | {"tuning": to_documents(tuning[document["name"]])} for document in documents]
     return [
         document
         | {
-            "gain": _gains(spec, record, document),
+            "gain": {} if is_final else _gains(spec, record, document),
             "against": against(studies[0], (spec, record)),
             "settings": {key: values[key] for key in differing if key in values},
         }
@@ -173,21 +185,26 @@ def compare(studies: Sequence[Study]) -> list[dict[str, Any]]:
 
 def printed_comparison(documents: Sequence[dict[str, Any]]) -> pd.DataFrame:
     """The documents of `compare` as text, a column per study."""
-    metrics = [f"{split}/{metric.split('/')[1]}" for metric in documents[0]["metrics"] for split in ("val", "test")]
+    metrics = _compared_metrics(documents)
+    whose = ("final",) if "final" in documents[0] else ("baseline", "best")
     keys = dict.fromkeys(key for document in documents for key in document["settings"])
-    best_params = [document["best"]["params"] if document["best"] else {} for document in documents]
+    best_params = [document["best"]["params"] if document.get("best") else {} for document in documents]
     searched = dict.fromkeys(key for params in best_params for key in params)
     rows = {
         "state": [document["state"] for document in documents],
         "trials": [_trials(document["trials"]) for document in documents],
         "epochs run": [str(document["epochs"]) for document in documents],
-        "best trial": [_best_trial(document) for document in documents],
+        **({} if whose == ("final",) else {"best trial": [_best_trial(document) for document in documents]}),
         **{
             f"{who} {name}": [_number(document[who], name) for document in documents]
             for name in metrics
-            for who in ("baseline", "best")
+            for who in whose
         },
-        **{f"gain {name}": [_gain(document["gain"].get(name), name) for document in documents] for name in metrics},
+        **{
+            f"gain {name}": [_gain(document["gain"].get(name), name) for document in documents]
+            for name in metrics
+            if whose != ("final",)
+        },
         **({"better by tuning curve": found} if any(found := printed_budgets(documents)) else {}),
         **_against(documents, metrics),
         **{f"best {key}": [_setting(params, key) for params in best_params] for key in searched},
@@ -201,21 +218,29 @@ def printed_comparison(documents: Sequence[dict[str, Any]]) -> pd.DataFrame:
 
 def _against(documents: Sequence[dict[str, Any]], metrics: Sequence[str]) -> dict[str, list[str]]:
     """A line per metric in which two of the studies can be compared seed by seed."""
-    first = documents[0]["name"]
+    first, whose = documents[0]["name"], "final" if "final" in documents[0] else "best"
     return {
-        f"best {name}, minus that of {first}": [_gain(document["against"].get(name), name) for document in documents]
+        f"{whose} {name}, minus that of {first}": [_gain(document["against"].get(name), name) for document in documents]
         for name in metrics
         if any(name in document["against"] for document in documents)
     }
+
+
+def _compared_metrics(documents: Sequence[dict[str, Any]]) -> list[str]:
+    """Those of the study on both splits; of final trainings also what stands beside them."""
+    if "final" in documents[0]:
+        return [name for name in documents[0]["shown"] if all(name in each["final"]["metrics"] for each in documents)]
+    return [f"{split}/{metric.split('/')[1]}" for metric in documents[0]["metrics"] for split in ("val", "test")]
 
 
 def _check(studies: Sequence[Study]) -> None:
     names = [spec.name for spec, _ in studies]
     if len(set(names)) < 2 or len(set(names)) < len(names):
         raise UserError(f"{formatting.listed(names)} given: two or more different studies are needed")
+    finals = [spec.name for spec, _ in studies if spec.final_seeds is not None]
+    if finals and len(finals) < len(studies):
+        raise UserError(f"{finals[0]}: is a final training, and is compared with others of these alone")
     for spec, record in studies:
-        if spec.final_seeds is not None:
-            raise UserError(f"{spec.name}: is a final training, and only studies with a search are compared")
         if not record.sessions:
             raise UserError(f"{spec.name}: has not begun yet, so its data are not known")
     for kind, by_study in (
@@ -238,6 +263,8 @@ def _settings(spec: StudySpec) -> dict[str, Any]:
     flat |= {f"search.{key}": value for key, value in spec.search.model_dump().items() if key in COMPARED}
     for key in ("search.early_stopping", "search.confirm"):
         flat |= {f"{key}.{name}": value for name, value in flat.pop(key).items()}
+    if spec.final_seeds is not None:
+        flat.pop("train.seed")  # each of its trials has its own
     return {key: value for key, value in flat.items() if key not in spec.search.space}
 
 
