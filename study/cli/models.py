@@ -21,6 +21,7 @@ from study.cli.options import (
     show,
     view,
 )
+from study.metrics import is_standard_error
 from study.text import tell, typed
 
 Model = Annotated[
@@ -196,5 +197,10 @@ def evaluate(
         print_json({**measured, "groups": groups} if groups else measured)
         return
     for name, value in measured.items():
-        line = f"{name:<32} {value:.6g}"
+        if is_standard_error(name):
+            continue
+        error = measured.get(f"{name}_standard_error")
+        line = f"{name:<32} {value:.6g}{'' if error is None else f' ± {error:.2g}'}"
         tell(f"{line:<44} {groups[name]}" if name in groups else line)
+    if any(map(is_standard_error, measured)):
+        tell("±: standard error, as the split is a sample")

@@ -63,8 +63,8 @@ class Metric:
         unit: `share`: a fraction of one (accuracies, rates, gaps), which papers print in percent; `number`: without a
             unit; `squared`: of the continuous attribute, squared.
         low, high: its least and its largest value; None: no bound.
-        source: what it is computed from: `predictions`, in each epoch; `validation`, likewise and on the validation
-            split alone; `features`, in the last epoch where `train.final` asks for it; `training` itself, in each
+        source: what it is computed from: `predictions`, in each epoch; `held out`, likewise, of the validation and the
+            test split alone; `features`, in the last epoch where `train.final` asks for it; `training` itself, in each
             epoch and on no further split.
         possible: whether a split with these facts can have it.
         needs_scores: whether predictions are not enough: it ranks classes or samples.
@@ -76,7 +76,7 @@ class Metric:
     unit: Literal["share", "number", "squared"] = "share"
     low: float | None = 0.0
     high: float | None = 1.0
-    source: Literal["predictions", "validation", "features", "training"] = "predictions"
+    source: Literal["predictions", "held out", "features", "training"] = "predictions"
     possible: Callable[["Facts"], bool] = _always
     needs_scores: bool = False
     of_inferred: bool = False
@@ -125,7 +125,7 @@ METRICS: Mapping[str, Metric] = {
         name: Metric(f"Accuracy of class {y} with bias class {s}.", possible=partial(_has_group, of_class=y, of_bias=s))
         for name, (y, s) in GROUPS.items()
     },
-    "standard_error": Metric("Standard error of the metric whose name stands before it.", None, source="validation"),
+    "standard_error": Metric("Standard error of the metric whose name stands before it.", None, source="held out"),
     "condition_mse": Features(
         # high is good: the attribute is one that should not be readable (CCL-K paper Table 3)
         "Mean squared error of a ridge regression from the features to the continuous attribute.",

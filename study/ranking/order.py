@@ -11,12 +11,13 @@ of that many epochs come first and are ordered as above; the others follow, by w
 Until then all count as they had ended before.
 """
 
+import math
 import statistics
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from functools import wraps
+from dataclasses import dataclass, field, replace
+from functools import partial, wraps
 from typing import Any
 
 from study.home.events import ENDED, Stage
@@ -28,18 +29,50 @@ from study.spec import StudySpec, objective
 from study.spec.objective import Objective, Score
 from study.spec.schema import Confirm
 
+MANY = 1e6
+"""Degrees of freedom from which on Student's t is the normal one."""
+
 
 @dataclass(frozen=True)
 class Spread:
-    """Mean, sample standard deviation (None for fewer than two values) and count."""
+    """Mean, sample standard deviation (None for fewer than two values) and count.
+
+    Attributes:
+        split_error: the standard error of the mean because its split is a sample, whatever the seeds do; None: not
+            known.
+    """
 
     mean: float
     deviation: float | None
     count: int
+    split_error: float | None = None
 
     def to_document(self) -> dict[str, Any]:
         """As plain values: mean, sd, n."""
         return {"mean": self.mean, "sd": self.deviation, "n": self.count}
+
+    def interval(self, confidence: float = 0.95) -> tuple[float, float] | None:
+        """Where an accuracy lies, by the spread over seeds and the split's error; of one seed by the latter alone.
+
+        Seeds share their split, so that its error stays whatever their number. The two variances are added, with
+        Satterthwaite's degrees of freedom. Wilson's interval, of as many samples as would give that variance, stays
+        within 0 and 1 (as Korn and Graubard's for surveys). None where the split's error is not known.
+        """
+        if self.split_error is None or self.split_error <= 0:
+            return None
+        from scipy.special import stdtrit  # here: most of what asks for a spread needs no interval
+
+        of_seeds = self.deviation**2 / self.count if self.deviation is not None else 0.0
+        variance = of_seeds + self.split_error**2
+        freedom = (self.count - 1) * (variance / of_seeds) ** 2 if of_seeds else math.inf
+        reach = float(stdtrit(min(freedom, MANY), (1 + confidence) / 2))
+        least = min(self.split_error / math.sqrt(2), 0.5)  # of none right: half a sample, as its error was taken
+        share = min(max(self.mean, least), 1 - least)
+        samples = share * (1 - share) / variance
+        centre = (self.mean + reach**2 / (2 * samples)) / (1 + reach**2 / samples)
+        width = math.sqrt(self.mean * (1 - self.mean) / samples + reach**2 / (4 * samples**2))
+        half = reach * width / (1 + reach**2 / samples)
+        return max(0.0, centre - half), min(1.0, centre + half)
 
 
 @dataclass(frozen=True)
@@ -82,15 +115,26 @@ def spreads(goal: Objective, trials: Sequence[TrialRecord]) -> dict[str, Spread]
     """Every validation metric, each trial at its epoch by this objective, and every test metric that was read, over
     trials of several seeds.
 
-    Standard errors are left out: they are of one trial's value.
+    Standard errors stand in the spreads of what they are of, as the mean over the trials.
     """
     by_name = {}
     names = {name for trial in trials for name in trial.reports[-1] if name.startswith("val/")}
     for name in sorted(name for name in names if not is_standard_error(name)):
-        by_name[name] = spread(epochs.value(goal, trial, name) for trial in trials)
-    for name in sorted({name for trial in trials for name in trial.tested}):
-        by_name[name] = spread(trial.tested.get(name) for trial in trials)
+        by_name[name] = _with_error(trials, name, partial(epochs.value, goal))
+    for name in sorted({name for trial in trials for name in trial.tested if not is_standard_error(name)}):
+        by_name[name] = _with_error(trials, name, _tested)
     return {name: value for name, value in by_name.items() if value}
+
+
+def _with_error(
+    trials: Sequence[TrialRecord], name: str, value: Callable[[TrialRecord, str], float | None]
+) -> Spread | None:
+    found, error = (spread(value(trial, each) for trial in trials) for each in (name, f"{name}_standard_error"))
+    return replace(found, split_error=error.mean) if found and error else found
+
+
+def _tested(trial: TrialRecord, name: str) -> float | None:
+    return trial.tested.get(name)
 
 
 @contextmanager

@@ -174,11 +174,12 @@ def lines(document: dict[str, Any]) -> list[str]:
     whose = f", of {document['owner']}" if document["owner"] else ""
     texts = [f"study {document['name']}{whose}: {document['state']} ({counts or 'no trial yet'})"]
     if "final" in document:
-        return texts + _rows([("final", document["final"])], dict.fromkeys(document["shown"])) + _epochs(document)
+        rows = [("final", document["final"])]
+        return texts + _rows(rows, dict.fromkeys(document["shown"])) + _what_is_meant(rows) + _epochs(document)
     rows = [(who, document[who]) for who in ("baseline", "best") if document[who]]
     if not rows:
         return texts
-    texts += _rows(rows, dict.fromkeys(document["shown"])) + _epochs(document)
+    texts += _rows(rows, dict.fromkeys(document["shown"])) + _what_is_meant(rows) + _epochs(document)
     if longer := document.get("extended"):
         texts.append(sentence(longer))
     if learned := document["learned_from"]:
@@ -215,8 +216,17 @@ def _values(who: str, values: dict[str, Any], metrics: Collection[str]) -> list[
         if value := values.get(metric):
             spread = "" if value["sd"] is None else f" ± {value['sd']:.4f}"
             seeds = f"{value['n']} seeds" if value["n"] > 1 else "1 seed"
-            lines.append(f"{who:<9} {metric:<{wide}} {value['mean']:.4f}{spread} ({seeds})")
+            low, high = value.get("interval") or (None, None)
+            split = "" if low is None else f", 95%: {low:.2f} to {high:.2f}"
+            lines.append(f"{who:<9} {metric:<{wide}} {value['mean']:.4f}{spread} ({seeds}){split}")
     return lines
+
+
+def _what_is_meant(rows: list[tuple[str, dict[str, Any]]]) -> list[str]:
+    """What the intervals of such rows are of, where there are some."""
+    if not any(value.get("interval") for _, side in rows for value in side["metrics"].values()):
+        return []
+    return ["±: over seeds; 95%: with the error of the split's own samples, which seeds share"]
 
 
 def _epochs(document: dict[str, Any]) -> list[str]:
@@ -256,4 +266,9 @@ def _results(spec: StudySpec, trials: list[TrialRecord]) -> dict[str, Any]:
 
 
 def _documents(spreads: Mapping[str, Spread]) -> dict[str, Any]:
-    return {name: value.to_document() for name, value in spreads.items()}
+    """As plain values, with `split_error` and `interval` where the split's error is known."""
+    found = {name: value.to_document() for name, value in spreads.items()}
+    for name, value in spreads.items():
+        if ends := value.interval():
+            found[name] |= {"split_error": value.split_error, "interval": list(ends)}
+    return found

@@ -15,7 +15,7 @@ from study.metrics.rules import FEWEST
 from study.ranking import Spread, epochs
 from study.spec import StudySpec
 from study.text import escaped, rows_as_markdown
-from study.trained.predictions import warning
+from study.trained.predictions import warning, wilson
 
 # How well a final model does for each group of class and bias class, and which it serves worst.
 
@@ -109,9 +109,12 @@ def card(spec: StudySpec, record: StudyRecord, trial: TrialRecord, dataset: Data
         "## Data",
         *_data(spec, dataset, description),
         "## Metrics",
-        f"Mean ± sample standard deviation over the seeds, {epochs.words(spec.objective)}, and the value of this seed. "
+        f"Mean ± sample standard deviation over the seeds, {epochs.words(spec.objective)}; its 95% interval "
+        "by the seeds and by the error of the split's own samples, which all seeds share; and the value of this seed. "
         f"Its weights are those at the end of epoch {epochs.values(spec.objective, trial)['epoch']}.",
-        rows_as_markdown(["metric", f"over {len(trials)} seeds", f"seed {trial.seed}"], _metrics(spec, trials, trial)),
+        rows_as_markdown(
+            ["metric", f"over {len(trials)} seeds", "95%", f"seed {trial.seed}"], _metrics(spec, trials, trial)
+        ),
         "## Groups",
         *_groups(spec, trials, trial, dataset),
         "## How it was chosen",
@@ -158,7 +161,9 @@ def _metrics(spec: StudySpec, trials: Sequence[TrialRecord], trial: TrialRecord)
     for name, spread in ranking.spreads(spec.objective, trials).items():
         value = trial.tested.get(name, epochs.value(spec.objective, trial, name))
         if not name.split("/")[1].startswith("group_"):
-            yield [name, _spread(spread), "-" if value is None else f"{value:.4f}"]
+            ends = spread.interval()
+            interval = "-" if ends is None else f"{ends[0]:.3f} to {ends[1]:.3f}"
+            yield [name, _spread(spread), interval, "-" if value is None else f"{value:.4f}"]
 
 
 def _groups(spec: StudySpec, trials: Sequence[TrialRecord], trial: TrialRecord, dataset: Dataset) -> Iterator[str]:
@@ -201,16 +206,6 @@ def _group_rows(
         interval = f"{low:.3f} to {high:.3f}"
         spread = _spread(values[group.metric])
         yield [group.target, group.bias, str(group.samples), spread, f"{group.accuracy:.4f}", interval]
-
-
-def wilson(share: float, count: int) -> tuple[float, float]:
-    """Wilson's 95% score interval of a share of `count` samples."""
-    if count == 0:
-        return 0.0, 1.0
-    from scipy.stats import binomtest
-
-    found = binomtest(round(share * count), count).proportion_ci(method="wilson")
-    return float(found.low), float(found.high)
 
 
 def _choice(spec: StudySpec, record: StudyRecord) -> Iterator[str]:

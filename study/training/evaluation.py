@@ -137,7 +137,7 @@ class Evaluation:
         for name, features in features_of.items():
             prefix = f"{split}/" if name == "encoder" else f"{split}/{name}_"
             scores = self.scores(name, features)
-            ruling = split == "val" and name == "encoder"
+            ruling = split in ("val", "test") and name == "encoder"
             of_encoder = self._metrics(split, scores, self._predicted(split, name, scores), errors=ruling)
             if final and self._options.final:
                 of_encoder |= self._final(split, name, features)

@@ -188,7 +188,7 @@ def compute(
         facts: of the data set.
         inferred: the class that a biased network gives each sample, (N,), or None, which leaves out the metrics of
             inferred groups.
-        errors: also the standard errors of the metrics by which a rule chooses, as `NAME_standard_error`.
+        errors: also the standard errors of the accuracies that have one, as `NAME_standard_error`.
     """
     outcome = Outcome(Counts.of(prediction, target, bias, facts), scores, target)
     by_groups = {False: outcome}

@@ -1,4 +1,4 @@
-"""The standard error of each rule's metric: how far its value may be off because the validation split is a sample.
+"""The standard error of each accuracy: how far its value may be off because the split is a sample.
 
 Right predictions are taken as binomial, with half a right and half a wrong one added to each cell: 0 of 2 right does
 not say for certain that the accuracy is 0. Groups are taken as they are, inferred ones too.
@@ -49,10 +49,14 @@ def unbiased_accuracy(counts: Counts) -> Tensor:
     return of_mean(_of_cells(counts.cells))
 
 
+def aligned_accuracy(counts: Counts) -> Tensor:
+    """Of the accuracy on the samples whose group is their class."""
+    return _of_some(counts.cells, counts.aligned)
+
+
 def conflicting_accuracy(counts: Counts) -> Tensor:
     """Of the accuracy on the samples whose group is not their class."""
-    conflicting = 1 - counts.aligned
-    return pooled((counts.cells.right * conflicting).sum(), (counts.cells.samples * conflicting).sum())
+    return _of_some(counts.cells, 1 - counts.aligned)
 
 
 def conflicting_accuracy_if_any(counts: Counts) -> Tensor:
@@ -80,6 +84,7 @@ ERRORS: Mapping[str, Callable[[Counts], Tensor]] = {
     "accuracy": accuracy,
     "balanced_accuracy": balanced_accuracy,
     "worst_class_accuracy": worst_class_accuracy,
+    "aligned_accuracy": aligned_accuracy,
     "conflicting_accuracy": conflicting_accuracy,
     "unbiased_accuracy": unbiased_accuracy,
     "worst_group_accuracy": worst_group_accuracy,
@@ -94,6 +99,10 @@ ERRORS: Mapping[str, Callable[[Counts], Tensor]] = {
 
 def _of_classes(counts: Counts) -> Tensor:
     return pooled(counts.by_class.diagonal(), counts.by_class.sum(1))
+
+
+def _of_some(cells: Cells, which: Tensor) -> Tensor:
+    return pooled((cells.right * which).sum(), (cells.samples * which).sum())
 
 
 def _of_cells(cells: Cells) -> Tensor:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from helpers import quickstart, reread
 
+from study.analysis.report.conclusions import conclusions
 from study.commands.final_training import (
     baseline_of,
     beside_baseline,
@@ -20,6 +21,7 @@ from study.errors import UserError
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
+from study.ranking import summary
 
 SPEC = quickstart()
 
@@ -168,6 +170,25 @@ def test_best_and_baseline_stand_side_by_side_on_the_seeds_of_both(home: Home) -
     assert beside_baseline(other, other.spec(), StudyRecord.load(other.ledger_file)) is None
 
 
+def test_a_figure_carries_the_error_of_its_split_which_is_told_first_where_it_is_large(home: Home) -> None:
+    folder = trained(home, {"study": "mine"}, 0.75)
+    spec, record = folder.spec(), StudyRecord.load(folder.ledger_file)
+    document = summary.summary(spec, record)
+    assert summary.lines(document)[1:4] == [
+        "final     test/accuracy              0.7575 ± 0.0106 (2 seeds), 95%: 0.58 to 0.88",
+        "final     val/accuracy               0.7575 ± 0.0106 (2 seeds)",
+        "±: over seeds; 95%: with the error of the split's own samples, which seeds share",
+    ]
+    first, *_, last = conclusions(spec, record)
+    assert first.startswith("The test split is too small to tell test/accuracy closely: by its own samples")
+    assert "16 points off either way" in first
+    assert "(95% interval 57.6 to 87.8%, the error of the split included)" in last
+    assert (
+        "| 8.0 points | 57.6 to 87.8% |"
+        in report(home, folder.name, home.path / "out")[0].with_suffix(".md").read_text()
+    )
+
+
 def trained(home: Home, origin: dict[str, Any], accuracy: float) -> StudyFolder:
     """A final training on two seeds with these accuracies."""
     folder = extend(home, final_study(replace(SPEC, origin=origin), [3, 4]))
@@ -179,7 +200,7 @@ def trained(home: Home, origin: dict[str, Any], accuracy: float) -> StudyFolder:
         ledger.append("started", trial=number, node="here")
         ledger.append("report", trial=number, epoch=1, metrics={"val/accuracy": value})
         ledger.append("ended", trial=number, state="complete")
-        ledger.append("tested", trial=number, metrics={"test/accuracy": value})
+        ledger.append("tested", trial=number, metrics={"test/accuracy": value, "test/accuracy_standard_error": 0.08})
     ledger.append("closed", state="complete")
     ledger.close()
     return folder

@@ -3,14 +3,18 @@
 import statistics
 from typing import Any
 
+import numpy as np
 import pytest
+import torch
 from helpers import Told, quickstart, record
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import ndtri
 
 from study import ranking
 from study.home.record import StudyRecord
 from study.ranking import Spread, spread
+from study.training.standard_errors import pooled
 
 SPEC = quickstart("search.confirm={top: 2, seeds: 2}")
 FAIR = quickstart("search.confirm={top: 2, seeds: 2}", "search.metric=val/equalized_odds")
@@ -155,3 +159,22 @@ def test_a_part_of_the_confirmation_changes_no_order(drawn: list[tuple[str, floa
         for (number, seed), value in zip(repeats[:-1], means, strict=False)
     ]
     assert numbers(ranking.ranked(record(*trials, *more), SPEC)) == numbers(before)
+
+
+@pytest.mark.parametrize(("samples", "seeds", "share"), [(17, 2, 0.5), (17, 3, 0.9), (60, 3, 0.5), (400, 5, 0.9)])
+def test_the_interval_of_a_value_holds_for_small_splits_and_few_seeds(samples: int, seeds: int, share: float) -> None:
+    """Networks of several seeds, alike in which samples they find hard: what they are right on, of all that there are,
+    lies in the interval as often as it says or a little more often; within the spread over seeds it lies rarely."""
+    rng, times, of_seeds, of_items = np.random.default_rng(0), 400, 0.2, 1.5
+    scale = (1 + of_seeds**2 + of_items**2) ** 0.5
+    hard = rng.normal(0, of_items, (times, 1, samples)) + rng.normal(0, of_seeds, (times, seeds, 1))
+    right = (ndtri(share) * scale + hard + rng.normal(size=(times, seeds, samples)) > 0).sum(2)
+    errors = pooled(torch.from_numpy(right).double(), torch.full(right.shape, float(samples)).double()).mean(1)
+    found = [
+        Spread(float(row.mean()), float(row.std(ddof=1)), seeds, float(error))
+        for row, error in zip(right / samples, errors, strict=True)
+    ]
+    ends = [spread.interval() or (0.0, 0.0) for spread in found]
+    assert 0.93 <= sum(low <= share <= high for low, high in ends) / times <= 0.998
+    assert all(0 <= low <= high <= 1 for low, high in ends)
+    assert sum(abs(spread.mean - share) <= (spread.deviation or 0) for spread in found) / times < 0.9

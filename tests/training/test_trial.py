@@ -18,8 +18,8 @@ from safetensors.torch import save_file
 from study import data
 from study.data import Dataset, Split
 from study.metrics import available
-from study.metrics.rules import RULES
 from study.training import Diverged, Trial, TrialConfig, Unusable, probes
+from study.training.standard_errors import ERRORS
 
 FRESH = """
 # A machine that has PyTorch and nothing of the sweep: what is not there cannot be imported.
@@ -68,7 +68,7 @@ def test_a_trial_gives_each_epochs_metrics(dataset: Dataset) -> None:
     for one in epochs:
         timed = {name for name in one if name.startswith(COST)}
         assert {"time/epoch", "time/data", "speed/images_per_second", "memory/peak_mib"} <= timed
-        errors = [f"{rule.metric}_standard_error" for rule in RULES if rule.possible(dataset.facts)]
+        errors = [f"{name}_standard_error" for name in names if name in ERRORS]
         assert set(one) - timed == {"train/loss", *(f"val/{name}" for name in [*names, *errors])}
         assert all(type(value) is float for value in one.values())
 

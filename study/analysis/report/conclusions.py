@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from study.analysis.statistics import formatting
-from study.analysis.statistics.debiased import samples
+from study.analysis.statistics.debiased import samples, sampling_error, with_error
 from study.analysis.statistics.difference import Difference, Side, difference, final_side, sides
 from study.home.record import StudyRecord
 from study.ranking import Spread, candidates, epochs, ranked
@@ -103,9 +103,11 @@ def conclusions(spec: StudySpec, record: StudyRecord) -> list[str]:
     reference, best = sides(spec, record)
     final = final_side(spec, record)
     if spec.final_seeds is not None:
-        return _final(spec, final) if final else ["No seed of the final training is complete yet."]
+        if final is None:
+            return ["No seed of the final training is complete yet."]
+        return [*too_small(spec, record, final), *_final(spec, record, final)]
     if best and reference:
-        return _gain(spec, record, reference, best)
+        return [*too_small(spec, record, best), *_gain(spec, record, reference, best)]
     if best:
         return [
             f"The best configuration of the search, {best.label}, reaches {_value_text(spec.metric, best)}.",
@@ -201,12 +203,36 @@ def _trials(numbers: list[int]) -> str:
     return f"trial{'s' if len(numbers) > 1 else ''} {formatting.listed(numbers)}"
 
 
-def _final(spec: StudySpec, final: Side) -> list[str]:
-    sentences = [f"The final training reaches {_value_text(spec.metric, final)}."]
-    test = spec.test_metric
-    if final.spread(test):
-        sentences.append(f"On the test split it reaches {_value_text(test, final)}.")
-    return sentences
+TOO_SMALL = 0.05
+"""Standard error by a split's samples from which on its figures say little: they may be 10 points off."""
+
+
+def too_small(spec: StudySpec, record: StudyRecord, side: Side) -> Iterator[str]:
+    """A sentence on each split that is too small to tell the study's metric, whatever the seeds say."""
+    for name in (spec.test_metric, spec.metric):
+        error = sampling_error(record, side, name)
+        if error is None or error < TOO_SMALL:
+            continue
+        split = name.split("/")[0]
+        count = samples(record, side, split, "conflicting_accuracy")
+        few = f", of which {count} conflict with the bias" if count is not None else ""
+        which = {"val": "validation"}.get(split, split)
+        yield (
+            f"The {which} split is too small to tell {name} closely: by its own samples{few} the value may be "
+            f"{200 * error:.0f} points off either way, however many seeds there are."
+        )
+
+
+def _final(spec: StudySpec, record: StudyRecord, final: Side) -> list[str]:
+    names = [name for name in (spec.metric, spec.test_metric) if final.spread(name)]
+    heads = ("The final training reaches", "On the test split it reaches")
+    sentences = []
+    for head, name in zip(heads, names, strict=False):
+        found = with_error(record, final, name)
+        ends = found.interval() if found else None
+        whole = f" (95% interval {formatting.between(name, ends)}, the error of the split included)" if ends else ""
+        sentences.append(f"{head} {_value_text(name, final)}{whole}.")
+    return sentences or [f"The final training has no {spec.metric}."]
 
 
 def _gain(spec: StudySpec, record: StudyRecord, reference: Side, best: Side) -> list[str]:

@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from study.analysis.statistics.difference import Side
 from study.home.record import StudyRecord
 from study.metrics import GROUPS
+from study.ranking import Spread
 
 
 @dataclass(frozen=True)
@@ -41,10 +42,10 @@ def worst_group(record: StudyRecord, side: Side, split: str) -> Group | None:
 def sampling_error(record: StudyRecord, side: Side, name: str) -> float | None:
     """The standard error of a side's metric because its split is a sample, whatever the seeds do.
 
-    On validation what the trials reported with it, the mean over them. On test the binomial error of an accuracy whose
-    samples are counted: that of all, of aligned and of conflicting samples, and of the worst group where groups have
-    metrics of their own; with (right + 1) / (samples + 2) in the place of an accuracy of 0 or 1. None where neither is
-    known.
+    What the trials reported with it, the mean over them. On the test split of older studies, which reported none, the
+    binomial error of an accuracy whose samples are counted: that of all, of aligned and of conflicting samples, and of
+    the worst group where groups have metrics of their own; with (right + 1) / (samples + 2) in the place of an accuracy
+    of 0 or 1. None where neither is known.
     """
     split, metric = name.split("/", 1)
     if reported := side.spread(f"{name}_standard_error"):
@@ -54,6 +55,12 @@ def sampling_error(record: StudyRecord, side: Side, name: str) -> float | None:
         return None
     share = value.mean if 0 < value.mean < 1 else (value.mean * count + 1) / (count + 2)
     return math.sqrt(share * (1 - share) / count)
+
+
+def with_error(record: StudyRecord, side: Side, name: str) -> Spread | None:
+    """A side's metric over its seeds, with that error."""
+    found = side.spread(name)
+    return replace(found, split_error=sampling_error(record, side, name)) if found else None
 
 
 def group_range(record: StudyRecord, split: str) -> tuple[int, int, int] | None:

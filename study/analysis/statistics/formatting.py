@@ -72,6 +72,14 @@ def interval(metric: str, difference: "Difference") -> str:
     return " to ".join(f"{scale * end:+.{digits}f}" for end in difference.interval)
 
 
+def between(metric: str, ends: tuple[float, float] | None) -> str:
+    """`64.1 to 79.9%`, the ends of a value's interval, in the unit of `value`."""
+    if ends is None:
+        return MISSING
+    scale, digits, unit = (100, 1, "%") if in_percent(metric) else (1, 3, "")
+    return " to ".join(f"{scale * end:.{digits}f}" for end in ends) + unit
+
+
 def setting(value: Any, digits: int = 4) -> str:
     """A parameter's value; a float with so many significant digits."""
     if isinstance(value, float):

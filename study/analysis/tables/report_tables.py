@@ -153,7 +153,7 @@ def summary_metrics(spec: StudySpec, record: StudyRecord) -> list[str]:
 
 def printed_first(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
     """The rows of `printed_summary` for `summary_metrics`, and how far the best's value, or the final training's, may
-    be off because its split is a sample, where that is known."""
+    be off because its split is a sample, where that is known; of a final training also the interval by both."""
     by_name = _sides_by_name(spec, record)
     side = by_name.get("best") or by_name.get("final") or by_name.get("baseline")
     metrics = summary_metrics(spec, record)
@@ -165,6 +165,13 @@ def printed_first(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
             for name, error in zip(metrics, errors, strict=True)
         ]
         frame.insert(len(frame.columns) - 1, "split's error", printed)
+        if side and spec.final_seeds is not None:
+            found = [debiased.with_error(record, side, name) for name in metrics]
+            ends = [
+                formatting.between(name, spread and spread.interval())
+                for name, spread in zip(metrics, found, strict=True)
+            ]
+            frame.insert(len(frame.columns) - 1, "95% interval", ends)
     return frame
 
 
