@@ -135,7 +135,9 @@ def text(document: dict[str, Any]) -> str:
     """A plan and its cost, for people."""
     costs = document["cost"]
     if costs is None:
-        return plan.text(document)
+        return (
+            f"{plan.text(document)}\ntime: not measured; --measure runs one epoch here and tells how long all will take"
+        )
     lines = [plan.text(document), f"an epoch: {costs['seconds_per_epoch']:.3g} s, by {costs['basis']}"]
     for label, name in (("expected", "expected"), ("if no trial is pruned", "without_early_stopping")):
         hours = costs[name]

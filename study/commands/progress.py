@@ -42,8 +42,6 @@ class StudyProgress:
     def __init__(self, spec: StudySpec, record: StudyRecord) -> None:
         self._spec, self._record = spec, record
         self._began = time.monotonic()
-        self._first = self._done()
-        self._working: float | None = None
         self._phase = STARTING if record.id else LOADING
         self._to_repeat: set[int] | None = None
         self._warned_of: tuple[int, list[str]] = 0, []
@@ -79,7 +77,8 @@ class StudyProgress:
 
     def numbers(self) -> tuple[object, ...]:
         """What a plain line is written for when it changes."""
-        return self.counts(), self.enqueued(), self.stopping(), self._record.ending
+        has_pace = self._done() > 0  # from a long trial's first epoch on it is told how long all will take
+        return self.counts(), self.enqueued(), self.stopping(), self._record.ending, has_pace
 
     def best(self) -> str:
         """The best complete trial so far and the baseline's value; of a final training the mean of what is complete."""
@@ -114,14 +113,30 @@ class StudyProgress:
         return found
 
     def remaining(self) -> float | None:
-        """Seconds to go at the epochs per second so far; None at the beginning."""
-        done = self._done() - self._first
-        if done <= 0:
+        """Seconds to go; None before the first epoch, and once the study is complete."""
+        pace = self.pace()
+        return pace["remaining"] if pace else None
+
+    def pace(self) -> dict[str, float | None] | None:
+        """Epochs per minute while drivers worked, and seconds to go at that pace (None once the study is complete).
+
+        The time before the first trial of this session does not count. Of the trials that run, that which was heard
+        last has just ended an epoch, and the others are taken to be in the middle of one. None before the first epoch.
+        """
+        record, trials, done = self._record, list(self._record.trials.values()), self._done()
+        if not done or not record.sessions:
             return None
-        self._working = self._working or time.monotonic()
-        elapsed = time.monotonic() - self._working
-        todo = self.expected() - self._done()
-        return todo * elapsed / done if elapsed > 1.0 else None
+        opened = record.sessions[-1]["time"]
+        began = min((trial.started for trial in trials if (trial.started or 0.0) >= opened), default=record.heard)
+        seconds = record.worked - max(0.0, began - opened)
+        if seconds <= 0:
+            return None
+        running = sum(trial.state == "running" for trial in trials)
+        rate = (done + max(0, running - 1) / 2) / seconds
+        if record.state == "complete":
+            return {"epochs_per_minute": 60 * rate, "remaining": None}
+        since = max(0.0, time.time() - record.heard) if record.state == "running" else 0.0
+        return {"epochs_per_minute": 60 * rate, "remaining": max(0.0, (self.expected() - done) / rate - since)}
 
     def line(self) -> str:
         """All of it in one line."""
@@ -213,16 +228,8 @@ def to_stop(record: StudyRecord) -> list[int]:
 
 
 def pace(spec: StudySpec, record: StudyRecord) -> dict[str, float | None] | None:
-    """Epochs per minute while drivers worked, and seconds to go at that pace (None once the study is complete).
-
-    None before the first epoch.
-    """
-    done = sum(trial.epochs for trial in record.trials.values())
-    if not done or not record.worked:
-        return None
-    rate = done / record.worked
-    todo = None if record.state == "complete" else max(0.0, StudyProgress(spec, record).expected() - done) / rate
-    return {"epochs_per_minute": 60 * rate, "remaining": todo}
+    """See `StudyProgress.pace`."""
+    return StudyProgress(spec, record).pace()
 
 
 def clock(seconds: float) -> str:

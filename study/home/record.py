@@ -355,6 +355,11 @@ class StudyRecord:
         return f"Use what wrote it: {wrote}"
 
     @property
+    def heard(self) -> float:
+        """When the last event came of a driver that was at work."""
+        return self._last
+
+    @property
     def owner(self) -> str | None:
         """Whose study it is, whoever goes on with it; None before its first driver."""
         return self.sessions[0]["owner"] if self.sessions else None

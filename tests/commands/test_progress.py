@@ -10,7 +10,7 @@ from helpers import Told, quickstart, record
 from rich.console import Console
 
 from study.commands.final_training import final_study
-from study.commands.progress import StudyProgress
+from study.commands.progress import StudyProgress, pace
 from study.commands.progress_view import ProgressView, rest
 from study.home.record import StudyRecord
 from study.spec import StudySpec
@@ -23,7 +23,7 @@ LINE = re.compile(r"\d+:\d\d  .+; best so far: .+; (\?|about \d+:\d\d(:\d\d)?) t
 @pytest.fixture(autouse=True)
 def stopped_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lines begin with the time, and a test on a busy machine takes seconds."""
-    monkeypatch.setattr("study.commands.progress.time", SimpleNamespace(monotonic=lambda: 0.0))
+    monkeypatch.setattr("study.commands.progress.time", SimpleNamespace(monotonic=lambda: 0.0, time=lambda: 0.0))
 
 
 def test_trials_to_come_are_waiting() -> None:
@@ -208,6 +208,16 @@ def on_a_terminal(monkeypatch: pytest.MonkeyPatch, **environment: str) -> str:
     return out.getvalue()
 
 
+def test_the_time_to_go_is_told_from_the_first_epoch_on_and_is_that_of_status() -> None:
+    """A second per event: the trial began in the fourth, so that the four before it are not its pace."""
+    begun = record(Told("baseline", [], "running"))
+    first_epoch = record(Told("baseline", [0.25], "running"))
+    assert pace(SPEC, begun) is None
+    assert StudyProgress(SPEC, begun).numbers() != StudyProgress(SPEC, first_epoch).numbers()
+    assert pace(SPEC, first_epoch) == {"epochs_per_minute": 60.0, "remaining": 8 * 4 - 1}
+    assert StudyProgress(SPEC, first_epoch).line().endswith("about 0:31 to go")
+
+
 def test_a_terminal_keeps_one_line_and_what_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each update goes back to the line's begin; lines that were told stand above it."""
     monkeypatch.setattr("study.commands.progress_view.LIVE_EVERY", 0.01)
@@ -220,7 +230,7 @@ def test_a_terminal_keeps_one_line_and_what_is_told(monkeypatch: pytest.MonkeyPa
         time.sleep(0.05)
     text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", out.getvalue())
     lines = [line.split("\r")[-1] for line in text.rstrip("\n").split("\n")]
-    last = "0:00  stopping: 7 waiting, 1 complete; best so far: baseline val/accuracy 0.2500; ? to go"
+    last = "0:00  stopping: 7 waiting, 1 complete; best so far: baseline val/accuracy 0.2500; about 0:35 to go"
     assert lines == [f"0:00  {STOPPING}", last]
 
 
