@@ -43,9 +43,8 @@ def baseline_of(home: Home, name: str, changes: Sequence[str] = ()) -> StudySpec
         UserError: there is none, or the study has no baseline.
     """
     folder = next((folder for folder in home.studies() if folder.name == name), None)
-    spec = load_study(
-        name if folder is None else str(folder.spec_file), changes, name=folder and folder.name, one_trial=True
-    )
+    file = name if folder is None else str(folder.spec_file)
+    spec = load_study(file, changes, name=folder.name if folder else None, one_trial=True)
     if spec.search.baseline is None:
         raise UserError(f"{name}: has no search.baseline. --baseline takes the name or file of a study that has one")
     origin: dict[str, Any] = {"format": FORMAT, "study": spec.name, "baseline": True}

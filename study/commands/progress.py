@@ -127,7 +127,8 @@ class StudyProgress:
         if not done or not record.sessions:
             return None
         opened = record.sessions[-1]["time"]
-        began = min((trial.started for trial in trials if (trial.started or 0.0) >= opened), default=record.heard)
+        starts = [trial.started for trial in trials if trial.started is not None and trial.started >= opened]
+        began = min(starts, default=record.heard)
         seconds = record.worked - max(0.0, began - opened)
         if seconds <= 0:
             return None

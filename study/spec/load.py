@@ -247,7 +247,9 @@ def _known_keys(document: Document) -> dict[str, set[str]]:
     found = {}
     for section, catalogue in CATALOGUES.items():
         values = document.values.get(section)
-        name = values.get("name") if isinstance(values, dict) else None
+        if not isinstance(values, dict):
+            continue
+        name = values.get("name")
         if name not in catalogue.names() or catalogue.problem(name) or f"{section}.name" in searched:
             continue
         declared = section_knobs(section, values)

@@ -168,7 +168,7 @@ def printed_first(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
         if side and spec.final_seeds is not None:
             found = [debiased.with_error(record, side, name) for name in metrics]
             ends = [
-                formatting.between(name, spread and spread.interval())
+                formatting.between(name, spread.interval() if spread else None)
                 for name, spread in zip(metrics, found, strict=True)
             ]
             frame.insert(len(frame.columns) - 1, "95% interval", ends)
