@@ -13,6 +13,7 @@ from study.spec import StudySpec, load_study
 from study.spec.configuration import FORMAT, configuration_digest
 from study.spec.load import check_name
 from study.spec.schema import AIM, Search
+from study.text import typed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,7 +47,11 @@ def baseline_of(home: Home, name: str, changes: Sequence[str] = ()) -> StudySpec
     file = name if folder is None else str(folder.spec_file)
     spec = load_study(file, changes, name=folder.name if folder else None, one_trial=True)
     if spec.search.baseline is None:
-        raise UserError(f"{name}: has no search.baseline. --baseline takes the name or file of a study that has one")
+        found_by = (spec.origin or {}).get("study")
+        hint = f", as {typed('train', found_by, '--baseline')}" if found_by else ""
+        raise UserError(
+            f"{name}: has no search.baseline. --baseline takes the name or file of a study that has one{hint}"
+        )
     origin: dict[str, Any] = {"format": FORMAT, "study": spec.name, "baseline": True}
     if folder is not None:
         record = StudyRecord.load(folder.ledger_file)
