@@ -113,9 +113,9 @@ class StudyProgress:
         return found
 
     def remaining(self) -> float | None:
-        """Seconds to go; None before the first epoch, and once the study is complete."""
+        """Seconds to go; None before the first epoch."""
         pace = self.pace()
-        return pace["remaining"] if pace else None
+        return (pace["remaining"] or 0.0) if pace else None
 
     def pace(self) -> dict[str, float | None] | None:
         """Epochs per minute while drivers worked, and seconds to go at that pace (None once the study is complete).
