@@ -2,8 +2,8 @@
 
 Each has slots by its share, and what a study does not want the others have. Owners have equal shares, or those of the
 home's `sharing.yaml`; the share of an owner is divided among those of his studies that want more. Slots are whole: one
-that is over, as where there are fewer slots than studies, goes to whoever has had the least of the cluster for its
-share so far, and then to the newest.
+that is over, as where there are fewer slots than studies, goes to a study that has had no trial yet, the one that waits
+the longest first; then to whoever has had the least of the cluster for its share so far, and then to the newest.
 """
 
 import math
@@ -33,6 +33,7 @@ class Peer:
         cpu, gpu: of one trial.
         under_way: trials that it has handed out.
         hungry: whether it would begin more.
+        began: whether a trial of it has run.
         served: what it has had so far, in seconds of the whole cluster for a share of 1.
         since: when it joined, in seconds since the epoch.
     """
@@ -46,6 +47,7 @@ class Peer:
     gpu: float
     under_way: int
     hungry: bool
+    began: bool
     served: float
     since: float
 
@@ -56,8 +58,8 @@ class Peer:
         texts = all(isinstance(values[name], str) for name in ("id", "owner", "cluster"))
         counts = ("share", "most", "cpu", "gpu", "under_way", "served", "since")
         numbers = all(type(values[name]) in (int, float) and 0 <= values[name] < 1e15 for name in counts)
-        sound = texts and numbers and values["share"] > 0 and isinstance(values["hungry"], bool)
-        return cls(**values) if sound else None
+        truths = all(isinstance(values[name], bool) for name in ("hungry", "began"))
+        return cls(**values) if texts and numbers and truths and values["share"] > 0 else None
 
     @property
     def wants(self) -> int:
@@ -96,8 +98,9 @@ def allotted(peers: Sequence[Peer], there: Mapping[str, float], settings: Sharin
     quantum = QUANTUM * min([of for of in size.values() if of] or [1.0])
     by_id, before = {peer.id: peer for peer in peers}, dict(given)
 
-    def rank(peer: Peer) -> tuple[int, float, float, str]:
-        return given[peer.id] - before[peer.id], peer.served // quantum, -peer.since, peer.id
+    def rank(peer: Peer) -> tuple[int, bool, float, float, str]:
+        turn = (peer.served // quantum, -peer.since) if peer.began else (0.0, peer.since)
+        return given[peer.id] - before[peer.id], peer.began, *turn, peer.id
 
     wanting = [rank(peer) for peer in peers if given[peer.id] < peer.wants]
     heapify(wanting)

@@ -79,6 +79,8 @@ class Share:
     def runs(self, running: int) -> None:
         """How many of its trials run."""
         self._running = running
+        if running and not self._mine.began:
+            self._mine = replace(self._mine, began=True)
 
     @property
     def gives_way(self) -> bool:
@@ -160,4 +162,4 @@ class Share:
 
 def newcomer(owner: str, cluster: str, resources: Resources, share: float, most: int) -> Peer:
     """A study that joins."""
-    return Peer("", owner, cluster, share, most, resources.cpu, resources.gpu, 0, True, 0.0, time.time())
+    return Peer("", owner, cluster, share, most, resources.cpu, resources.gpu, 0, True, False, 0.0, time.time())

@@ -28,6 +28,16 @@ def test_only_this_machine_reaches_it(services: dict[str, dict[str, Any]]) -> No
     assert not any("network_mode" in service or service.get("privileged") for service in services.values())
 
 
+def test_no_service_is_more_than_it_must_be(services: dict[str, dict[str, Any]]) -> None:
+    """Without capabilities, with a root that it cannot write, and within limits; Ray's nodes have the whole machine."""
+    for name, service in services.items():
+        assert service["cap_drop"] == ["ALL"], name
+        assert "cap_add" not in service, name
+        assert service["read_only"], name
+        assert "/tmp" in service.get("tmpfs", []) + service["volumes"], name
+        assert {"cpus", "mem_limit"} <= set(service) or name in ("head", "worker"), name
+
+
 def test_every_image_is_one_version(services: dict[str, dict[str, Any]]) -> None:
     for name, service in services.items():
         tag = service["image"].partition(":")[2]
@@ -39,7 +49,7 @@ def test_nodes_of_ray_have_a_token_a_shared_home_and_no_way_to_the_database(
 ) -> None:
     for name in ("head", "worker"):
         assert services[name]["environment"]["RAY_AUTH_TOKEN"].startswith("${RAY_AUTH_TOKEN:?")
-        assert services[name]["volumes"] == ["home:/study"]
+        assert services[name]["volumes"] == ["home:/study", "/tmp"]
         assert "networks" not in services[name]
     assert "--num-cpus 0" in services["head"]["command"]
     assert services["postgres"]["networks"] == ["stores"]

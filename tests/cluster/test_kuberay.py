@@ -14,6 +14,8 @@ from jsonschema import Draft202012Validator
 KUBERAY, CRDS = CLUSTER / "kuberay", Path(__file__).parent / "crds"
 RAY, PLAIN = ["ray-cluster.yaml", "ray-job.yaml"], ["home.yaml", "tracking.yaml"]
 
+WITHOUT_RIGHTS = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+
 OPEN = {"rayStartParams", "metadata", "matchLabels", "limits", "requests", "data"}
 """Below these any key is a name that the writer chooses."""
 
@@ -110,7 +112,7 @@ def test_all_nodes_share_the_home_which_the_image_names(cluster: dict[str, Any])
     assert claim["spec"]["accessModes"] == ["ReadWriteMany"]
     for group in (cluster["headGroupSpec"], *cluster["workerGroupSpecs"]):
         pod = group["template"]["spec"]
-        home, memory = pod["volumes"]
+        home, memory, _ = pod["volumes"]
         assert home == {"name": "home", "persistentVolumeClaim": {"claimName": claim["metadata"]["name"]}}
         assert memory["emptyDir"]["medium"] == "Memory"
         mounts = {mount["name"]: mount["mountPath"] for mount in pod["containers"][0]["volumeMounts"]}
@@ -119,7 +121,8 @@ def test_all_nodes_share_the_home_which_the_image_names(cluster: dict[str, Any])
 
 
 @pytest.mark.parametrize("name", RAY + PLAIN)
-def test_no_pod_is_root_and_no_service_is_reached_from_outside(name: str) -> None:
+def test_no_pod_is_more_than_it_must_be_and_no_service_is_reached_from_outside(name: str) -> None:
+    """Not root, without capabilities, within limits, with a root that it cannot write."""
     for document in documents(KUBERAY / name):
         assert document["kind"] != "Secret"
         if document["kind"] == "Service":
@@ -131,5 +134,10 @@ def test_no_pod_is_root_and_no_service_is_reached_from_outside(name: str) -> Non
                     pod = pod[key]
                 assert pod["securityContext"]["runAsNonRoot"]
                 for container in value:
-                    assert container["securityContext"]["allowPrivilegeEscalation"] is False
+                    assert container["securityContext"] == {**WITHOUT_RIGHTS, "readOnlyRootFilesystem": True}
+                    assert {"cpu", "memory"} <= set(container["resources"]["limits"])
+                    assert "/tmp" in {mount["mountPath"] for mount in container["volumeMounts"]}
+            if path[-1] == "autoscalerOptions":
+                assert value["securityContext"] == WITHOUT_RIGHTS  # what it writes is for KubeRay to say
+                assert {"cpu", "memory"} <= set(value["resources"]["limits"])
             assert path[-1] not in {"hostPort", "hostNetwork", "hostPath", "privileged", "nodePort"}

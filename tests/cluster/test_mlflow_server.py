@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from cluster_files import CLUSTER, documents
 from mlflow import MlflowClient
+from mlflow.exceptions import MlflowException
+from mlflow.server.auth.client import AuthServiceClient
 from routes import mlflow_lets_in
 from servers import Postgres, free_port
 
@@ -69,7 +71,7 @@ def environment() -> Iterator[dict[str, str]]:
     postgres.remove()
 
 
-def test_mlflow_wants_a_password_and_keeps_runs_and_artifacts(
+def test_mlflow_wants_a_password_and_keeps_the_runs_and_artifacts_of_who_is_no_administrator(
     environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = f"http://127.0.0.1:{environment['MLFLOW_PORT']}"
@@ -77,13 +79,18 @@ def test_mlflow_wants_a_password_and_keeps_runs_and_artifacts(
     environment = environment | {"MLFLOW_ARTIFACTS_DESTINATION": str(folder)}
     with running(f"{server}/health", tmp_path / "log", script, **environment):
         assert mlflow_lets_in(server, tmp_path) == []
-        monkeypatch.setenv("MLFLOW_TRACKING_USERNAME", "admin")
+        monkeypatch.setenv("MLFLOW_TRACKING_USERNAME", environment["MLFLOW_TRACKING_USERNAME"])
         monkeypatch.setenv("MLFLOW_TRACKING_PASSWORD", PASSWORD)
         client = MlflowClient(server)
         run = client.create_run(client.create_experiment("e")).info.run_id
         client.log_metric(run, "val/accuracy", 0.5)
         client.log_text(run, "text", "file.txt")
+        client.create_registered_model("m")
+        with pytest.raises(MlflowException, match="Permission denied"):
+            AuthServiceClient(server).create_user("another", PASSWORD)
+    environment |= {"MLFLOW_TRACKING_PASSWORD": f"new {PASSWORD}"}
     with running(f"{server}/health", tmp_path / "log", script, **environment):  # the tables and the user are there
+        monkeypatch.setenv("MLFLOW_TRACKING_PASSWORD", f"new {PASSWORD}")
         assert MlflowClient(server).get_run(run).data.metrics == {"val/accuracy": 0.5}
     assert [file.read_text() for file in folder.rglob("file.txt")] == ["text"]
     assert PASSWORD not in (tmp_path / "log").read_text()

@@ -14,7 +14,6 @@ from cluster_files import CLUSTER
 from command import Command
 from ended import assert_nothing_was_lost
 from helpers import ROOT
-from ray.util import get_node_ip_address
 from slurm import NODES, Slurm, missing
 
 from study.home.record import StudyRecord
@@ -39,8 +38,8 @@ search:
 """
 
 ASK = """\
-import json, sys, ray
-ray.init(sys.argv[1])
+import json, ray
+ray.init("auto")
 print(json.dumps([int(ray.cluster_resources().get(name, 0)) for name in ("CPU", "GPU")]))
 """
 
@@ -69,7 +68,7 @@ class Job:
     def submit(self) -> str:
         """As with the package's environment activated, for all CPUs and GPUs of both nodes."""
         programs = Path(sys.executable).parent
-        options = ["--cpus-per-task=2", "--gpus-per-node=1", f"--chdir={self.command.work}"]
+        options = ["--cpus-per-task=2", "--mem=2G", "--gpus-per-node=1", f"--chdir={self.command.work}"]
         return self.slurm.submit(
             *options,
             str(CLUSTER / "slurm" / "study.sbatch"),
@@ -112,13 +111,12 @@ class Job:
 def assert_ray_has_both_nodes(job: Job, number: str) -> None:
     """All CPUs and GPUs of the job, for who has the token; it is asked before the study begins, which is short."""
     token = job.command.home / f".ray-token-{number}"
-    address = f"{get_node_ip_address()}:{20000 + int(number) % 10000}"
     environment = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(token), "RAY_TMPDIR": f"/tmp/ray-{number}"}
     deadline, there = time.monotonic() + 400, None
     while there != [2 * len(NODES), len(NODES)]:
         assert time.monotonic() < deadline, f"{there}\n{job.log(number)}"
         done = subprocess.run(
-            [sys.executable, "-c", ASK, address],
+            [sys.executable, "-c", ASK],
             env={**os.environ, **environment},
             capture_output=True,
             text=True,

@@ -10,9 +10,11 @@ from study.sweep.fair import QUANTUM, Peer, allotted, shares
 ALONE = Sharing()
 
 
-def peer(name: str, owner: str = "ann", most: int = 100, hungry: bool = True, **given: float) -> Peer:
+def peer(
+    name: str, owner: str = "ann", most: int = 100, hungry: bool = True, began: bool = True, **given: float
+) -> Peer:
     told = {"share": 1.0, "cpu": 1.0, "gpu": 0.0, "under_way": 0, "served": 0.0, "since": 0.0, **given}
-    return Peer(id=name, owner=owner, cluster="here:1", most=most, hungry=hungry, **told)  # type: ignore[arg-type]
+    return Peer(id=name, owner=owner, cluster="here:1", most=most, hungry=hungry, began=began, **told)  # type: ignore[arg-type]
 
 
 def given(*peers: Peer, cpus: float = 8, gpus: float = 0, settings: Sharing = ALONE) -> list[int]:
@@ -66,6 +68,18 @@ def test_with_one_slot_the_one_who_had_least_is_next_then_the_newest() -> None:
     assert given(old, new, cpus=1) == [0, 1]
     assert given(old, replace(new, served=QUANTUM / 2), cpus=1) == [0, 1]
     assert given(old, replace(new, served=QUANTUM), cpus=1) == [1, 0]
+
+
+def test_with_fewer_slots_than_studies_each_has_its_first_trial_before_another_has_its_next() -> None:
+    """The one that waits the longest first, whatever the others have had."""
+    studies = [peer("large", "ann", since=0.0, under_way=2, served=1.0)]
+    studies += [peer(f"s{number}", f"owner {number}", since=number, served=1000.0, began=False) for number in (1, 2, 3)]
+    began = []
+    for _ in range(3):
+        began.append(given(*studies, cpus=2))
+        first = next(number for number, one in enumerate(studies) if not one.began)
+        studies[first] = replace(studies[first], began=True)
+    assert began == [[0, 1, 1, 0], [0, 0, 1, 1], [1, 0, 0, 1]]
 
 
 @pytest.mark.parametrize("cpus", [1, 2, 3, 7])

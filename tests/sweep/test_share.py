@@ -170,12 +170,15 @@ def test_where_no_node_is_there_each_waits_for_one(cluster: Cluster) -> None:
 
 
 def test_with_one_slot_for_two_studies_they_take_turns(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The one that has had less goes on: what each has had is told in the home."""
+    """Who had no trial yet is next, then who has had less: what each has had is told in the home."""
     first, second = cluster.join(100, most=1), cluster.join(100, most=1)
     for driver in (first, second):
         driver.share._there = lambda: {"CPU": 1.0}
-    second.turn()
     first.turn()
+    second.turn()
+    assert (first.under_way, second.under_way) == (1, 0)
+    first.end_one()
+    second.turn()
     assert (first.under_way, second.under_way) == (0, 1)
     second.share._mine = sharing_of_trials.replace(second.share._mine, served=1000.0)
     second.turn()
@@ -212,6 +215,8 @@ def test_a_free_process_is_ended_where_another_study_waits(
         for driver in cluster.drivers:
             driver.share._there = lambda: {"CPU": 1.0}
         cluster.drivers[1].share.limit(0)
+        mine.share.runs(1)  # it has had a trial, which is over
+        mine.share.runs(0)
     assert (searcher.suggest("one") is None) == wanted
     tune = Tune()
     ReportingScheduler(course.agenda, folder, share=mine.share).choose_trial_to_run(tune)
