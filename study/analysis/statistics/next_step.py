@@ -166,7 +166,7 @@ def next_steps(spec: StudySpec, record: StudyRecord) -> list[Step]:
         found.append(Step("search", why, typed("resume", spec.name, "--trials", more)))
     if not ranking.is_confirmed(record, spec):
         top = min(CONFIRMED, len(ranking.searched(record, spec)))
-        why = "No configuration has run on fresh seeds, so it is not known how much of a value is luck."
+        why = "The search's own seeds alone chose the best, so it is not known how much of its value is luck."
         found.append(Step("confirm", why, typed("confirm", spec.name, "--top", top, "--seeds", CONFIRMED)))
     else:
         found += _seeds(spec, record, reference, best)
