@@ -64,6 +64,7 @@ def export(
         study = exported(folder, spec, record, candidate, choice)
         file = path.name if path.name.isprintable() else "FILE"
         head = HEADER.format(study=spec.name, train=typed("train", file), trial=typed("trial", file))
+        head += BASELINE if candidate.trial.stage == "baseline" else ""
         write_output(path, head + study.to_yaml())
     return [Exported(path, candidate, spec.objective) for path, candidate in zip(paths, candidates, strict=True)]
 
@@ -88,6 +89,9 @@ HEADER = """\
 # A configuration of the study {study}, complete: its best or among them. Train it: {train}
 # `origin` says how it was found; the trial's metrics come back with: {trial}
 """
+
+
+BASELINE = "# It is the baseline of that study: the search found nothing better.\n"
 
 
 def exported(

@@ -47,6 +47,7 @@ class RemainingGain:
         further: trials to come that the statement is about: as many again.
         confidence: of the statement.
         reason: why nothing can be said, as a sentence.
+        is_any: whether the gain is all that the metric has left, so that the statement says nothing.
     """
 
     gain: float | None
@@ -54,6 +55,7 @@ class RemainingGain:
     further: int
     confidence: float
     reason: str | None = None
+    is_any: bool = False
 
 
 def remaining_gain(spec: StudySpec, record: StudyRecord) -> RemainingGain:
@@ -73,7 +75,8 @@ def remaining_gain(spec: StudySpec, record: StudyRecord) -> RemainingGain:
         so_far.add(reference.score, drawn=False)
     reason = unsuitable(spec) or so_far.lacks(spec)
     gain = None if reason else so_far.gain(spec, confidence, checked_often=stop is not None)
-    return RemainingGain(gain, so_far.ended, so_far.ended, confidence, reason)
+    is_any = bool(gain) and gain == so_far.left(spec)
+    return RemainingGain(gain, so_far.ended, so_far.ended, confidence, reason, is_any)
 
 
 def sentence(spec: StudySpec, remaining: RemainingGain, amount: Callable[[float], str] = "{:.4g}".format) -> str:
@@ -84,6 +87,8 @@ def sentence(spec: StudySpec, remaining: RemainingGain, amount: Callable[[float]
     """
     if remaining.gain is None:
         return f"What more search would gain is not known. {remaining.reason}"
+    if remaining.is_any:
+        return f"What more search would gain is not known. The values allow all that {spec.metric} has left."
     verb = "raise" if spec.mode == "max" else "lower"
     seeds = "the seeds" if len(spec.seeds) > 1 else "the seed"
     return (
@@ -159,8 +164,11 @@ class SoFar:
         """
         miss = (1 - confidence) * (0.5 if checked_often else 1.0)
         beyond = limit(self.gains, self.ended, self.ended, 1 - miss)
-        best = max(*self.gains, self.given)
-        return max(0.0, min(max(self.gains) + beyond, _most(spec)) - best)
+        return max(0.0, min(max(self.gains) + beyond - max(*self.gains, self.given), self.left(spec)))
+
+    def left(self, spec: StudySpec) -> float:
+        """How far the best value is from the best that the metric can have."""
+        return _most(spec) - max(*self.gains, self.given)
 
 
 def limit(gains: Sequence[float], trials: int, further: int, confidence: float) -> float:

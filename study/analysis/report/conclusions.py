@@ -7,7 +7,7 @@ from functools import partial
 
 from study.analysis.statistics import formatting
 from study.analysis.statistics.debiased import samples, sampling_error, with_error
-from study.analysis.statistics.difference import Difference, Side, difference, final_side, sides
+from study.analysis.statistics.difference import ROUNDING, Difference, Side, difference, final_side, sides
 from study.home.record import StudyRecord
 from study.ranking import Spread, candidates, epochs, ranked
 from study.ranking.order import ties
@@ -32,7 +32,7 @@ def _said(spec: StudySpec, record: StudyRecord, is_known: bool) -> str | None:
     if spec.final_seeds is not None or not any(trial.state == "complete" for trial in record.by_stage("search")):
         return None
     remaining = remaining_gain(spec, record)
-    if (remaining.gain is not None) != is_known:
+    if (remaining.gain is not None and not remaining.is_any) != is_known:
         return None
     return sentence(spec, remaining, partial(formatting.change, spec.metric, signed=False))
 
@@ -108,6 +108,8 @@ def conclusions(spec: StudySpec, record: StudyRecord) -> list[str]:
         return [*too_small(spec, record, final), *_final(spec, record, final)]
     if best and reference:
         return [*too_small(spec, record, best), *_gain(spec, record, reference, best)]
+    if best and len(list(record.by_stage("search"))) == 1:
+        return [f"The one configuration, {best.label}, reaches {_value_text(spec.metric, best)}."]
     if best:
         return [
             f"The best configuration of the search, {best.label}, reaches {_value_text(spec.metric, best)}.",
@@ -126,7 +128,8 @@ def caveats(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
     is_search = spec.final_seeds is None
     trials = list(record.trials.values())
     yield from map(str, ties(record, spec))
-    if is_search and best and reference is None:
+    is_one = len(list(record.by_stage("search"))) == 1 and reference is None
+    if is_search and best and reference is None and not is_one:
         yield f"{_no_baseline(spec)}, so what the search gained is not known."
     if is_search and best and reference and (reason := why_nothing_gained(spec, record, reference, best)):
         yield reason
@@ -151,7 +154,7 @@ def caveats(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
         is_or_are = "is" if len(unconfirmed) == 1 else "are"
         ran = "one seed" if len(spec.seeds) == 1 else f"the search's {formatting.seeds(spec.seeds)}"
         yield f"{_trials(unconfirmed).capitalize()} {is_or_are} complete on {ran} only: not confirmed on others."
-    if is_search and (reason := unknown(spec, record)):
+    if is_search and not is_one and (reason := unknown(spec, record)):
         yield reason
     if is_search and best:
         yield from _drop(spec, record, best)
@@ -240,20 +243,27 @@ def _gain(spec: StudySpec, record: StudyRecord, reference: Side, best: Side) -> 
     gain = difference(best.values(name), reference.values(name), best.among)
     assert gain is not None  # both sides are complete and have the metric
     after, before = (formatting.mean(name, side.spread(name)) for side in (best, reference))
-    if spec.better(gain.value, 0.0):
+    is_baseline = ranked(record, spec)[0].trial.stage == "baseline"
+    if abs(gain.value) < ROUNDING:
+        first = f"The search gained nothing: {name} is {before} for the baseline and {after} for {best.label}"
+    elif spec.better(gain.value, 0.0):
         verb = "raised" if spec.mode == "max" else "lowered"
         first = f"The search {verb} {name} from {before} (baseline) to {after} ({best.label})"
-    else:
+    elif is_baseline:
         first = f"The search found nothing better than the baseline: {name} is {before} for the baseline"
         first += f" and {after} for the best of the search ({best.label})"
-        if won := ranked(record, spec)[:1]:
-            best_yaml = "the baseline" if won[0].trial.stage == "baseline" else f"trial {won[0].trial.number}"
-            closing = f" The best of the study, which best.yaml holds, is {best_yaml}."
+    else:
+        first = f"{name} is {before} for the baseline and {after} for the best of the search ({best.label})"
+    if is_baseline:
+        closing = " The best of the study, which best.yaml holds, is the baseline."
+    elif not spec.better(gain.value, 0.0):
+        closing = f" The best of the study, which best.yaml holds, is trial {ranked(record, spec)[0].trial.number}."
     sentence = f"{first}, chosen by the validation split, {_seeds_text(name, reference, best)}.{closing}"
     test_gain = difference(best.values(test), reference.values(test), best.among)
     if test_gain is None:
-        gained = _difference_text(spec, name, gain, reference, best)
-        return [sentence, f"That is {gained}; the test split was not read for both."]
+        if abs(gain.value) < ROUNDING:
+            return [sentence, *map(str, ties(record, spec))]
+        return [sentence, f"That is {_difference_text(spec, name, gain, reference, best)}."]
     after, before = (formatting.mean(test, side.spread(test)) for side in (best, reference))
     on_which = "" if best.seeds(test) == best.seeds(name) else f" ({_seeds_text(test, reference, best)})"
     second = f"On the test split, which chose nothing, {test} is {after} against {before} of the baseline{on_which}"
@@ -272,6 +282,8 @@ def _drop(spec: StudySpec, record: StudyRecord, best: Side) -> Iterator[str]:
 
 def _difference_text(spec: StudySpec, name: str, difference: Difference, reference: Side, best: Side) -> str:
     """A difference, and whether it exceeds the spread over seeds."""
+    if difference.interval == (0.0, 0.0):
+        return "the same on all seeds"
     amount = formatting.change(name, difference.value)
     if difference.paired and set(reference.seeds(name)) != set(best.seeds(name)):
         amount += " on the seeds that both have"

@@ -217,25 +217,25 @@ def _runner_up(against: Rivals) -> dict[str, Any]:
 def _values(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
     """The parameters of what won."""
     _, best = sides(spec, record)
-    if best and spec.final_seeds is None and (params := record.trials[best.number].params):
+    won = ranking.best(record, spec)
+    is_baseline = won is not None and won.trial.stage == "baseline"
+    if best and not is_baseline and spec.final_seeds is None and (params := record.trials[best.number].params):
         values = ", ".join(f"{key} {parameter(value)}" for key, value in params.items())
         yield f"{best.label.capitalize()} has {values}."
 
 
 def _how_sure(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
-    """The best against the others that ran on the same seeds."""
-    against = rivals(spec, record)
-    if against is None:
+    """The best against the others that ran on the same seeds; nothing where that is the baseline, see the result."""
+    against, won = rivals(spec, record), ranking.best(record, spec)
+    if against is None or (won and won.trial.stage == "baseline"):
         return
-    won = ranking.best(record, spec)
     best, seeds = against.best, against.best.seeds(spec.metric)
     if against.gap.interval is None:
         number = against.compared - 1
         others = "other complete configuration" if number == 1 else f"{number} other complete configurations"
         yield f"On {formatting.seeds(seeds)} alone nothing tells {best.label} from the {others}."
         return
-    whose = "the search's" if won and won.trial.stage == "baseline" else "the"
-    where = f"{whose} {against.compared} configurations that ran on {formatting.count(len(seeds), 'seed')}"
+    where = f"the {against.compared} configurations that ran on {formatting.count(len(seeds), 'seed')}"
     if against.undecided:
         which = f"trial{'s' if len(against.undecided) > 1 else ''} {formatting.listed(against.undecided)}"
         yield f"Of {where}, {best.label} cannot be told from {which}."
@@ -258,13 +258,9 @@ def _search(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
     when = came(spec, record) if spec.final_seeds is None else None
     if when is None:
         return
-    after, of = when.of - when.place, f"the {formatting.ordinal(when.place)} of {when.of}"
-    rest = "the one after it" if after == 1 else f"the {after} after it"
-    if len(spec.objective.metrics) > 1:
-        yield f"The front of the search last grew with {of}{f'; {rest} added nothing' if after else ''}."
-    else:
-        first = f"The best configuration of the search came as {of}"
-        yield f"{first}{f'; {rest} found nothing better' if after else ''}."
+    of = f"the {formatting.ordinal(when.place)} of {when.of}"
+    several = len(spec.objective.metrics) > 1
+    yield f"The front of the search last grew with {of}." if several else f"The best of the search came as {of}."
     for place in _places(spec, record):
         if place.early:
             yield (

@@ -8,7 +8,7 @@ from study import ranking
 from study.analysis.report.page import Block, Section, Table, Text
 from study.analysis.statistics import formatting
 from study.analysis.statistics.frame import param_keys, shown
-from study.analysis.statistics.rule_picks import LEAST, PickResult, RulePicks, pick_range, rule_picks
+from study.analysis.statistics.rule_picks import LEAST, PickResult, RulePicks, rule_picks
 from study.home.record import StudyRecord
 from study.spec import StudySpec
 
@@ -68,10 +68,12 @@ TITLE = "What each rule would have picked"
 
 
 def rules_section(spec: StudySpec, record: StudyRecord) -> Section | None:
-    """The table with what it means; None where there was nothing to choose from."""
+    """The table with what it means; None where there was nothing to choose from, or but one rule to choose by."""
     if spec.final_seeds is not None or len(ranking.comparable(record, spec)) < 2:
         return None
     table = rule_picks(spec, record)
+    if len(table.results) < 2:
+        return None
     notes: list[Block] = [Text(" ".join(sentences)) for sentences in _notes(spec, record, table) if sentences]
     return Section(TITLE, [Table(printed_picks(spec, table)), *notes])
 
@@ -85,32 +87,23 @@ def _notes(spec: StudySpec, record: StudyRecord, table: RulePicks) -> Iterator[l
 
 
 def cost(table: RulePicks) -> Iterator[str]:
-    """What the choice of a rule costs on the test split, no more than the spread over seeds allows."""
+    """What the choice of a rule costs on the test split; which of two picks is better the summary alone says."""
     numbers = {result.pick.number for result in table.results}
     if len(numbers) == 1:
-        yield f"Every rule picks trial {numbers.pop()}: which rule chooses makes no difference here."
-        return
-    between = pick_range(table)
-    if between is None:
+        yield f"Every rule picks trial {numbers.pop()} by the values of the search."
         return
     tests, judge = table.tests, table.judge
+    if len(tests) < 2:
+        return
+    order = sorted(tests, key=lambda number: (-table.turned(tests[number].mean), number))
     counts = sorted({test.count for test in tests.values()})
     seeds = (
         formatting.count(counts[-1], "fresh seed") if len(counts) == 1 else f"{counts[0]} to {counts[-1]} fresh seeds"
     )
-    amount = formatting.change(judge, between.difference, signed=False)
-    ends = " and ".join(
-        f"{formatting.value(judge, tests[number].mean)} (trial {number})" for number in (between.best, between.worst)
-    )
+    amount = formatting.change(judge, abs(tests[order[0]].mean - tests[order[-1]].mean), signed=False)
+    ends = " and ".join(f"{formatting.mean(judge, tests[number])} (trial {number})" for number in (order[0], order[-1]))
     which = "" if len(tests) == len(numbers) else f" whose test is known, {len(tests)} of {len(numbers)},"
-    sentence = f"The rules' picks{which} differ by {amount} on {judge} over {seeds}, between {ends}"
-    if between.reach is None:
-        yield f"{sentence}, which one seed cannot tell from luck."
-    else:
-        reach = formatting.change(judge, between.reach, signed=False)
-        verdict = "beyond" if between.is_clear else "within"
-        over = f"95%, for all pairs of {len(tests)} picks, if they spread alike"
-        yield f"{sentence}; ± {reach} ({over}): {verdict} the spread over seeds."
+    yield f"The rules' picks{which} differ by {amount} on {judge} over {seeds}, between {ends}."
     own = next((result for result in table.results if result.pick.rule.is_own and result.regret is not None), None)
     if own and own.regret == 0:
         yield f"This study's own rule picks the best of them, trial {own.pick.number}."

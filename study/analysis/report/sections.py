@@ -133,9 +133,9 @@ CAPTIONS = {
     "seeds": "Each ring is one seed; the tick is the mean, the line one sample standard deviation to each side.",
     "ablation": "Each bar is one step on the way from the baseline to the best, from the value before it to the value "
     "after it; the line is the interval of its end. The intervals hold together in 95% of cases.",
-    "learning_curves": "Each line is one trial. Trials that repeat one on another seed are left out.",
-    "trade_off": "Each mark is one configuration of the search. The front joins those that keep the constraints and "
-    "are not dominated in these two metrics.",
+    "learning_curves": "Each line is one trial.{repeats}",
+    "trade_off": "Each mark is one configuration of the search. The front joins those that{kept} are not dominated in "
+    "these two metrics.",
     "worst_group": "Each mark is one configuration of the search.",
     "importance": "Shares of the metric's variance over the searched space, each value drawn with equal chance, from "
     "the search's complete trials that have the parameter; with early stopping, among what it let through. A "
@@ -181,7 +181,12 @@ def caption(name: str, spec: StudySpec) -> str:
     """A figure's caption, with what its values stand on."""
     means = "" if len(spec.seeds) == 1 else f" (mean over its {len(spec.seeds)} seeds)"
     missed = " What is grey or dotted misses a constraint." if spec.search.constraints else ""
-    return CAPTIONS[name].format(mean=means, missed=missed, reference=_reference(spec))
+    kept = " keep the constraints and" if spec.search.constraints else ""
+    if spec.final_seeds is not None and name in ("trade_off", "worst_group"):
+        return "The mark is the mean over the seeds, the lines one sample standard deviation to each side."
+    repeats = "" if spec.final_seeds is not None else " Trials that repeat one on another seed are left out."
+    given = {"mean": means, "missed": missed, "kept": kept, "repeats": repeats, "reference": _reference(spec)}
+    return CAPTIONS[name].format(**given)
 
 
 def _reference(spec: StudySpec) -> str:
@@ -259,7 +264,7 @@ def summary_note(spec: StudySpec, record: StudyRecord) -> str:
     if spec.final_seeds is not None:
         return note + same
     reference, best = sides(spec, record)
-    if best:
+    if best and (reference or best.among > 1):
         note += f" {_seeds(spec, best)}"
     gain = best and reference and difference(best.values(spec.metric), reference.values(spec.metric), best.among)
     if gain and gain.interval:
@@ -330,7 +335,7 @@ def report_page(
         Section("Best and baseline", [Table(beside), Text(BY_SEED)]) if beside is not None else None,
         Section("What these numbers are", _summary_notes(spec, record), folded=True) if has_result else None,
         Section("Best configurations", [Table(configurations), Text(_ranking_note(spec, record))])
-        if len(configurations)
+        if len(configurations) > 1
         else None,
         _front(spec, record),
         ablation_section(spec, record),
@@ -410,7 +415,11 @@ def _front(spec: StudySpec, record: StudyRecord) -> Section | None:
 def _ranking_note(spec: StudySpec, record: StudyRecord) -> str:
     candidates = ranking.candidates(record, spec)
     means = "," if len(spec.seeds) == 1 else f", the mean over {formatting.seeds(spec.seeds)},"
-    note = f"Ordered by the value in the search{means} and by the mean on fresh seeds once all of these have run."
+    is_confirmed = any(candidate.repeats for candidate in candidates)
+    note = f"Ordered by the value in the search{means}{' and' if is_confirmed else ''}".removesuffix(",")
+    note += " by the mean on fresh seeds once all of these have run." if is_confirmed else "."
+    if spec.search.constraints:
+        note += f" Those that keep {', '.join(spec.search.constraints)} come before those that do not."
     rest = len(candidates) - report_tables.TOP
     return note + (f" {formatting.count(rest, 'more trial')} not listed." if rest > 0 else "")
 
@@ -447,7 +456,7 @@ def _settings(spec: StudySpec, record: StudyRecord) -> dict[str, str]:
         f"top {confirm.top} and the baseline on {formatting.count(confirm.seeds, 'fresh seed')}"
         if confirm.top
         else "none"
-    ) + ("; the picks of other rules too" if confirm.rules else "")
+    ) + (f"; {'' if confirm.top else 'only '}the picks of the selection rules" if confirm.rules else "")
     return settings
 
 
@@ -457,7 +466,7 @@ def _domain_text(spec: StudySpec, key: str) -> str:
     where_clause = f", where {where}" if where else ""
     if domain.choices is not None:
         is_constant = len(domain.choices) == 1
-        return f"{'always' if is_constant else 'searched: other of'} {parameter(domain.choices)}{where_clause}"
+        return f"{'always' if is_constant else 'searched: one of'} {parameter(domain.choices)}{where_clause}"
     scale = (", log" if domain.log else "") + (f", step {formatting.setting(domain.step)}" if domain.step else "")
     return f"searched: {ends(domain.low, domain.high)}{scale}{where_clause}"
 

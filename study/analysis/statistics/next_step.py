@@ -6,12 +6,10 @@ The steps that apply, in this order; the first is the one to take:
 2. `widen`: the best configuration lies at the edge of a range, in more than chance (`study.analysis.statistics.edges`).
 3. `search`: the best configuration came, or with several metrics the front last grew, in the last `LATE` of the
    search's trials.
-4. `stop_later`: the best configuration came through a rung only because it came early there: below the cut-off of the
-   whole search, so that others as good were pruned.
-5. `confirm`: the best configurations have not run on fresh seeds.
-6. `seeds`: it is open whether the best is better than the baseline, or than the runner-up, and at most `MOST_SEEDS`
-   (`study.analysis.statistics.next_step`) paired seeds would tell, if the difference is as large as it was measured.
-7. `enough`: none of these. That more than `MOST_SEEDS` may be needed is said.
+4. `confirm`: the best configurations have not run on fresh seeds.
+5. `seeds`: it is open whether the best is better than the baseline, or, if it is, than the runner-up; and it ran on two
+   seeds, or `MOST_SEEDS` paired seeds can be expected to tell, if the difference is as large as it was measured.
+6. `enough`: none of these. That a difference is too small to tell is said.
 """
 
 import math
@@ -25,7 +23,6 @@ from study.analysis.statistics.difference import Side, difference, sides
 from study.analysis.statistics.edges import Edge, edges
 from study.analysis.statistics.hypervolume import last_growth
 from study.analysis.statistics.rivals import rivals
-from study.analysis.statistics.rung_values import rung_places
 from study.home.record import StudyRecord
 from study.spec import StudySpec
 from study.spec.search_checks import count_configurations
@@ -39,7 +36,8 @@ POWER = 0.8
 BOUND = 0.8
 """Confidence of the upper bound of the standard deviation that is reckoned with: it is known from few seeds."""
 
-MOST_SEEDS = 100
+MOST_SEEDS = 10
+"""More than these nobody runs to tell two configurations apart."""
 
 
 def seeds_needed(gap: float, deviation: float, freedom: float, among: int = 1, confidence: float = 0.95) -> int | None:
@@ -97,10 +95,13 @@ def power(size: float, seeds: int, among: int = 1, confidence: float = 0.95) -> 
 LATE = 0.25
 """The last trials of a search in which the best one is taken as a sign that more trials would find better ones."""
 
+FEWEST = 8
+"""Of fewer trials the best is among the last by chance alone too often."""
+
 CONFIRMED = 5
 """Configurations and seeds that a first confirmation is proposed with."""
 
-Kind = Literal["resume", "widen", "search", "stop_later", "confirm", "seeds", "enough"]
+Kind = Literal["resume", "widen", "search", "confirm", "seeds", "enough"]
 
 
 @dataclass(frozen=True)
@@ -129,7 +130,7 @@ class Came:
     @property
     def late(self) -> bool:
         """Whether that was among the last."""
-        return self.place > (1 - LATE) * self.of
+        return self.of >= FEWEST and self.place > (1 - LATE) * self.of
 
 
 def came(spec: StudySpec, record: StudyRecord) -> Came | None:
@@ -163,17 +164,9 @@ def next_steps(spec: StudySpec, record: StudyRecord) -> list[Step]:
         several = len(spec.objective.metrics) > 1
         why = f"The front still grew with {late}" if several else f"The best configuration came late, as {late}"
         found.append(Step("search", why, typed("resume", spec.name, "--trials", more)))
-    if early := [place for place in rung_places(spec, record, best.number) if place.early and place.pruned]:
-        epoch, pruned = early[0].epoch, formatting.count(early[0].pruned, "configuration")
-        why = (
-            f"At epoch {epoch} the best configuration was below the cut-off of the whole search, and {pruned} ahead of "
-            f"it there {'was' if early[0].pruned == 1 else 'were'} pruned. Prune later: search.early_stopping.grace "
-            f"above {epoch}."
-        )
-        found.append(Step("stop_later", why, None))
     if not ranking.is_confirmed(record, spec):
         top = min(CONFIRMED, len(ranking.searched(record, spec)))
-        why = "No configuration has run on fresh seeds, so the value of the best is in part the luck of the choice."
+        why = "The search's own seeds alone chose the best, so it is not known how much of its value is luck."
         found.append(Step("confirm", why, typed("confirm", spec.name, "--top", top, "--seeds", CONFIRMED)))
     else:
         found += _seeds(spec, record, reference, best)
@@ -181,7 +174,7 @@ def next_steps(spec: StudySpec, record: StudyRecord) -> list[Step]:
     return (
         further
         or found
-        or [Step("enough", "Nothing that was measured asks for a wider range, later pruning or more seeds.", None)]
+        or [Step("enough", "Nothing that was measured asks for a wider range, more trials or more seeds.", None)]
     )
 
 
@@ -201,39 +194,44 @@ def _widen(edge: Edge) -> Step:
 
 
 def _seeds(spec: StudySpec, record: StudyRecord, reference: Side | None, best: Side) -> list[Step]:
-    """More seeds for the best and the baseline, or else for the best and the runner-up; that too many are needed."""
-    name = spec.metric
+    """More seeds for the best and the baseline, or else for the best and the runner-up; that they would not tell."""
     if reference is not None:
-        gain = difference(best.values(name), reference.values(name), among=best.among)
-        if gain is not None and not gain.clear and spec.better(gain.value, 0.0):
-            step = _more(spec, record, best, reference)
-            return [step] if step else []
+        gain = difference(best.values(spec.metric), reference.values(spec.metric), among=best.among)
+        if gain is not None and not spec.better(gain.value, 0.0):
+            return []
+        if gain is not None and not gain.clear:
+            return _more(spec, record, best, reference)
     others = rivals(spec, record)
     if others is None or others.runner_up.number not in others.undecided:
         return []
-    step = _more(spec, record, best, others.runner_up)
-    return [step] if step else []
+    return _more(spec, record, best, others.runner_up)
 
 
-def _more(spec: StudySpec, record: StudyRecord, best: Side, other: Side) -> Step | None:
+def _more(spec: StudySpec, record: StudyRecord, best: Side, other: Side) -> list[Step]:
     one, two = best.values(spec.metric), other.values(spec.metric)
     pairs = [one[seed] - two[seed] for seed in one.keys() & two.keys()]
     if len(pairs) < 2:
-        return None
+        return []
     gap = sum(pairs) / len(pairs)
-    needed = seeds_needed(gap, stdev(pairs), len(pairs) - 1, best.among)
     what = (
         f"{best.label.capitalize()} and {'the ' if other.label == 'baseline' else ''}{other.label} are not told apart "
         f"on {formatting.count(len(pairs), 'seed')}"
     )
-    if needed is None:
-        return Step("enough", f"{what}, and more than {MOST_SEEDS} may be needed for it.", None)
-    if needed <= len(pairs):
-        return None
+    needed: int | None = CONFIRMED
+    if len(pairs) == 2:
+        why = f"{what}, and two say little of how far seeds lie apart."
+    else:
+        needed = seeds_needed(gap, stdev(pairs), len(pairs) - 1, best.among)
+        amount = formatting.change(spec.metric, abs(gap), False)
+        if needed is None:
+            small = f"{what}: a difference of {amount} is too small beside its spread for {MOST_SEEDS} seeds to tell."
+            return [Step("enough", small, None)]
+        if needed <= len(pairs):
+            return []
+        why = (
+            f"{what}. If their difference of {amount} and its spread are as measured, {needed} seeds show it with a "
+            f"chance of at least {POWER:.0%}."
+        )
     order = [candidate.trial.number for candidate in ranking.searched(record, spec)]
     top = max(order.index(number) + 1 for number in (best.number, other.number) if number in order)
-    why = (
-        f"{what}. If they truly differ by {formatting.change(spec.metric, abs(gap), False)}, as measured, {needed} "
-        f"seeds show it with a chance of at least {POWER:.0%}."
-    )
-    return Step("seeds", why, typed("confirm", spec.name, "--top", top, "--seeds", needed))
+    return [Step("seeds", why, typed("confirm", spec.name, "--top", top, "--seeds", needed))]

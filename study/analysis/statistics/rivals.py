@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from study.analysis.statistics.difference import CONFIDENCE, Difference, Side, chosen_among, difference, side_of
+from study.analysis.statistics.difference import Difference, Side, chosen_among, difference, side_of
 from study.home.record import StudyRecord
 from study.ranking import candidates
 from study.spec import StudySpec
@@ -27,10 +27,10 @@ def against_runner_up(spec: StudySpec, record: StudyRecord) -> Difference | None
 def cannot_be_told_from_best(spec: StudySpec, record: StudyRecord) -> list[int]:
     """The configurations, by the number of their trial, that the data cannot tell from the best, the nearest first.
 
-    Among the best and these is the truly best of all that were compared, with 95% confidence: a configuration is left
-    out only where the best is better by a one-sided 95% bound that allows for the choice of the best among the others
-    (subset selection: Gupta 1965; multiple comparisons with the best: Hsu 1984; here with each pair's own variance).
-    With one seed nothing is told apart, so that all are named.
+    Among the best and these is the truly best of all that were compared, with 95% confidence or more: a configuration
+    is left out only where the interval of its difference to the best, which allows for the choice of the best and is
+    the one that is printed, leaves out zero (subset selection: Gupta 1965; multiple comparisons with the best: Hsu
+    1984; here with each pair's own variance). With one seed nothing is told apart, so that all are named.
 
     Those that miss the constraints by more than the best are left out: they are not in question.
     """
@@ -59,9 +59,8 @@ def peers_of_best(spec: StudySpec, record: StudyRecord) -> Sequence[Side]:
 
 
 def _is_worse(spec: StudySpec, best: Side, other: Side) -> bool:
-    """Whether a configuration is left out. The best's rivals are one fewer than those that it was chosen among."""
-    one_sided = 2 * CONFIDENCE - 1
-    gap = difference(best.values(spec.metric), other.values(spec.metric), max(1, best.among - 1), one_sided)
+    """Whether a configuration is left out."""
+    gap = difference(best.values(spec.metric), other.values(spec.metric), best.among)
     return bool(gap and gap.clear and spec.better(gap.value, 0.0))
 
 

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -141,46 +140,6 @@ def rule_picks(spec: StudySpec, record: StudyRecord) -> RulePicks:
             )
         )
     return RulePicks(judge, results, by_seed, better)
-
-
-@dataclass(frozen=True)
-class Range:
-    """The best and the worst pick on the test split, by the numbers of their trials; their difference, and its reach to
-    each side: the interval holds for all pairs of picks at once (Tukey 1949, Kramer 1956), as these two were looked
-    for. None without two seeds of a pick."""
-
-    best: int
-    worst: int
-    difference: float
-    reach: float | None
-
-    @property
-    def is_clear(self) -> bool | None:
-        """Whether zero lies outside the interval; None without one."""
-        return None if self.reach is None else self.difference > self.reach
-
-
-def pick_range(table: RulePicks) -> Range | None:
-    """How far the picks are apart on the test split; None for fewer than two of them."""
-    tests = table.tests
-    if len(tests) < 2:
-        return None
-    numbers = sorted(tests, key=lambda number: (-table.turned(tests[number].mean), number))
-    best, worst = numbers[0], numbers[-1]
-    difference = abs(tests[best].mean - tests[worst].mean)
-    freedom = sum(test.count - 1 for test in tests.values())
-    if not freedom:
-        return Range(best, worst, difference, None)
-    squares = sum((test.count - 1) * (test.deviation or 0.0) ** 2 for test in tests.values())
-    share = 1 / tests[best].count + 1 / tests[worst].count
-    return Range(best, worst, difference, _studentized(len(tests), freedom) * math.sqrt(squares / freedom * share / 2))
-
-
-@cache
-def _studentized(means: int, freedom: int) -> float:
-    from scipy.stats import studentized_range
-
-    return float(studentized_range.ppf(CONFIDENCE, means, freedom))
 
 
 def load_picks(name: str) -> pd.DataFrame:

@@ -10,7 +10,7 @@ from study.analysis.statistics.difference import Difference, Side, difference, f
 from study.analysis.statistics.frame import param, param_keys, shown, trials_frame
 from study.home.record import StudyRecord
 from study.metrics import rules
-from study.ranking import Candidate, Spread, baseline, candidates, epochs, spread
+from study.ranking import Candidate, Spread, baseline, best, candidates, epochs, spread
 from study.ranking.summary import beside
 from study.spec import StudySpec
 from study.spec.objective import Objective, front
@@ -103,20 +103,29 @@ def printed_configurations(spec: StudySpec, record: StudyRecord, top: int = TOP)
     """`best_configurations` as text."""
     keys = param_keys(spec, record.trials.values())
     listed = [*candidates(record, spec)[:top], baseline(record, spec)]
+    metrics = dict.fromkeys([spec.metric, *(limit.metric for limit in spec.objective.constraints)])
+    are_confirmed = any(candidate and candidate.repeats for candidate in listed)
     rows = [
         {
             "trial": f"{candidate.trial.number} (baseline)"
             if candidate.trial.stage == "baseline"
             else str(candidate.trial.number),
-            f"{spec.metric} in the search": formatting.mean(spec.metric, _in_search(spec, candidate)),
-            "confirmed on fresh seeds": formatting.mean(spec.metric, candidate.confirmed),
-            "seeds": ", ".join(str(trial.seed) for trial in candidate.repeats) or formatting.MISSING,
+            **{f"{name} in the search": formatting.mean(name, _in_search(spec, candidate, name)) for name in metrics},
+            **(_on_fresh_seeds(spec, candidate) if are_confirmed else {}),
             **{key: shown(spec, candidate.trial, key) for key in keys},
         }
         for candidate in listed
         if candidate is not None
     ]
     return pd.DataFrame(rows)
+
+
+def _on_fresh_seeds(spec: StudySpec, candidate: Candidate) -> dict[str, str]:
+    seeds = ", ".join(str(trial.seed) for trial in candidate.repeats)
+    return {
+        "confirmed on fresh seeds": formatting.mean(spec.metric, candidate.confirmed),
+        "seeds": seeds or formatting.MISSING,
+    }
 
 
 def summary(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
@@ -177,12 +186,14 @@ def printed_first(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
 
 def printed_summary(spec: StudySpec, record: StudyRecord, metrics: Sequence[str] | None = None) -> pd.DataFrame:
     """`summary` as text, of all metrics or some."""
-    by_name = _sides_by_name(spec, record)
+    by_name, won = _sides_by_name(spec, record), best(record, spec)
     rows = []
     for metric in split_metrics(spec, list(by_name.values())) if metrics is None else metrics:
         row = {"metric": metric}
         for name, side in by_name.items():
             title = f"{name} ({side.label})" if side and side.label not in (name, "final training") else name
+            if name == "best" and won and won.trial.stage == "baseline":
+                title = title.replace("best", "best of the search")
             row[title] = formatting.mean(metric, side.spread(metric)) if side else formatting.MISSING
         if len(by_name) == 2:
             gain = _gain(by_name, metric)
@@ -267,9 +278,9 @@ def _gain(by_name: dict[str, Side | None], metric: str) -> Difference | None:
     return difference(best.values(metric), reference.values(metric), best.among) if reference and best else None
 
 
-def _in_search(spec: StudySpec, candidate: Candidate) -> Spread | None:
-    """The metric over the seeds that the search saw."""
-    return spread(epochs.value(spec.objective, trial, spec.metric) for trial in candidate.replicates)
+def _in_search(spec: StudySpec, candidate: Candidate, name: str) -> Spread | None:
+    """A metric over the seeds that the search saw."""
+    return spread(epochs.value(spec.objective, trial, name) for trial in candidate.replicates)
 
 
 def _row(spec: StudySpec, candidate: Candidate, keys: list[str]) -> dict[str, object]:

@@ -49,14 +49,13 @@ def test_what_was_gained(spec, frozen):
 
 
 def test_nothing_was_gained(spec, writer):
-    first, _ = conclusions(spec, confirmed(writer(), [0.6, 0.7], [0.5, 0.6]))
-    assert first.startswith("The search found nothing better than the baseline: val/accuracy is 65.0 ± 7.1%")
+    first, _ = conclusions(spec, confirmed(writer(), [0.6, 0.7, 0.65], [0.5, 0.6, 0.55]))
+    assert first.startswith("The search found nothing better than the baseline: val/accuracy is 65.0 ± 5.0%")
 
 
 def test_the_spread_leaves_it_open(spec, writer):
     _, second = conclusions(spec, confirmed(writer(), [0.5, 0.6], [0.55, 0.68]))
     assert "within the spread over seeds" in second
-    assert "the test split was not read for both" in second
 
 
 def test_a_gain_that_the_test_split_denies(spec, writer):
@@ -114,7 +113,7 @@ def test_a_gap_is_lowered_and_a_fraction(writer):
         ([], "No trial has been started yet."),
         ([("search", "failed")], "No trial of the search is complete yet"),
         ([("baseline", "complete")], "The baseline reaches val/accuracy 50.0% on seed 0. No trial of the search"),
-        ([("search", "complete")], "The best configuration of the search, trial 0, reaches val/accuracy 50.0%"),
+        ([("search", "complete")], "The one configuration, trial 0, reaches val/accuracy 50.0%"),
     ],
 )
 def test_partly_finished_studies(spec, writer, trials, expected):

@@ -53,10 +53,11 @@ def test_a_study_that_is_not_over_is_to_be_resumed() -> None:
 @pytest.mark.parametrize(
     ("gains", "why"),
     [
-        ((0.10, 0.11, 0.12), "Nothing that was measured asks for a wider range, later pruning or more seeds."),
+        ((0.10, 0.11, 0.12), "Nothing that was measured asks for a wider range, more trials or more seeds."),
         (
             (-0.10, 0.001, 0.11),
-            "Trial 1 and the baseline are not told apart on 3 seeds, and more than 100 may be needed for it.",
+            "Trial 1 and the baseline are not told apart on 3 seeds: a difference of 0.4 points is too "
+            "small beside its spread for 10 seeds to tell.",
         ),
     ],
 )

@@ -52,16 +52,10 @@ def test_what_won_how_sure_what_it_cost_and_what_next() -> None:
     assert parts["Result"].endswith("Trial 1 has method.alpha 0.02, method.lambda 1.5.")
     assert parts["How sure"].startswith("Trial 1 is the best of the 2 configurations that ran on 3 seeds (95% conf")
     assert "The difference to the runner-up, trial 2, is +10.7 points (95% interval +" in parts["How sure"]
-    assert parts["Search"] == (
-        "The best configuration of the search came as the 1st of 10; the 9 after it found nothing better."
-    )
+    assert parts["Search"] == "The best of the search came as the 1st of 10."
     assert parts["Cost"].startswith("11 configurations and 9 further trials on other seeds, 20 epochs: ")
     assert parts["Cost"].endswith("no GPU. The test split was read 0 times.")
-    assert parts["Next"] == (
-        "More search of this kind gains at most 30.0 points with 95% confidence: as many trials again (10) raise the "
-        "best val/accuracy, on the seed of the search, by no more. Nothing that was measured asks for a wider range, "
-        "later pruning or more seeds."
-    )
+    assert parts["Next"] == ("Nothing that was measured asks for a wider range, more trials or more seeds.")
     assert json.loads(json.dumps(lead.document(PLAIN, found)))["runner_up"]["trial"] == 2
     printed = lead.lines(lead.document(PLAIN, found), but=("Result",))
     assert printed[0].startswith("how sure  Trial 1 is the best")
@@ -69,14 +63,14 @@ def test_what_won_how_sure_what_it_cost_and_what_next() -> None:
 
 
 def test_more_seeds_where_the_runner_up_cannot_be_told_from_the_best() -> None:
-    found = over(*TRIALS, *confirmed([0.30, 0.32, 0.34], [0.70, 0.72, 0.75], [0.69, 0.67, 0.74]))
+    found = over(*TRIALS, *confirmed([0.30, 0.32, 0.34], [0.70, 0.72, 0.75], [0.665, 0.665, 0.675]))
     assert said(PLAIN, found)["How sure"].startswith("Of the 2 configurations that ran on 3 seeds, trial 1 cannot be")
     kind, command = first_step(PLAIN, found)
     assert kind == "seeds"
     assert command is not None
     assert command.startswith("study confirm quickstart --top 2 --seeds ")
-    assert int(command.split()[-1]) > 3
-    assert "if they truly differ by 2.3 points, as measured, " in said(PLAIN, found)["Next"].lower()
+    assert 3 < int(command.split()[-1]) <= 10
+    assert "If their difference of 5.5 points and its spread are as measured, " in said(PLAIN, found)["Next"]
 
 
 def test_one_seed_tells_nothing_and_asks_for_fresh_ones() -> None:
@@ -109,8 +103,7 @@ def test_the_place_of_the_best_is_not_taken_for_its_number() -> None:
         told += [Told("search", [value]), Told("replicate", [value + 0.01], seed=1, repeats=2 + 2 * place)]
     parts = said(spec, over(*told))
     assert "(trial 4)" in parts["Result"]
-    assert parts["Search"] == "The best configuration of the search came as the 2nd of 2."
-    assert "The best configuration came late, as the 2nd of 2 of the search: more may be better." in parts["Next"]
+    assert parts["Search"] == "The best of the search came as the 2nd of 2."
 
 
 def test_the_splits_error_is_said_of_the_side_that_it_is_of() -> None:
@@ -123,15 +116,19 @@ def test_the_splits_error_is_said_of_the_side_that_it_is_of() -> None:
 
 def test_a_best_that_came_last_asks_for_more_trials() -> None:
     late = [*TRIALS, Told("search", [0.9])]
-    assert said(PLAIN, over(*late))["Search"] == "The best configuration of the search came as the 11th of 11."
+    assert said(PLAIN, over(*late))["Search"] == "The best of the search came as the 11th of 11."
     assert first_step(PLAIN, over(*late)) == ("search", "study resume quickstart --trials +6")
+
+
+VALUES = [place / 20 for place in range(9)]
+CHOICES = ", ".join(map(str, VALUES))
 
 
 def test_a_space_that_is_used_up_is_not_to_be_searched_further() -> None:
     spec = quickstart("train.epochs=1", "search.early_stopping={name: none}", "search.confirm={top: 0}",
-                      "search.baseline=null", "search.space={method.epsilon: {choices: [0.0, 0.1, 0.25]}}")  # fmt: skip
-    late = [Told("search", [value], params={"method.epsilon": value}) for value in (0.0, 0.1, 0.25)]
-    assert first_step(spec, over(*late[1:])) == ("search", "study resume quickstart --trials +1")
+                      "search.baseline=null", f"search.space={{method.epsilon: {{choices: [{CHOICES}]}}}}")  # fmt: skip
+    late = [Told("search", [value], params={"method.epsilon": value}) for value in VALUES]
+    assert first_step(spec, over(*late[1:])) == ("search", "study resume quickstart --trials +4")
     assert [step.kind for step in next_steps(spec, over(*late))] == ["confirm"]
 
 
@@ -167,9 +164,6 @@ def test_who_survived_by_being_early_is_said() -> None:
         "It went on from epoch 1 because it came early: it was the first to come there, but 7th of 7 in the end, below "
         "the cut-off of the whole search. Of the 6 ahead of it there 5 were pruned."
     ) in said(spec, found)["Search"]
-    step = next_steps(spec, found)[0]
-    assert step.kind == "stop_later"
-    assert "5 configurations ahead of it there were pruned" in step.why
     on_time = over(Told("search", [0.3, 0.4]), Told("search", [0.6, 0.9]), *better)
     assert "came early" not in said(spec, on_time)["Search"]
 
@@ -185,10 +179,7 @@ def test_the_lead_speaks_of_all_metrics_and_of_limits_that_are_broken() -> None:
     assert "The limit val/equalized_odds <= 0.1: the baseline breaks it (0.300), trial 1 keeps it (0.050)." in result
     assert "No configuration that keeps the limits is best in every metric: on the front of the search are" in result
     assert "How sure" not in said(spec, found), "a front has no single best"
-    assert (
-        said(spec, found)["Search"]
-        == "The front of the search last grew with the 2nd of 3; the one after it added nothing."
-    )
+    assert said(spec, found)["Search"] == "The front of the search last grew with the 2nd of 3."
     front = printed_front(spec, found)
     assert list(front["trial"]) == ["1", "2"]
     assert set(front["on the front on test"]) == {"not read"}
@@ -235,7 +226,8 @@ def test_a_baseline_that_beats_the_search_is_the_best_of_the_study() -> None:
     parts = said(PLAIN, found)
     assert parts["Result"].startswith("The search found nothing better than the baseline: val/accuracy is 84.0")
     assert "The best of the study, which best.yaml holds, is the baseline." in parts["Result"]
-    assert parts["How sure"].startswith("Trial 1 is the best of the search's 2 configurations")
+    assert "How sure" not in parts
+    assert "method.alpha" not in parts["Result"], "whose values they are would be in doubt"
 
 
 AGAINST = quickstart(

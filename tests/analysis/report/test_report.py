@@ -107,7 +107,6 @@ def test_the_order_is_from_message_to_detail(report):
             "Summary",
             "What these numbers are",
             "Best configurations",
-            "What each rule would have picked",
             "Figures",
             "Trials",
             "Settings",

@@ -40,14 +40,13 @@ def test_the_seeds_that_a_difference_needs() -> None:
     assert seeds_needed(1.0, 1.0, 1e9) == 10
     assert seeds_needed(-1.0, 1.0, 1e9) == 10
     assert power(1.0, 9) < 0.8 <= power(1.0, 10)
-    few, many = seeds_needed(1.0, 1.0, 2), seeds_needed(1.0, 1.0, 9)
+    known, few, chosen = seeds_needed(2.5, 1.0, 1e9), seeds_needed(2.5, 1.0, 2), seeds_needed(2.5, 1.0, 1e9, among=5)
+    assert known is not None
     assert few is not None
-    assert many is not None
-    assert few > many > 10, "a spread known from few seeds is taken to be larger"
-    chosen = seeds_needed(1.0, 1.0, 1e9, among=5)
     assert chosen is not None
-    assert chosen > 10
-    assert seeds_needed(0.01, 1.0, 1e9) is None, f"more than {MOST_SEEDS}"
+    assert few > known, "a spread known from few seeds is taken to be larger"
+    assert chosen > known
+    assert seeds_needed(0.9, 1.0, 1e9) is None, f"more than {MOST_SEEDS}"
     assert seeds_needed(0.0, 1.0, 2) is None
     assert seeds_needed(1.0, 0.0, 2) == 2
 

@@ -8,7 +8,6 @@ very seeds that it is judged by, as in a study.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,9 +17,9 @@ from study.analysis.statistics.cells import Cell, seed_factor
 from study.analysis.statistics.compare_studies import against
 from study.analysis.statistics.difference import difference
 from study.analysis.statistics.rivals import against_runner_up, cannot_be_told_from_best
-from study.analysis.statistics.rule_picks import PickResult, RulePicks, agreement, pick_range
+from study.analysis.statistics.rule_picks import agreement
 from study.home.record import Epoch, StudyRecord, TrialRecord
-from study.ranking import ranked_once, spread
+from study.ranking import ranked_once
 from study.spec import StudySpec, load_study
 
 from .row import Row
@@ -109,7 +108,6 @@ def rows(draws: int) -> Iterator[Row]:
     for truth in APART:
         yield from _sure(truth, max(draws // 5, 100))
     yield from _between(max(draws // 20, 50))
-    yield from _picks(draws)
     yield from _taus(draws)
     yield _seed_factor(draws)
 
@@ -230,23 +228,6 @@ def _only(record: StudyRecord, first: int, top: int) -> StudyRecord:
 def _mean(record: StudyRecord, number: int) -> float:
     values = [trial.reports[-1]["val/accuracy"] for trial in record.repeats_of(number)]
     return float(np.mean([value for value in values if value is not None]))
-
-
-def _picks(draws: int) -> Iterator[Row]:
-    """Tukey's interval of the selection rules' picks: none differs."""
-    for picks, seeds in ((3, 3), (6, 3), (6, 5)):
-        generator, beyond = np.random.default_rng([picks, seeds]), 0
-        for _ in range(draws):
-            tests = [spread(generator.normal(0.7, DEVIATION, seeds)) for _ in range(picks)]
-            results: list[Any] = [
-                PickResult(SimpleNamespace(number=number), [], None, test, None, None)  # type: ignore[arg-type]
-                for number, test in enumerate(tests)
-            ]
-            found = pick_range(RulePicks("test/accuracy", results, True))
-            beyond += bool(found and found.is_clear)
-        truth = f"no difference; {picks} picks, {seeds} seeds"
-        said = "the picks differ by more than the spread over seeds"
-        yield Row(said, "report (rules)", truth, "at most 5%", 0.0, 0.05, beyond / draws, draws)
 
 
 def _taus(draws: int) -> Iterator[Row]:
