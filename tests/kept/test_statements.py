@@ -50,7 +50,7 @@ def statements(spec: StudySpec, told: StudyRecord) -> Iterator[Statement]:
         yield Statement(best, open_pair[2].removeprefix("the "), spec.metric, None, False)
     for section in page.sections:
         for block in section.blocks:
-            if isinstance(block, Table) and "95% interval" in block.header:
+            if isinstance(block, Table) and {"difference", "95% interval"} <= set(block.header):
                 for row in block.frame.to_dict("records"):
                     interval = None if row["95% interval"] == "-" else row["95% interval"]
                     yield Statement(best, "baseline", row["metric"], interval, None)
