@@ -10,12 +10,15 @@ from typing import Any
 import pytest
 from contract import contract
 
-from study.upstream.tune import plain_trials
+from study.upstream.tune import check_no_missing_arguments, plain_trials, report_nothing_else
 
 LOOP = "Tune's loop in study/sweep/driver.py"
 
-with contract("ray", "Trial, SearchGenerator and get_trainable_cls in their modules", LOOP):
+with contract("ray", "Trial, SearchGenerator, get_trainable_cls, flatten_args and Trainable in their modules", LOOP):
+    import ray.actor
     from ray import tune
+    from ray._common import signature
+    from ray.tune import Trainable
     from ray.tune.experiment import Experiment, Trial
     from ray.tune.search import Searcher
     from ray.tune.search.search_generator import SearchGenerator
@@ -116,3 +119,31 @@ def test_a_trial_asks_its_process_nothing_and_keeps_its_last_report_alone(experi
         trial.update_last_result({"epoch": 3, "metrics": "{}"})
         assert trial.last_result == {"epoch": 3, "metrics": "{}", "trial_id": trial.trial_id}
         assert trial.metric_analysis == {}
+
+
+def test_only_calls_with_arguments_are_compared_with_a_signature(monkeypatch: pytest.MonkeyPatch) -> None:
+    def call(first: int, second: int = 0) -> None: ...
+
+    with contract("ray", "ray.actor takes signature.flatten_args from its module", LOOP):
+        monkeypatch.setattr(signature, "flatten_args", signature.flatten_args)  # puts it back afterwards
+        assert ray.actor.signature is signature
+        assert "signature.flatten_args(" in inspect.getsource(ray.actor.ActorHandle._actor_method_call)
+        parameters = signature.extract_signature(call)
+        before = signature.flatten_args(parameters, (1,), {"second": 2})
+        for _ in range(2):
+            check_no_missing_arguments()
+        assert signature.flatten_args(parameters, (1,), {"second": 2}) == before
+        assert signature.flatten_args(parameters, (), {}) == []
+        with pytest.raises(TypeError, match="too many positional arguments"):
+            signature.flatten_args(parameters, (1, 2, 3), {})
+
+
+def test_a_report_holds_what_was_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Reports(Trainable):
+        def step(self) -> dict[str, Any]:
+            return {"epoch": 1, "metrics": "{}"}
+
+    with contract("ray", "Trainable.train() adds what get_auto_filled_metrics(...) gives", "study/sweep/worker.py"):
+        monkeypatch.setattr(Trainable, "get_auto_filled_metrics", Trainable.get_auto_filled_metrics)
+        report_nothing_else()
+        assert Reports().train() == {"epoch": 1, "metrics": "{}", "done": False, "training_iteration": 1}
