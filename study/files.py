@@ -12,11 +12,12 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any
-
-import psutil
+from typing import IO, TYPE_CHECKING, Any
 
 from study.errors import UserError, of_disk
+
+if TYPE_CHECKING:
+    import psutil
 
 # Files that are there whole or not at all: written beside their place, then renamed. No reader ever sees half of one,
 # and of several writers at once the last to end has it. Nothing is synced to the disk: a machine that loses its power
@@ -260,6 +261,8 @@ def _remove_if_left(folder: Path) -> bool:
 
 
 def _end_processes(folder: Path) -> None:
+    import psutil  # a model that is served has none
+
     left = [process for process in psutil.process_iter() if _is_of(process, folder)]
     for process in left:
         with suppress(psutil.Error):
@@ -267,7 +270,9 @@ def _end_processes(folder: Path) -> None:
     psutil.wait_procs(left, timeout=ENDING)
 
 
-def _is_of(process: psutil.Process, folder: Path) -> bool:
+def _is_of(process: "psutil.Process", folder: Path) -> bool:
+    import psutil
+
     with suppress(psutil.Error, OSError):
         return process.uids().real == os.getuid() and process.environ().get(OWNER) == str(folder)
     return False
