@@ -228,11 +228,6 @@ def to_stop(record: StudyRecord) -> list[int]:
     return [trial.number for trial in trials if trial.state == "running" and trial.stops_at is not None]
 
 
-def pace(spec: StudySpec, record: StudyRecord) -> dict[str, float | None] | None:
-    """See `StudyProgress.pace`."""
-    return StudyProgress(spec, record).pace()
-
-
 def clock(seconds: float) -> str:
     """`0:40`, `12:05`, `3:30:00`."""
     whole = max(0, round(seconds))

@@ -104,7 +104,8 @@ def closing_lines(end: RunEnd) -> list[str]:
     if not end.ran:
         lines.insert(0, f"{spec.name} ran already: no trial ran now. To run it anew, give it another name: --name")
     lines += ["", *lead.lines(told, but=("Next",))]
-    if (beside := final_training.beside_baseline(folder, spec, record)) is not None:
+    beside = final_training.beside_baseline(folder, spec, record)
+    if beside is not None:
         from study.analysis.report.page import markdown_table
 
         lines += ["", markdown_table(beside)]
@@ -114,7 +115,12 @@ def closing_lines(end: RunEnd) -> list[str]:
             lines.append("rules      what each selection rule would have picked, on fresh seeds: in the report")
         if record.ablating is not None:
             lines.append(f"ablation   from the baseline to trial {record.ablating.trial}, step by step: in the report")
-        lines += [*_mlflow(folder.tracking_uri), *_failed(end), "", *_next_commands(end, told["next"])]
+        lines += [
+            *_mlflow(folder.tracking_uri),
+            *_failed(end),
+            "",
+            *_next_commands(end, told["next"], beside is not None),
+        ]
     else:
         lines += [*_first_failure(end), *_how_it_goes_on(end)]
     if end.mended:
@@ -182,8 +188,12 @@ def _failed(end: RunEnd) -> list[str]:
     return [told, f"           once its cause is mended: study resume {end.spec.name} --failed"]
 
 
-def _next_commands(end: RunEnd, steps: Sequence[Mapping[str, Any]]) -> list[str]:
-    """What the numbers ask for, where they do, and the final training."""
+def _next_commands(end: RunEnd, steps: Sequence[Mapping[str, Any]], has_baseline: bool) -> list[str]:
+    """What the numbers ask for, where they do, and the final training, or that of its baseline as well.
+
+    Args:
+        has_baseline: whether a final training stands beside that of its baseline already.
+    """
     folder, spec = end.folder, end.spec
     if spec.final_seeds is not None and spec.function:
         return [f"next: study report {spec.name}"]
@@ -191,7 +201,7 @@ def _next_commands(end: RunEnd, steps: Sequence[Mapping[str, Any]]) -> list[str]
         return [
             f"next: study predict {spec.name} INPUTS",
             f"      study evaluate {spec.name} --split test",
-            *_baseline_as_well(end),
+            *([] if has_baseline else _baseline_as_well(spec)),
         ]
     first_seed = ranking.confirm_seeds(end.record, spec).stop  # no seed that was used for the choice
     seeds = ",".join(str(seed) for seed in range(first_seed, first_seed + 3))
@@ -202,12 +212,10 @@ def _next_commands(end: RunEnd, steps: Sequence[Mapping[str, Any]]) -> list[str]
     return [*why, f"next: {train}"]
 
 
-def _baseline_as_well(end: RunEnd) -> list[str]:
-    """How the baseline is trained on the seeds of this final training, where that was not done."""
-    origin, seeds = end.spec.origin or {}, ",".join(map(str, end.spec.final_seeds or ()))
-    if "study" not in origin or final_training.beside_baseline(end.folder, end.spec, end.record) is not None:
-        return []
-    if origin.get("baseline"):
+def _baseline_as_well(spec: StudySpec) -> list[str]:
+    """How the baseline is trained on the seeds of a final training of what a study found."""
+    origin, seeds = spec.origin or {}, ",".join(map(str, spec.final_seeds or ()))
+    if "study" not in origin or origin.get("baseline"):
         return []
     return [f"      {typed('train', origin['study'], '--baseline', '--seeds', seeds)}   what it is to be compared with"]
 

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict
 from study import __version__, ranking
 from study.analysis.report import lead
 from study.commands import placement, progress
+from study.commands.progress import StudyProgress
 from study.errors import UserError
 from study.files import write_whole
 from study.home.events import ENDED
@@ -34,7 +35,7 @@ def document(folder: StudyFolder) -> dict[str, Any]:
         told = {
             "lead": lead.document(spec, record),
             "ablation": ablation.progress(record, spec),
-            "pace": progress.pace(spec, record),
+            "pace": StudyProgress(spec, record).pace(),
             "ties": tied,
             "devices": [{**device.facts, "trials": device.trials} for device in devices(record)],
             "unusable_nodes": dict(record.unusable),

@@ -59,9 +59,6 @@ class Fetched:
         write_whole(file(folder), json.dumps(asdict(self), indent=2) + "\n")
 
 
-NOWHERE = Fetched("", "", "", "", 0.0, "", "", "", "", 0)
-
-
 def file(folder: Path) -> Path:
     """Where a folder tells it."""
     return folder / "fetched.json"

@@ -18,7 +18,6 @@ PER_UNIT = {"percent": 100.0, "fraction": 1.0, "number": 1.0, "squared_255": 255
 Unit = Literal["percent", "fraction", "number", "squared_255"]
 Key = Annotated[str, Field(pattern=r"^(data|model|method|train)\.[a-z][a-z0-9_]*$")]
 Metric = Annotated[str, Field(pattern=r"^[a-z_]+/[a-z0-9_]+$")]
-Trend = Literal["increasing", "decreasing"]
 Labels = Annotated[list[str], Field(min_length=2)]
 
 

@@ -1,10 +1,10 @@
 """The way from the baseline to the best configuration, one knob at a time: its configurations and their trials.
 
-A step is a knob, or several that can only move together, which gets the best's value
-instead of the baseline's. The configurations are the baseline and the best; the baseline with each step alone (adding);
-the best without each step (removing); and those on the path that takes the steps in order. All run on the same seeds,
-which had no part in the choice of the best. Their trials are a stage of their own, `ablation`, which no ranking looks
-at; confirm and rule trials of the same configuration and seed count and do not run again.
+A step is a knob, or several that can only move together, which gets the best's value instead of the baseline's. The
+configurations are the baseline and the best; the baseline with each step alone (adding); the best without each step
+(removing); and those on the path that takes the steps in order. All run on the same seeds, which had no part in the
+choice of the best. Their trials are a stage of their own, `ablation`, which no ranking looks at; confirm and rule
+trials of the same configuration and seed count and do not run again.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence

@@ -16,11 +16,6 @@ def experiments_page(uri: str) -> str:
     return mlflow_page(public(uri))
 
 
-def experiment_page(uri: str, experiment: str) -> str:
-    """The runs of an experiment."""
-    return f"{_server(uri)}#/experiments/{experiment}/runs?{MODE}"
-
-
 def run_page(uri: str, experiment: str, run_id: str, artifact: str = "") -> str:
     """A run, or one of its artifacts, as `report/report.html`.
 

@@ -114,8 +114,7 @@ def change_failed_reuse(error: Callable[[], Exception]) -> None:
 
 # The loop of Ray Tune's controller, as far as it is made lighter here.
 #
-# `tests/upstream/test_tune_loop.py` tries each
-# touch against the installed Ray.
+# `tests/upstream/test_tune_loop.py` tries each touch against the installed Ray.
 #
 # By itself Tune hands all calls that are under way to Ray for each report, to be told of one that has ended: with 2,000
 # trials at once that took 5 ms of each report. Here Ray tells of each call once, when it has ended.
@@ -253,8 +252,7 @@ def lighten(together: Callable[[], AbstractContextManager[None]]) -> None:
 
 # What Ray Tune does by itself for each trial and each report, as far as it is left out here.
 #
-# `tests/upstream/test_tune_trials.py` tries each
-# touch against the installed Ray.
+# `tests/upstream/test_tune_trials.py` tries each touch against the installed Ray.
 #
 # By itself Tune asks Ray's head three times for the class that trials run, and unpickles it, so that no two trials wish
 # for the same resources; it copies the experiment, brings it into the form of a command line and parses that; it asks

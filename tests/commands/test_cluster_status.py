@@ -10,7 +10,8 @@ from study.analysis.report import lead
 from study.cluster import jobs as cluster_jobs
 from study.cluster.jobs import Job, Jobs
 from study.commands import elsewhere as there
-from study.commands import progress, status
+from study.commands import status
+from study.commands.progress import StudyProgress
 from study.errors import UserError
 from study.home.folder import Home
 from study.ranking.summary import summary
@@ -31,7 +32,12 @@ def a_job(state: str = "running", message: str = "", began: float | None = 101.0
 
 def a_study() -> dict[str, Any]:
     spec, found = quickstart("name=mine"), record(Told("baseline", [0.5]), Told("search", [0.75, 0.8], "running"))
-    return {**summary(spec, found), "pace": progress.pace(spec, found), "ties": [], "lead": lead.document(spec, found)}
+    return {
+        **summary(spec, found),
+        "pace": StudyProgress(spec, found).pace(),
+        "ties": [],
+        "lead": lead.document(spec, found),
+    }
 
 
 def told(jobs: list[Job], study: dict[str, Any] | str) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from contract import contract
 from study.commands import ui
 from study.errors import UserError
 from study.home.folder import Home
-from study.tracking.pages import experiment_page, experiments_page, run_page
+from study.tracking.pages import experiments_page, run_page
 
 MODE = "workflowType=machine_learning"
 
@@ -18,7 +18,6 @@ def test_the_mode_stands_behind_the_fragment_and_no_password_anywhere() -> None:
     server = "https://ada:hidden@mlflow.example.org/base/"
     base = "https://mlflow.example.org/base/#/experiments"
     assert experiments_page(server) == f"{base}?{MODE}"
-    assert experiment_page(server, "3") == f"{base}/3/runs?{MODE}"
     assert run_page(server, "3", "abc") == f"{base}/3/runs/abc?{MODE}"
     assert run_page("", "3", "abc", "a b/é.html") == f"#/experiments/3/runs/abc/artifacts/a%20b/%C3%A9.html?{MODE}"
 

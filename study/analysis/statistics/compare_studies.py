@@ -186,7 +186,8 @@ def compare(studies: Sequence[Study]) -> list[dict[str, Any]]:
 def printed_comparison(documents: Sequence[dict[str, Any]]) -> pd.DataFrame:
     """The documents of `compare` as text, a column per study."""
     metrics = _compared_metrics(documents)
-    whose = ("final",) if "final" in documents[0] else ("baseline", "best")
+    is_final = "final" in documents[0]
+    whose = ("final",) if is_final else ("baseline", "best")
     keys = dict.fromkeys(key for document in documents for key in document["settings"])
     best_params = [document["best"]["params"] if document.get("best") else {} for document in documents]
     searched = dict.fromkeys(key for params in best_params for key in params)
@@ -194,7 +195,7 @@ def printed_comparison(documents: Sequence[dict[str, Any]]) -> pd.DataFrame:
         "state": [document["state"] for document in documents],
         "trials": [_trials(document["trials"]) for document in documents],
         "epochs run": [str(document["epochs"]) for document in documents],
-        **({} if whose == ("final",) else {"best trial": [_best_trial(document) for document in documents]}),
+        **({} if is_final else {"best trial": [_best_trial(document) for document in documents]}),
         **{
             f"{who} {name}": [_number(document[who], name) for document in documents]
             for name in metrics
@@ -202,8 +203,7 @@ def printed_comparison(documents: Sequence[dict[str, Any]]) -> pd.DataFrame:
         },
         **{
             f"gain {name}": [_gain(document["gain"].get(name), name) for document in documents]
-            for name in metrics
-            if whose != ("final",)
+            for name in ([] if is_final else metrics)
         },
         **({"better by tuning curve": found} if any(found := printed_budgets(documents)) else {}),
         **_against(documents, metrics),
