@@ -136,9 +136,10 @@ def _test(spec: StudySpec, record: StudyRecord, table: RulePicks) -> Iterator[st
     if not isinstance(plan.rules, bool):
         yield f"On fresh seeds ran only what these rules picked: {formatting.listed(plan.rules)}."
     readings = readings_for_rules(spec, record, table)
+    alone = f" For this alone the test split was read {formatting.count(readings, 'time')}; it chose nothing."
     yield (
         f"{table.judge} is the mean ± sample standard deviation over fresh seeds, regret how far a pick is behind the "
-        f"best of them. For this alone the test split was read {formatting.count(readings, 'time')}; it chose nothing."
+        f"best of them.{alone if readings else ''}"
     )
 
 

@@ -45,7 +45,8 @@ def seeds_needed(gap: float, deviation: float, freedom: float, among: int = 1, c
 
     The interval is that of `study.analysis.statistics.difference`; its power is that of the noncentral t. A standard
     deviation of few values may be far too small by chance, so its upper 80% bound is taken for it (Browne 1995,
-    Statistics in Medicine 14): at least 80% of such answers give at least the power that they promise.
+    Statistics in Medicine 14): in at most 20% of studies the answer has less power than it promises. Of the answers
+    alone more may, where `MOST_SEEDS` are truly too few: then there is one only where the deviation is too small.
 
     Args:
         gap: the difference of the means, not 0.
