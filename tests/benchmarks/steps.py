@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import fields
 from typing import Any
 
 import torch
@@ -10,7 +9,6 @@ from torch.autograd import DeviceType
 
 from study.data import Dataset
 from study.training import Trial, TrialConfig
-from study.training.config import TrainOptions
 
 BATCH = 256
 SIMULATED = "SIMULATED_GPUS" in os.environ
@@ -19,22 +17,21 @@ SIMULATED = "SIMULATED_GPUS" in os.environ
 def steps(
     networks: list[str], dataset: Callable[[str], Dataset], config: Callable[..., TrialConfig], device: str
 ) -> Iterator[dict[str, Any]]:
-    """One row for each network, and one more as a CUDA graph where there is `train.graph`.
+    """One row for each network, and on a GPU one more as a CUDA graph (`train.graph`).
 
     `ms a step`: of the third epoch, data and training. On a GPU further, of that epoch with its evaluation:
     `launches a step`, and `kernels run`, the share of its time. On a simulated device no time means anything.
     """
-    graphs = [{}, {"graph": True}] if "graph" in {field.name for field in fields(TrainOptions)} else [{}]
     if SIMULATED:
         from gpu_scan import leave_out_values
 
         leave_out_values()
     for network in networks:
         of = dataset(network)
-        for options in graphs if device == "cuda" else [{}]:
-            name = f"{network}, graph" if options else network
+        for graph in (False, True) if device == "cuda" else (False,):
+            name = f"{network}, graph" if graph else network
             try:
-                yield {"step": name, **_step(Trial(config(network, epochs=3, **options), of, device), device)}
+                yield {"step": name, **_step(Trial(config(network, epochs=3, graph=graph), of, device), device)}
             except (RuntimeError, ValueError) as error:
                 yield {"step": name, "left out": str(error).splitlines()[0]}
 

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 import yaml
-from gpu_scan import BUDGETS, DETERMINISTIC
+from gpu_scan import BUDGETS, DETERMINISTIC, RECORDED
 from simulated_gpu import ROOT, gpu_environment, missing
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=str(missing()))
@@ -38,6 +38,14 @@ def test_no_operation_of_any_case_lacks_a_deterministic_algorithm() -> None:
     """With `train.deterministic` one would be an error where it is called."""
     found = scanned(DETERMINISTIC)
     assert len(found) > 400
+    assert {name: one["problem"] for name, one in found.items() if one["problem"]} == {}
+
+
+@pytest.mark.long
+def test_every_step_that_may_be_recorded_can_be() -> None:
+    """With `train.graph: true` a step that cannot is an error."""
+    found = scanned(RECORDED)
+    assert len(found) > 300
     assert {name: one["problem"] for name, one in found.items() if one["problem"]} == {}
 
 

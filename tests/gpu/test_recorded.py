@@ -59,6 +59,56 @@ def test_a_full_batch_is_one_launch_and_its_copies() -> None:
         assert all(not graphs[place] for place, size in enumerate(sizes) if size < 60), case
 
 
+UNASKED = """
+import json, warnings
+from simulated_gpu import counts
+from small import config, digits
+from study.training import Trial, evaluation, loop
+
+for name in ("check_loss", "check_networks"):  # of values that are not there
+    setattr(loop, name, lambda *values: None)
+evaluation.check_features = lambda *values: None
+losses, room = Trial.losses, loop.available
+
+def waiting(self, batch, forward):
+    value, probes = losses(self, batch, forward)
+    value.item()
+    return value, probes
+
+def trained(graph):
+    before = counts()["graph_launches"]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        list(Trial(config({"name": "sup_con"}, graph=graph, batch_size=60, epochs=2), digits(), "cuda").run())
+    own = [str(one.message) for one in caught if "train.graph" in str(one.message)]
+    return counts()["graph_launches"] - before, own
+
+told = {"recorded": trained(None), "not": trained(False)}
+loop.available = lambda device: 0
+told["no room"] = trained(None)
+loop.available, Trial.losses = room, waiting
+told["waits"] = trained(None)
+try:
+    trained(True)
+except RuntimeError as problem:
+    told["asked"] = str(problem)
+print(json.dumps(told))
+"""
+
+
+@on_gpu
+def test_a_step_is_recorded_unasked_where_it_can_be() -> None:
+    told = json.loads(run_on_gpu(UNASKED))
+    launches, warned = told["recorded"]
+    assert launches >= 5
+    assert not warned
+    assert told["not"] == told["no room"] == [0, []]
+    launches, (why,) = told["waits"]
+    assert launches == 0
+    assert "capture" in why
+    assert "capture" in told["asked"]
+
+
 def problems(method: dict, **train: object) -> list[str]:
     sections = config(method, **train).to_document() | {"data": {"name": "digits"}}
     facts = digits().facts
