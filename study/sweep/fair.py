@@ -3,7 +3,9 @@
 Each has slots by its share, and what a study does not want the others have. Owners have equal shares, or those of the
 home's `sharing.yaml`; the share of an owner is divided among those of his studies that want more. Slots are whole: one
 that is over, as where there are fewer slots than studies, goes to a study that has had no trial yet, the one that waits
-the longest first; then to whoever has had the least of the cluster for its share so far, and then to the newest.
+the longest first; then to whoever has had the least of the cluster for its share so far, and then to the newest. If a
+trial of that study needs more than is over, room is made for it: those whose turn is later have fewer, until theirs is
+earlier again.
 """
 
 import math
@@ -98,24 +100,45 @@ def allotted(peers: Sequence[Peer], there: Mapping[str, float], settings: Sharin
     quantum = QUANTUM * min([of for of in size.values() if of] or [1.0])
     by_id, before = {peer.id: peer for peer in peers}, dict(given)
 
+    def turn(peer: Peer) -> tuple[bool, float]:
+        return peer.began, peer.served // quantum if peer.began else 0.0
+
     def rank(peer: Peer) -> tuple[int, bool, float, float, str]:
-        turn = (peer.served // quantum, -peer.since) if peer.began else (0.0, peer.since)
-        return given[peer.id] - before[peer.id], peer.began, *turn, peer.id
+        return given[peer.id] - before[peer.id], *turn(peer), -peer.since if peer.began else peer.since, peer.id
+
+    def give(peer: Peer, slots: int) -> None:
+        given[peer.id] += slots
+        of_owner[peer.owner] += slots
+        left["CPU"] -= slots * peer.cpu
+        left["GPU"] -= slots * peer.gpu
+
+    def fits(peer: Peer) -> bool:
+        return peer.cpu <= left["CPU"] + 1e-9 and peer.gpu <= left["GPU"] + 1e-9
+
+    def make_room(peer: Peer) -> None:
+        """Take slots from those whose turn is later, the latest first; from nobody if that is not enough."""
+        taken = []
+        for other in sorted((one for one in peers if turn(one) > turn(peer)), key=turn, reverse=True):
+            while given[other.id] and not fits(peer):
+                give(other, -1)
+                taken.append(other)
+        if not fits(peer):
+            for other in taken:
+                give(other, 1)
 
     wanting = [rank(peer) for peer in peers if given[peer.id] < peer.wants]
     heapify(wanting)
     while wanting:
         peer = by_id[heappop(wanting)[-1]]
         cap = settings.of(peer.owner).slots
-        fits = peer.cpu <= left["CPU"] + 1e-9 and peer.gpu <= left["GPU"] + 1e-9
-        if not fits or (cap is not None and of_owner[peer.owner] >= cap):
+        if cap is not None and of_owner[peer.owner] >= cap:
             continue
-        given[peer.id] += 1
-        of_owner[peer.owner] += 1
-        left["CPU"] -= peer.cpu
-        left["GPU"] -= peer.gpu
-        if given[peer.id] < peer.wants:
-            heappush(wanting, rank(peer))
+        if not fits(peer) and given[peer.id] == before[peer.id] < level[peer.id] - 1e-3:  # a part of a slot is its own
+            make_room(peer)
+        if fits(peer):
+            give(peer, 1)
+            if given[peer.id] < peer.wants:
+                heappush(wanting, rank(peer))
     return given
 
 

@@ -106,3 +106,28 @@ def test_what_is_no_peer_is_none(damage: dict[str, object]) -> None:
     told = {name: getattr(peer("a"), name) for name in Peer.__dataclass_fields__}
     assert Peer.of(told) == peer("a")
     assert Peer.of({**told, **damage}) is None
+
+
+def over_time(*peers: Peer, cpus: float, periods: int) -> dict[str, float]:
+    """CPU seconds that each has had after so many periods of 10 s, if slots change hands at once."""
+    amount = {one.id: 0.0 for one in peers}
+    for _ in range(periods):
+        now = [replace(one, served=amount[one.id] / cpus, began=amount[one.id] > 0) for one in peers]
+        slots = allotted(now, {"CPU": cpus, "GPU": 0}, ALONE)
+        used = sum(slots[one.id] * one.cpu for one in peers)
+        assert used <= cpus
+        for one in peers:
+            amount[one.id] += 10 * slots[one.id] * one.cpu
+    return amount
+
+
+@pytest.mark.parametrize(("cpus", "wide"), [(8, 6), (8, 8), (8, 5), (4, 3)])
+def test_a_study_of_wide_trials_has_its_share_beside_one_of_narrow_ones(cpus: int, wide: int) -> None:
+    amount = over_time(peer("wide", cpu=float(wide)), peer("narrow"), cpus=cpus, periods=600)
+    assert amount["wide"] == pytest.approx(amount["narrow"], rel=0.15)
+
+
+def test_wide_trials_have_their_part_beside_many_narrow_studies() -> None:
+    narrow = [peer(f"narrow {number}", f"owner {number}") for number in range(3)]
+    amount = over_time(peer("wide", "wide", cpu=6.0), *narrow, cpus=8, periods=1200)
+    assert all(one == pytest.approx(2 * 1200 * 10, rel=0.2) for one in amount.values()), amount
