@@ -49,7 +49,7 @@ class Change:
     Attributes:
         key: of the run; see `Tracked.runs`.
         parent: key of the run that it is nested under, None for the study's.
-        name: of the run, if it does not exist yet.
+        name: of the run, if it does not exist yet; `rename`: from now on, None: as it is.
         start: when it began, in milliseconds since the epoch, if it does not exist yet.
         inputs: data that it read; one that it has already stays.
         tags: to set; `untag`: to remove.
@@ -60,6 +60,7 @@ class Change:
     key: str
     parent: str | None = None
     name: str = ""
+    rename: str | None = None
     start: int = 0
     tags: dict[str, str] = field(default_factory=dict)
     untag: set[str] = field(default_factory=set)

@@ -145,7 +145,7 @@ class Database(Store):
             self._locations[experiment] = self.client.get_experiment(experiment).artifact_location
         return NEW_RUN | {
             "run_uuid": run_id,
-            "name": change.name,
+            "name": change.name if change.rename is None else change.rename,
             "experiment_id": int(experiment),
             "artifact_uri": append_to_uri_path(self._locations[experiment], run_id, "artifacts"),
             "start_time": change.start,
@@ -170,18 +170,21 @@ def _insert(connection: Connection, table: Any, rows: list[dict[str, Any]], how:
 
 
 def _reopen_or_end(connection: Connection, changes: list[tuple[str, Change]]) -> None:
-    """Status, end and tags that go, of runs that are there."""
+    """Status, end, name and tags that go, of runs that are there."""
     states = [(change.status, change.end, run_id) for run_id, change in changes if change.status is not None]
     if states:
         statement = f'UPDATE "{SqlRun.__tablename__}" SET status = ?, end_time = ? WHERE run_uuid = ?'
         connection.exec_driver_sql(statement, states)
+    names = [(change.rename, run_id) for run_id, change in changes if change.rename is not None]
+    if names:
+        connection.exec_driver_sql(f'UPDATE "{SqlRun.__tablename__}" SET name = ? WHERE run_uuid = ?', names)
     for run_id, change in changes:
         if change.untag:
             connection.execute(delete(SqlTag).where(SqlTag.run_uuid == run_id, SqlTag.key.in_(change.untag)))
 
 
 def _fill(rows: Rows, change: Change, run_id: str) -> None:
-    _tag(rows, run_id, change.tags)
+    _tag(rows, run_id, change.tags if change.rename is None else change.tags | {"mlflow.runName": change.rename})
     rows[SqlParam] += ({"run_uuid": run_id, "key": key, "value": value} for key, value in change.params.items())
     points = [
         {

@@ -18,6 +18,9 @@ from study.tracking.tracked import STUDY, Tracked
 
 STATUS = {"complete": "FINISHED", "pruned": "KILLED", "failed": "FAILED", "interrupted": "KILLED"}
 
+STAR = "★ "
+"""Before the names of the best configuration's runs."""
+
 OF_AN_END = ("pruned_by", "interrupted", "failure", "failure_kind")
 """Tags that a trial which runs again does not keep."""
 
@@ -122,7 +125,7 @@ class Events:
         key, stage = str(event["trial"]), event["stage"]
         change = self._change(key)
         change.parent = str(event["repeats"]) if stage == "replicate" else STUDY
-        change.name, change.start = self._name(event), milliseconds(event)
+        change.name, change.start = self._name(event["trial"]), milliseconds(event)
         tags = {"study.kind": "trial", "study.trial": key, "study.stage": stage}
         tags |= {} if stage == "final" else {"study.configuration": event.get("repeats", event["trial"])}
         tags |= {"study.repeats": event["repeats"]} if "repeats" in event else {}
@@ -143,16 +146,17 @@ class Events:
         """What the last driver said of the data sets; an older one said nothing."""
         return self.record.sessions[-1].get("datasets", {}) if self.record.sessions else {}
 
-    def _name(self, event: Event) -> str:
-        """Whose configuration on which seed: all seeds of one stand under one name but for the seed."""
-        stage, number = event["stage"], int(event["repeats"] if "repeats" in event else event["trial"])
-        if stage == "final":
+    def _name(self, number: int) -> str:
+        """The name of a trial's run: whose configuration on which seed. All seeds of one differ in the seed alone."""
+        trial = self.record.trials[number]
+        of = number if trial.repeats is None else trial.repeats
+        if trial.stage == "final":
             whose = "final"
-        elif stage == "ablation" and "repeats" not in event:
-            whose = f"ablation of {self._moved(event['params'])}"
+        elif trial.stage == "ablation" and trial.repeats is None:
+            whose = f"ablation of {self._moved(trial.params)}"
         else:
-            whose = "baseline" if self.record.trials[number].stage == "baseline" else f"trial {number}"
-        return f"{whose[:MOST]}, seed {event['seed']}"
+            whose = "baseline" if self.record.trials[of].stage == "baseline" else f"trial {of}"
+        return f"{whose[:MOST]}, seed {trial.seed}"
 
     def _picked_by(self, number: int) -> str:
         """The rules whose pick a rule trial runs again."""
@@ -241,7 +245,7 @@ class Events:
             self._end(key, {**event, "state": "interrupted"})
         with ranking.ranked_once(self.record):
             self._tell_results(event)
-            self._mark("study.best", ranking.best)
+            self._mark("study.best", ranking.best, STAR)
             self._mark("study.baseline", ranking.baseline)
             self._tag(STUDY, {NOTE: note(self._spec, self.record)})
         self._end(STUDY, event)
@@ -256,16 +260,18 @@ class Events:
         told |= news
         self._tag(STUDY, result_seeds(self._spec, self.record))
 
-    def _mark(self, tag: str, find: Callable[[StudyRecord, StudySpec], Candidate | None]) -> None:
-        """Tag the runs of a configuration, and take the tag from those that have it no longer."""
+    def _mark(self, tag: str, find: Callable[[StudyRecord, StudySpec], Candidate | None], sign: str = "") -> None:
+        """Tag the runs of a configuration and put a sign before their names; take both from those of an earlier one."""
         candidate = find(self.record, self._spec) if self._spec.final_seeds is None else None
         number = candidate.trial.number if candidate else None
         trials = self.record.trials.values() if number is not None else ()
         runs = [str(trial.number) for trial in trials if number in (trial.number, trial.repeats)]
         for key in set(self._progress.marked.get(tag, ())) - set(runs):
             self._untag(key, [tag])
+            self._change(key).rename = self._name(int(key)) if sign else None
         for key in runs:
             self._tag(key, {tag: "true"})
+            self._change(key).rename = sign + self._name(int(key)) if sign else None
         self._progress.marked[tag] = runs
 
     def _end(self, key: str, event: Event) -> None:

@@ -14,6 +14,16 @@ from study.tracking.tracked import STUDY
 UI_TAGS = {"mlflow.experimentKind": "custom_model_development"}
 """Makes the MLflow UI open an experiment on its training runs."""
 
+ABOUT = "mlflow.note.content"
+"""Tag of an experiment: its description."""
+
+DESCRIPTION = """\
+Hyperparameter studies of this name: each is a run, and its trials are nested in it. They look for {metric}. A ★ before
+a run's name marks the best configuration, on each of its seeds. The description of a study's run says what came of it.
+
+A table of the trials: filter by ``tags.`study.kind` = 'trial'``; {metric} and the parameters are under *Columns*.
+"""
+
 PRIMARY = "mlflow.experiment.primaryMetric.name"
 """Tag of an experiment: the metric of the UI's first charts and of its parallel coordinates."""
 
@@ -40,7 +50,8 @@ class Store:
         """
         experiment = self.client.get_experiment_by_name(name)
         if experiment is None:
-            return self.client.create_experiment(name, artifacts, UI_TAGS | {PRIMARY: metric})
+            tags = {PRIMARY: metric, ABOUT: DESCRIPTION.format(metric=metric)}
+            return self.client.create_experiment(name, artifacts, UI_TAGS | tags)
         if experiment.lifecycle_stage == "deleted":
             self.client.restore_experiment(experiment.experiment_id)
         return experiment.experiment_id
@@ -130,6 +141,8 @@ class Store:
         )
         if change.key != STUDY:
             self._log_inputs(change, runs)
+        if change.rename is not None:
+            self.client.update_run(run_id, name=change.rename)
         if change.end is not None:
             self.client.set_terminated(run_id, change.status, change.end)
         elif change.status is not None:

@@ -3,6 +3,7 @@
 from mlflow import MlflowClient
 
 from study.home.record import StudyRecord
+from study.tracking.events import STAR
 
 
 class Runs:
@@ -10,7 +11,8 @@ class Runs:
 
     Attributes:
         all: every run that is not deleted.
-        by_name: the same, of two with one name the later.
+        by_name: the same, of two with one name the later; without the sign of the best.
+        starred: names of those with that sign, without it.
     """
 
     def __init__(self, uri: str, study: str) -> None:
@@ -18,7 +20,10 @@ class Runs:
         experiment = self.client.get_experiment_by_name(study)
         assert experiment is not None
         self.all = self.client.search_runs([experiment.experiment_id], max_results=1000)
-        self.by_name = {run.info.run_name: run for run in self.all}
+        names = [str(run.info.run_name) for run in self.all]
+        assert names == [run.data.tags["mlflow.runName"] for run in self.all]
+        self.by_name = {name.removeprefix(STAR): run for name, run in zip(names, self.all, strict=True)}
+        self.starred = {name.removeprefix(STAR) for name in names if name.startswith(STAR)}
 
     def history(self, name: str, metric: str) -> list[tuple[int, float]]:
         """Step and value of every point, in the order in which MLflow got them."""

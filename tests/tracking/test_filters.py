@@ -8,6 +8,7 @@ from runs import Runs
 
 from study.home.folder import Home
 from study.home.ledger import Ledger
+from study.tracking.events import STAR
 from study.tracking.writer import Writer
 
 PARAMS = {"method.alpha": 1.0, "method.lambda": 0.0, "method.epsilon": 0.0}
@@ -53,7 +54,7 @@ def runs(home: Home) -> Runs:
 
 def names(runs: Runs, query: str) -> set[str]:
     found = runs.client.search_runs([runs.all[0].info.experiment_id], query)
-    return {str(run.info.run_name) for run in found}
+    return {str(run.info.run_name).removeprefix(STAR) for run in found}
 
 
 def test_each_filter_of_the_page_finds_what_it_says(runs: Runs) -> None:
@@ -63,6 +64,7 @@ def test_each_filter_of_the_page_finds_what_it_says(runs: Runs) -> None:
     of_page = [row for row in rows if " = " in row]
     assert set(of_page) == FOUND.keys()
     assert {query: names(runs, query) for query in FOUND} == FOUND
+    assert runs.starred == BEST
 
 
 def test_the_tag_of_the_best_goes_to_the_next_best(home: Home, runs: Runs) -> None:
@@ -86,7 +88,8 @@ def test_the_tag_of_the_best_goes_to_the_next_best(home: Home, runs: Runs) -> No
     ledger.close()
     for _ in range(2):
         Writer(home, folder, SPEC).bring()
-        assert names(runs, "tags.`study.best` = 'true'") == {f"trial 8, seed {seed}" for seed in (0, 1, 2)}
+        best = {f"trial 8, seed {seed}" for seed in (0, 1, 2)}
+        assert names(runs, "tags.`study.best` = 'true'") == Runs(home.tracking_uri, SPEC.name).starred == best
         assert names(runs, "tags.`study.baseline` = 'true'") == BASELINE
         folder.tracking_file.unlink()
 
