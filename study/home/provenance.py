@@ -54,7 +54,7 @@ def provenance() -> dict[str, Any]:
     the distributions that bring data sets, networks or methods of their own."""
     return {
         "version": __version__,
-        **_git(Path(__file__).parent),
+        **_git(Path(__file__).parents[1]),
         "python": platform.python_version(),
         "libraries": {name: version(name) for name in LIBRARIES} | distributions(),
         "node": platform.node(),
@@ -64,7 +64,7 @@ def provenance() -> dict[str, Any]:
 
 def version_line() -> str:
     """Version of this package and, where it is a checkout, its commit: `0.1.0 (commit 0123456789ab, changed since)`."""
-    git = _git(Path(__file__).parent)
+    git = _git(Path(__file__).parents[1])
     changed = ", changed since" if git.get("dirty") else ""
     return f"{__version__} (commit {git['commit'][:12]}{changed})" if git else __version__
 
@@ -91,7 +91,7 @@ def _git(folder: Path) -> dict[str, Any]:
     tracked = output("git", "-C", str(folder), "ls-files", "--error-unmatch", str(folder / "__init__.py"))
     if not commit or not tracked:
         return {}
-    return {"commit": commit, "dirty": bool(output("git", "-C", str(folder), "status", "--porcelain"))}
+    return {"commit": commit, "dirty": bool(output("git", "-C", str(folder), "status", "--porcelain", "--", "."))}
 
 
 def output(*command: str) -> str | None:

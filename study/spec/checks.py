@@ -26,15 +26,21 @@ MOST_LINES, LONGEST = 40, 4000
 
 
 class Problems:
-    """Collects what is wrong with a document, so that the user sees all of it at once."""
+    """Collects what is wrong with a document, so that the user sees all of it at once.
+
+    Attributes:
+        keys: of what is wrong.
+    """
 
     def __init__(self, document: Document) -> None:
         self._document = document
+        self.keys: list[Key] = []
         self._lines: dict[str, None] = {}
 
     def add(self, key: Key, message: str) -> None:
         message = shortened(message.replace("\n", " "), LONGEST)
         printable = "".join(char if char.isprintable() else repr(char)[1:-1] for char in message)
+        self.keys.append(key)
         self._lines[f"{self._document.place(key)}: {'.'.join(map(_key_part, key))}: {printable}"] = None
 
     def raise_any(self) -> None:

@@ -333,7 +333,7 @@ def load_resolved(path: Path, name: str | None = None) -> StudySpec:
 def resolved(document: Document) -> StudySpec:
     """The same of what stands in such a file."""
     problems = Problems(document)
-    layout = _layout(document.values, problems)
+    layout, _ = _layout(document.values, problems)
     problems.raise_any()
     sections = {section: layout[section] for section in SECTIONS}
     sections["train"] = check(section_model("train", knobs(TrainOptions)), layout["train"], ("train",), problems)
@@ -378,11 +378,13 @@ def resolve(document: Document, one_trial: bool = False, of_model: bool = False)
     problems = Problems(document)
     document.values = own_function.completed(document.values, problems)
     values, wants_papers = _without_papers(document.values)
-    layout = _layout(values, problems)
+    layout, values = _layout(values, problems)
     file_sections = Sections({section: layout[section] for section in SECTIONS}, layout["search"]["alternatives"])
     search = Search.model_validate(layout["search"])
+    before = len(problems.keys)
     check_names(file_sections, search.space, problems)
-    problems.raise_any()
+    if len(problems.keys) > before:
+        problems.raise_any()
     search, sections = _search(search, file_sections, wants_papers, problems)
     spec = _spec(values, layout, search.model_copy(update={"alternatives": sections.alternatives}), sections.own)
     _check_data(spec, problems)
@@ -404,15 +406,34 @@ def resolve(document: Document, one_trial: bool = False, of_model: bool = False)
     return spec
 
 
-def _layout(values: Mapping[str, Any], problems: Problems) -> dict[str, Any]:
-    """The outline of a document with its defaults; a problem with the name is left for the caller to raise."""
+def _layout(values: dict[str, Any], problems: Problems) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The outline of a document with its defaults, and the document, without what is wrong and changes nothing else.
+
+    Such problems, and one with the name, are left for the caller to raise, with those of the rest.
+    """
     layout = check(Layout, values, (), problems)
-    problems.raise_any()
+    if layout is None and (rest := _set_aside(values, problems.keys)) is not None:
+        layout, values = check(Layout, rest, (), problems), rest
+    if layout is None:
+        problems.raise_any()
     assert layout is not None
     if not NAME_RULE.fullmatch(layout["name"]):
         problems.add(("name",), f"{layout['name']!r} given. A name has letters, digits, '.', '_', '-', at most 100")
     layout["train"] = {"threads": _threads(layout["resources"]["cpu"]), **layout["train"]}
-    return layout
+    return layout, values
+
+
+def _set_aside(values: Mapping[str, Any], faults: Iterable[Key]) -> dict[str, Any] | None:
+    """A document without these keys; None if what it says elsewhere depends on one of them."""
+    rest = {**values, "search": dict(values["search"])} if isinstance(values.get("search"), Mapping) else dict(values)
+    for section, *inside in faults:
+        if section == "search" and inside and inside[0] not in ("space", "alternatives", "baseline", "enqueue"):
+            rest["search"].pop(inside[0], None)
+        elif section in ("search", "name", *SECTIONS):
+            return None
+        else:
+            rest.pop(section, None)
+    return rest
 
 
 def _spec(values: Mapping[str, Any], layout: Mapping[str, Any], search: Search, base: Mapping[str, Any]) -> StudySpec:

@@ -35,6 +35,7 @@ def test_the_version_names_the_commit_of_a_checkout_alone(tmp_path: Path) -> Non
     git(tmp_path, "add", ".")
     git(tmp_path, "commit", "-m", "first")
     commit = git(tmp_path, "rev-parse", "HEAD")[:12]
+    (tmp_path / "birds.yaml").write_text("a user's draft, beside the package\n")
     assert shown(tmp_path) == f"{__version__} (commit {commit})"
     (tmp_path / "study" / "errors.py").write_text((ROOT / "study" / "errors.py").read_text() + "\n")
     assert re.fullmatch(rf"{__version__} \(commit {commit}, changed since\)", shown(tmp_path))

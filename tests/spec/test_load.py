@@ -167,8 +167,10 @@ def test_a_stack_of_an_older_study_file_is_read_when_off_and_refused_when_on() -
 
 
 def test_everything_wrong_is_told_at_once() -> None:
-    found = message("train.epochs=0", "data.rho=2", "model.width=0", "method.alpha=-1").splitlines()
-    assert len(found) == 4
+    sections = ["train.epochs=0", "data.rho=2", "model.width=0", "method.alpha=-1", "train.speed=1", "data.rhoo=1"]
+    assert len(message(*sections).splitlines()) == 6
+    settings = ["search.sampler=tep", "search.pruner=asha", "resources.cpu=-1"]
+    assert len(message(*settings, *sections).splitlines()) == 9
 
 
 def test_the_missing_sections_are_named(tmp_path: Path) -> None:
