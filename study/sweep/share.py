@@ -2,21 +2,195 @@
 
 A driver only ever limits itself: it begins no further trial while it has its share. So a slot is given over when one of
 its trials ends, and no trial is ended for another study.
+
+Each has slots by its share, and what a study does not want the others have. Owners have equal shares, or those of the
+home's `sharing.yaml`; the share of an owner is divided among those of his studies that want more. Slots are whole: one
+that is over, as where there are fewer slots than studies, goes to a study that has had no trial yet, the one that waits
+the longest first; then to whoever has had the least of the cluster for its share so far, and then to the newest. If a
+trial of that study needs more than is over, room is made for it: those whose turn is later have fewer, until theirs is
+earlier again.
 """
 
+import math
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
+from heapq import heapify, heappop, heappush
 from pathlib import Path
+from typing import Any
 
 from study.home.presence import TOUCH, Presence, members
 from study.home.sharing import LatestSharing, Sharing
 from study.home.turns import ENTRY, FOLDER
 from study.spec.schema import Resources
-from study.sweep.fair import Peer, allotted, shares
+
+QUANTUM = 60.0
+"""Seconds of a slot that studies may differ in what they have had before one gives way to another: a process has to
+start at each change."""
+
+MANY = 2.0**40
+"""More slots than there can be."""
+
+
+@dataclass(frozen=True)
+class Peer:
+    """A study that runs on a cluster, as its driver tells the others.
+
+    Attributes:
+        share: beside that of the other studies of its owner.
+        most: trials that it would run at once if it were alone.
+        cpu, gpu: of one trial.
+        under_way: trials that it has handed out.
+        hungry: whether it would begin more.
+        began: whether a trial of it has run.
+        served: what it has had so far, in seconds of the whole cluster for a share of 1.
+        since: when it joined, in seconds since the epoch.
+    """
+
+    id: str
+    owner: str
+    cluster: str
+    share: float
+    most: int
+    cpu: float
+    gpu: float
+    under_way: int
+    hungry: bool
+    began: bool
+    served: float
+    since: float
+
+    @classmethod
+    def of(cls, told: Mapping[str, Any]) -> "Peer | None":
+        """From what a driver says of itself; None for what is none."""
+        values: dict[str, Any] = {name: told.get(name) for name in cls.__dataclass_fields__}
+        texts = all(isinstance(values[name], str) for name in ("id", "owner", "cluster"))
+        counts = ("share", "most", "cpu", "gpu", "under_way", "served", "since")
+        numbers = all(type(values[name]) in (int, float) and 0 <= values[name] < 1e15 for name in counts)
+        truths = all(isinstance(values[name], bool) for name in ("hungry", "began"))
+        return cls(**values) if texts and numbers and truths and values["share"] > 0 else None
+
+    @property
+    def wants(self) -> int:
+        """Trials that it would have under way."""
+        return max(self.most, self.under_way) if self.hungry else self.under_way
+
+    def size(self, there: Mapping[str, float]) -> float:
+        """The part of the cluster that one trial takes: of the resource of which that is most."""
+        amounts = (("CPU", self.cpu), ("GPU", self.gpu))
+        return max([amount / there[name] for name, amount in amounts if there.get(name)] or [0.0])
+
+
+def shares(peers: Sequence[Peer], settings: Sharing) -> dict[str, float]:
+    """The share of each study beside all others."""
+    return {peer.id: settings.of(peer.owner).share * peer.share / _of_owner(peers, peer) for peer in peers}
+
+
+def _of_owner(peers: Sequence[Peer], peer: Peer) -> float:
+    """The shares of all studies of an owner that want more, and of this one."""
+    return sum(other.share for other in peers if other.owner == peer.owner and (other.hungry or other.id == peer.id))
+
+
+def allotted(peers: Sequence[Peer], there: Mapping[str, float], settings: Sharing) -> dict[str, int]:
+    """How many trials each study is to have under way.
+
+    Args:
+        there: of each resource, on the nodes that count.
+    """
+    share, size = shares(peers, settings), {peer.id: peer.size(there) for peer in peers}
+    level = _level(peers, there, settings, {one: share[one] / size[one] if size[one] else MANY for one in size})
+    given = {one: math.floor(amount + 1e-6) for one, amount in level.items()}
+    left = _left(peers, there, given)
+    of_owner: Counter[str] = Counter()
+    for peer in peers:
+        of_owner[peer.owner] += given[peer.id]
+    quantum = QUANTUM * min([of for of in size.values() if of] or [1.0])
+    by_id, before = {peer.id: peer for peer in peers}, dict(given)
+
+    def turn(peer: Peer) -> tuple[bool, float]:
+        return peer.began, peer.served // quantum if peer.began else 0.0
+
+    def rank(peer: Peer) -> tuple[int, bool, float, float, str]:
+        return given[peer.id] - before[peer.id], *turn(peer), -peer.since if peer.began else peer.since, peer.id
+
+    def give(peer: Peer, slots: int) -> None:
+        given[peer.id] += slots
+        of_owner[peer.owner] += slots
+        left["CPU"] -= slots * peer.cpu
+        left["GPU"] -= slots * peer.gpu
+
+    def fits(peer: Peer) -> bool:
+        return peer.cpu <= left["CPU"] + 1e-9 and peer.gpu <= left["GPU"] + 1e-9
+
+    def make_room(peer: Peer) -> None:
+        """Take slots from those whose turn is later, the latest first; from nobody if that is not enough."""
+        taken = []
+        for other in sorted((one for one in peers if turn(one) > turn(peer)), key=turn, reverse=True):
+            while given[other.id] and not fits(peer):
+                give(other, -1)
+                taken.append(other)
+        if not fits(peer):
+            for other in taken:
+                give(other, 1)
+
+    wanting = [rank(peer) for peer in peers if given[peer.id] < peer.wants]
+    heapify(wanting)
+    while wanting:
+        peer = by_id[heappop(wanting)[-1]]
+        cap = settings.of(peer.owner).slots
+        if cap is not None and of_owner[peer.owner] >= cap:
+            continue
+        if not fits(peer) and given[peer.id] == before[peer.id] < level[peer.id] - 1e-3:  # a part of a slot is its own
+            make_room(peer)
+        if fits(peer):
+            give(peer, 1)
+            if given[peer.id] < peer.wants:
+                heappush(wanting, rank(peer))
+    return given
+
+
+def _level(
+    peers: Sequence[Peer], there: Mapping[str, float], settings: Sharing, per_share: Mapping[str, float]
+) -> dict[str, float]:
+    """Slots, not whole ones, as if shares were water: each study has its share of the highest level that fits, no more
+    than it wants and than its owner may have.
+
+    Args:
+        per_share: slots of each study for a level of 1.
+    """
+
+    def amounts(level: float) -> dict[str, float]:
+        found = {peer.id: min(peer.wants, level * per_share[peer.id]) for peer in peers if _could(peer, there)}
+        for owner in {peer.owner for peer in peers}:
+            his, cap = [peer.id for peer in peers if peer.owner == owner and peer.id in found], settings.of(owner).slots
+            total = sum(found[one] for one in his)
+            if cap is not None and total > cap:
+                found |= {one: found[one] * cap / total for one in his}
+        return {peer.id: found.get(peer.id, 0.0) for peer in peers}
+
+    low, high = 0.0, 1.0
+    while min(_left(peers, there, amounts(high)).values()) >= 0 and high < MANY:
+        low, high = high, 2 * high
+    for _ in range(50):
+        level = (low + high) / 2
+        low, high = (level, high) if min(_left(peers, there, amounts(level)).values()) >= -1e-9 else (low, level)
+    return amounts(low)
+
+
+def _could(peer: Peer, there: Mapping[str, float]) -> bool:
+    return peer.cpu <= there.get("CPU", 0.0) and peer.gpu <= there.get("GPU", 0.0)
+
+
+def _left(peers: Sequence[Peer], there: Mapping[str, float], given: Mapping[str, float]) -> dict[str, float]:
+    """What is left of each resource."""
+    cpu = sum(peer.cpu * given[peer.id] for peer in peers)
+    gpu = sum(peer.gpu * given[peer.id] for peer in peers)
+    return {"CPU": there.get("CPU", 0.0) - cpu, "GPU": there.get("GPU", 0.0) - gpu}
+
 
 LOOK = 1.0
 """Seconds between two looks at the others."""

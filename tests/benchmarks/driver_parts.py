@@ -169,7 +169,7 @@ def install() -> PartClock:
     from study.home.record import StudyRecord
     from study.sweep.adapters import AgendaStopper, JobSearcher, ReportingScheduler
     from study.sweep.agenda import Agenda
-    from study.sweep.sampler import Sampler
+    from study.sweep.search_stage import Sampler
     from study.tracking import Tracker
 
     clock = PartClock()

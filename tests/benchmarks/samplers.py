@@ -19,7 +19,7 @@ import numpy as np
 
 from study.spec import StudySpec, load_study
 from study.spec.objective import Score
-from study.sweep.sampler import Sampler, TrialEnd
+from study.sweep.search_stage import Sampler, TrialEnd
 
 EPOCHS, COUNT, ASKED = 20, 4, 30
 SPACE = {

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from helpers import quickstart
 
-from study.commands.plan import plan, text
-from study.commands.plan_cells import ACCURACY
+from study.commands.plan import ACCURACY, plan, text
 from study.spec import load_study
 
 

@@ -12,8 +12,7 @@ from study import published
 from study.analysis.statistics.cells import Cell
 from study.home.folder import Home
 from study.reproduce import document, markdown, tabulate
-from study.reproduce.reproduced_cells import MEANING, places
-from study.reproduce.reproduction import Reproduction, paper_entry
+from study.reproduce.reproduction import MEANING, Reproduction, paper_entry, places
 
 Begin = Callable[..., Course]
 

@@ -10,7 +10,7 @@ from helpers import ROOT
 from study import published
 from study.commands import memory, plan
 from study.published import PublishedTable
-from study.reproduce.reproduced_cells import belongs, places, planned
+from study.reproduce.reproduction import belongs, places, planned
 from study.spec import StudySpec, load_study
 
 FOLDER = ROOT / "search_spaces"

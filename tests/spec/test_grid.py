@@ -10,7 +10,7 @@ from study.errors import UserError
 from study.spec import StudySpec, load_study
 from study.spec.schema import Domain
 from study.spec.space import MOST_CELLS, grid_cells, grid_size, grid_values
-from study.sweep.sampler import Sampler
+from study.sweep.search_stage import Sampler
 
 
 def spec_of(sampler: str, space: str, *assignments: str) -> StudySpec:

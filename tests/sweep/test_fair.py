@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from study.home.sharing import Owner, Sharing
-from study.sweep.fair import QUANTUM, Peer, allotted, shares
+from study.sweep.share import QUANTUM, Peer, allotted, shares
 
 ALONE = Sharing()
 

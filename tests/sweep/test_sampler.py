@@ -15,7 +15,7 @@ from optuna.trial import TrialState
 
 from study.home.events import State
 from study.spec import StudySpec
-from study.sweep.sampler import Sampler, TrialEnd
+from study.sweep.search_stage import Sampler, TrialEnd
 
 RANGES = {
     "method.alpha": "{low: 0.001, high: 1.0, log: true}",
@@ -267,7 +267,7 @@ def test_the_end_of_a_trial_is_heard_once() -> None:
 
 GP = """
 from study.spec import load_study
-from study.sweep.sampler import Sampler
+from study.sweep.search_stage import Sampler
 
 Sampler(load_study("quickstart", ["search.sampler=gp"]))
 import optuna._gp.batched_lbfgsb  # says so where greenlet is missing

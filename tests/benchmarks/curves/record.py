@@ -31,7 +31,7 @@ from study.data import Dataset
 from study.home import folder
 from study.spec import StudySpec, load_study
 from study.spec.document import parse
-from study.sweep.sampler import Sampler
+from study.sweep.search_stage import Sampler
 from study.training import Diverged, Trial
 
 sys.path.insert(0, str(Path(__file__).parents[1]))

@@ -15,7 +15,7 @@ from study.ranking.remaining_gain import SoFar
 from study.spec import StudySpec, load_study
 from study.spec.objective import Score
 from study.sweep.early_stopping import early_stopping
-from study.sweep.sampler import Sampler, TrialEnd
+from study.sweep.search_stage import Sampler, TrialEnd
 
 from .row import Row
 

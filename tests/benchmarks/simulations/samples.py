@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from study.analysis.report.conclusions import LITTLE, cost
 from study.analysis.statistics.difference import sides
 from study.analysis.statistics.rule_picks import LEAST
-from study.commands.plan_cells import ACCURACY, DRAWS, FEW, MANY_TIES, simulated
+from study.commands.plan import ACCURACY, DRAWS, FEW, MANY_TIES, simulated
 from study.home.record import Epoch, TrialRecord
 from study.ranking import Spread
 from study.ranking.summary import TEST_BEST, beside

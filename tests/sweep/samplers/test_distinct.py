@@ -14,7 +14,7 @@ from study.spec import StudySpec, load_study
 from study.spec.objective import Score
 from study.spec.same import same
 from study.spec.search_checks import count_configurations
-from study.sweep.sampler import Sampler, TrialEnd
+from study.sweep.search_stage import Sampler, TrialEnd
 
 SUGGESTIONS = 30
 EVERYWHERE = ("random", "qmc", "tpe", "nsga2")

@@ -11,9 +11,9 @@ from optuna.trial import TrialState
 
 from study.spec import StudySpec, load_study
 from study.spec.objective import Score
-from study.sweep.sampler import Sampler, TrialEnd
 from study.sweep.samplers import cma_es, genetic
 from study.sweep.samplers.strategy import History
+from study.sweep.search_stage import Sampler, TrialEnd
 
 SPACE = "{method.alpha: {low: 0.0, high: 1.0}, method.lambda: {low: 0.0, high: 1.0}}"
 BEST = {"method.alpha": 0.8, "method.lambda": 0.3}
