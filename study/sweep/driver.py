@@ -259,7 +259,7 @@ def drive(
     told |= {"groups": sizes} if (sizes := group_sizes(datasets)) else {}
     changed = any(before.get("function", function) != function for before in record.sessions[-1:])
     record.apply(ledger.append("opened", **provenance(), owner=record.owner or owner(), **told))
-    state, enough = "interrupted", None
+    state, enough, is_told = "interrupted", None, False
     remedy = f"Nothing is lost; then go on with it: study resume {spec.name}"
     without_ray = remedy if address is None else _on_a_cluster(spec.name, address)
     _tidy(folder, spec, record)
@@ -282,6 +282,8 @@ def drive(
         Ear(agenda, folder.requests).obey()  # what came too late is answered, and no later driver takes it up
         state, enough = agenda.outcome, agenda.enough
         _tidy(folder, spec, record)
+        record.apply(agenda.journal.append("closed", state=state, enough=enough))
+        is_told = True
     except CannotStart as trouble:
         raise Stopped(f"Ray cannot start on this machine: {trouble}\n{remedy}") from trouble
     except RayEnded as trouble:
@@ -289,8 +291,9 @@ def drive(
     except CannotGoOn as trouble:
         raise Stopped(f"{trouble}. {remedy}") from trouble
     finally:
-        with suppress(OSError, TakenOver):  # a ledger that is not closed reads as interrupted
-            record.apply(ledger.append("closed", state=state, enough=enough))
+        if not is_told:
+            with suppress(OSError, TakenOver):  # a ledger that is not closed reads as interrupted
+                record.apply(ledger.append("closed", state=state, enough=enough))
     return agenda.by_hand
 
 

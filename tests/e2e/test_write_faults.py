@@ -1,11 +1,19 @@
 """A study whose writes the system refuses, for real: two of the faults of `tests/benchmarks/write_faults.py`."""
 
+import errno
 import subprocess
 import sys
+from pathlib import Path
+from typing import Any
 
 import pytest
+from disturbed import NAME, study
 from failing_writes import missing
 from helpers import ROOT
+
+from study.home.folder import Home
+from study.home.ledger import Event, Ledger
+from study.home.record import StudyRecord
 
 KINDS = (
     "write home/disk/checkpoints/.trial-*-end.pt.*.part",
@@ -25,3 +33,21 @@ def test_a_refused_write_is_one_message_and_resume_ends_as_undisturbed() -> None
     )
     assert done.returncode == 0, done.stdout
     assert "2 faults of 2 kinds: 0 wrong, 2 survived" in done.stdout
+
+
+@pytest.mark.slow
+def test_a_study_whose_end_cannot_be_written_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last event of its ledger alone; it used to be told as complete, and was not."""
+    home, append = Home(tmp_path / "home"), Ledger.append
+
+    def refused(self: Ledger, event: str, **fields: Any) -> Event:
+        if event == "closed":
+            raise OSError(errno.ENOSPC, "No space left on device", str(self.path))
+        return append(self, event, **fields)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Ledger, "append", refused)
+        told = study(home)
+    assert "ledger.jsonl: No space left on device. Make room there. Nothing is lost" in told
+    assert StudyRecord.load(home.find(NAME).ledger_file).state != "complete"
+    assert study(home) == "complete"
