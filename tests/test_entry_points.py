@@ -57,12 +57,14 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     return Installed(tmp_path_factory.mktemp("installed"))
 
 
+@pytest.mark.slow
 def test_a_trial_with_nothing_but_what_is_of_others(installed: Installed) -> None:
     (epoch,) = json.loads(installed("-m", "study", "trial", "own.yaml", "--json"))["epochs"]
     assert 0.0 <= epoch["val/worst_group_accuracy"] <= epoch["val/accuracy"] <= 1.0
     assert epoch["train/loss"] > 0
 
 
+@pytest.mark.slow
 def test_what_cannot_be_used_is_told_where_it_is_asked_for_and_disturbs_nothing_else(installed: Installed) -> None:
     asked = [
         "data.size=5",
@@ -90,6 +92,7 @@ def test_what_cannot_be_used_is_told_where_it_is_asked_for_and_disturbs_nothing_
     assert f": search.baseline.method.name: 'half': {entry.format('half')} has no keys" in told[8]
 
 
+@pytest.mark.slow
 def test_data_list_shows_where_they_are_from(installed: Installed) -> None:
     rows = {row["name"]: row for row in json.loads(installed("-m", "study", "data", "list", "--json"))}
     assert rows["stripes"]["origin"] == "stripes-and-more 0.3"
@@ -122,6 +125,7 @@ def test_what_a_study_ran_with_names_the_distribution(installed: Installed) -> N
     assert installed("-c", code) == "0.3\n"
 
 
+@pytest.mark.slow
 def test_a_loss_of_another_distribution_is_no_method_of_this_package(installed: Installed) -> None:
     """Also where its module is imported before this package's own methods are."""
     code = "import others.spread; from study.methods import CATALOGUE; print(CATALOGUE.problem('spread'))"

@@ -6,6 +6,7 @@ import sys
 import zipfile
 from pathlib import Path
 
+import pytest
 from helpers import ROOT
 
 
@@ -17,15 +18,18 @@ def imported_by(code: str) -> set[str]:
     return set(done.stdout.splitlines()[-1].split())
 
 
+@pytest.mark.slow
 def test_the_package_itself_imports_nothing_heavy() -> None:
     assert imported_by("import study; study.run") >= {"pydantic"}  # what is asked for is there
     assert imported_by("import study; study.UserError, study.__version__") == set()
 
 
+@pytest.mark.slow
 def test_a_loss_needs_pytorch_alone() -> None:
     assert imported_by("import study; study.loss('sup_con')") == {"torch"}
 
 
+@pytest.mark.slow
 def test_the_driver_of_a_training_function_needs_no_pytorch() -> None:
     """It is four tenths of such a driver's memory."""
     code = (
@@ -49,6 +53,7 @@ def test_help_and_version_import_nothing_heavy() -> None:
     assert done.stdout.splitlines()[-1] == "[]"
 
 
+@pytest.mark.slow
 def test_a_wheel_finds_its_study_files_and_has_the_guide(tmp_path: Path) -> None:
     """The built wheel, unpacked far from the checkout, knows quickstart by name."""
     code = "import hatchling.build, sys; print(hatchling.build.build_wheel(sys.argv[1]))"

@@ -160,6 +160,7 @@ def test_a_pickled_function_is_in_its_studys_folder_and_goes_to_studies_made_fro
         functions.brought(Home(tmp_path / "other"), spec)
 
 
+@pytest.mark.slow
 def test_the_pages_functions_run_as_trials(tmp_path: Path) -> None:
     """Without Ray: its first function with its baseline's values, its second cut off and gone on with."""
     names: dict[str, Any] = {}

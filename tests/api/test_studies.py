@@ -107,6 +107,7 @@ def test_figures_by_name_ours_and_optunas(mine: study.Study) -> None:
         mine.figure("importance")
 
 
+@pytest.mark.slow
 def test_an_exported_configuration_loads(mine: study.Study, tmp_path: Path) -> None:
     (file,) = mine.export(tmp_path / "best.yaml", trial=2)
     assert load_study(str(file)).base["method"]["alpha"] == 0.02

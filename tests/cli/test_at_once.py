@@ -59,6 +59,7 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Here:
     return Here(tmp_path_factory.mktemp("here"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command",
     ["list", "status quickstart", "cost quickstart", "logs quickstart", "--help"],
@@ -70,6 +71,7 @@ def test_what_is_told_of_a_study_needs_no_kept_answers(here: Here, command: str)
 SLOW = pytest.mark.slow
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command", ["plan quickstart", *(pytest.param(name, marks=SLOW) for name in ("spaces", "schema"))]
 )

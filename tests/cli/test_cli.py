@@ -76,6 +76,7 @@ def test_a_bug_shows_where_it_is_and_asks_for_a_report(
     assert "study doctor" in last
 
 
+@pytest.mark.slow
 def test_libraries_are_quiet_unless_they_may_speak(home: Path) -> None:
     logger = logging.getLogger("a.library")
     hush("a.library")
@@ -134,6 +135,7 @@ def test_a_library_whose_import_was_interrupted_is_no_bug() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "stopped\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
 def test_a_closed_stream_is_no_bug(tmp_path: Path, closed: str) -> None:
     (tmp_path / "rows.csv").write_text("a,sex,y\n" + "1,f,no\n2,m,yes\n3,f,yes\n4,m,no\n" * 20)

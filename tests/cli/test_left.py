@@ -54,6 +54,7 @@ cli.main()
 """
 
 
+@pytest.mark.slow
 def test_a_thread_that_still_works_does_not_disturb_the_end() -> None:
     """As the one that opens MLflow's database, when the study has given it up."""
     done = subprocess.run([sys.executable, "-c", THREADED], capture_output=True, text=True, check=False)

@@ -13,6 +13,7 @@ def test_what_a_terminal_would_obey_is_shown(capsys: pytest.CaptureFixture[str])
     assert capsys.readouterr().out == "caf\\xe9\t\\x1b[2Jclass\\rname\nnext\\u202e\\ud800\n"
 
 
+@pytest.mark.slow
 def test_nothing_else_prints() -> None:
     """But for JSON, in which the same is escaped."""
     calls = {

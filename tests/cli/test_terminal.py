@@ -31,6 +31,7 @@ cli.main()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("outcome", ["stopped", "held"])
 def test_a_terminal_that_is_closed(tmp_path: Path, outcome: str) -> None:
     def begin() -> None:

@@ -56,6 +56,7 @@ def test_a_head_that_is_gone_once_the_log_has_ended_is_a_lost_connection() -> No
     assert following.outcome(Jobs(None, ended), "study-mine", "mine") is ended
 
 
+@pytest.mark.slow
 def test_a_connection_that_is_cut_and_says_nothing_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(following, "SILENCE", 0.05)
 

@@ -120,6 +120,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
     return home
 
 
+@pytest.mark.slow
 def test_two_hundred_odd_answers_write_nothing_outside_and_give_one_message(home: Home, tmp_path: Path) -> None:
     hostile: list[Hostile] = []
     before = _tree(tmp_path)
@@ -180,6 +181,7 @@ def test_an_endless_answer_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sent < 64 << 20
 
 
+@pytest.mark.slow
 def test_what_is_fetched_names_no_command_and_no_address(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

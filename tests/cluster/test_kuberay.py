@@ -57,6 +57,7 @@ def named_keys(document: dict[str, Any]) -> list[tuple[Any, ...]]:
     return [path for path, _ in pairs(document) if isinstance(path[-1], str) and not OPEN.intersection(path[:-1])]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RAY)
 def test_ray_manifests_fit_the_published_schema_which_refuses_every_misspelt_key(name: str) -> None:
     (document,) = documents(KUBERAY / name)

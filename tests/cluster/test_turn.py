@@ -80,6 +80,7 @@ def there(tmp_path: Path) -> Iterator[Waiting]:
         job.wait(60)
 
 
+@pytest.mark.slow
 def test_jobs_wait_in_order_and_become_their_drivers(there: Waiting) -> None:
     """One is killed while it waits, one is stopped, the owner who runs nothing goes before the one who does."""
     runs = there.running("runs")
@@ -106,6 +107,7 @@ def test_jobs_wait_in_order_and_become_their_drivers(there: Waiting) -> None:
     assert members(there.queue / "turns") == []
 
 
+@pytest.mark.slow
 def test_settings_that_cannot_be_used_are_told_and_leave_the_last_ones(there: Waiting) -> None:
     (there.home / "sharing.yaml").write_text("drivers: none of yours\n")
     there.submit("one").wait(60)

@@ -4,6 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from helpers import quickstart
 
 import study
@@ -51,6 +52,7 @@ def test_what_lies_about_is_left(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "target").rglob("*") if path.is_file()] == ["code.py"]
 
 
+@pytest.mark.slow
 def test_the_upload_runs_by_itself(tmp_path: Path) -> None:
     with upload(quickstart()) as folder:
         command = [sys.executable, "-m", "study", "plan", STUDY_FILE]

@@ -161,6 +161,7 @@ def test_the_commands(root: Path) -> None:
     assert "10 classes, 10 bias classes" in CliRunner().invoke(app, ["data", "prepare", "biased_digits"]).stdout
 
 
+@pytest.mark.slow
 def test_listing_does_not_wait_for_torch_or_pandas(root: Path) -> None:
     code = "import sys; from study.commands import data as d; d.overview(); print({'torch', 'pandas'} & {*sys.modules})"
     folder = str(Path(__file__).parents[2])

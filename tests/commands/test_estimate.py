@@ -43,6 +43,7 @@ def test_no_study_is_shorter_than_its_longest_trial() -> None:
     assert told["expected"]["wall_hours"] * 3600 == pytest.approx((4 + 4) * 10), "one full trial, then one to confirm"
 
 
+@pytest.mark.slow
 def test_where_no_trial_fits_there_is_no_time_of_the_clock() -> None:
     cpus = (os.cpu_count() or 1) + 1
     told = costed(f"resources={{cpu: {cpus}, gpu: 1}}")

@@ -72,6 +72,7 @@ def test_what_users_ask_is_answered_by_what_is_shown_whole(question: str, answer
     assert answer in guide(question.split()).partition("\n## Further\n")[0]
 
 
+@pytest.mark.slow
 def test_each_metric_and_method_is_found_first_with_what_it_is() -> None:
     every = [passage for page, text in pages().items() for passage in passages(page, text)]
     asked = [name for name in (*METRICS, *names()) if "_" in name and name not in GROUPS]

@@ -56,6 +56,7 @@ def test_constraints_can_be_given() -> None:
     assert (spec.search.sampler, bool(spec.search.enqueue)) == ("tpe", True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gpu", [False, True])
 def test_a_file_for_any_methods_can_be_planned_and_is_right_for_editors(gpu: bool) -> None:
     validator = Draft202012Validator(json.loads((shipped_folder() / json_schema.FILE).read_text(encoding="utf-8")))
@@ -196,6 +197,7 @@ def test_a_method_is_drafted_as_it_is_named() -> None:
     assert "group_dro has no regulariser" in refused(of("group_dro+fair_kl", data="people.csv", target="paid"))
 
 
+@pytest.mark.slow
 def test_in_a_terminal_it_asks_and_without_one_it_does_not(folder: Path) -> None:
     master, terminal = pty.openpty()
     os.write(master, b"biased_digits\n\n\n7\n")

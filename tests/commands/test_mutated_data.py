@@ -54,6 +54,7 @@ BLOCKS = [range(40), *(pytest.param(range(first, first + 92), marks=pytest.mark.
 """Seeds: of 500 changes, the first forty always."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seeds", BLOCKS, ids=str)
 def test_tables(here: Path, seeds: range) -> None:
     before = peak()
@@ -68,6 +69,7 @@ def test_tables(here: Path, seeds: range) -> None:
     assert peak() - before < 500
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seeds", BLOCKS, ids=str)
 def test_folders(here: Path, seeds: range) -> None:
     for number, name in enumerate(NAMES):

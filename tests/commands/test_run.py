@@ -28,6 +28,7 @@ COMMANDS: dict[str, Callable[[Home], object]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("lease", [False, True], ids=["at once", "after the lease"])
 def test_a_full_disk_is_told_with_its_place_and_the_way_on(tmp_path: Path, command: str, lease: bool) -> None:
@@ -44,6 +45,7 @@ def test_a_full_disk_is_told_with_its_place_and_the_way_on(tmp_path: Path, comma
     assert folder.ledger_file.read_bytes() == before
 
 
+@pytest.mark.slow
 def test_a_final_training_without_its_card_gets_it_when_it_is_resumed(tmp_path: Path, empty_database: Path) -> None:
     """As where the disk was full when its trials were over."""
     home = Home(tmp_path / "home")

@@ -63,6 +63,7 @@ def complete(tmp_path_factory: pytest.TempPathFactory) -> Home:
     return home
 
 
+@pytest.mark.slow
 def test_every_search_runs_once_and_what_is_complete_is_left_alone(tmp_path: Path, home: Home, runs: list[str]) -> None:
     suite = small_suite(tmp_path)
     tell(home, suite.cells[1], *VALUES["weak", "rho_95", 1])

@@ -48,6 +48,7 @@ def test_it_knows_every_complete_configuration_at_its_value(home: Home) -> None:
     assert [trial.number for trial in known] == list(range(-len(wanted), 0))
 
 
+@pytest.mark.slow
 def test_it_suggests_otherwise_than_without_and_the_same_each_time(home: Home, tmp_path: Path) -> None:
     """The tenth trial would be the first that TPE models."""
     spec = spec_of(FROM, "search.trials=5")

@@ -139,6 +139,7 @@ def test_a_killed_builds_leftovers_do_not_matter(root: Path) -> None:
     assert [path.name for path in (root / "prepared").iterdir() if path.is_dir()] == [left.name]
 
 
+@pytest.mark.slow
 def test_two_processes_build_once(root: Path) -> None:
     code = """if True:
         import sys, time

@@ -128,11 +128,13 @@ def photographs(signal: bool, seed: int = 0, turned: str | None = None) -> Study
     return load_study("pictures.yaml")
 
 
+@pytest.mark.slow
 def test_pictures_that_are_put_over_others_are_the_ones_trained_on() -> None:
     assert last_epoch(photographs(signal=True))["val/accuracy"] > 0.9
     assert last_epoch(photographs(signal=False, seed=1))["val/accuracy"] < 0.8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["jpg", "png", "webp", "tif"])
 def test_pictures_that_are_stored_turned_are_seen_upright(kind: str) -> None:
     assert last_epoch(photographs(signal=True, turned=kind))["val/accuracy"] > 0.9

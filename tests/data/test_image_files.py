@@ -166,6 +166,7 @@ def test_an_opaque_image_is_the_same_with_and_without_its_transparency(home):
     assert (plain == opaque).all()
 
 
+@pytest.mark.slow
 def test_a_huge_jpeg_is_shrunk_while_it_is_decoded(home):
     """Of more pixels than Pillow opens by itself; 200 million would take 800 MB."""
     Image.new("L", (20000, 10000), 90).save(home / "a.jpg")

@@ -49,6 +49,7 @@ def test_all_of_this_machine(home: Home) -> None:
         assert one["state"] != "problem", one
 
 
+@pytest.mark.slow
 def test_a_broken_torch_is_told_of_not_stumbled_over(home: Home, tmp_path: Path) -> None:
     (tmp_path / "torch.py").write_text("raise ImportError('libcudart.so.1: cannot open shared object file')\n")
     environment = {**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT}"}
@@ -117,6 +118,7 @@ def test_an_mlflow_that_refuses(home: Home, monkeypatch: pytest.MonkeyPatch, sta
     assert "secret" not in f"{found}"
 
 
+@pytest.mark.slow
 def test_an_mlflow_that_never_ends_its_answer_is_given_up(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     """A byte now and then keeps each read below its own limit."""
     ended = threading.Event()
@@ -144,6 +146,7 @@ def test_an_mlflow_that_is_not_there_yet_is_not_made(home: Home) -> None:
     assert not home.path.exists()
 
 
+@pytest.mark.slow
 def test_the_homes_own_database(home: Home) -> None:
     home.path.mkdir()
     connect(home.tracking_uri)

@@ -58,6 +58,7 @@ def test_test_split_is_read_for_baseline_and_best_only(finished: Command) -> Non
     assert {trial.number for trial in record.trials.values() if trial.tested} == expected
 
 
+@pytest.mark.slow
 def test_mlflow_has_every_trial_once(finished: Command, mlflow_runs: tuple[Run, dict[int, Run]]) -> None:
     """Parameters, seed, status, stopped trials recognisable, code version: as the ledger has them."""
     spec, record = finished.load("tiny")
@@ -107,6 +108,7 @@ def test_optuna_hears_the_truth(finished: Command) -> None:
         assert trial.state == "pruned" or trial.epochs == spec.epochs
 
 
+@pytest.mark.slow
 def test_sweep_and_single_process_give_the_same_bits(finished: Command) -> None:
     """Every metric of every epoch of three trials, run again here without Ray."""
     spec, record = finished.load("tiny")
@@ -126,6 +128,7 @@ def here(finished: Command, monkeypatch: pytest.MonkeyPatch) -> CliRunner:
     return CliRunner()
 
 
+@pytest.mark.slow
 def test_exported_configuration_gives_the_metrics_again(finished: Command, here: CliRunner) -> None:
     spec, record = finished.load("tiny")
     best = ranking.best(record, spec)
@@ -145,6 +148,7 @@ def test_end_says_where_things_are(finished: Command) -> None:
     assert (folder.report / "report.md").stat().st_size > 500
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [("list",), ("status", "tiny"), ("plan", "tiny.yaml")])
 def test_json_is_one_document(finished: Command, arguments: tuple[str, ...]) -> None:
     done = finished(*arguments, "--json")
@@ -168,6 +172,7 @@ def test_report_shows_what_the_models_learned(finished: Command, here: CliRunner
     assert (finished.work / "learned" / "figures" / "similarities.pdf").is_file()
 
 
+@pytest.mark.slow
 def test_plan_starts_nothing(finished: Command) -> None:
     before = sorted(path.name for path in finished.home.iterdir())
     document = json.loads(finished("plan", "tiny.yaml", "--set", "name=other", "--json").stdout)

@@ -111,6 +111,7 @@ sys.stdin.read()
 """
 
 
+@pytest.mark.slow
 def test_second_driver_is_refused(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     """While a process holds the study's ledger, as its driver does, no other one runs the study."""
     folder = Home(command.home).create(load_study(str(command.work / "tiny.yaml")))

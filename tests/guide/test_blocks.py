@@ -84,6 +84,7 @@ def test_the_suite_is_the_shipped_one() -> None:
     assert yaml.safe_load(block.text) == yaml.safe_load(shipped_suites()["quickstart_suite"].read_text("utf-8"))
 
 
+@pytest.mark.slow
 def test_the_modules_of_the_page_on_adding_things_run(tmp_path: Path) -> None:
     """In a copy of the package, each in the file that its first line names, with the study file of the same page."""
     for folder in ("study", "search_spaces"):

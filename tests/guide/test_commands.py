@@ -84,6 +84,7 @@ def test_the_readme_shows_the_same_way_to_own_data() -> None:
     assert shown[:3] == OWN[:3]
 
 
+@pytest.mark.slow
 def test_the_way_to_own_data_works_as_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On images and a table as the page describes them, in its order, nobody being there to answer questions."""
     monkeypatch.chdir(tmp_path)

@@ -108,6 +108,7 @@ def make_all_that_is_named_after(home: Home, name: str) -> None:
     extend(home, final_study(best, [0]))
 
 
+@pytest.mark.slow
 @given(ESCAPES | st.from_regex(NAME_RULE, fullmatch=True))
 @example("a" * 100)
 @example("a..b")
@@ -132,6 +133,7 @@ def test_no_name_leads_out_of_the_home(name: str) -> None:
         assert not [top for top in tops if top.startswith((".", "-"))]
 
 
+@pytest.mark.slow
 @given(ESCAPES)
 def test_no_origin_and_no_given_name_lead_a_final_training_out_of_the_home(text: str) -> None:
     for spec, name in ((replace(quickstart(), origin={"study": text}), None), (quickstart(), text)):

@@ -28,6 +28,7 @@ def test_a_second_driver_is_refused_and_the_first_goes_on(path: Path) -> None:
     Ledger(path).close()
 
 
+@pytest.mark.slow
 def test_a_second_driver_in_another_process_is_refused(path: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from study.errors import UserError; from study.home import ledger\n"

@@ -177,18 +177,21 @@ def answer_to_a_lease(folder: StudyFolder, answers: Answers, driver: Holder, see
     assert os.path.exists(folder.ledger_file)
 
 
+@pytest.mark.slow
 @settings(max_examples=20, **SETTINGS)
 @given(SEEDS)
 def test_a_mutated_ledger_is_answered(folder: StudyFolder, answers: Answers, seed: int) -> None:
     answer_to_a_ledger(folder, answers, seed)
 
 
+@pytest.mark.slow
 @settings(max_examples=20, **SETTINGS)
 @given(SEEDS)
 def test_mutated_events_are_answered(folder: StudyFolder, answers: Answers, seed: int) -> None:
     answer_to_events(folder, answers, seed)
 
 
+@pytest.mark.slow
 @settings(max_examples=20, **SETTINGS)
 @given(SEEDS)
 def test_a_mutated_lease_is_answered(folder: StudyFolder, answers: Answers, driver: Holder, seed: int) -> None:
@@ -211,6 +214,7 @@ main()
 made it, too."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", [b"[" * 2_000_000 + b"\n", b'{"event":"report","metrics":' * 100_000 + b"\n"])
 def test_a_process_of_its_own_answers_small_and_soon(folder: StudyFolder, answers: Answers, damage: bytes) -> None:
     whole = folder.ledger_file.read_bytes()

@@ -26,6 +26,7 @@ def git(folder: Path, *command: str) -> str:
     return subprocess.run(["git", *given, *command], cwd=folder, capture_output=True, text=True, check=True).stdout
 
 
+@pytest.mark.slow
 def test_the_version_names_the_commit_of_a_checkout_alone(tmp_path: Path) -> None:
     """Installed, in a checkout, and in one that was changed since."""
     shutil.copytree(ROOT / "study", tmp_path / "study", ignore=shutil.ignore_patterns("__pycache__"))

@@ -93,6 +93,7 @@ def test_masks_are_the_same_on_a_cpu_and_elsewhere(label: Tensor) -> None:
     close(equal(label, torch.float64), equal(as_float(label, torch.float64), torch.float64))
 
 
+@pytest.mark.slow
 def test_every_derivative_of_form_d_is_right() -> None:
     """Beyond the two that are asked of every loss, and the way that is taken where rows come in batches."""
     generator = torch.Generator().manual_seed(0)

@@ -32,6 +32,7 @@ def test_further_positives_enter_the_floor() -> None:
     assert method.diagnose(batch) == {"floored_share": expected}
 
 
+@pytest.mark.slow
 def test_the_share_of_samples_without_a_weight() -> None:
     batch = rows(views=2)
     batch.labels.bias[:] = 0

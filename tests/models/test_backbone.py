@@ -100,6 +100,7 @@ class Code:
         return print, ("run",)
 
 
+@pytest.mark.slow
 def test_a_file_that_is_not_weights_is_refused_and_no_code_of_it_runs(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -154,6 +155,7 @@ def test_published_weights_that_are_missing_or_damaged_say_the_command(
     assert models.build(section("imagenet"), PHOTOS, False).features == 1024
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [0, 2, 5])
 def test_frozen_stages_stay_as_they_are(count: int, tmp_path: Path) -> None:
     save_file(classifier(SMALL).state_dict(), tmp_path / "mine.safetensors")

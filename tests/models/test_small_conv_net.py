@@ -26,6 +26,7 @@ def digits_of(side: int) -> Dataset:
     return Dataset(replace(whole.facts, shape=(3, side, side), condition=None), wide)
 
 
+@pytest.mark.slow
 def test_it_learns_digits_of_32_pixels_in_a_few_epochs() -> None:
     """The mean over positions behind the same convolutions, and a ReLU, is at 24% here."""
     method = {"name": "eps_sup_info_nce", "temperature": 0.1, "regulariser": "fair_kl", "alpha": 0.01, "lambda": 0.5}

@@ -40,6 +40,7 @@ PREFIXES = ["", "module.", "encoder.", "module.encoder_q.", "model.", "_orig_mod
 PREFIXES += ["module._orig_mod.", "model.encoder.module.", "student.backbone.", "any.name.at.all."]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prefix", PREFIXES)
 @pytest.mark.parametrize("others", [False, True])
 def test_any_prefix_that_leaves_all_names_is_taken_off(
@@ -53,6 +54,7 @@ def test_any_prefix_that_leaves_all_names_is_taken_off(
 WITHIN = [("state_dict",), ("model",), ("net",), ("student",), ("teacher",), ("model", "state_dict"), ()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("within", WITHIN, ids="/".join)
 @pytest.mark.parametrize("prefix", ["", "module."])
 def test_weights_are_found_under_the_keys_of_other_programs(
@@ -87,6 +89,7 @@ def test_two_networks_that_fit_are_refused_by_name(two: str, source: nn.Module, 
         begun(file)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
 @pytest.mark.parametrize("name", ["conv1.0.weight", "conv1.1.running_var"])
 def test_values_that_are_not_finite_are_refused_with_their_tensor(value: float, name: str, tmp_path: Path) -> None:

@@ -156,6 +156,7 @@ def test_status_says_it(tmp_path: Path) -> None:
     assert "More search of this kind gains at most" in " ".join(status.lines(document))
 
 
+@pytest.mark.slow
 def test_simulated_searches_gain_no_more() -> None:
     generator = np.random.default_rng(3)
     for name, values in simulated.independent(generator, 200, 48).items():

@@ -60,6 +60,7 @@ def fresh(node: Any) -> Any:
     return [fresh(value) for value in node] if isinstance(node, list) else node
 
 
+@pytest.mark.slow
 @given(st.lists(CHANGE, min_size=1, max_size=3))
 def test_any_change_gives_a_study_or_one_message_that_names_file_and_key(
     tmp_path_factory: pytest.TempPathFactory, changes: list[tuple[str, tuple[Any, ...], Any]]

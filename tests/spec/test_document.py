@@ -255,6 +255,7 @@ PLAIN = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(st.dictionaries(KEYS, PLAIN, max_size=4))
 def test_what_is_dumped_is_read_back(values: dict[str, object]) -> None:
     document = Document("memory", {})

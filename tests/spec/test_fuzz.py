@@ -36,6 +36,7 @@ def broken(random: Random) -> tuple[str, bytes]:
     return name, mutate_bytes(random, TEXTS[name].encode())
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(st.integers(0, 2**64))
 def test_a_mutated_file_is_a_study_or_one_message_with_file_line_and_key(path: Path, seed: int) -> None:

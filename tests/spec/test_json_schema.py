@@ -46,12 +46,14 @@ def changed(path: tuple[str, ...], value: Any) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 def test_it_is_a_schema_and_the_shipped_file_is_it() -> None:
     """After a change of keys: study schema -o search_spaces/study.schema.json"""
     Draft202012Validator.check_schema(validator().schema)
     assert (shipped_folder() / json_schema.FILE).read_text(encoding="utf-8") == text()
 
 
+@pytest.mark.slow
 def test_the_command_writes_it_where_it_can(tmp_path: Path) -> None:
     cli.app(["schema", "-o", str(tmp_path / "own.json")], standalone_mode=False)
     assert (tmp_path / "own.json").read_text(encoding="utf-8") == text()

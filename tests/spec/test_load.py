@@ -232,6 +232,7 @@ def test_a_number_that_no_machine_can_count_to_is_told(key: str) -> None:
         assert len(told) < 1000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("section", "count"), [("train", 3000), ("search", 300), ("data", 300), ("search.space", 300), ("train", 41)]
 )

@@ -54,6 +54,7 @@ def spaces(draw: st.DrawFn) -> list[str]:
     return [LABELLED, f"search.space={{{text}}}", f"search.enqueue={enqueue}", "search.baseline=null"]
 
 
+@pytest.mark.slow
 @given(spaces(), st.randoms(use_true_random=False))
 @settings(max_examples=10)
 def test_a_resolved_space_gives_the_same_trials(assignments: list[str], draw: Random) -> None:

@@ -100,6 +100,7 @@ def test_what_the_study_chose_stays(study: tuple[StudyFolder, StudySpec]) -> Non
     ]
 
 
+@pytest.mark.slow
 def test_trials_of_the_only_confirmed_configuration_and_the_baseline_count(tmp_path: Path) -> None:
     folder, spec = played(tmp_path, ALONE)
     record = ablated(folder, spec)
@@ -113,6 +114,7 @@ def test_trials_of_the_only_confirmed_configuration_and_the_baseline_count(tmp_p
     assert asked_for(more).steps == ablation.steps
 
 
+@pytest.mark.slow
 def test_cut_at_some_lines_it_ends_as_if_never_cut(study: tuple[StudyFolder, StudySpec], tmp_path: Path) -> None:
     folder, spec = study
     first = len(read(folder.ledger_file))

@@ -120,6 +120,7 @@ def test_resumed_at_any_line_of_its_ledger_the_study_ends_as_if_never_cut(
         assert outcome(StudyRecord.fold(read(path))) == expected
 
 
+@pytest.mark.slow
 def test_resumed_at_every_third_line_a_study_with_failures_ends_as_if_never_cut(tmp_path: Path) -> None:
     spec = spec_of("search.trials=8", "search.sampler=random")
     whole = Course(tmp_path / "whole.jsonl", spec, failing).play()
@@ -131,6 +132,7 @@ def test_resumed_at_every_third_line_a_study_with_failures_ends_as_if_never_cut(
         assert outcome(resumed.record) == outcome(whole.record), f"cut after line {3 * count + 1}"
 
 
+@pytest.mark.slow
 @settings(max_examples=12)
 @given(seed=st.integers(0, 10**6), slots=st.integers(2, 5), cuts=st.lists(st.floats(0.02, 1), max_size=3))
 def test_whatever_the_order_of_results_and_the_cuts_nothing_is_lost_or_double(

@@ -15,6 +15,7 @@ class Circle:
         self.itself = self
 
 
+@pytest.mark.slow
 def test_only_what_is_new_is_looked_at_for_garbage_while_trials_run() -> None:
     gc.collect()
     old = weakref.ref(Circle())
@@ -33,6 +34,7 @@ def run_trials(old: weakref.ref[Circle]) -> None:
     raise InterruptedError
 
 
+@pytest.mark.slow
 def test_what_the_program_itself_leaves_alone_stays_so() -> None:
     gc.freeze()
     try:

@@ -149,6 +149,7 @@ def test_without_a_rule_every_trial_runs_in_full() -> None:
 values = st.one_of(st.sampled_from([0.1, 0.2, 0.3, 0.7, 1 / 3]), st.floats(-1e3, 1e3))
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(
     grace=st.integers(1, 6),

@@ -35,6 +35,7 @@ def retried(path: Path, spec: StudySpec) -> StudyRecord:
     return extension.failed_again(StudyFolder(path.parent), spec)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("replicates", [1, 2])
 @pytest.mark.parametrize("stopping", STOPPINGS)
 def test_what_failed_runs_again_with_its_configuration_and_seed_and_resumes_as_it_would_have_gone(

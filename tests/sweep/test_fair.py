@@ -127,6 +127,7 @@ def test_a_study_of_wide_trials_has_its_share_beside_one_of_narrow_ones(cpus: in
     assert amount["wide"] == pytest.approx(amount["narrow"], rel=0.15)
 
 
+@pytest.mark.slow
 def test_wide_trials_have_their_part_beside_many_narrow_studies() -> None:
     narrow = [peer(f"narrow {number}", f"owner {number}") for number in range(3)]
     amount = over_time(peer("wide", "wide", cpu=6.0), *narrow, cpus=8, periods=1200)

@@ -102,6 +102,7 @@ def test_patience_ends_with_the_process_or_the_wish(ray: OwnRay) -> None:
     ray.started["gcs_server"] = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(100)"])
 
 
+@pytest.mark.slow
 def test_patience_counts_no_time_in_which_the_processes_wait_for_a_processor(
     ray: OwnRay, monkeypatch: pytest.MonkeyPatch
 ) -> None:

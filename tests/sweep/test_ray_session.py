@@ -72,6 +72,7 @@ def run(script: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run([sys.executable, "-c", script], env=settings, capture_output=True, text=True, timeout=120)
 
 
+@pytest.mark.slow
 def test_a_ray_of_ones_own_listens_on_loopback_alone() -> None:
     """Its metrics too; left to itself it listens on all of the machine's addresses."""
     done = run(LISTENS)

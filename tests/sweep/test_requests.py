@@ -50,6 +50,7 @@ def prefixes(path: Path) -> list[bytes]:
     return [b"".join(lines[:count]) for count in range(1, len(lines))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", [False, True], ids=["to its end", "ended"])
 def test_resumed_at_any_line_a_study_that_was_asked_things_ends_as_if_never_cut(tmp_path: Path, end: bool) -> None:
     spec = spec_of("search.early_stopping={}", "search.trials=10", "search.sampler=random", "search.confirm={top: 0}")

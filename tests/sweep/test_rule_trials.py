@@ -75,6 +75,7 @@ def test_no_more_trials_ran_than_were_planned(course: Course) -> None:
     assert {stage: stages[stage] for stage in planned} == planned
 
 
+@pytest.mark.slow
 def test_cut_at_every_third_line_after_the_search_it_ends_as_if_never_cut(course: Course, tmp_path: Path) -> None:
     lines = course.ledger.path.read_bytes().splitlines(keepends=True)
     events = read(course.ledger.path)

@@ -102,6 +102,7 @@ def test_the_cut_is_rays_to_the_last_bit(reduction: int) -> None:
         assert not peers.admit(Standing((math.nextafter(cut, -1),), 0.0, 0.5))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reduction", [2, 3, 4])
 def test_the_best_of_many_go_on(reduction: int) -> None:
     """One in `reduction`, and those that go on have fewer above them."""

@@ -51,6 +51,7 @@ def refusal() -> str:
     return str(done.exception)
 
 
+@pytest.mark.slow
 def test_pictures_that_were_changed_in_place_are_named(stopped):
     for number in (3, 5, 7, 8):
         Image.fromarray(np.full((6, 5, 3), number, np.uint8)).save(stopped / f"{number}.png")
@@ -62,6 +63,7 @@ def test_pictures_that_were_changed_in_place_are_named(stopped):
     assert "and 1 more. Put the earlier files back, or begin a study of another name" in said
 
 
+@pytest.mark.slow
 def test_labels_that_were_changed_are_named(stopped):
     table = stopped / "labels.csv"
     table.write_text(table.read_text().replace("0.png,cat", "0.png,dog"))

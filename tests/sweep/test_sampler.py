@@ -274,6 +274,7 @@ import optuna._gp.batched_lbfgsb  # says so where greenlet is missing
 """
 
 
+@pytest.mark.slow
 def test_a_library_warns_nobody_of_what_it_lacks() -> None:
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", GP],

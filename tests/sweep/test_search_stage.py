@@ -97,6 +97,7 @@ def test_a_seed_that_fails_leaves_the_configuration_without_a_value(tmp_path: Pa
     assert [one.trial.number for one in ranking.searched(record, spec)] == [6]
 
 
+@pytest.mark.slow
 def test_resumed_at_any_line_replicates_go_on_as_if_never_cut(replicated: Course, tmp_path: Path) -> None:
     lines = replicated.ledger.path.read_bytes().splitlines(keepends=True)
     expected = outcome(replicated.record)

@@ -127,6 +127,7 @@ def test_an_alarm_with_which_ray_would_end_the_process_is_called_off() -> None:
     assert asked.stopping == "interrupted"
 
 
+@pytest.mark.slow
 def test_it_is_told_before_the_main_thread_can_answer() -> None:
     with subprocess.Popen([sys.executable, "-c", BUSY], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

@@ -80,6 +80,7 @@ def test_another_kind_of_gpu_is_refused(monkeypatch: pytest.MonkeyPatch, kind: s
         check_machine(resources)
 
 
+@pytest.mark.slow
 def test_too_few_addresses_for_ray_are_refused_before_it_waits_for_ever() -> None:
     """In a process of its own, which then has them for good."""
     code = (

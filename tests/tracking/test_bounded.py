@@ -31,6 +31,7 @@ def test_an_answer_without_end_is_given_up(chunked: bool, monkeypatch: pytest.Mo
         connect(uri)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chunked", [False, True], ids=["length", "chunked"])
 def test_an_answer_that_trickles_is_given_up(chunked: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "LONGEST", 0.5)
@@ -40,6 +41,7 @@ def test_an_answer_that_trickles_is_given_up(chunked: bool, monkeypatch: pytest.
     assert time.monotonic() - began < 200
 
 
+@pytest.mark.slow
 def test_a_version_without_end_is_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(connection, "LARGEST", 2**20)
     client = connect(f"sqlite:///{tmp_path}/runs.db")
@@ -47,6 +49,7 @@ def test_a_version_without_end_is_none(monkeypatch: pytest.MonkeyPatch, tmp_path
         assert server_version(uri, client, 5) is None
 
 
+@pytest.mark.slow
 def test_the_memory_that_a_command_takes_is_bounded() -> None:
     """With the bounds as they are, and what Python and MLflow take themselves."""
     with endless(b"[" * 2**20) as uri:

@@ -71,6 +71,7 @@ def test_a_database_that_a_killed_process_began_is_not_there(tmp_path: Path) -> 
     assert database.exists()
 
 
+@pytest.mark.slow
 def test_all_of_a_home_lies_in_it_whatever_its_path_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The database lay where the path has its question mark, and two homes that differ behind it shared one."""
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)

@@ -57,6 +57,7 @@ def names(runs: Runs, query: str) -> set[str]:
     return {str(run.info.run_name).removeprefix(STAR) for run in found}
 
 
+@pytest.mark.slow
 def test_each_filter_of_the_page_finds_what_it_says(runs: Runs) -> None:
     rows = re.findall(
         r"^\| ``? ?(.+?) ?``? \|", (ROOT / "study/guide/tracking.md").read_text(encoding="utf-8"), re.MULTILINE
@@ -67,6 +68,7 @@ def test_each_filter_of_the_page_finds_what_it_says(runs: Runs) -> None:
     assert runs.starred == BEST
 
 
+@pytest.mark.slow
 def test_the_tag_of_the_best_goes_to_the_next_best(home: Home, runs: Runs) -> None:
     """And is taken from the last one, also where the note of what is in MLflow is lost."""
     folder = home.find(SPEC.name)

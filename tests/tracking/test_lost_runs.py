@@ -203,6 +203,7 @@ def test_a_database_without_a_table_is_told(home: Home, folder: StudyFolder) -> 
     assert {name: run.info.status for name, run in Runs(home.tracking_uri, SPEC.name).by_name.items()} == STATUS
 
 
+@pytest.mark.slow
 def test_other_studies_whose_runs_were_in_it_are_named(home: Home, folder: StudyFolder) -> None:
     other = home.create(replace(SPEC, name="another"))
     tracker = Tracker(home, other, other.spec())

@@ -18,6 +18,7 @@ def track(home: Home, folder: StudyFolder) -> None:
     assert (tracker.finish(), tracker.attach({folder.spec_file: "report"})) == (None, None)
 
 
+@pytest.mark.slow
 def test_a_study_is_removed_for_good_and_its_name_is_free(home: Home, folder: StudyFolder) -> None:
     track(home, folder)
     assert list(home.artifacts.rglob("study.yaml"))

@@ -20,6 +20,7 @@ from study.tracking.tracked import Tracked
 from study.tracking.writer import SHARE
 
 
+@pytest.mark.slow
 def test_a_growing_ledger_is_followed(home: Home) -> None:
     folder = home.create(SPEC)
     tracker, ledger = Tracker(home, folder, SPEC), Ledger(folder.ledger_file)
@@ -100,6 +101,7 @@ def test_the_steps_of_an_ablation_say_what_they_moved(home: Home) -> None:
     assert study == "trial 1 by method.lambda, method.alpha and method.epsilon on 2 seeds from 4 on"
 
 
+@pytest.mark.slow
 def test_tracking_that_is_behind_does_not_rest_and_rests_once_it_is_not(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -135,6 +137,7 @@ def test_it_rests_longer_than_it_wrote_but_not_for_ever(seconds: float, rest: fl
     assert tracker.rest(seconds) == rest
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("status", "told"),
     [
@@ -163,6 +166,7 @@ def test_a_server_that_refuses_is_told_of_and_the_rest_comes_later(
     assert len(Runs(home.tracking_uri, SPEC.name).all) == 6
 
 
+@pytest.mark.slow
 def test_a_server_that_does_not_answer_is_not_waited_for(
     home: Home, folder: StudyFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -193,6 +197,7 @@ def test_an_mlflow_that_opens_too_late_gets_nothing(
     assert not folder.tracking_file.exists()
 
 
+@pytest.mark.slow
 def test_a_report_made_anew_replaces_the_one_in_mlflow(
     home: Home, folder: StudyFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -125,6 +125,7 @@ def test_a_configuration_has_the_mean_over_its_seeds(brought: Runs) -> None:
         assert "val/accuracy_mean" not in brought.by_name[name].data.metrics
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["client", "database"])
 def test_a_sitting_without_news_adds_nothing_to_the_results(home: Home, folder: StudyFolder, way: str) -> None:
     """Each driver added a row of each metric at step 0; a result that changes is a point further on."""
@@ -158,6 +159,7 @@ def test_a_sitting_without_news_adds_nothing_to_the_results(home: Home, folder: 
         assert runs.by_name["quickstart"].data.metrics["best/val/accuracy"] == 0.9
 
 
+@pytest.mark.slow
 def test_both_ways_write_the_same(home: Home, folder: StudyFolder, tmp_path: Path, empty_database: Path) -> None:
     other = make_home(tmp_path / "other", empty_database)
     shutil.copytree(folder.path, other.path / folder.name)
@@ -179,6 +181,7 @@ def _inputs(run: Run) -> list[str]:
     return sorted(str(one.to_dictionary()) for one in run.inputs.dataset_inputs)
 
 
+@pytest.mark.slow
 def test_two_studies_of_one_name_in_one_mlflow_do_not_mix(
     home: Home, folder: StudyFolder, tmp_path: Path, empty_database: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -212,6 +215,7 @@ def test_without_the_note_of_what_is_there_nothing_changes(home: Home, folder: S
     check(again)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["client", "database"])
 def test_a_writer_that_ends_after_any_share_is_made_up_for(
     home: Home, folder: StudyFolder, way: str, monkeypatch: pytest.MonkeyPatch
@@ -262,6 +266,7 @@ def test_a_request_that_fails_is_made_up_for(
         check(bring(home, folder))
 
 
+@pytest.mark.slow
 def test_a_request_that_was_given_up_and_is_carried_out_late_leaves_no_second_run(
     home: Home, folder: StudyFolder
 ) -> None:

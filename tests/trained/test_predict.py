@@ -169,6 +169,7 @@ def test_depth_and_transparency_do_not_change_a_class(folder: StudyFolder, here:
     assert found == [found[0]] * 4
 
 
+@pytest.mark.slow
 def test_a_folder_in_any_state_is_answered(folder: StudyFolder, here: Path) -> None:
     """Each file in it has a row or a line that says why not."""
     for seed in range(40):

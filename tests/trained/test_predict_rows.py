@@ -47,6 +47,7 @@ def predict(loans: StudyFolder, *arguments: str) -> Result:
     return CliRunner().invoke(app, ["predict", str(loans.description_file(0)), "--device", "cpu", *arguments])
 
 
+@pytest.mark.slow
 def test_the_training_table_is_classified_as_in_training(loans: StudyFolder) -> None:
     done = predict(loans, str(table_of(loans)), "-o", "classes.csv")
     assert done.exit_code == 0, done.stderr

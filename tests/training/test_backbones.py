@@ -65,6 +65,7 @@ def test_nothing_to_train_is_said() -> None:
         groups(layer, TrainOptions())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [{"frozen": 2, "lr_factor": 0.1}, {"lr_factor": 0.5}])
 def test_a_stopped_trial_goes_on_bit_for_bit_and_frozen_stages_stay(model: dict, weights: Path, tmp_path: Path) -> None:
     trial, file = told(weights, **model), tmp_path / "state.pt"
@@ -82,6 +83,7 @@ def test_a_stopped_trial_goes_on_bit_for_bit_and_frozen_stages_stay(model: dict,
             assert torch.equal(tensor, begun[name]) == frozen, name
 
 
+@pytest.mark.slow
 def test_a_checkpoint_of_other_weights_is_not_gone_on_with(weights: Path, tmp_path: Path) -> None:
     trial, file = told(weights), tmp_path / "state.pt"
     list(islice(Trial(trial, digits(), "cpu").run(file), 2))
@@ -91,6 +93,7 @@ def test_a_checkpoint_of_other_weights_is_not_gone_on_with(weights: Path, tmp_pa
         list(Trial(trial, digits(), "cpu").run(file))
 
 
+@pytest.mark.slow
 def test_a_trained_model_needs_no_weights_file(weights: Path, tmp_path: Path) -> None:
     trial = Trial(told(weights), digits(), "cpu")
     trial.save(tmp_path / "one.safetensors")

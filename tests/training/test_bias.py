@@ -69,6 +69,7 @@ def test_all_known_is_as_all_labels() -> None:
             assert one == pytest.approx(other, rel=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unknown", ["sup_con", "pseudo_labels"])
 def test_a_part_of_the_labels_trains(unknown: str) -> None:
     method = PARTLY | {"known_bias": 0.3, "unknown_bias": unknown}
@@ -77,6 +78,7 @@ def test_a_part_of_the_labels_trains(unknown: str) -> None:
     assert epochs != trained({"name": "fair_sup_con"}, digits(), **LONGER)[1]
 
 
+@pytest.mark.slow
 def test_the_network_is_trained_once_and_leaves_no_trace_in_the_trial(home: Path) -> None:
     method = PARTLY | {"known_bias": 0.3, "bias_epochs": 2}
     first = timeless(Trial(config(method, epochs=2), digits(), "cpu").run())
@@ -105,6 +107,7 @@ def large() -> Dataset:
     return Dataset(replace(digits().facts, shape=(3, 16, 16)), splits)
 
 
+@pytest.mark.slow
 def test_features_of_a_bias_capturing_network(home: Path) -> None:
     pytest.importorskip("study.models.bagnet")
     method = {"name": "soft_con", "bias_source": "model", "bias_epochs": 1}

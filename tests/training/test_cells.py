@@ -127,6 +127,7 @@ def predictions(draw: st.DrawFn) -> tuple[list[int], list[int], list[int], Facts
     return *labels, Facts(classes, groups, (1,))  # type: ignore[return-value]
 
 
+@pytest.mark.slow
 @given(predictions())
 def test_standard_errors_are_what_counting_gives(drawn: tuple[list[int], list[int], list[int], Facts]) -> None:
     found = computed(*drawn)
@@ -150,6 +151,7 @@ def test_standard_errors_are_what_counting_gives(drawn: tuple[list[int], list[in
         assert found[f"{name}_standard_error"] == pytest.approx(value), name
 
 
+@pytest.mark.slow
 @given(predictions())
 def test_groups_that_were_inferred_are_judged_as_bias_labels_are(
     drawn: tuple[list[int], list[int], list[int], Facts],

@@ -14,6 +14,7 @@ from study.data import Dataset
 from study.training import Trial, Unusable, checkpoint
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stop", [1, 2])
 def test_a_trial_stopped_and_resumed_gives_the_bits_of_one_that_was_not(
     dataset: Dataset, tmp_path: Path, stop: int
@@ -77,6 +78,7 @@ def test_a_file_of_another_form_is_told(dataset: Dataset, tmp_path: Path, part: 
             trial.epochs_in(file)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["states", "random"])
 def test_a_file_without_a_part_of_the_state_is_told(dataset: Dataset, tmp_path: Path, part: str) -> None:
     file, trial = tmp_path / "state.pt", Trial(config(), dataset, "cpu")

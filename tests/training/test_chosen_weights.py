@@ -26,6 +26,7 @@ def saved(trial: Trial, path: Path) -> dict[str, bytes]:
     return {name: tensor.numpy().tobytes() for name, tensor in load_file(path).items()}
 
 
+@pytest.mark.slow
 def test_it_ends_with_the_networks_of_the_chosen_epoch(dataset: Dataset, tmp_path: Path) -> None:
     """All that is measured of them is what that epoch reported; `train.final` is measured of them too."""
     plain, whole = Trial(CONFIG, dataset, "cpu"), choice("max")
@@ -55,6 +56,7 @@ def without_finals(report: dict[str, float]) -> dict[str, float]:
     return {name: value for name, value in report.items() if "knn" not in name}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("stop", "mode"), [(1, "max"), (3, "max"), (3, "min")])
 def test_cut_off_and_resumed_it_ends_with_the_same_bits(dataset: Dataset, tmp_path: Path, stop: int, mode: str) -> None:
     """Behind the chosen epoch and before it; what was chosen before the stop lies in the checkpoint alone."""

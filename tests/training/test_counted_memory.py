@@ -23,6 +23,7 @@ def trial(architecture: str) -> TrialConfig:
     return TrialConfig({}, model, section(name="sup_con"), TrainOptions(batch_size=4))
 
 
+@pytest.mark.slow
 def test_weights_that_are_drawn_until_they_are_within_bounds() -> None:
     drawn = nn.init.trunc_normal_
     counted = count(trial("convnext_tiny"), FACTS)
@@ -31,6 +32,7 @@ def test_weights_that_are_drawn_until_they_are_within_bounds() -> None:
     assert nn.init.trunc_normal_ is drawn
 
 
+@pytest.mark.slow
 def test_the_count_does_not_tell_later_trials_that_images_do_not_suit_the_network() -> None:
     """A check of the network, whose answer is kept, needs values itself; and what it makes is not the trial's."""
     networks_of_torchvision._wrong_size.cache_clear()

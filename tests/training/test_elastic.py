@@ -22,6 +22,7 @@ def sections(*assignments: str) -> dict:
     return config(*assignments).to_document()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "given",
     [
@@ -44,6 +45,7 @@ def test_two_epochs_and_three_more_are_five(dataset: Dataset, tmp_path: Path, gi
     ]
 
 
+@pytest.mark.slow
 def test_it_goes_on_from_the_networks_that_it_had_not_from_those_that_were_chosen(
     dataset: Dataset, tmp_path: Path
 ) -> None:
@@ -71,6 +73,7 @@ def _with(of: TrialConfig, epochs: int) -> dict:
     return {**document, "train": {**document["train"], "epochs": epochs}}
 
 
+@pytest.mark.slow
 def test_the_state_of_a_trial_that_depends_on_its_epochs_is_refused(dataset: Dataset, tmp_path: Path) -> None:
     file, cosine = tmp_path / "end.pt", config("train.schedule=cosine")
     list(Trial(cosine, dataset, "cpu").run(ended=file))

@@ -47,6 +47,7 @@ def test_each_kind_has_its_name() -> None:
     assert {"none", *KINDS} == set(get_args(train_knobs()["inferred_groups"].type))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_most_conflicting_samples_are_found_and_few_others(kind: str) -> None:
     dataset = as_biased()
@@ -95,6 +96,7 @@ def test_the_network_is_trained_once_for_all_that_share_it(home: Path) -> None:
     assert len(kept()) == 8
 
 
+@pytest.mark.slow
 def test_a_resumed_trial_is_judged_as_one_that_never_stopped(tmp_path: Path) -> None:
     asked, file = config(PLAIN, inferred_groups="early", bias_model_epochs=1), tmp_path / "state.pt"
     whole = Trial(asked, digits(), "cpu")

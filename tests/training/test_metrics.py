@@ -265,6 +265,7 @@ def test_every_metric_is_what_counting_gives(drawn: tuple[list[int], list[int], 
         assert found[name] == pytest.approx(np.nan if value is None else value, nan_ok=True), name
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(predictions())
 def test_gaps_and_balance_are_those_of_fairlearn_and_scikit_learn(
@@ -290,6 +291,7 @@ def test_gaps_and_balance_are_those_of_fairlearn_and_scikit_learn(
         assert found["equal_opportunity"] == pytest.approx(gap)
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.integers(0, 1), st.integers(-3, 3)), min_size=2, max_size=30))
 def test_the_area_under_the_curve_is_that_of_scikit_learn(samples: list[tuple[int, int]]) -> None:
     target, score = (list(part) for part in zip(*samples, strict=True))

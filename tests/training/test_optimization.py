@@ -51,6 +51,7 @@ def test_steps_fall_where_the_fairkl_protocol_has_them() -> None:
     assert halved == [0.001, 0.001, 0.0005, 0.0005]
 
 
+@pytest.mark.slow
 @given(
     epochs=st.integers(1, 40),
     shares=st.lists(st.floats(0.001, 0.999), max_size=4),

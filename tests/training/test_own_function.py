@@ -119,6 +119,7 @@ print(sorted(name for name, module in others.items() if sys.modules.get(name) is
 }
 
 
+@pytest.mark.slow
 def test_a_forgotten_functions_modules_are_imported_anew(tmp_path: Path) -> None:
     """Also those of its folder and of a script's that it imports, and classes of a pickle; nothing that is installed or
     of Python's own. In a process of its own, as those of tests would go, too."""

@@ -20,6 +20,7 @@ METHODS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("optimizer", ["adam", "sgd"])
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: f"{method['name']}-{len(method)}")
 def test_two_epochs_and_two_more_are_four(method: dict, optimizer: str, tmp_path: Path) -> None:

@@ -73,6 +73,7 @@ def test_a_trial_gives_each_epochs_metrics(dataset: Dataset) -> None:
         assert all(type(value) is float for value in one.values())
 
 
+@pytest.mark.slow
 def test_the_same_configuration_gives_the_same_bits_whatever_ran_before(dataset: Dataset) -> None:
     first = metrics(Trial(config(), dataset, "cpu"))
     torch.rand(13)
@@ -91,6 +92,7 @@ def test_a_fresh_process_with_other_threads_gives_the_same_bits_without_any_othe
     assert told["found"] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "other", [("train.learning_rate=0.002",), ("train.optimizer=sgd",), ("method.alpha=0.5",), ("method.lambda=0",)]
 )
@@ -245,6 +247,7 @@ def test_data_without_bias_labels_trains_a_method_that_needs_none(dataset: Datas
     assert set(last) == {"train/loss", *(f"val/{name}" for name in names | errors)}
 
 
+@pytest.mark.slow
 def test_a_trial_does_not_write_to_its_data(dataset: Dataset) -> None:
     for split in dataset.splits.values():
         for array in (split.inputs, split.target, split.bias):

@@ -188,6 +188,7 @@ def test_tune_asks_its_module_for_the_classes_of_its_actors(monkeypatch: pytest.
         assert hasattr(classes.get(Trainable), "remote")
 
 
+@pytest.mark.slow
 def test_a_process_of_rays_ends_with_the_one_that_started_it() -> None:
     """Even where that ended before it could ask for it; and it is the command that it was given, without the option for
     the script that it is in the place of."""

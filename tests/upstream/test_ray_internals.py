@@ -33,6 +33,7 @@ def test_a_broken_contract_names_version_and_who_depends_on_it() -> None:
         raise AttributeError("gone")
 
 
+@pytest.mark.slow
 def test_loopback_addresses_are_replaced_by_one_function_that_is_looked_up_at_each_call() -> None:
     with contract("ray", "services.resolve_ip_for_localhost(host), called by that name", LOOPBACK):
         from ray._private import services, worker
@@ -171,6 +172,7 @@ HIDDEN = re.compile(r"ray\.(_|[\w.]*\._|scripts|dashboard|air|(tune|train)\.exec
 """Modules of Ray that are not for its users."""
 
 
+@pytest.mark.slow
 def test_no_other_module_touches_what_ray_does_not_promise() -> None:
     """Neither by import nor by an argument or attribute whose name begins with `_` of an object that is not its own."""
     touches = [

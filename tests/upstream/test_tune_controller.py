@@ -47,6 +47,7 @@ def trial(tmp_path: Path) -> Trial:
     return Trial("nothing", storage=storage)
 
 
+@pytest.mark.slow
 def test_tunes_controller_says_which_processes_are_free_and_which_are_waited_for(controller: Any, trial: Trial) -> None:
     with contract("ray", "TuneController._actor_cache, _trial_to_actor and _actor_manager.is_actor_started", SCHEDULER):
         assert not tune.has_free_process(controller)

@@ -49,6 +49,7 @@ def manager() -> Any:
         return told_of_ends()(FixedResourceManager({"CPU": 1}))
 
 
+@pytest.mark.slow
 def test_ends_of_calls_are_heard_one_by_one_in_their_order(manager: Any) -> None:
     heard: list[Any] = []
     first, second, third = (Call() for _ in range(3))

@@ -15,6 +15,7 @@ from study.analysis.statistics.importance import LEAST, explained
 from study.spec import load_study
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(FIGURES.keys() - {"importance", "ablation", "tuning_curve"}))
 def test_every_figure_is_drawn(spec, wide, name):
     figure = FIGURES[name](spec, wide)
@@ -32,6 +33,7 @@ LIMITED = load_study(
 )
 
 
+@pytest.mark.slow
 def test_fronts_keep_the_constraints(writer):
     """Accuracy 0.5 at a gap of 0.1 misses the limit; 0.7 at 0.2 and 0.8 at 0.3 are the front; 0.65 at 0.4 is none."""
     study = writer()
@@ -70,6 +72,7 @@ def test_nothing_is_drawn_of_nothing(spec, writer):
     assert by_optuna(spec, record) == {}
 
 
+@pytest.mark.slow
 def test_optuna_draws_the_search_with_the_numbers_of_its_trials(spec, wide):
     drawn = by_optuna(spec, wide)
     assert drawn.keys() == OPTUNA.keys() - {"hypervolume_history"}
@@ -83,6 +86,7 @@ def test_optuna_draws_the_search_with_the_numbers_of_its_trials(spec, wide):
     assert set(drawn["slice"].data[0].marker.color) == complete
 
 
+@pytest.mark.slow
 def test_what_optuna_draws_of_many_and_of_lone_trials(writer):
     space = "{method.alpha: {low: 0.01, high: 1.0, log: true}, method.name: {choices: [sup_con, eps_sup_info_nce]}"
     epsilon = "method.epsilon: {low: 0, high: 1, when: {method.name: [eps_sup_info_nce]}}"
@@ -97,6 +101,7 @@ def test_what_optuna_draws_of_many_and_of_lone_trials(writer):
     assert len({axis.domain for axis in drawn["slice"].select_xaxes()}) == 2, "a parameter that no trial has is none"
 
 
+@pytest.mark.slow
 def test_texts_of_users_are_escaped(writer):
     spec = load_study(
         "quickstart", ["search.space={data.name: {choices: [biased_digits]}, method.alpha: {low: 0.1, high: 1}}"]
@@ -109,6 +114,7 @@ def test_texts_of_users_are_escaped(writer):
     assert "&lt;a href" in told
 
 
+@pytest.mark.slow
 def test_files_are_the_same_every_time(spec, wide):
     one, other = (FIGURES["surface"](spec, wide) for _ in range(2))
     assert as_png(one) == as_png(other)
@@ -130,6 +136,7 @@ def long(writer):
     return study.record()
 
 
+@pytest.mark.slow
 def test_the_parameter_that_decides_is_the_most_important(spec, long):
     found = explained(spec, long)
     assert next(iter(found.shares)) == "method.alpha"
@@ -150,6 +157,7 @@ def test_importance_needs_enough_trials(spec, writer):
     assert list(explained(spec, alone.record()).shares) == ["method.alpha"]
 
 
+@pytest.mark.slow
 def test_a_conditional_parameter_rests_on_the_trials_that_have_it(spec, writer):
     study = writer()
     for number in range(2 * LEAST):

@@ -33,6 +33,7 @@ def panels(figure):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODEL_FIGURES)
 def test_every_figure_is_drawn(name):
     figure = MODEL_FIGURES[name]([embedding("baseline"), embedding(channels=1)])
@@ -48,6 +49,7 @@ def test_what_the_data_do_not_have_is_not_drawn():
     assert len(MODEL_FIGURES["tsne"]([without]).axes) == 1
 
 
+@pytest.mark.slow
 def test_neighbours_are_the_farthest_and_the_nearest_of_other_classes():
     one = embedding()
     axes = MODEL_FIGURES["neighbours"]([one]).axes
@@ -84,6 +86,7 @@ def test_models_are_looked_at(spec, models):
         assert np.linalg.norm(one.features, axis=1) == pytest.approx(np.ones(len(one.target)), abs=1e-5)
 
 
+@pytest.mark.slow
 def test_every_confirmed_configuration_is_looked_at_and_the_epochs_that_were_kept(writer, tmp_path):
     """Those besides the baseline and the best, and epochs before the last, are in the similarities alone."""
     spec, study = load_study("quickstart", ["train.epochs=4", "train.keep_epochs=[1, 3]"]), writer()

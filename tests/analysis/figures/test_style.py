@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 DRAWN = """
 import sys, threading
 from study.analysis.figures.style import new, styled
@@ -23,6 +25,7 @@ print("drawn", sys.modules["IPython"].half)
 """
 
 
+@pytest.mark.slow
 def test_an_import_under_way_in_another_thread_is_waited_for(tmp_path: Path) -> None:
     """Found in a driver whose tracking imported MLflow, and with it IPython, while the report was drawn."""
     (tmp_path / "IPython").mkdir()

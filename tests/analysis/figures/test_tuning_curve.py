@@ -16,6 +16,7 @@ def ran(test: bool = False, metric: str = "val/accuracy") -> StudyRecord:
     return record(Told("baseline", [0.6], metric=metric, further=read), *trials)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("test", "panels"), [(False, 1), (True, 2)])
 def test_it_is_drawn_for_each_split_that_every_trial_read(test: bool, panels: int) -> None:
     spec = quickstart(*RANDOM, f"train.report_test={str(test).lower()}")

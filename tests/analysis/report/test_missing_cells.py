@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -22,6 +23,7 @@ TRIALS = st.tuples(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=12, deadline=None)
 @given(trials=st.lists(TRIALS, max_size=8), closed=st.booleans(), final=st.booleans(), draw=st.integers(0, 5))
 def test_missing_cells_are_never_an_error(spec, final_spec, writer, trials, closed, final, draw):

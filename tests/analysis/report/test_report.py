@@ -44,6 +44,7 @@ def report(spec, frozen, tmp_path_factory):
     return write_report(spec, frozen, tmp_path_factory.mktemp("out") / "report").parent
 
 
+@pytest.mark.slow
 def test_every_file_is_there(report):
     files = sorted(str(path.relative_to(report)) for path in report.rglob("*") if path.is_file())
     figures = [f"figures/{name}.png" for name in DRAWN]
@@ -57,6 +58,7 @@ def test_figures_show_something(report):
         assert np.mean(pixels[..., :3].min(axis=2) < 0.9) > 0.01
 
 
+@pytest.mark.slow
 def test_the_page_needs_nothing_else(report):
     html = (report / "report.html").read_text()
     read = Reader(html)
@@ -148,6 +150,7 @@ def test_the_csv_has_every_trial(report, frozen):
     assert rows[4]["method.alpha"] == "0.123456"
 
 
+@pytest.mark.slow
 def test_no_text_in_the_csv_is_a_formula_and_numbers_are_numbers(writer, tmp_path, quick):
     study = writer()
     study.trial("search", [0.5], params={"method.alpha": -0.5, "data.key": "=1+2"}, reason="@x\n=y", state="failed")
@@ -162,6 +165,7 @@ def test_no_text_in_the_csv_is_a_formula_and_numbers_are_numbers(writer, tmp_pat
     assert [plain_cell(text) for text in frame["data.key"]] == trials_frame(spec, record)["data.key"].tolist()
 
 
+@pytest.mark.slow
 def test_the_same_study_gives_the_same_bytes(spec, frozen, report, tmp_path):
     """Of the page and its texts; figures as files: `test_files_are_the_same_every_time`."""
     again = write_report(spec, frozen, tmp_path).parent
@@ -169,6 +173,7 @@ def test_the_same_study_gives_the_same_bytes(spec, frozen, report, tmp_path):
         assert (again / name).read_bytes() == (report / name).read_bytes(), name
 
 
+@pytest.mark.slow
 def test_user_text_is_text(writer, tmp_path, quick):
     spec = load_study("quickstart", ["search.trials=2"])
     study = writer()
@@ -222,6 +227,7 @@ PARTLY = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PARTLY)
 def test_a_partly_finished_study_has_a_report(spec, final_spec, writer, tmp_path, quick, name):
     spec = final_spec if name == "final" else spec
@@ -245,6 +251,7 @@ def test_a_figure_of_a_former_report_goes(spec, writer, tmp_path):
     assert not list((tmp_path / "figures").iterdir())
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("quick")
 def test_pdfs_are_written_once_asked_for_and_then_renewed(spec, writer, tmp_path):
     study = writer()

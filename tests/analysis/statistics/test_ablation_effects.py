@@ -33,6 +33,7 @@ def test_effects_by_hand():
     assert found[0].difference is None
 
 
+@pytest.mark.slow
 @given(st.integers(1, 6), st.integers(2, 6), st.integers(0, 2**32 - 1))
 @settings(max_examples=40)
 def test_the_steps_of_the_path_sum_to_the_gain_whatever_the_values(count: int, seeds: int, at: int):
@@ -89,6 +90,7 @@ def test_a_large_worth_is_found_with_its_sign_and_its_interaction():
         assert signs == [np.sign(value) for value in truths(truth, 2, part)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", range(3))
 def test_promises_hold_in_small_simulations(place: int):
     rng = np.random.default_rng(7)

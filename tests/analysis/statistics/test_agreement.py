@@ -31,6 +31,7 @@ def test_where_all_tie_there_is_none() -> None:
     assert agreement([0.0] * 6, [1, 2, 3, 4, 5, 6]) == Agreement(6)
 
 
+@pytest.mark.slow
 @given(VALUES, st.randoms())
 def test_the_interval_holds_the_tau_and_turns_with_the_order(values: list[float], random) -> None:  # type: ignore[no-untyped-def]
     other = random.sample(values, len(values))

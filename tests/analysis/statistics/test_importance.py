@@ -57,6 +57,7 @@ def test_a_parameter_is_weighed_whatever_its_values_are(key, domain, writer):
     assert all(0.0 <= part.low <= part.high <= 1.0 for part in parts)
 
 
+@pytest.mark.slow
 def test_a_float_key_between_whole_numbers_is_reported(tmp_path, quick):
     """As many complete trials as importances need, which used to end the command."""
     home, spec = Home(tmp_path), searched("method.lambda", "{low: 0, high: 2}")
@@ -110,6 +111,7 @@ def test_what_only_two_explain_together_is_no_parameters_own(writer):
     assert found.together("method.alpha", "method.lambda") > 0.9
 
 
+@pytest.mark.slow
 def test_pruned_trials_have_no_value_and_the_title_says_what_that_leaves(writer):
     def response(alpha, _):
         return 0.3 + 0.4 * alpha

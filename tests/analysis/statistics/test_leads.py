@@ -21,6 +21,7 @@ from study.ranking import searched
 from study.spec import StudySpec
 
 
+@pytest.mark.slow
 def test_small_simulations_keep_what_the_lead_promises() -> None:
     rng = np.random.default_rng(11)
     rows = [
@@ -54,6 +55,7 @@ def test_the_seeds_that_a_difference_needs() -> None:
 THREE = ("val/accuracy", "val/worst_group_accuracy", "val/unbiased_accuracy")
 
 
+@pytest.mark.slow
 @settings(max_examples=10)
 @given(st.lists(st.tuples(*[st.integers(0, 5)] * 3), min_size=1, max_size=12))
 def test_the_front_last_grew_where_its_hypervolume_did(points: list[tuple]) -> None:

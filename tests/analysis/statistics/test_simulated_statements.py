@@ -15,6 +15,7 @@ def test_the_best_of_equals_is_seldom_called_better(truth: Truth) -> None:
     assert sum(low > 0 for low, _ in intervals) <= 19  # 10 are expected at most, and three standard errors
 
 
+@pytest.mark.slow
 def test_the_choice_is_what_the_interval_must_allow_for() -> None:
     """The same simulation without it finds what was promised broken."""
     count = 0
@@ -35,6 +36,7 @@ def test_a_true_gain_of_three_deviations_is_found_on_five_seeds() -> None:
     assert sum(low <= 3 * DEVIATION <= high for low, high in intervals) >= 185
 
 
+@pytest.mark.slow
 def test_the_truly_best_is_among_those_that_cannot_be_told_from_the_best() -> None:
     for row in chain.from_iterable(differences._sure(truth, 60) for truth in APART[1:3]):
         assert row.holds, row
@@ -52,10 +54,12 @@ def test_claims_at_the_edge_are_seldom_judged_wrongly(case: verdicts.Case) -> No
         assert row.found <= 0.05 + 3 * (0.05 * 0.95 / 300) ** 0.5, row
 
 
+@pytest.mark.slow
 def test_the_bests_of_two_equal_studies_are_seldom_told_apart() -> None:
     for row in differences._between(10):
         assert row.holds, row
 
 
+@pytest.mark.slow
 def test_what_is_said_of_samples_and_choices_holds() -> None:
     assert [row for row in samples.rows(200) if not row.holds] == []

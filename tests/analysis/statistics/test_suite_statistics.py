@@ -135,6 +135,7 @@ def test_what_a_table_says_is_right_as_often_as_it_promises(part) -> None:  # ty
     assert [row for row in part(100) if not row.holds] == []
 
 
+@pytest.mark.slow
 def test_equal_methods_are_told_apart_in_one_of_twenty_tables_at_most() -> None:
     assert [row for row in suites.told_by_searches(50) if not row.holds] == []
 

@@ -163,6 +163,7 @@ def test_how_it_is_said() -> None:
     assert str(BetterFrom("a", "b", 3, 8, 90, "epochs")) == "than b from 3 to 8 epochs, else it cannot be told"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", ["skewed values, beta(5, 2)", "accuracies on 10 samples"])
 def test_the_band_holds_on_simulated_searches(shape: str) -> None:
     distribution, samples = tuning_curves.SHAPES[shape]

@@ -127,6 +127,7 @@ def load(**options: object) -> data.Dataset:
     return data.load({"name": "corrupted_cifar10", **options})
 
 
+@pytest.mark.slow
 def test_shares_are_exact_and_only_training_is_biased(root: Path) -> None:
     write_cifar10(root, per_class=20)
     dataset = load(rho=0.95, val_share=0.2)

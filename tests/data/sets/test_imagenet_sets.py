@@ -100,6 +100,7 @@ def imagenet100(**options):
     return data.load({"name": "imagenet100", "size": 4, "val_share": 1 / 3, **options})
 
 
+@pytest.mark.slow
 def test_classes_are_numbered_by_name(hundred):
     dataset = imagenet100()
     assert [len(split) for split in dataset.splits.values()] == [200, 100, 100]
@@ -112,6 +113,7 @@ def vectors(home, names, keep=slice(None)):
     np.savez(home / "clip.npz", keys=np.array(names)[keep], values=values[keep])
 
 
+@pytest.mark.slow
 def test_vectors_of_a_file_go_to_their_images(hundred):
     files = sorted(path.relative_to(hundred / "imagenet").as_posix() for path in hundred.rglob("*.JPEG"))
     vectors(hundred, files)

@@ -155,6 +155,7 @@ DIALECTS: list[dict[str, object]] = [
 ]
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(
     st.sampled_from(DIALECTS),
@@ -214,6 +215,7 @@ def named_rows(read: Dataset) -> dict[str, list[tuple[object, ...]]]:
     }
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(st.permutations(range(120)))
 def test_the_order_of_rows_changes_nothing_else(tmp_path_factory: pytest.TempPathFactory, order: Sequence[int]) -> None:

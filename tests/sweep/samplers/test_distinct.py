@@ -90,6 +90,7 @@ def check(spec: StudySpec, cut: int) -> None:
 TRIED = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sampler", EVERYWHERE)
 @TRIED
 @given(space=spaces(), cut=st.integers(0, SUGGESTIONS))
@@ -97,6 +98,7 @@ def test_any_space(sampler: str, tmp_path: Path, space: dict[str, Any], cut: int
     check(spec_of(tmp_path, sampler, space), cut)
 
 
+@pytest.mark.slow
 @TRIED
 @given(space=spaces(choices=False), cut=st.integers(0, SUGGESTIONS))
 def test_cmaes_of_any_ranges(tmp_path: Path, space: dict[str, Any], cut: int) -> None:
