@@ -81,16 +81,17 @@ class StudyProgress:
         return self.counts(), self.enqueued(), self.stopping(), self._record.ending, has_pace
 
     def best(self) -> str:
-        """The best complete trial so far and the baseline's value; of a final training the mean of what is complete."""
+        """The best complete trial so far and the baseline's value; of a final training the mean of what is complete.
+        Empty before there is one."""
         spec = self._spec
         if spec.final_seeds is not None:
             finals = [trial for trial in self._record.by_stage("final") if trial.state == "complete"]
             mean = ranking.spreads(spec.objective, finals).get(spec.metric)
-            return f"{spec.metric} {mean.mean:.4f} (mean of {mean.count})" if mean else "-"
+            return f"{spec.metric} {mean.mean:.4f} (mean of {mean.count})" if mean else ""
         best = next(iter(ranking.searched(self._record, spec)), None)
         reference = ranking.baseline(self._record, spec)
         if best is None:
-            return f"baseline {spec.metric} {reference.value:.4f}" if reference else "-"
+            return f"baseline {spec.metric} {reference.value:.4f}" if reference else ""
         way = "lowest" if spec.mode == "min" else "highest"
         before = f", baseline {reference.value:.4f}" if reference else ""
         return f"{spec.metric} {best.value:.4f} ({way}, trial {best.trial.number}){before}"
@@ -140,19 +141,19 @@ class StudyProgress:
         return {"epochs_per_minute": 60 * rate, "remaining": max(0.0, (self.expected() - done) / rate - since)}
 
     def line(self) -> str:
-        """All of it in one line."""
+        """All that is known of it, in one line."""
         counts = ", ".join(f"{count} {state}" for state, count in self.counts().items() if count)
         asked = {"enqueued": self.enqueued(), "stopping": self.stopping()}
         counts += "".join(f", {count} {what}" for what, count in asked.items() if count)
-        return f"{clock(self.elapsed())}  {self.phase()}: {counts}; best so far: {self.best()}; {self._to_go()} to go"
+        best, seconds = self.best(), self.remaining()
+        known = [f"{self.phase()}: {counts}"]
+        known += [f"best so far: {best}"] if best else []
+        known += [] if seconds is None else [f"about {clock(seconds)} to go"]
+        return f"{clock(self.elapsed())}  {'; '.join(known)}"
 
     def elapsed(self) -> float:
         """Seconds since this session began."""
         return time.monotonic() - self._began
-
-    def _to_go(self) -> str:
-        seconds = self.remaining()
-        return "?" if seconds is None else f"about {clock(seconds)}"
 
     def _planned(self) -> int:
         spec = self._spec
