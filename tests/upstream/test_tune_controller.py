@@ -17,6 +17,7 @@ from ray.tune.registry import register_trainable
 from study.sweep import memory_kills, reuse
 from study.upstream import tune
 
+pytestmark = pytest.mark.slow  # a Ray of its own
 SCHEDULER = "ReportingScheduler in study/sweep/adapters.py"
 
 with contract("ray", "the modules of TuneController and RayActorManager", SCHEDULER):
@@ -47,7 +48,6 @@ def trial(tmp_path: Path) -> Trial:
     return Trial("nothing", storage=storage)
 
 
-@pytest.mark.slow
 def test_tunes_controller_says_which_processes_are_free_and_which_are_waited_for(controller: Any, trial: Trial) -> None:
     with contract("ray", "TuneController._actor_cache, _trial_to_actor and _actor_manager.is_actor_started", SCHEDULER):
         assert not tune.has_free_process(controller)

@@ -16,6 +16,7 @@ from contract import contract
 
 from study.upstream.tune import MOST, TURN, lighten, told_of_ends
 
+pytestmark = pytest.mark.slow  # a Ray of its own
 LOOP = "Tune's loop in study/sweep/driver.py"
 
 with contract("ray", "RayActorManager, RayEventManager and TuneController in their modules", LOOP):
@@ -49,7 +50,6 @@ def manager() -> Any:
         return told_of_ends()(FixedResourceManager({"CPU": 1}))
 
 
-@pytest.mark.slow
 def test_ends_of_calls_are_heard_one_by_one_in_their_order(manager: Any) -> None:
     heard: list[Any] = []
     first, second, third = (Call() for _ in range(3))
