@@ -167,6 +167,14 @@ class StudySpec:
         sections = [self.trial_document(params)["data"] for params in only]
         return [section for place, section in enumerate(sections) if section not in sections[:place]]
 
+    @property
+    def varied_data(self) -> list[str]:
+        """Keys by which the trials' samples or labels differ, as `data.rho`: values on one are then no measure of a
+        configuration on another. The side of images is not among them."""
+        first, *others = self.data_sections
+        keys = dict.fromkeys(key for section in (first, *others) for key in section if key != "size")
+        return [f"data.{key}" for key in keys if any(other.get(key) != first.get(key) for other in others)]
+
     @cached_property
     def method_sections(self) -> list[dict[str, Any]]:
         """A `method` section for each kind of trial that the study has, each once."""

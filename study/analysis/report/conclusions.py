@@ -29,7 +29,9 @@ def unknown(spec: StudySpec, record: StudyRecord) -> str | None:
 
 
 def _said(spec: StudySpec, record: StudyRecord, is_known: bool) -> str | None:
-    if spec.final_seeds is not None or not any(trial.state == "complete" for trial in record.by_stage("search")):
+    if spec.final_seeds is not None or spec.varied_data:
+        return None
+    if not any(trial.state == "complete" for trial in record.by_stage("search")):
         return None
     remaining = remaining_gain(spec, record)
     if (remaining.gain is not None and not remaining.is_any) != is_known:
@@ -106,6 +108,13 @@ def conclusions(spec: StudySpec, record: StudyRecord) -> list[str]:
         if final is None:
             return ["No seed of the final training is complete yet."]
         return [*too_small(spec, record, final), *_final(spec, record, final)]
+    if best and spec.varied_data:
+        end = "lowest" if spec.mode == "min" else "highest"
+        return [
+            f"The trials' data differ ({formatting.listed(spec.varied_data)}), so their values do not say which "
+            "configuration is better: compare those of the same data.",
+            f"The {end} value, {_value_text(spec.metric, best)}, is that of {best.label}.",
+        ]
     if best and reference:
         return [*too_small(spec, record, best), *_gain(spec, record, reference, best)]
     if best and len(list(record.by_stage("search"))) == 1:

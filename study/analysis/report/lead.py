@@ -167,9 +167,9 @@ def lead(spec: StudySpec, record: StudyRecord) -> list[Part]:
     """The lead, part by part; parts that have nothing to say are left out."""
     parts = {
         "Result": [*conclusions(spec, record), *several_metrics(spec, record), *_values(spec, record)],
-        "Trade-off": list(trade_off(spec, record)),
-        "How sure": list(_how_sure(spec, record)),
-        "Search": list(_search(spec, record)),
+        "Trade-off": [] if spec.varied_data else list(trade_off(spec, record)),
+        "How sure": [] if spec.varied_data else list(_how_sure(spec, record)),
+        "Search": [] if spec.varied_data else list(_search(spec, record)),
         "Cost": list(_cost(spec, record)),
         "Next": list(_next(spec, record)),
     }

@@ -150,13 +150,14 @@ def _last_growth(spec: StudySpec, record: StudyRecord) -> int | None:
 
 
 def next_steps(spec: StudySpec, record: StudyRecord) -> list[Step]:
-    """The steps that apply, the one to take first; none for a final training, or while a driver is at work."""
+    """The steps that apply, the one to take first; none for a final training, while a driver is at work, or of a
+    complete study whose trials have different data."""
     if spec.final_seeds is not None or record.state == "running":
         return []
     if record.state != "complete":
         return [Step("resume", "The study is not over.", typed("resume", spec.name))]
     reference, best = sides(spec, record)
-    if best is None:
+    if best is None or spec.varied_data:
         return []
     when, found = came(spec, record), [_widen(edge) for edge in edges(spec, record) if edge.further]
     if when and when.late and spec.search.sampler != "grid" and not _is_used_up(spec, record):

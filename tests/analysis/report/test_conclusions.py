@@ -2,6 +2,8 @@ import pytest
 from helpers import Told, quickstart, record
 
 from study.analysis.report.conclusions import caveats, conclusions
+from study.analysis.report.lead import lead
+from study.analysis.statistics.next_step import next_steps
 from study.spec import load_study
 
 
@@ -132,3 +134,22 @@ def test_a_kernel_that_leaves_next_to_no_weight_is_named() -> None:
     assert sentence.startswith("The kernel is too narrow in trials 0 and 2: ")
     assert "method.sigma2" in sentence
     assert not any("kernel" in line for line in caveats(quickstart(), record(told[1])))
+
+
+def test_values_on_different_data_rank_nothing() -> None:
+    """A configuration is easier to be good with on weaker bias; a search over the side of images is none of these."""
+    space = "search.space={data.rho: {choices: [0.9, 0.99]}, method.lambda: {choices: [0.5, 1.0]}}"
+    spec = quickstart(space, "search.baseline=null")
+    trials = [
+        Told("search", [value], params={"data.rho": rho, "method.lambda": weight})
+        for rho, value in ((0.9, 0.8), (0.99, 0.5))
+        for weight in (0.5, 1.0)
+    ]
+    study = record(*trials)
+    study.apply({"event": "closed", "state": "complete", "time": 99.0})
+    assert spec.varied_data == ["data.rho"]
+    said = {part.title: part.text for part in lead(spec, study)}
+    assert "(data.rho), so their values do not say which configuration is better" in said["Result"]
+    assert said.keys() == {"Result", "Cost"}
+    assert next_steps(spec, study) == []
+    assert quickstart().varied_data == []
