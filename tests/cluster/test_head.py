@@ -43,6 +43,7 @@ def head(monkeypatch: pytest.MonkeyPatch) -> Iterator[Head]:
         thread.join()
 
 
+@pytest.mark.slow
 def test_of_an_empty_answer_the_list_of_files_is_asked(head: Head) -> None:
     with pytest.raises(NotThere), closing(head.file("node", "missing")) as blocks:
         next(blocks)

@@ -119,6 +119,7 @@ worker.wait()
 """
 
 
+@pytest.mark.slow
 def test_what_runs_is_found_without_the_file_and_drivers_stop_first(tmp_path: Path) -> None:
     """Of a node its workers too, that have no mark; and nothing of another cluster."""
     cluster, word = LocalCluster(tmp_path / ".cluster"), tmp_path / "word"

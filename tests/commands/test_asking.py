@@ -189,6 +189,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *ar
     return int(ended.value.code or 0), shown.out, shown.err
 
 
+@pytest.mark.slow
 def test_the_commands(
     folder: StudyFolder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -14,6 +14,7 @@ from study.commands.data import export
 from study.errors import UserError
 
 
+@pytest.mark.slow
 def test_the_folder_reads_back_as_the_same_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STUDY_DATA", str(tmp_path / "data"))
     done = CliRunner().invoke(app, ["data", "export", "biased_digits", str(tmp_path / "digits"), "--set", "rho=0.9"])

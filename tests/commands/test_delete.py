@@ -67,6 +67,7 @@ def test_a_study_is_removed_whole_and_no_other(
     assert [folder.name for folder in home.studies()] == ["other", "one"], "the name is free"
 
 
+@pytest.mark.slow
 def test_a_study_that_runs_is_not_removed(home: Home) -> None:
     held = Ledger(StudyFolder(home.path / "one").ledger_file)
     with pytest.raises(UserError, match="another process is running this study"):
@@ -75,6 +76,7 @@ def test_a_study_that_runs_is_not_removed(home: Home) -> None:
     assert len(home.studies()) == 2
 
 
+@pytest.mark.slow
 def test_a_link_in_the_place_of_a_study_is_refused_before_anything_is_removed(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -108,6 +110,7 @@ def test_without_a_yes_nothing_is_removed(
     assert len(home.studies()) == 2
 
 
+@pytest.mark.slow
 def test_a_damaged_study_can_be_removed(
     home: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

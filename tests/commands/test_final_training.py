@@ -156,6 +156,7 @@ def test_the_baseline_is_trained_by_the_name_or_file_of_its_study(home: Home) ->
         baseline_of(home, "quickstart-final")
 
 
+@pytest.mark.slow
 def test_best_and_baseline_stand_side_by_side_on_the_seeds_of_both(home: Home) -> None:
     best, plain = trained(home, {"study": "mine"}, 0.75), trained(home, {"study": "mine", "baseline": True}, 0.5)
     for folder in (best, plain):
@@ -170,6 +171,7 @@ def test_best_and_baseline_stand_side_by_side_on_the_seeds_of_both(home: Home) -
     assert beside_baseline(other, other.spec(), StudyRecord.load(other.ledger_file)) is None
 
 
+@pytest.mark.slow
 def test_a_figure_carries_the_error_of_its_split_which_is_told_first_where_it_is_large(home: Home) -> None:
     folder = trained(home, {"study": "mine"}, 0.75)
     spec, record = folder.spec(), StudyRecord.load(folder.ledger_file)

@@ -98,6 +98,7 @@ def test_the_users_images_are_not_enlarged(sides: tuple[int, int], size: int) ->
     assert (" size: " in Path("mine.yaml").read_text(encoding="utf-8")) == (size != 64)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("images", "batch_size"), [(60, 32), (2000, 64), (4000, 128)])
 def test_a_small_folder_has_small_batches_so_that_its_epochs_have_enough_steps(images: int, batch_size: int) -> None:
     rows = [f"{n}.jpg,{('gull', 'wren')[n % 2]},{('land', 'sea')[n // 2 % 2]}" for n in range(images)]
@@ -215,6 +216,7 @@ def test_in_a_terminal_it_asks_and_without_one_it_does_not(folder: Path) -> None
     assert quiet.stderr.startswith("error: --data: is missing")
 
 
+@pytest.mark.slow
 def test_a_guess_stands_in_where_nothing_says_the_bias() -> None:
     def spec(guess: str | None) -> StudySpec:
         flags = of(data="birds", file="image", target="kind", bias="none", guess=guess)

@@ -79,6 +79,7 @@ def test_nothing_secret_is_sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         assert secret not in text
 
 
+@pytest.mark.slow
 def test_nobody_is_waited_for_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A command that hangs, with a child of its own, is killed."""
     monkeypatch.setattr(telling, "PATIENCE", 0.5)

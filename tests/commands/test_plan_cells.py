@@ -106,6 +106,7 @@ def test_several_data_sets_are_told_apart() -> None:
     assert "with rho 0.9:" in told
 
 
+@pytest.mark.slow
 def test_without_its_files_a_plan_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STUDY_DATA", str(tmp_path))
     monkeypatch.setenv("HOME", str(tmp_path))

@@ -20,6 +20,7 @@ def files() -> dict[str, Any]:
     return {row["name"]: row for row in document()["files"]}
 
 
+@pytest.mark.slow
 def test_every_shipped_file_says_in_a_sentence_what_it_is() -> None:
     assert list(files()) == list(shipped())
     for row in files().values():

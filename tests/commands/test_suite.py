@@ -250,6 +250,7 @@ def command(tmp_path: Path, home: Home, monkeypatch: pytest.MonkeyPatch) -> Call
     return lambda *given: CliRunner().invoke(app, ["suite", write_suite(tmp_path), *given])
 
 
+@pytest.mark.slow
 def test_the_command(tmp_path: Path, runs: list[str], command: Callable[..., Any]) -> None:
     assert "8 searches (8 not yet); nothing is started" in command("--plan").output
     assert not runs

@@ -55,6 +55,7 @@ def test_missing_values_are_filled_where_training_filled_them() -> None:
     assert inputs.tolist() == [[0, 1, 0, 0], [0, 0, 1, 0]]
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     values=st.lists(st.floats(-1e30, 1e30) | st.integers(-(10**9), 10**9), min_size=2, max_size=8),

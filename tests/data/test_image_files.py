@@ -191,6 +191,7 @@ def with_size(file, width: int, height: int):
     file.write_bytes(content)
 
 
+@pytest.mark.slow
 def test_a_huge_image_that_cannot_be_shrunk_is_refused_with_the_limit(home):
     Image.new("1", (13000, 13000)).save(home / "a.png")
     Image.new("L", (8, 8)).save(home / "a.jpg", progressive=True)

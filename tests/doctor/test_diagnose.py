@@ -107,6 +107,7 @@ def test_a_home_and_its_studies(home: Home) -> None:
     assert (found.state, found.remedy) == ("problem", "another home: STUDY_HOME=...")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("status", "told"), [(401, "does not accept the user name and password"), (500, "500")])
 def test_an_mlflow_that_refuses(home: Home, monkeypatch: pytest.MonkeyPatch, status: int, told: str) -> None:
     with answering(status) as uri:
@@ -157,6 +158,7 @@ def test_the_homes_own_database(home: Home) -> None:
     assert (found.state, str(home.database) in found.told) == ("problem", True)
 
 
+@pytest.mark.slow
 def test_clusters_that_cannot_be_used(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     port = free_port()
     for address, told in (

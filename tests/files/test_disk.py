@@ -168,6 +168,7 @@ def test_what_a_full_disk_makes_of_a_database_is_the_disks(tmp_path: Path) -> No
     assert of_disk(raised.value) is not None
 
 
+@pytest.mark.slow
 def test_mlflow_without_room_is_one_line(
     empty_database: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

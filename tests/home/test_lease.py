@@ -19,6 +19,7 @@ from study.home.lease import Holder
 from study.home.ledger import Ledger, TakenOver, read
 
 
+@pytest.mark.slow
 def test_a_second_driver_is_refused_and_the_first_goes_on(path: Path) -> None:
     held = Ledger(path)
     with pytest.raises(UserError, match="mine: another process is running this study"):

@@ -184,6 +184,7 @@ VALUES = (
 )
 
 
+@pytest.mark.slow
 @given(st.lists(st.dictionaries(st.from_regex(r"[a-z]{1,5}_", fullmatch=True), VALUES, max_size=3), max_size=4))
 def test_any_text_and_number_is_read_back(
     tmp_path_factory: pytest.TempPathFactory, entries: list[dict[str, object]]

@@ -21,6 +21,7 @@ def dataset() -> Dataset:
     return Dataset(Facts(classes=2, bias_classes=2, shape=(3, 8, 8)), splits)
 
 
+@pytest.mark.slow
 def test_the_gap_shrinks_and_training_is_that_of_a_cross_entropy(dataset: Dataset) -> None:
     (plain, before), (trial, after) = (
         trained({"name": name}, dataset, epochs=3, learning_rate=0.003)

@@ -59,6 +59,7 @@ def test_a_stage_trains_and_gives_its_own_network(epoch: int, moving: str) -> No
     assert method.encoders() == {"encoder": getattr(method, moving).encoder}
 
 
+@pytest.mark.slow
 def test_the_stages_share_out_any_number_of_epochs() -> None:
     for share, epochs, last in [(0.2, 10, 2), (0.01, 10, 1), (0.99, 10, 9), (0.5, 2, 1)]:
         method = method_for_rows(name="just_train_twice", identification=share)

@@ -120,6 +120,7 @@ def test_a_file_that_is_not_weights_is_refused_and_no_code_of_it_runs(
     assert capsys.readouterr().out == ""
 
 
+@pytest.mark.slow
 def test_published_weights_see_pixels_as_they_were_published_for(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = classifier(SMALL)
     file = publish(monkeypatch, source, SMALL, in_data_folder(root))
@@ -209,6 +210,7 @@ def test_with_weights_the_stem_is_that_of_published_ones_by_default() -> None:
     assert models.model_knobs({"name": "resnet18", "weights": "imagenet"})["stem"].default == "imagenet"
 
 
+@pytest.mark.slow
 def test_weights_that_change_while_a_study_runs_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also with the size and times of before."""
     monkeypatch.setattr(initial_weights, "_told_places", {})

@@ -67,6 +67,7 @@ def test_weights_are_found_under_the_keys_of_other_programs(
     assert all(torch.equal(tensor, source.state_dict()[name]) for name, tensor in state.items())
 
 
+@pytest.mark.slow
 def test_of_two_networks_the_one_that_fits_is_taken(source: nn.Module, tmp_path: Path) -> None:
     content = {"student": behind("module.", source), "teacher": {"linear.weight": torch.zeros(2, 2)}}
     state = begun(saved(content, tmp_path))

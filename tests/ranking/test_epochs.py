@@ -63,6 +63,7 @@ def test_the_choice_is_that_of_a_slow_search(
         assert epochs.values(goal, told)["epoch"] == epoch
 
 
+@pytest.mark.slow
 @given(st.lists(NUMBERS, min_size=1, max_size=12))
 def test_a_window_of_one_is_the_first_best_epoch(values: list[float]) -> None:
     chosen = epochs.values(UP, trial(*values))

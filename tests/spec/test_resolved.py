@@ -108,6 +108,7 @@ def test_a_final_training_is_read_back_with_its_seeds(tmp_path: Path) -> None:
     assert load_resolved(tmp_path / "study.yaml") == spec
 
 
+@pytest.mark.slow
 @given(st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", fullmatch=True))
 @settings(max_examples=10)
 def test_any_allowed_name_is_read_back(name: str) -> None:

@@ -171,6 +171,7 @@ def test_one_metrics_decisions_are_those_of_ray(
         assert rule.prunes(trial, epoch, of(value, less_is_better)) == (decision == TrialScheduler.STOP)
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(seed=st.integers(0, 10**6), grace=st.integers(1, 6), trials=st.integers(1, 25))
 def test_the_median_rules_decisions_are_those_of_ray(seed: int, grace: int, trials: int) -> None:

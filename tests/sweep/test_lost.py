@@ -58,6 +58,7 @@ def test_a_study_whose_trials_are_lost_now_and_then_ends_as_the_undisturbed_one(
     assert twice == ([0, 1, 1] if checkpoints else [0, 0, 0])
 
 
+@pytest.mark.slow
 def test_cut_at_every_seventh_line_too(undisturbed: Course, tmp_path: Path) -> None:
     """Lost trials and lost drivers in one study."""
     whole = Course(tmp_path / "whole.jsonl", spec_of(*SPEC), flaky, checkpoints=True).play()

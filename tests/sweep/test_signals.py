@@ -94,6 +94,7 @@ except KeyboardInterrupt:
     assert (done.stdout, done.stderr) == ("stopped True\n", "")
 
 
+@pytest.mark.slow
 def test_a_closed_terminal_stops_once_however_often_it_says_so() -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # which is ignored where the tests run under nohup
     asked, told = agenda(), list[str]()

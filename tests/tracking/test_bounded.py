@@ -24,6 +24,7 @@ print(int(peak.split()[1]) // 1024)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chunked", [False, True], ids=["length", "chunked"])
 def test_an_answer_without_end_is_given_up(chunked: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "LARGEST", 2**20)

@@ -242,6 +242,7 @@ def test_a_study_that_goes_on_has_its_runs_again_too(
     assert runs.history("trial 4, seed 0", "val/accuracy") == [(1, 0.1), (2, 0.2)]
 
 
+@pytest.mark.slow
 def test_runs_that_were_deleted_are_made_again(home: Home, folder: StudyFolder) -> None:
     """One run, and then the whole experiment, as by the buttons of MLflow's page."""
     runs = Runs(home.tracking_uri, SPEC.name)

@@ -87,6 +87,7 @@ def test_another_place_of_a_home_is_the_same_home(used: Home, way: str) -> None:
     assert [entry.path for entry in runs.client.list_artifacts(theirs.info.run_id)] == ["note.txt"]
 
 
+@pytest.mark.slow
 def test_artifacts_of_a_run_that_goes_on_go_where_the_home_is_now(used: Home, folder: StudyFolder) -> None:
     """Also if a machine that sees the home by another path looked at it meanwhile."""
     tracker = Tracker(used, folder, SPEC)

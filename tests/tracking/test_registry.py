@@ -51,6 +51,7 @@ class Hostile(BaseHTTPRequestHandler):
         pass
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["../evil.json", "/{}/evil.json", "a/../../evil.json", "..%2fevil.json", "%2e%2e/evil.json"]
 )

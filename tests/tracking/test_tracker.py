@@ -47,6 +47,7 @@ def test_a_growing_ledger_is_followed(home: Home) -> None:
     assert runs.artifacts("quickstart", "report") == {"report/report.md"}
 
 
+@pytest.mark.slow
 def test_what_a_rule_picked_is_named_as_such(home: Home) -> None:
     spec = quickstart()
     folder = home.create(spec)

@@ -141,6 +141,7 @@ def test_wilsons_interval(share: float, count: int, low: float, high: float) -> 
     assert wilson(share, count) == (pytest.approx(low, abs=1e-4), pytest.approx(high, abs=1e-4))
 
 
+@pytest.mark.slow
 def test_the_card_of_a_real_training(folder: StudyFolder) -> None:
     found = folder.card_file.read_text()
     assert "10 x 10 groups, too many to list" in found

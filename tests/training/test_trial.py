@@ -106,12 +106,14 @@ def test_another_seed_gives_another_trial(dataset: Dataset) -> None:
     assert one[0]["train/loss"] != other[0]["train/loss"]
 
 
+@pytest.mark.slow
 def test_milestones_lower_the_learning_rate(dataset: Dataset) -> None:
     plain, stepped = (metrics(Trial(config(*more), dataset, "cpu")) for more in ((), ("train.lr_milestones=[0.5]",)))
     assert plain[0] == stepped[0]
     assert plain[1]["train/loss"] != stepped[1]["train/loss"]
 
 
+@pytest.mark.slow
 def test_probes_of_a_network_in_half_precision_are_fitted_in_full(dataset: Dataset) -> None:
     """On the same features the same metrics, whatever the precision of the network that gave them."""
     half = Trial(config("train.precision=bfloat16", "train.final=[mlp,lbfgs]"), few(dataset, 300), "cpu")
@@ -124,6 +126,7 @@ def test_probes_of_a_network_in_half_precision_are_fitted_in_full(dataset: Datas
     assert half.evaluate("val", final=True)["val/mlp_accuracy"] == float(right)
 
 
+@pytest.mark.slow
 def test_test_metrics_of_each_epoch_change_nothing(dataset: Dataset) -> None:
     """They are those that the test split gives when it is read, and nothing else differs."""
     plain = timeless(Trial(config(), dataset, "cpu").run())
@@ -151,11 +154,13 @@ def test_a_share_of_the_training_samples_is_the_same_for_every_seed(dataset: Dat
     assert len(list(trials[0].run())) == 2
 
 
+@pytest.mark.slow
 def test_training_learns(dataset: Dataset) -> None:
     losses = [one["train/loss"] for one in Trial(config("train.epochs=4"), dataset, "cpu").run()]
     assert all(later < earlier for earlier, later in pairwise(losses))
 
 
+@pytest.mark.slow
 def test_evaluating_changes_nothing(dataset: Dataset) -> None:
     plain, watched = [], []
     for one in Trial(config(), dataset, "cpu").run():
@@ -168,6 +173,7 @@ def test_evaluating_changes_nothing(dataset: Dataset) -> None:
     assert watched == plain
 
 
+@pytest.mark.slow
 def test_saved_weights_give_the_same_evaluation(dataset: Dataset, tmp_path: Path) -> None:
     trial = Trial(config(), dataset, "cpu")
     list(trial.run())
@@ -225,6 +231,7 @@ def test_a_last_batch_of_one_sample_does_no_harm(dataset: Dataset) -> None:
     assert all(np.isfinite(one["train/loss"]) for one in found[:-1])
 
 
+@pytest.mark.slow
 def test_the_encoder_does_not_hear_the_probe(dataset: Dataset) -> None:
     """The probe's loss reaches the probe alone: its learning rate changes no feature."""
     weights = []
@@ -235,6 +242,7 @@ def test_the_encoder_does_not_hear_the_probe(dataset: Dataset) -> None:
     assert all(torch.equal(one, other) for one, other in zip(*weights, strict=True))
 
 
+@pytest.mark.slow
 def test_data_without_bias_labels_trains_a_method_that_needs_none(dataset: Dataset) -> None:
     facts = replace(dataset.facts, bias_classes=None)
     plain = Dataset(facts, {name: Split(one.inputs, one.target, None) for name, one in dataset.splits.items()})

@@ -66,6 +66,7 @@ def test_agents_write_their_ports_into_files_by_these_names(tmp_path: Path) -> N
             assert raylet.wait_for_persisted_port(str(tmp_path), node, name, timeout_ms=0) == own_ray_internals.NO_PORT
 
 
+@pytest.mark.slow
 def test_what_is_in_the_agents_place_ends_with_its_input() -> None:
     with subprocess.Popen(own_ray_internals.IN_THEIR_PLACE, stdin=subprocess.PIPE) as process:
         with pytest.raises(subprocess.TimeoutExpired):

@@ -52,6 +52,7 @@ def test_ray_is_told_the_address_that_it_listens_at() -> None:
         assert f'"{name}"' in inspect.getsource(inspect.unwrap(worker.init))
 
 
+@pytest.mark.slow
 def test_ray_start_takes_more_than_one_node() -> None:
     with contract("ray", "ray_constants.ENABLE_RAY_CLUSTER, read when `ray start` runs", CLUSTER):
         from ray._private import ray_constants

@@ -61,6 +61,7 @@ def test_tunes_controller_says_which_processes_are_free_and_which_are_waited_for
         assert not tune.waits_for_room(controller, trial)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("status", [Trial.TERMINATED, Trial.ERROR])
 def test_tune_lets_go_of_a_trial_that_has_ended(controller: Any, trial: Trial, status: str) -> None:
     kept = "TuneController._trials, _stopped_trials, _failed_trials, _trials_to_cache, _trial_metadata, _trial_to_actor"

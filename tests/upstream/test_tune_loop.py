@@ -65,6 +65,7 @@ def test_ends_of_calls_are_heard_one_by_one_in_their_order(manager: Any) -> None
     assert manager._actor_task_events.num_futures == 1
 
 
+@pytest.mark.slow
 def test_of_a_call_that_was_discarded_nothing_is_heard(manager: Any) -> None:
     heard: list[Any] = []
     call = Call()

@@ -178,6 +178,7 @@ def test_all_trials_alike_say_nothing_about_importance(spec, writer):
 POINTS = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), max_size=12)
 
 
+@pytest.mark.slow
 @given(points=POINTS)
 def test_the_front_is_what_nothing_is_better_than(points):
     found = pareto(points, "min", "max")  # a small gap and a high accuracy are wanted

@@ -51,6 +51,7 @@ def test_every_file_is_there(report):
     assert files == sorted(["report.html", "report.md", "trials.csv", *figures])
 
 
+@pytest.mark.slow
 def test_figures_show_something(report):
     for path in (report / "figures").glob("*.png"):
         pixels = imread(path)

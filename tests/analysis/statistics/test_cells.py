@@ -159,6 +159,7 @@ TRIALS = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(TRIALS)
 def test_every_trial_is_in_one_cell_and_counted_once(trials: list[Told]) -> None:

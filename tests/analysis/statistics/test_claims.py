@@ -151,6 +151,7 @@ def test_of_cells_of_the_same_truth_few_are_called_better(n: int, deviations: tu
 VALUES = st.lists(st.floats(0, 1) | st.sampled_from([0.5, 0.25]), min_size=0, max_size=4)
 
 
+@pytest.mark.slow
 @given(VALUES, VALUES)
 def test_a_claim_and_its_opposite_never_both_hold(one: list[float], other: list[float]) -> None:
     there, back = better(cell(*one), cell(*other)), better(cell(*other), cell(*one))

@@ -85,6 +85,7 @@ def test_the_chosen_ones_t_exceeds_its_quantile_as_often_as_it_says(freedom, amo
     assert np.mean(luck / error > chosen_quantile(0.975, freedom, among)) == pytest.approx(0.025, abs=0.0015)
 
 
+@pytest.mark.slow
 @given(st.floats(1, 40), st.integers(1, 400), st.sampled_from([0.9, 0.95, 0.975]))
 def test_a_choice_widens_by_no_more_than_bonferroni(freedom, among, level):
     found = chosen_quantile(level, freedom, among)
