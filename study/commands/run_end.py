@@ -195,14 +195,12 @@ def _next_commands(end: RunEnd, steps: Sequence[Mapping[str, Any]], has_baseline
         has_baseline: whether a final training stands beside that of its baseline already.
     """
     folder, spec = end.folder, end.spec
-    if spec.final_seeds is not None and spec.function:
-        return [f"next: study report {spec.name}"]
     if spec.final_seeds is not None:
-        return [
-            f"next: study predict {spec.name} INPUTS",
-            f"      study evaluate {spec.name} --split test",
-            *([] if has_baseline else _baseline_as_well(spec)),
-        ]
+        uses = [] if spec.function else [f"predict {spec.name} INPUTS", f"evaluate {spec.name} --split test"]
+        uses = [f"study {use}" for use in uses] + ([] if has_baseline else _baseline_as_well(spec))
+        return [f"{'      ' if place else 'next: '}{use}" for place, use in enumerate(uses)]
+    if spec.varied_data:
+        return []
     first_seed = ranking.confirm_seeds(end.record, spec).stop  # no seed that was used for the choice
     seeds = ",".join(str(seed) for seed in range(first_seed, first_seed + 3))
     train = typed("train", folder.best_file.name if is_job() else _relative(folder.best_file), "--seeds", seeds)
@@ -217,7 +215,7 @@ def _baseline_as_well(spec: StudySpec) -> list[str]:
     origin, seeds = spec.origin or {}, ",".join(map(str, spec.final_seeds or ()))
     if "study" not in origin or origin.get("baseline"):
         return []
-    return [f"      {typed('train', origin['study'], '--baseline', '--seeds', seeds)}   what it is to be compared with"]
+    return [f"{typed('train', origin['study'], '--baseline', '--seeds', seeds)}   what it is to be compared with"]
 
 
 def _relative(path: Path) -> Path:

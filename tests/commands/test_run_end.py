@@ -132,3 +132,15 @@ def test_a_complete_study_says_what_of_it_failed(tmp_path: Path) -> None:
     lines = closing_lines(end)
     (told,) = (place for place, line in enumerate(lines) if line.startswith("failed     the baseline, "))
     assert lines[told + 1] == "           once its cause is mended: study resume quickstart --failed"
+
+
+def test_where_trials_have_different_data_nothing_is_proposed_to_train(tmp_path: Path) -> None:
+    spec = quickstart("search.space={data.rho: {choices: [0.9, 0.99]}}", "search.baseline=null", "search.trials=2")
+    folder = Home(tmp_path).create(spec)
+    write_ledger(folder.ledger_file, *(Told("search", [0.5], params={"data.rho": rho}) for rho in (0.9, 0.99)))
+    ledger = Ledger(folder.ledger_file)
+    ledger.append("closed", state="complete")
+    ledger.close()
+    lines = closing_lines(RunEnd(folder, spec, StudyRecord.load(folder.ledger_file), None))
+    assert not [line for line in lines if line.startswith(("next: ", "advice"))]
+    assert "The trials' data differ" in " ".join(lines)
