@@ -19,6 +19,10 @@ Section = Mapping[str, Any]
 Params = Mapping[str, Any]
 
 
+def _with(section: str, values: Section, switch: Knob, name: str) -> Iterable[tuple[str, Knob]]:
+    return section_knobs(section, {**values, switch.key: name}).items()
+
+
 def section_knobs(section: str, values: Section) -> Mapping[str, Knob]:
     """The keys that a section with these values has, `name` left out; values of keys that it does not have are ignored.
 
@@ -328,10 +332,17 @@ class _Filled:
 def _checked(
     section: str, knobs: Mapping[str, Knob], values: Section, at: Key, problems: Problems
 ) -> dict[str, Any] | None:
-    """A section, or None if something is wrong. Keys that take names come first: the others may depend on them."""
+    """A section, or None if something is wrong. Keys that take names come first, as the others may depend on them.
+    Where such a name is wrong, the others may be any that a right one has.
+    """
     switches = [knob for knob in knobs.values() if knob.names]
     switch_values = {knob.key: values[knob.key] for knob in switches if knob.key in values}
-    if check(section_model(section, switches), switch_values, at, problems) is None:
-        return None
     fixed = {"name": (str, ...)} if section in CATALOGUES else {}
+    if check(section_model(section, switches), switch_values, at, problems) is None:
+        every = {
+            key: knob for one in switches for name in one.names or () for key, knob in _with(section, values, one, name)
+        }
+        others = {key: value for key, value in values.items() if key not in switch_values}
+        check(section_model(section, every.values(), **fixed), others, at, problems)
+        return None
     return check(section_model(section, knobs.values(), **fixed), values, at, problems)

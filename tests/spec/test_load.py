@@ -171,6 +171,8 @@ def test_everything_wrong_is_told_at_once() -> None:
     assert len(message(*sections).splitlines()) == 6
     settings = ["search.sampler=tep", "search.pruner=asha", "resources.cpu=-1"]
     assert len(message(*settings, *sections).splitlines()) == 9
+    names = ["method.regulariser=nones", "method.epsilonn=1", "method.lambda=-1"]
+    assert len(message(*names, "search.space={}", "search.baseline=null").splitlines()) == 3
 
 
 def test_the_missing_sections_are_named(tmp_path: Path) -> None:
