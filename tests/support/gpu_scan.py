@@ -185,7 +185,7 @@ def main(*arguments: str) -> None:
     if RECORDED not in arguments:  # a recording takes no new memory
         os.environ["PYTORCH_NO_CUDA_MEMORY_CACHING"] = "1"  # memory is new, so zeros, and so every run the same
     writes, pattern = "--write" in arguments, next((one for one in arguments if not one.startswith("--")), "")
-    chosen = [case for case in cases() if re.search(pattern, case.label)]
+    chosen = [case for case in cases() if re.search(pattern, case.label) and "graph" not in case.train]
     changed = {"graph": RECORDED in arguments, "deterministic": DETERMINISTIC in arguments}
     if RECORDED in arguments:
         chosen = [case for case in chosen if is_recordable(case)]
