@@ -30,8 +30,8 @@ Kind = Literal["biased", "unbiased", "given"]
 """Which samples validation has, see `ABOUT`."""
 
 ABOUT = (
-    "validation split. biased: held out of training, and as biased; unbiased: held out, every pair of class and bias "
-    "class as often, as far as there are samples; given: the data set's own"
+    "validation split: `biased`, as training is, or `unbiased`, each pair of class and bias equally often as far as "
+    "there are samples, both held out of training; `given`: the data set's own"
 )
 """What the key `val` means, for every data set that has it."""
 

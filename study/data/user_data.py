@@ -42,8 +42,8 @@ MOST_GROUPS = 10
 BiasGaps = Annotated[
     Literal["error", "unknown"],
     Doc(
-        "what happens to samples without a bias label: `error`; `unknown`: they stay, no metric by bias class counts "
-        "them, and methods that need bias labels do with the others by `method.bias_source: some_labels`"
+        "samples without a bias label: `error` refuses them, `unknown` keeps them for methods with "
+        "`method.bias_source: some_labels`; metrics by bias class leave them out"
     ),
 ]
 """Type of the key `bias_gaps`."""
@@ -58,8 +58,9 @@ MissingMarks = Annotated[
 Group = Annotated[
     str | None,
     Doc(
-        "column that says which samples belong together, as those of a person, camera or video: where the splits are "
-        "cut by shares each value is in one split. It is no input"
+        "column that says which samples belong together, as those of a person, camera or video: where "
+        "the splits are cut by shares they "
+        "stay together. It is no input"
     ),
 ]
 """Type of the key `group`."""
@@ -68,8 +69,8 @@ Group = Annotated[
 BiasBins = Annotated[
     tuple[float, ...] | Literal["quartiles"] | None,
     Doc(
-        "edges that make groups of a bias column of numbers, in ascending order: [25, 40] are under 25, 25 to under "
-        "40, 40 and over; `quartiles`: those of all rows. A trained model keeps its edges"
+        "makes groups of a bias column of numbers: [25, 40] are under 25, 25 to under 40, 40 and over; "
+        "`quartiles`: four groups of equal size"
     ),
 ]
 """Type of the key `bias_bins`."""
@@ -436,10 +437,7 @@ def _condition(
 
 Positive = Annotated[
     str | None,
-    Doc(
-        "of two classes the positive one, which `equal_opportunity` and `auc` are of, by its name; null: the second by "
-        "number or alphabet"
-    ),
+    Doc("of two classes the positive one, for `equal_opportunity` and `auc`; null: the second by number or alphabet"),
 ]
 """Type of the key `positive`."""
 

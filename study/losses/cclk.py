@@ -67,7 +67,7 @@ def _squared_distances(values: Tensor) -> Tensor:
 Kernel = Annotated[
     KernelName,
     Searched(choices=get_args(KernelName)),  # all are in CCL-K Table 5
-    Doc("how alike two samples' conditions c and c' are, see `kernel_matrix`"),
+    Doc("similarity of two samples' conditions, see `kernel_matrix`"),
 ]
 Degree = Annotated[int, Range(low=1), Doc("exponent of the polynomial kernel")]
 Ridge = Annotated[Positive, Doc("CCL-K's own lambda, relative to the kernel's diagonal of 1")]
@@ -101,7 +101,7 @@ def weakly_supervised_cclk(
     form: Form = "released",
     kernel_gradient: KernelGradient = False,
 ) -> Tensor:
-    """WeaklySup-CCLK (Eq. 7): positives are rows of similar condition, weighted by W = (K + ridge I)^-1 K.
+    """WeaklySup-CCLK (Eq. 7): positives are samples of similar condition, weighted by W = (K + ridge I)^-1 K.
 
     "released": both views as anchors and both as candidates, W a constant without diagonal and without weights below
     1e-6, the conditional similarity at least 1e-7. "paper": Eq. 7 as printed, the first view as anchor, the second as
@@ -147,7 +147,7 @@ def fair_cclk(
     form: Form = "released",
     kernel_gradient: KernelGradient = False,
 ) -> Tensor:
-    """Fair-CCLK (Eq. 8): the negatives are rows of similar condition, so that it cannot help to tell them apart.
+    """Fair-CCLK (Eq. 8): negatives are samples of similar condition, so that the condition is no help.
 
     Arguments, forms, result and errors as for `weakly_supervised_cclk`; the condition is the sensitive attribute. A row
     whose weights are all 0 has no negatives and counts 0 (see `weight_measures`). ValueError too for a single sample.

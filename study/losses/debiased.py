@@ -25,7 +25,7 @@ def debiased_info_nce(
     base_temperature: BaseTemperature = None,
     tau_plus: Prior = 0.1,
 ) -> Tensor:
-    """DCL: the negatives' sum less the share tau_plus of it that is expected to come from the anchor's own class.
+    """DCL: of the negatives' sum the share `tau_plus` is taken off that the anchor's own class is expected to give.
 
     Mean of -log(pos / (pos + N g)) with g(x, u, v) = max((mean_u - tau_plus * mean_v) / (1 - tau_plus), e^(-1/t)); no
     gradient flows where the floor is taken. The u are the N = 2B - 2 rows of other samples, the v the other view alone
@@ -63,7 +63,7 @@ def hard_negative_info_nce(
         Doc("concentration on hard negatives; 0 is DCL, 1 the WCL paper's (6.1)"),
     ] = 1.0,
 ) -> Tensor:
-    """HCL: DCL with negatives weighted by e^(beta s) / mean of it (WCL paper 4.2.2), the gradient through the weights.
+    """HCL: DCL whose negatives weigh e^(beta s) / its mean (WCL paper 4.2.2), with the gradient through the weights.
 
     Args:
         views, similarity: as for `debiased_info_nce`.

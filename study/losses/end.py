@@ -23,8 +23,8 @@ def end(
     all_pairs: Annotated[
         bool,
         Doc(
-            "false: as released, only pairs whose later row has the smaller bias value take part in "
-            "entangling; the value then depends on the order of the samples"
+            "false: as in the released code, only pairs whose later row has the smaller bias value count for"
+            " entangling, so the order of the samples matters"
         ),
     ] = True,
 ) -> Tensor:

@@ -257,9 +257,9 @@ def fair_kl(
     variant: Annotated[
         Literal["reference", "kl", "kl_reverse", "jeffreys", "kl_lognormal", "moments", "mean", "mean_similarity"],
         Doc(
-            "reference: the released function, of the published figures; kl: Eq. 10; kl_reverse: its two "
-            "sides exchanged; jeffreys: the sum of both; kl_lognormal: Eq. 10 on logarithms of distances; "
-            "moments: means and deviations; mean, mean_similarity: Eq. 9"
+            "reference: the released function, of the published figures; kl: Eq. 10; kl_reverse: its sides "
+            "exchanged; jeffreys: the sum of both; kl_lognormal: Eq. 10 on logarithms; moments: means and "
+            "deviations; mean, mean_similarity: Eq. 9"
         ),
     ] = "reference",
     pooled: Annotated[

@@ -47,8 +47,7 @@ def fair_sup_con(
     denominator: Annotated[
         Literal["same_bias", "all"],
         Doc(
-            "same_bias: rows of the same sensitive value; all: every other row, as in SupCon, so that "
-            "`group_norm` alone is what differs from it"
+            "same_bias: rows of the same sensitive value; all: every other row, as in SupCon, to see `group_norm` alone"
         ),
     ] = "same_bias",
 ) -> Tensor:

@@ -49,7 +49,10 @@ def info_nce(
     temperature: Temperature = 0.1,
     base_temperature: BaseTemperature = None,
 ) -> Tensor:
-    """InfoNCE, SimCLR's loss: `eps_info_nce` with margin 0. Arguments, result and errors as there."""
+    """InfoNCE, SimCLR's loss: `eps_info_nce` with margin 0.
+
+    Arguments, result and errors as there.
+    """
     return eps_info_nce(
         views, similarity=similarity, temperature=temperature, base_temperature=base_temperature, epsilon=0.0
     )

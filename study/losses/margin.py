@@ -277,7 +277,7 @@ def eps_sup_info_nce(
     ] = "c",
     reduction: Annotated[
         Literal["mean", "sum"],
-        Doc("over the positives, in form c alone: mean as in the released code, or sum as Eq. 4 is printed"),
+        Doc("over the positives, in form c: mean, as in the released code, or sum, as Eq. 4 is printed"),
     ] = "mean",
     guard: Annotated[
         Guard, Doc("added to the denominator, as a share of the row's largest exponential; form c only")

@@ -40,7 +40,7 @@ Width = Annotated[
     float,
     Range(above=0.0),
     Searched(1.0, 1000.0, log=True, paper=(100.0, 500.0)),
-    Doc("what the kernel divides by, the squared width of rbf (no factor 2); not for cosine"),
+    Doc("squared width of the kernel (no factor 2); not for cosine"),
 ]
 """sigma^2: 1 to 1000, best at 100, then 500 (CCL-K Table 7), for conditions of a few hundred binary attributes."""
 

@@ -26,7 +26,7 @@ from study.losses.ranges import BaseTemperature, Guard, Margin, SupervisedTemper
 
 Anchors = Annotated[
     Literal["all", "first"],
-    Doc('rows that are anchors: all, or first: those of the first view (SupCon code\'s contrast_mode "one")'),
+    Doc('all rows are anchors, or those of the first view alone (`contrast_mode` "one" of SupCon\'s code)'),
 ]
 
 
@@ -76,7 +76,10 @@ def sup_con(
     base_temperature: BaseTemperature = None,
     anchors: Anchors = "all",
 ) -> Tensor:
-    """SupCon, the form with the sum outside the logarithm (L_out): `eps_sup_con` with margin 0, arguments as there."""
+    """SupCon with the sum outside the logarithm (L_out): `eps_sup_con` with margin 0.
+
+    Arguments, result and errors as there.
+    """
     return eps_sup_con(
         views,
         target=target,

@@ -20,7 +20,7 @@ class Beside:
     adversary: Annotated[
         Literal["none", "representation"],
         Doc(
-            "classifier of the bias that the encoder is trained against: `none`; `representation`: beside "
+            "classifier of the bias against which the encoder is trained, by gradient reversal, beside "
             "the method's own loss"
         ),
     ] = "none"
@@ -33,8 +33,8 @@ class Where:
     adversary: Annotated[
         Literal["none", "representation", "classifier"],
         Doc(
-            "classifier of the bias that the encoder is trained against: `none`; `representation`: beside "
-            "the method's own loss; `classifier`: in a stage of its own, the last `classifier_epochs`"
+            "classifier of the bias against which the encoder is trained, by gradient reversal: `representation`: "
+            "beside the method's own loss; `classifier`: in a stage of its own, the last `classifier_epochs`"
         ),
     ] = "none"
 
@@ -59,7 +59,7 @@ class Stage:
     classifier_epochs: Annotated[
         int,
         Range(low=1),
-        Doc("so many last epochs train the encoder on with cross entropy and the adversary (FSCL Table 6)"),
+        Doc("number of last epochs that train the encoder with cross entropy and the adversary (FSCL Table 6)"),
     ] = 10
 
 

@@ -46,8 +46,8 @@ class SomeLabels:
     unknown_bias: Annotated[
         Literal["pseudo_labels", "sup_con"],
         Doc(
-            "what the other samples get: `pseudo_labels` of a classifier trained on the known ones, or a "
-            "loss without bias, `sup_con`"
+            "samples of unknown bias: `pseudo_labels` of a classifier trained on the known ones, or a loss "
+            "without bias, `sup_con`"
         ),
     ] = "pseudo_labels"
 
@@ -64,10 +64,10 @@ class Preparation:
     """Keys of the network that stands in for labels."""
 
     bias_epochs: Annotated[
-        int, Range(low=1), Doc("epochs that the network trains that stands in for labels, by Adam in batches of 256")
+        int, Range(low=1), Doc("epochs of the network that stands in for bias labels, by Adam in batches of 256")
     ] = 10
     bias_learning_rate: Annotated[
-        float, Range(above=0.0), Doc("learning rate of the network that stands in for labels")
+        float, Range(above=0.0), Doc("learning rate of the network that stands in for bias labels")
     ] = 0.001
 
 

@@ -1,4 +1,4 @@
-"""Cross entropies as methods: plain, bias-balanced, generalised; with a regulariser on the features or an adversary."""
+"""Cross entropy on the classes, with a regulariser on the features or an adversary where wanted."""
 
 from collections.abc import Hashable, Iterator, Mapping
 from functools import partial

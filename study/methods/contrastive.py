@@ -59,9 +59,7 @@ class Views:
 class MorePositives:
     """The key of a loss that takes further positives."""
 
-    positives: Annotated[
-        Count, Doc("M of DCL: further views of each sample for its positive term; 1: the other view alone")
-    ] = 1
+    positives: Annotated[Count, Doc("M of DCL: further views of each sample in its positive term")] = 1
 
 
 @dataclass(frozen=True)
@@ -81,7 +79,7 @@ class Clusters:
         int,
         Range(low=2),
         Searched(3, 20, paper=(10,)),
-        Doc("clusters of k-means on the continuous attribute, where a loss needs classes (3 to 20 in CCL-K Table 8)"),
+        Doc("k-means clusters of the continuous attribute, for losses that need classes (3 to 20 in CCL-K Table 8)"),
     ] = 10
 
 

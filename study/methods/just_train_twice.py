@@ -27,7 +27,7 @@ class Options:
         float,
         Range(above=0.0, below=1.0),
         Searched(0.05, 0.5),
-        Doc("share of the epochs that train the first network, rounded, at least one; the others train the second"),
+        Doc("share of the epochs that train the first network, at least one; the rest trains the second"),
     ] = 0.2
     upweight: Annotated[
         float,

@@ -43,7 +43,7 @@ class Options:
     memory: Annotated[
         float,
         Range(low=0.0, below=1.0),
-        Doc("share of a sample's running loss that a new loss leaves of it, 0.7 in the released code"),
+        Doc("share of the old value in a sample's running loss"),
     ] = 0.7
 
 

@@ -31,17 +31,15 @@ class BackboneOptions:
     weights: Annotated[
         str | None,
         Doc(
-            "weights that training begins from: `imagenet`, or another name of torchvision's for them, which `study "
-            "models prepare` fetches; or a file (.safetensors, .pth), relative to the current folder or to the folder "
-            "of all data sets; null: random ones"
+            "weights to begin from: `imagenet` or another of torchvision's names, fetched by `study models "
+            "prepare`; or a file (.safetensors, .pth); null: random ones"
         ),
     ] = None
     frozen: Annotated[
         int,
         Range(low=0),
         Doc(
-            "stages, counted from the input, that stay as `weights` has them, batch norm in evaluation mode; "
-            "`study models prepare` prints how many stages a network has"
+            "stages, counted from the input, that are not trained; `study models prepare` prints how many a network has"
         ),
     ] = 0
     lr_factor: Annotated[
@@ -52,8 +50,8 @@ class BackboneOptions:
     normalisation: Annotated[
         Literal["weights", "data"],
         Doc(
-            "how pixels are normalised where there are `weights`: `weights`: as those that are published for this "
-            "network want it; `data`: as the data set says, as always without `weights`"
+            "pixels are normalised as the published `weights` want it, or as the `data` set says; without "
+            "weights always the latter"
         ),
     ] = "weights"
 

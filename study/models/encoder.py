@@ -67,8 +67,8 @@ class HeadOptions:
     head_norm: Annotated[
         Literal["none", "hidden", "both"],
         Doc(
-            "batch normalisation in the head: `none`; `hidden`: of the hidden layer (the layer before has no "
-            "bias); `both`: also of the embeddings, there without scale and shift"
+            "batch normalisation in the head: `hidden`: of the hidden layer; `both`: also of the embeddings,"
+            " there without scale and shift"
         ),
     ] = "none"
 

@@ -18,8 +18,8 @@ class ResNetOptions(BackboneOptions):
     stem: Annotated[
         Literal["cifar", "imagenet"],
         Doc(
-            "`imagenet` shrinks an image fourfold before the blocks, `cifar` (3 x 3, stride 1, no pooling) does not; "
-            "by default `imagenet` with `weights`"
+            "first layers: `imagenet` shrinks an image fourfold, `cifar` (3 x 3, stride 1, no pooling) does "
+            "not; with `weights` the default is `imagenet`"
         ),
     ] = "cifar"
 

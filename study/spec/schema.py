@@ -40,10 +40,10 @@ class Resources(BaseModel):
         cpu: CPU cores.
         gpu: a GPU, or a share of one.
         accelerator: the kind of GPU, as Ray calls it (`H100`, `A100`, `T4`, `GeForce-RTX-5090`); null: any.
-        hang: a trial that did not report for so long (`15m`, seconds) is ended and runs again; null: 10 times the usual
-            epoch of the study's trials on that kind of device, at least a minute, 10 times more at start and end.
-        keep_checkpoints: of so many of the best configurations, and of the baseline, the state behind the last epoch is
-            kept, so that `study extend` goes on from it; `all`: of all trials.
+        hang: a trial without a report for so long (`15m`, or seconds) is ended and runs again; null: 10 times the usual
+            epoch on such a device, at least a minute, and 10 times that at start and end.
+        keep_checkpoints: of how many of the best, besides the baseline, the last state is kept for `study extend`;
+            `all`: of all trials.
     """
 
     model_config = STRICT
@@ -173,13 +173,13 @@ class EarlyStopping(BaseModel):
 
     Attributes:
         name: `asha`: at each rung only the best 1/`reduction` goes on; `hyperband`: asha in all the brackets that fit,
-            with the same budget each; `median`: after each epoch from `grace` on, a trial stops whose best so far is
-            below the median of the others' means since `grace`; `none`.
-        grace: the first epoch behind which trials are compared; null: half of the epochs, before which the order of
-            trials on biased data misleads; of hyperband, which does not rely on one rung, 1.
-        reduction: each further rung of asha is after so many times as many epochs.
-        brackets: of asha, the trials are shared out evenly among as many ladders of rungs, each beginning `reduction`
-            times later than the one before.
+            with the same budget each; `median`: a trial stops whose best so far is below the median of the others'
+            means, at each epoch from `grace` on; `none`.
+        grace: the first epoch after which trials are compared; null: half of the epochs, as earlier ones mislead on
+            biased data; 1 of hyperband.
+        reduction: asha's next rung comes after this many times as many epochs.
+        brackets: asha's ladders of rungs, among which trials are shared evenly; each begins `reduction` times later
+            than the one before.
     """
 
     model_config = STRICT
@@ -208,8 +208,8 @@ class Confirm(BaseModel):
     Attributes:
         top: how many of the best configurations; 0: nothing runs again.
         seeds: on how many fresh seeds.
-        rules: also what each selection rule, or each of those that are named, would have picked; test is read for it,
-            the choice stays as it is.
+        rules: run also what each selection rule, or each of these, would have picked; that reads test, and the choice
+            stays as it is.
     """
 
     model_config = STRICT
@@ -222,8 +222,8 @@ class Plateau(BaseModel):
     """The search ends where it makes no progress.
 
     Attributes:
-        trials: it ends when the best of so many last trials is no progress.
-        by: how much better than the best before them is progress.
+        trials: the search ends when none of so many last trials is better than the best before them.
+        by: by how much they have to be better.
     """
 
     model_config = STRICT
@@ -235,9 +235,9 @@ class Stop(BaseModel):
     """The search ends when as many trials again would gain little, with the stated confidence.
 
     Attributes:
-        gain: at most this gain is little, in the metric's own unit: 0.005 is half a point of accuracy.
-        confidence: at most 1 - `confidence` of the searches end by it wrongly.
-        trials: it is asked after each trial, once so many of the sampler's have ended.
+        gain: what is little, in the metric's own unit: 0.005 is half a point of accuracy.
+        confidence: at most 1 - `confidence` of the searches end wrongly.
+        trials: how many of the sampler's trials have to end first.
     """
 
     model_config = STRICT
@@ -250,27 +250,26 @@ class Search(BaseModel):
     """What is searched and how.
 
     Attributes:
-        space: dotted keys and what the search may give them: a range, choices, or the word `paper`.
-        alternatives: whole sections under labels, which `data.name`, `model.name` or `method.name` can take in `space`,
-            `baseline` and `enqueue`, besides plain names.
-        baseline: the configuration that runs first, at full budget, and that the result is compared with.
-        enqueue: configurations to try before the sampler's own; `papers`: those of the papers, as many as there are
-            trials.
-        from: another study of the home, whose complete configurations the sampler (tpe, gp) knows from the start.
+        space: dotted keys, each with a range, choices, or the word `paper`.
+        alternatives: whole sections under labels of your own, which `data.name`, `model.name` or `method.name` can have
+            as values.
+        baseline: the configuration that runs first and in full, and that the result is compared with.
+        enqueue: configurations to try before the sampler's own; `papers`: those of the papers.
+        from: another study of the home, whose complete trials the sampler (tpe, gp) knows from the start.
         sampler: what draws configurations.
         seed: the sampler's seed; a trial's is `train.seed`.
-        trials: configurations, with baseline and enqueued ones; null: every cell of a grid, else 100. Confirm trials
-            come on top.
-        time: the search ends after this time (`90m`, `2h`, seconds), all sessions together.
+        trials: number of configurations, baseline and enqueued ones among them; null: every cell of a grid, else 100.
+            Trials on fresh seeds come on top.
+        time: the search ends after this time (`90m`, `2h`, or seconds), resumed parts included.
         gpu_hours: the search ends after so many GPU hours.
-        replicates: the number of seeds whose mean is a configuration's value, from `train.seed` on, or these seeds.
-        concurrency: how many trials run at once; null: as many as resources allow.
-        metric: what is searched for, a metric of the validation split or a list of them.
-        direction: which values of the metric are better, of several a list; null: as its name says.
-        constraints: limits that others must keep, each as `val/equalized_odds <= 0.05`.
-        epoch: at which epoch a trial is taken: its last, or its best by the metric (the first of several) and the
-            constraints.
-        epoch_window: with `epoch: best`, each epoch counts as the mean of so many epochs up to it.
+        replicates: how many seeds, from `train.seed` on, or which: their mean is a configuration's value.
+        concurrency: trials at once; null: as many as resources allow.
+        metric: what is searched for: a metric of the validation split, or a list of them.
+        direction: whether larger or smaller values are better, for several metrics a list; null: as is known of the
+            metric.
+        constraints: limits on other metrics, each as `val/equalized_odds <= 0.05`.
+        epoch: the epoch that gives a trial's value: its last, or its best by the first metric and the constraints.
+        epoch_window: with `epoch: best`, an epoch counts as the mean of so many epochs up to it.
         retries: how often a trial that was cut off runs again.
     """
 
@@ -319,7 +318,7 @@ class Notify(BaseModel):
     """Who is told when a study ends, fails or is stopped by other than Ctrl-C.
 
     Attributes:
-        command: a program and its arguments, which gets one JSON document on its standard input.
+        command: a program and its arguments; it gets one JSON document on standard input.
     """
 
     model_config = STRICT

@@ -22,8 +22,8 @@ class TrainOptions:
     micro_batch: Annotated[
         Annotated[int, Range(low=4)] | None,
         Doc(
-            "samples whose views go through the network at a time, for a batch that does not fit a GPU; the loss "
-            "sees the whole batch (gradient caching). null: all of the batch"
+            "samples that go through the network at a time where a batch does not fit a GPU; the loss still "
+            "sees the whole batch (gradient caching)"
         ),
     ] = None
     optimizer: Annotated[
@@ -37,16 +37,13 @@ class TrainOptions:
     schedule: Annotated[
         Literal["constant", "steps", "cosine"],
         Doc(
-            "learning rate by epoch: `constant`; `steps`: multiplied by `lr_decay` after each of "
-            "`lr_milestones`; `cosine`: down to `lr_floor`"
+            "learning rate: `constant`; `steps`: times `lr_decay` after each of `lr_milestones`; `cosine`: "
+            "down to `lr_floor`"
         ),
     ] = "steps"
     lr_milestones: Annotated[
         tuple[Annotated[float, Range(above=0.0, below=1.0)], ...],
-        Doc(
-            "shares of the epochs after which `steps` multiplies the learning rate by `lr_decay`; none: it "
-            "stays constant"
-        ),
+        Doc("shares of the epochs after which `steps` lowers the learning rate"),
     ] = ()
     lr_decay: Annotated[
         float, Range(above=0.0, high=1.0), Doc("factor of the learning rate at each of `lr_milestones`")
@@ -59,11 +56,11 @@ class TrainOptions:
     warmup_epochs: Annotated[
         int,
         Range(low=0),
-        Doc("the learning rate is never above a line that rises to `learning_rate` in so many epochs"),
+        Doc("the learning rate rises to `learning_rate` within so many epochs"),
     ] = 0
     clip_norm: Annotated[
         Annotated[float, Range(above=0.0)] | None,
-        Doc("a longer gradient (2-norm over all parameters) is scaled down to this length; null: never"),
+        Doc("longest gradient (2-norm over all parameters); longer ones are scaled down. null: no limit"),
     ] = None
     probe_learning_rate: Annotated[
         float,
@@ -75,11 +72,11 @@ class TrainOptions:
     ] = "none"
     crop_scale: Annotated[
         Annotated[float, Range(above=0.0, high=1.0)] | None,
-        Doc("least share of the area that a random crop keeps; null: that of the augmentation's protocol"),
+        Doc("least share of the area that a random crop keeps; null: the augmentation's own"),
     ] = None
     crop_size: Annotated[
         Annotated[int, Range(low=1)] | None,
-        Doc("side in pixels of the views of an augmentation that crops; null: that of the data set's images"),
+        Doc("side in pixels of a cropped view; null: that of the data set's images"),
     ] = None
     jitter: Annotated[
         float, Range(low=0.0, high=2.5), Doc("factor of the strength of the protocol's colour jitter; 0: no jitter")
@@ -97,7 +94,7 @@ class TrainOptions:
         Doc("side in pixels that images are resized to when they are evaluated; null: their own"),
     ] = None
     drop_last: Annotated[
-        bool, Doc("leave out a last batch that is not full (one of a single sample is always left out)")
+        bool, Doc("leave out a last batch that is not full; one of a single sample is always left out")
     ] = False
     precision: Annotated[
         Literal["float32", "bfloat16"],
@@ -106,59 +103,52 @@ class TrainOptions:
     deterministic: Annotated[
         bool,
         Doc(
-            "on a GPU, compute by algorithms alone that give the same bits in every run on the same kind of card and "
-            "the same versions; slower, by how much depends on the network. On the CPU it is always so"
+            "on a GPU, the same bits in every run on the same kind of card and the same versions, at some "
+            "cost of speed. On a CPU it is always so"
         ),
     ] = False
     compile: Annotated[bool, Doc("compile the method by torch.compile; the first steps take longer")] = False
     graph: Annotated[
         bool | None,
         Doc(
-            "on a GPU, record the training step as a CUDA graph and launch it as one, with the same results: 2 to 14 "
-            "times faster for small networks. null: where the step can be recorded and memory is left for it. Without "
-            "effect on a CPU"
+            "on a GPU, record the training step as one CUDA graph: the same results, 2 to 14 times faster "
+            "for small networks. null: where that is possible"
         ),
     ] = None
     final: Annotated[
         tuple[Literal["knn", "lbfgs", "mlp", "representation", "ridge"], ...],
         Doc(
-            "what else is measured in the last epoch and on the test split: classifiers of the features "
-            "(`knn`, `lbfgs`: logistic regression, `mlp`), `ridge`: how well the continuous attribute can be "
-            "read off them, `representation`: similarities within and between groups, alignment, uniformity"
+            "what else is measured in the last epoch and on test: classifiers of the features (`knn`, "
+            "`lbfgs`: logistic regression, `mlp`), `ridge`: the continuous attribute read off them, "
+            "`representation`: similarities of groups, alignment, uniformity"
         ),
     ] = ()
     keep_epochs: Annotated[
         tuple[Annotated[int, Range(low=1)], ...],
-        Doc(
-            "confirm and final trials also keep the weights at the end of these epochs, for figures of what "
-            "was learned on the way"
-        ),
+        Doc("trials on fresh seeds also keep the weights of these epochs, for figures"),
     ] = ()
     report_test: Annotated[
         bool,
-        Doc(
-            "also give the test metrics in each epoch: to show what a paper printed that chose its epoch on "
-            "the test split. Nothing is ever chosen by them"
-        ),
+        Doc("measure test in each epoch too, for papers that chose their epoch by it. Nothing is chosen by it here"),
     ] = False
     inferred_groups: Annotated[
         Literal["none", "early", "gce"],
         Doc(
-            "how groups are found without bias labels, for the metrics `inferred_*`: by the classes that a network of "
-            "`model` predicts which was trained to follow the bias. `early`: by cross entropy for a few epochs; "
-            "`gce`: by generalised cross entropy"
+            "finds the groups of the metrics `inferred_*` without bias labels: a network of `model` is "
+            "trained to follow the bias, by cross entropy for a few epochs (`early`) or by generalised cross"
+            " entropy (`gce`); its predictions are the groups"
         ),
     ] = "none"
     bias_model_epochs: Annotated[
         Annotated[int, Range(low=1)] | None,
-        Doc("epochs that the network of `inferred_groups` trains; null: as many as its kind does by default"),
+        Doc("epochs of the network of `inferred_groups`; null: its kind's own"),
     ] = None
     data_share: Annotated[
         float,
         Range(above=0.0, high=1.0),
         Doc(
-            "share of the training samples that is trained on, for a smaller budget: of each (class, bias) "
-            "cell as near to it as one sample, the same samples for every seed"
+            "share of the training samples that is used, for a smaller budget: the same samples for every "
+            "seed, each cell of class and bias in proportion"
         ),
     ] = 1.0
     with_val: Annotated[
@@ -168,10 +158,7 @@ class TrainOptions:
     threads: Annotated[
         int,
         Range(low=1, high=MOST_THREADS),
-        Doc(
-            "CPU threads of the trial, by default as many as `resources.cpu` gives; "
-            "results are bit for bit the same only for the same number"
-        ),
+        Doc("CPU threads of the trial, by default `resources.cpu`; results are the same bits only for the same number"),
     ] = 1
 
 

@@ -159,7 +159,7 @@ def _range(of: dict[str, Any]) -> str:
 
 def _one_line(text: str) -> str:
     text = " ".join(text.split())
-    return text if text.endswith((".", ")")) else f"{text}."
+    return text if text.endswith((".", ".)")) else f"{text}."
 
 
 def commands_part() -> str:

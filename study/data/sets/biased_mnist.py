@@ -29,7 +29,10 @@ class Options:
     seed: Annotated[int, Range(low=0), Doc("seed of the validation split and the colours")] = 0
     class_nine: Annotated[
         Literal["green", "grey"],
-        Doc("colour of class 9: green (50, 255, 128) as in FairKL's code, grey (128, 128, 128) as in ReBias'"),
+        Doc(
+            "colour of class 9: green (50, 255, 128), as FairKL's code has it, or grey (128, 128, 128), as "
+            "ReBias' has it"
+        ),
     ] = "green"
     foreground: Annotated[bool, Doc("colour the digit, on a black ground, instead of the ground")] = False
     val_share: Annotated[

@@ -24,8 +24,8 @@ class Options:
     source: Annotated[
         Kind,
         Doc(
-            "official: `cifar-10-batches-py` (checksummed); jpeg: `cifar10-jpeg/*.tar.gz`, other pixels and "
-            "order; auto: the official files, or the JPEG copy where only that is there"
+            "official: `cifar-10-batches-py`, checksummed; jpeg: `cifar10-jpeg/*.tar.gz`, with other pixels "
+            "and order; auto: the official files where they are there"
         ),
     ] = "auto"
     val_share: Annotated[

@@ -36,16 +36,13 @@ class Options:
 
     path: Annotated[
         str,
-        Doc(
-            "folder of the images, any that you can read; absolute, or relative to the current folder or to "
-            "the folder of all data sets. Links in it are followed"
-        ),
+        Doc("folder of the images: absolute, or relative to the current folder or to the folder of all data sets"),
     ]
     labels: Annotated[
         str,
         Doc(
-            "the CSV (or .parquet, .pq) file with the labels, relative to `path`, without `..`; `folders`: there is "
-            "none, an image's class is the name of its folder in `path` or in `train`, `val`, `test` there"
+            "the CSV or Parquet file with the labels, relative to `path`; `folders`: there is none, the "
+            "folder that an image lies in is its class"
         ),
     ] = "labels.csv"
     file: Annotated[
@@ -69,16 +66,13 @@ class Options:
     ] = None
     split: Annotated[
         str | None,
-        Doc(
-            "column that says train, val or test. Without it the folders `train`, `val`, `test` say so, and "
-            "where there are none, the shares"
-        ),
+        Doc("column with the words train, val, test; null: folders of these names, or else the shares"),
     ] = None
     group: user_data.Group = None
     val: user_data.OwnVal = None
     val_share: Annotated[
         holdout.Share,
-        Doc("share of the samples outside the test split that is held out for validation, where it is not given"),
+        Doc("share of the samples outside the test split that are held out for validation"),
     ] = 0.15
     test_share: Annotated[
         user_data.TestShare, Doc("share of all samples that is the test split, by class and bias class")

@@ -36,10 +36,7 @@ class Options:
 
     class_file: Annotated[
         str,
-        Doc(
-            "list of the 100 classes, relative to the current folder or to the folder of all data sets. A "
-            "line may go on after the number"
-        ),
+        Doc("list of the 100 classes, one a line, relative to the current folder or to the folder of all data sets"),
     ] = "imagenet/imagenet100.txt"
     condition_file: Annotated[
         str | None,

@@ -58,7 +58,7 @@ class Options:
     clustering: Annotated[
         int,
         Range(low=0, high=3),
-        Doc("1, 2 or 3: which texture labels the test split has as bias labels; 0: none, no file needed"),
+        Doc("which texture labels (1, 2 or 3) the test split has as bias labels; 0: none, no file needed"),
     ] = 0
     imagenet_a: Annotated[bool, Doc("whether there is the split `imagenet_a`")] = False
     size: Size = 224

@@ -178,10 +178,7 @@ class Celeba:
     ] = "Attractive"
     sensitive: Annotated[
         str,
-        Doc(
-            "attribute that is the bias, such as `Male`; several as one label: `Male+Young` is Male + 2 "
-            "Young, four values"
-        ),
+        Doc("attribute that is the bias, such as `Male`; `Male+Young` makes one label of both: Male + 2 Young"),
     ] = "Male"
     size: Size = 128
     val: holdout.Val = "given"

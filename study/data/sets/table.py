@@ -55,8 +55,8 @@ class Options:
     missing: Annotated[
         Literal["error", "drop", "fill"],
         Doc(
-            "what happens to rows with missing values: `error`; `drop`: they are left out; `fill`: a number "
-            "becomes the mean of the training rows, a text a value of its own (labels are never filled)"
+            "rows with missing values: `error` refuses them, `drop` leaves them out, `fill` takes the mean "
+            "of the training rows for a number and a value of its own for a text"
         ),
     ] = "error"
     missing_marks: user_data.MissingMarks = ()
