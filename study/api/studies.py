@@ -277,9 +277,16 @@ class Study:
         return [file.path for file in export(self.folder, self.spec, self.record, Path(out), choice)]
 
     def train(
-        self, seeds: Iterable[int] = (0, 1, 2), name: str | None = None, address: str | None = None, quiet: bool = False
+        self,
+        seeds: Iterable[int] | None = None,
+        name: str | None = None,
+        address: str | None = None,
+        quiet: bool = False,
     ) -> "Study":
         """Train the best configuration on these seeds, as `study train` does.
+
+        Args:
+            seeds: None: three that the study did not use.
 
         Returns:
             The final training, a study of its own: `train().model()` predicts.
@@ -288,12 +295,13 @@ class Study:
             UserError: no configuration is complete.
         """
         from study.api.notebook import view
-        from study.commands.final_training import final_study
+        from study.commands.final_training import final_study, unused_seeds
         from study.commands.run import train
         from study.spec import load_study
 
         (file,) = self.export(self.folder.best_file)
-        final = final_study(load_study(str(file)), list(seeds), name)
+        best = load_study(str(file))
+        final = final_study(best, unused_seeds(best) if seeds is None else list(seeds), name)
         return Study(self._home, train(self._home, final, view(quiet), address).folder)
 
     def model(self, seed: int | None = None, device: str | None = None) -> "Model":

@@ -51,7 +51,12 @@ def guide(topic: Words = None) -> None:
     if not sys.stdout.isatty():
         tell(text, end="")
         return
+    import os
+
     from rich.console import Console
     from rich.markdown import Markdown
 
-    Console().print(Markdown(text, hyperlinks=False))
+    os.environ.setdefault("LESS", "-FRX")  # as git: colours, and no pager where the text fits the screen
+    console = Console()
+    with console.pager(styles=True):
+        console.print(Markdown(text, hyperlinks=False))

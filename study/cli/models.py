@@ -67,7 +67,10 @@ def prepare_model(
 
 def train(
     spec: Spec,
-    seeds: Annotated[str, typer.Option("--seeds", metavar="S,S", help="Training seeds.")] = "0,1,2",
+    seeds: Annotated[
+        str | None,
+        typer.Option("--seeds", metavar="S,S", help="Training seeds; default: three that the study did not use."),
+    ] = None,
     epochs: Annotated[
         int | None, typer.Option("--epochs", min=1, help="Train longer or shorter than the search.")
     ] = None,
@@ -88,8 +91,8 @@ def train(
     follow: Follow = False,
     quiet: Quiet = False,
 ) -> None:
-    """Train an exported configuration on several seeds. Example: study train best.yaml --seeds 0,1,2"""
-    from study.commands.final_training import baseline_of, final_study, on_device, parse_seeds
+    """Train an exported configuration on several seeds. Example: study train best.yaml --epochs 40"""
+    from study.commands.final_training import baseline_of, final_study, on_device, parse_seeds, unused_seeds
     from study.home.folder import Home
 
     changes = [*(assignments or ()), *([f"train.epochs={epochs}"] if epochs else [])]
@@ -100,8 +103,10 @@ def train(
         from study.spec.load import load_for_elsewhere
 
         given = baseline_of(Home.locate(), spec, changes) if baseline else load_for_elsewhere(spec, changes)
-        final = final_study(given, parse_seeds(seeds), name, data == "train+val")
-        remote, words = Jobs(address), options(seeds=seeds, data=data, device=device, quiet=quiet)
+        chosen = parse_seeds(seeds) if seeds is not None else unused_seeds(given)
+        final = final_study(given, chosen, name, data == "train+val")
+        told = ",".join(map(str, chosen))
+        remote, words = Jobs(address), options(seeds=told, data=data, device=device, quiet=quiet)
         elsewhere.training(remote, final)
         done = train_there(remote, given, final, words, {"STUDY_OWNER": owner()})
         show_submitted(remote, final.name, done, follow)
@@ -110,7 +115,8 @@ def train(
     from study.spec import load_study
 
     given = baseline_of(Home.locate(), spec, changes) if baseline else load_study(spec, changes, one_trial=True)
-    study = final_study(on_device(given, device), parse_seeds(seeds), name, data == "train+val")
+    chosen = parse_seeds(seeds) if seeds is not None else unused_seeds(given)
+    study = final_study(on_device(given, device), chosen, name, data == "train+val")
     show(running.train(Home.locate(), study, view(quiet), address))
 
 

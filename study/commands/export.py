@@ -117,6 +117,7 @@ def exported(
         "confirmed": _confirmed(spec, candidate),
         "gain": _gain(spec, record, candidate),
         "test_readings": record.test_readings,
+        "last_seed": record.last_seed,
         "more_search": sentence(spec, remaining_gain(spec, record)),
         "code": {key: value for key, value in session.items() if key not in ("event", "time", "spec", "owner")},
     }

@@ -33,6 +33,14 @@ def parse_seeds(text: str) -> list[int]:
     return [int(part) for part in parts]
 
 
+def unused_seeds(spec: StudySpec, count: int = 3) -> list[int]:
+    """Training seeds that chose nothing: those after the last one of the study that an exported file comes from; of any
+    other file those from 0 on."""
+    last = (spec.origin or {}).get("last_seed")
+    first = 0 if last is None else last + 1
+    return list(range(first, first + count))
+
+
 def baseline_of(home: Home, name: str, changes: Sequence[str] = ()) -> StudySpec:
     """The baseline of a study of this home, or else of a study file, as a file of one trial, like an exported one.
 
@@ -56,6 +64,7 @@ def baseline_of(home: Home, name: str, changes: Sequence[str] = ()) -> StudySpec
     if folder is not None:
         record = StudyRecord.load(folder.ledger_file)
         origin |= {"study_id": record.id, "study_hash": spec.hash, "test_readings": record.test_readings}
+        origin["last_seed"] = record.last_seed
     origin |= {"changed": list(changes)} if changes else {}
     base = spec.trial_document(spec.search.baseline)
     search = Search(trials=1, **spec.search.model_dump(include=AIM))

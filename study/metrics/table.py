@@ -101,8 +101,8 @@ METRICS: Mapping[str, Metric] = {
     "unbiased_accuracy": Metric("Mean of the accuracies of the (class, bias class) cells.", possible=_biased),
     "worst_group_accuracy": Metric("Smallest accuracy of a (class, bias class) cell.", possible=_biased),
     "shrunk_unbiased_accuracy": Metric(
-        "Mean of the accuracies of all (class, bias class) cells, those of small cells drawn to what cells like them "
-        "have.",
+        "Mean of the accuracies of all (class, bias class) cells, small ones drawn towards the mean of all "
+        "conflicting, or all aligned, cells.",
         possible=_biased,
     ),
     "shrunk_worst_group_accuracy": Metric("The smallest of those.", possible=_biased),

@@ -15,6 +15,7 @@ from study.commands.final_training import (
     final_study,
     on_device,
     parse_seeds,
+    unused_seeds,
 )
 from study.commands.report import report
 from study.errors import UserError
@@ -66,6 +67,14 @@ def test_with_the_validation_split_it_is_another_configuration() -> None:
     assert final_study(exported, [0]).origin == exported.origin
     with pytest.raises(UserError, match=r"train.with_val: nothing could be searched by then"):
         quickstart("train.with_val=true")
+
+
+@pytest.mark.parametrize(
+    ("origin", "seeds"),
+    [(None, [0, 1, 2]), ({"study": "mine"}, [0, 1, 2]), ({"study": "mine", "last_seed": 5}, [6, 7, 8])],
+)
+def test_without_seeds_it_takes_those_behind_the_last_one_of_the_study(origin: Any, seeds: list[int]) -> None:
+    assert unused_seeds(replace(SPEC, origin=origin)) == seeds
 
 
 def test_it_is_named_after_the_study_that_found_it() -> None:

@@ -81,8 +81,26 @@ def _section(section: str, definitions: dict[str, Any]) -> Iterator[str]:
         what = {"anyOf": allowed, "description": of[first][key].get("description", "")}
         few = len(having) <= FEW and len(having) < len(called)
         owners = f" Of {', '.join(f'`{name}`' for name in having)}." if few else ""
-        yield _entry(f"{section}.{key}", what, shown.pop() if len(shown) == 1 else "differs") + owners
+        default = shown.pop() if len(shown) == 1 else "differs"
+        yield _entry(f"{section}.{key}", what, default, _paper(section, key, having)) + owners
     yield ""
+
+
+def _paper(section: str, key: str, having: list[str]) -> str:
+    """The range that the word `paper` stands for, where it is the same for all methods, and what papers found good."""
+    if section != "method":
+        return ""
+    added = {"regulariser": "fair_kl", "cross_entropy": "plain"}
+    plain = {name: methods.method_knobs({"name": name}) for name in having}
+    whole = [{"name": name} | {key: word for key, word in added.items() if key in plain[name]} for name in having]
+    searched = [methods.method_knobs(section).get(key) for section in whole]
+    ranges = {knob.searched for knob in searched if knob is not None and knob.searched is not None}
+    ends = {(one.low, one.high) for one in ranges if not one.choices}
+    if len(ends) != 1:
+        return ""
+    low, high = ends.pop()
+    good = sorted({value for one in ranges for value in one.paper})
+    return f"paper {low:g} to {high:g}" + (f", good: {', '.join(f'{value:g}' for value in good)}" if good else "")
 
 
 def _needs(section: str, name: str) -> str:
@@ -95,8 +113,8 @@ def _needs(section: str, name: str) -> str:
     return f" Needs {', '.join(wanted)}." if wanted else ""
 
 
-def _entry(key: str, what: dict[str, Any], default: str) -> str:
-    allowed = [_values(what, default), default]
+def _entry(key: str, what: dict[str, Any], default: str, paper: str = "") -> str:
+    allowed = [_values(what, default), default, paper]
     told = f" ({'; '.join(filter(None, allowed))})" if any(allowed) else ""
     return f"- `{key}`{told}: {_one_line(what.get('description', ''))}"
 
