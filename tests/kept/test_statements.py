@@ -11,6 +11,7 @@ from kept import reading
 
 from study.analysis.report.page import Table
 from study.analysis.report.sections import report_page
+from study.analysis.statistics import formatting
 from study.home.record import StudyRecord
 from study.spec import StudySpec
 
@@ -28,7 +29,7 @@ class Statement(NamedTuple):
 WHO = r"[Tt]rial \d+"
 GAIN = re.compile(
     r"(?P<metric>\w+/\w+) is [^;]*? against [^;]*? of the baseline[^:]*: \S+(?: points)?"
-    r"(?: on the seeds that both have)?(?: \(95% interval (?P<interval>[^)]*)\))?, "
+    r"(?: on the seeds that both have)?(?: \(95% interval (?P<interval>[^)]*)\)| on every seed alike)?, "
     r"(?P<verdict>(?:better|worse) beyond|within|which one seed)"
 )
 
@@ -52,7 +53,7 @@ def statements(spec: StudySpec, told: StudyRecord) -> Iterator[Statement]:
         for block in section.blocks:
             if isinstance(block, Table) and {"difference", "95% interval"} <= set(block.header):
                 for row in block.frame.to_dict("records"):
-                    interval = None if row["95% interval"] == "-" else row["95% interval"]
+                    interval = None if row["95% interval"] in ("-", formatting.ALIKE) else row["95% interval"]
                     yield Statement(best, "baseline", row["metric"], interval, None)
 
 

@@ -293,12 +293,10 @@ def _difference_text(spec: StudySpec, name: str, difference: Difference, referen
     """A difference, and whether it exceeds the spread over seeds."""
     if difference.interval == (0.0, 0.0):
         return "the same on all seeds"
-    amount = formatting.change(name, difference.value)
-    if difference.paired and set(reference.seeds(name)) != set(best.seeds(name)):
-        amount += " on the seeds that both have"
+    is_part = difference.paired and set(reference.seeds(name)) != set(best.seeds(name))
+    amount = formatting.amount(name, difference, where=" on the seeds that both have" if is_part else "")
     if difference.clear is None:
         return f"{amount}, which one seed cannot tell from luck"
-    amount += f" (95% interval {formatting.interval(name, difference)})"
     if difference.clear:
         return f"{amount}, {'better' if spec.better(difference.value, 0.0) else 'worse'} beyond the spread over seeds"
     return f"{amount}, within the spread over seeds"

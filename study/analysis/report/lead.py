@@ -9,7 +9,7 @@ from typing import Any
 from study import ranking
 from study.analysis.report.conclusions import conclusions, enough
 from study.analysis.statistics import formatting, spent
-from study.analysis.statistics.difference import Difference, Side, difference, sides
+from study.analysis.statistics.difference import Side, difference, sides
 from study.analysis.statistics.edges import edges
 from study.analysis.statistics.next_step import came, next_steps
 from study.analysis.statistics.rivals import Rivals, rivals
@@ -55,7 +55,7 @@ def _metric(spec: StudySpec, name: str, reference: Side | None, best: Side) -> s
         return f"Its {name} is {reached}."
     change = difference(best.values(name), reference.values(name), among=best.among)
     assert change is not None  # both have values
-    amount = formatting.change(name, change.value)
+    amount = formatting.amount(name, change)
     if change.clear is None:
         verdict = "which one seed cannot tell from luck"
     else:
@@ -65,7 +65,6 @@ def _metric(spec: StudySpec, name: str, reference: Side | None, best: Side) -> s
             if change.clear
             else "within the spread over seeds"
         )
-        amount += f" (95% interval {formatting.interval(name, change)})"
     return f"{name} is {reached} against {formatting.mean(name, before)} of the baseline: {amount}, {verdict}."
 
 
@@ -123,10 +122,9 @@ def _change(name: str, reference: Side, best: Side) -> str:
     assert before
     assert after
     verb = "went" if not change.clear else "rose" if change.value > 0 else "fell"
-    amount = formatting.change(name, change.value)
-    amount += f", 95% interval {formatting.interval(name, change)}" if change.interval else ""
     where = ON[name.split("/")[1]]
-    return f"{where} it {verb} from {formatting.mean(name, before)} to {formatting.mean(name, after)} ({amount})"
+    means = f"from {formatting.mean(name, before)} to {formatting.mean(name, after)}"
+    return f"{where} it {verb} {means}: {formatting.amount(name, change)}"
 
 
 def _milder(spec: StudySpec, record: StudyRecord, reference: Side) -> Iterator[str]:
@@ -241,12 +239,8 @@ def _how_sure(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
         yield f"Of {where}, {best.label} cannot be told from {which}."
     else:
         yield f"{best.label.capitalize()} is the best of {where} (95% confidence)."
-    yield f"The difference to the runner-up, {against.runner_up.label}, is {_amount(spec, against.gap)}."
-
-
-def _amount(spec: StudySpec, gap: Difference) -> str:
-    amount = formatting.change(spec.metric, gap.value)
-    return f"{amount} (95% interval {formatting.interval(spec.metric, gap)})" if gap.interval else amount
+    gap = formatting.amount(spec.metric, against.gap)
+    yield f"The difference to the runner-up, {against.runner_up.label}, is {gap}."
 
 
 def _search(spec: StudySpec, record: StudyRecord) -> Iterator[str]:

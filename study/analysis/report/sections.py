@@ -94,8 +94,7 @@ def _of(effects: Sequence[Effect], part: Part, is_clear: bool) -> list[Effect]:
 
 def _amount(name: str, effect: Effect) -> str:
     assert effect.difference is not None
-    text = formatting.change(name, effect.difference.value)
-    return text if effect.difference.interval is None else f"{text} ({formatting.interval(name, effect.difference)})"
+    return formatting.amount(name, effect.difference, words="")
 
 
 def _how(spec: StudySpec, record: StudyRecord, ablation: Ablation) -> Iterator[str]:

@@ -311,8 +311,7 @@ def _gain(gain: dict[str, Any] | None, name: str) -> str:
     if gain is None:
         return formatting.MISSING
     gained = Difference(gain["difference"], tuple(gain["interval"]) if gain["interval"] else None)
-    interval = f" ({formatting.interval(name, gained)})" if gained.interval else ""
-    return formatting.change(name, gained.value) + interval
+    return formatting.amount(name, gained, words="")
 
 
 def _setting(values: dict[str, Any], key: str) -> str:

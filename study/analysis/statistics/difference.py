@@ -122,6 +122,11 @@ class Difference:
         """Whether zero lies outside the interval; None without an interval."""
         return None if self.interval is None else self.interval[0] > 0 or self.interval[1] < 0
 
+    @property
+    def is_alike(self) -> bool:
+        """Whether every seed gave the same values, so that the interval has no width."""
+        return self.interval is not None and self.interval[0] == self.interval[1]
+
     def to_document(self) -> dict[str, Any]:
         """As plain values: difference, interval, paired, among."""
         interval = list(self.interval) if self.interval else None

@@ -64,10 +64,29 @@ def change(metric: str, number: float, signed: bool = True) -> str:
     return f"{100 * number:{sign}.1f} points" if in_percent(metric) else f"{number:{sign}.3f}"
 
 
+ALIKE = "on every seed alike"
+"""In the place of an interval, where no seed gave another value than the others: their spread says nothing then."""
+
+
+def amount(metric: str, difference: "Difference", words: str = "95% interval ", where: str = "") -> str:
+    """`+16.0 points (95% interval +12.1 to +19.9)`; the change alone where there is no interval.
+
+    Args:
+        words: before the interval.
+        where: behind the change, with a blank before it.
+    """
+    text = change(metric, difference.value) + where
+    if difference.interval is None:
+        return text
+    return f"{text} {ALIKE}" if difference.is_alike else f"{text} ({words}{interval(metric, difference)})"
+
+
 def interval(metric: str, difference: "Difference") -> str:
     """`+12.1 to +19.9`, in the unit of `change`."""
     if difference.interval is None:
         return MISSING
+    if difference.is_alike:
+        return ALIKE
     scale, digits = (100, 1) if in_percent(metric) else (1, 3)
     return " to ".join(f"{scale * end:+.{digits}f}" for end in difference.interval)
 

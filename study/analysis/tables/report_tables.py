@@ -35,10 +35,10 @@ def printed_front(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
         is_baseline = candidate.trial.stage == "baseline"
         row = {"trial": f"{candidate.trial.number} (baseline)" if is_baseline else str(candidate.trial.number)}
         row |= {
-            name: formatting.value(name, value)
+            f"{name} in the search": formatting.value(name, value)
             for name, value in zip(spec.objective.metrics, candidate.score.values, strict=True)
         }
-        row |= {name: formatting.mean(name, side.spread(name)) for name in tests}
+        row |= {f"{name} on fresh seeds": formatting.mean(name, side.spread(name)) for name in tests}
         row["on the front on test"] = on_test.get(side.number, "not read")
         rows.append(row | {key: shown(spec, candidate.trial, key) for key in keys})
     return pd.DataFrame(rows)

@@ -204,7 +204,7 @@ def test_the_front_on_test_is_of_those_whose_test_was_read() -> None:
         ]
     front = printed_front(spec, over(*told))
     assert list(front["trial"]) == ["1", "2"]
-    assert list(front["test/accuracy"]) == ["70.0 ± 0.0%", "75.0 ± 0.0%"]
+    assert list(front["test/accuracy on fresh seeds"]) == ["70.0 ± 0.0%", "75.0 ± 0.0%"]
     assert list(front["on the front on test"]) == ["no", "yes"]
 
 
@@ -259,8 +259,8 @@ def test_the_trade_off_says_what_rose_what_fell_and_which_configuration_is_milde
         *(measured("confirm", 0.54 - off, 0.64, 0.63, seed, repeats=1) for seed, off in enumerate(SPREAD, 1)),
     )
     told = said(AGAINST, found)["Trade-off"]
-    assert "on samples that agree with the bias it fell from 97.0 ± 0.0% to 63.0 ± 0.0% (-34.0 points" in told
-    assert "overall it fell from 91.0 ± 1.0% to 62.0 ± 0.0% (-29.0 points" in told
+    assert "that agree with the bias it fell from 97.0 ± 0.0% to 63.0 ± 0.0%: -34.0 points on every seed alike" in told
+    assert "overall it fell from 91.0 ± 1.0% to 62.0 ± 0.0%: -29.0 points (95% interval" in told
     assert "conflict" not in told.partition("Trial 2")[0]  # the study's own metric, which the result tells
     assert "Trial 2 is milder: in the search it had val/conflicting_accuracy 45.0% with val/accuracy 90.0%" in told
     assert told.endswith('study export quickstart --where "val/accuracy>=0.87"')

@@ -46,7 +46,7 @@ def test_what_each_found_and_cost() -> None:
         "| baseline test/accuracy | 40.0 ± 0.0% (2) | - |",
         "| best test/accuracy | 50.0 ± 0.0% (2) | - |",
         "| gain val/accuracy | +20.0 points (-107.1 to +147.1) | - |",
-        "| gain test/accuracy | +10.0 points (+10.0 to +10.0) | - |",
+        "| gain test/accuracy | +10.0 points on every seed alike | - |",
         "| best method.alpha | 0.1 | - |",
         "| train.epochs | 20 | 40 |",
         "| search.trials | 3 | 9 |",
