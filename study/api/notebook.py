@@ -11,7 +11,7 @@ from rich.console import Console
 
 from study.commands.progress import StudyProgress
 from study.commands.progress_view import ProgressView
-from study.commands.sitting import View
+from study.commands.session import View
 from study.home.record import StudyRecord
 from study.spec import StudySpec
 

@@ -255,9 +255,9 @@ class Study:
     def extend(self, epochs: int, address: str | None = None, quiet: bool = False, **which: Any) -> "Study":
         """Let trials go on, as `study extend` does; `which`: `top`, `stopped`, `trials`. Gives the study itself."""
         from study.api.notebook import view
-        from study.commands import longer, run
+        from study.commands import extend_trials, run
 
-        run.extend(self._home, self.name, view(quiet), longer.Request(epochs, **which), address)
+        run.extend(self._home, self.name, view(quiet), extend_trials.Request(epochs, **which), address)
         return self.refresh()
 
     def export(

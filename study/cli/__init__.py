@@ -19,7 +19,7 @@ from typing import Annotated, Any
 
 import typer
 
-from study.cli import asking, cluster, data, help, models, running, studies, study_files, suites
+from study.cli import cluster, data, help, models, requests, running, studies, study_files, suites
 from study.errors import Interrupted, Stopped, UserError, disk_remedy, of_disk
 from study.logging import is_verbose, let_through
 from study.text import tell
@@ -43,8 +43,8 @@ COMMANDS: dict[typer.Typer, dict[str, Callable[..., None]]] = {
         "confirm": running.confirm,
         "extend": running.extend,
         "ablate": running.ablate,
-        "stop": asking.stop,
-        "enqueue": asking.enqueue,
+        "stop": requests.stop,
+        "enqueue": requests.enqueue,
         "delete": studies.delete,
         "init": study_files.init,
         "spaces": study_files.spaces,

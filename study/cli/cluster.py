@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from study.cli.elsewhere import Follow, check_follow, follow_driver, show_submitted
 from study.cli.options import Head, Json, Profile, Rename, Set, Spec, Where, print_json
+from study.cli.remote import Follow, check_follow, follow_driver, show_submitted
 from study.errors import UserError
 from study.text import tell
 
@@ -58,11 +58,11 @@ def submit(
 
 def jobs(address: Head, as_json: Json = False) -> None:
     """List the studies of a cluster. Example: study jobs --address http://head:8265"""
-    from study.commands import elsewhere
-    from study.commands.elsewhere import Elsewhere
+    from study.commands import on_cluster
+    from study.commands.on_cluster import Elsewhere
 
     listed = Elsewhere(address).jobs()
-    print_json(elsewhere.jobs_document(listed)) if as_json else tell(elsewhere.jobs_table(address, listed))
+    print_json(on_cluster.jobs_document(listed)) if as_json else tell(on_cluster.jobs_table(address, listed))
 
 
 def logs(
@@ -80,7 +80,7 @@ def logs(
     from study.cluster.head import HeadGone
     from study.cluster.jobs import Jobs
     from study.commands import logs as trial_log
-    from study.commands.elsewhere import Elsewhere
+    from study.commands.on_cluster import Elsewhere
     from study.home.folder import Home
 
     if follow and (address is None or trial is not None):
@@ -125,7 +125,7 @@ def fetch(
 
 def window(name: Name, as_json: Json = False) -> None:
     """Show a study to who has the cluster's token; for the jobs of a cluster."""
-    from study.cluster import window as windows
+    from study.cluster import log_share as windows
     from study.home.folder import Home
 
     document = windows.make(Home.locate(), name)
@@ -134,11 +134,11 @@ def window(name: Name, as_json: Json = False) -> None:
 
 def status(name: str, address: str, as_json: bool) -> None:
     """`study status` of a study on a cluster elsewhere."""
-    from study.commands import elsewhere
-    from study.commands.elsewhere import Elsewhere
+    from study.commands import on_cluster
+    from study.commands.on_cluster import Elsewhere
 
     document = Elsewhere(address).status(name)
-    print_json(document) if as_json else tell(elsewhere.text(document))
+    print_json(document) if as_json else tell(on_cluster.text(document))
 
 
 def carry_out(address: str, command: list[str], python: str, env: Sequence[str], as_json: bool) -> None:

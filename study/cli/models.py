@@ -8,7 +8,6 @@ import typer
 
 from study.cli import cluster
 from study.cli.cluster import Env, Python
-from study.cli.elsewhere import Follow, NotThere, check_here, is_elsewhere, options, show_submitted
 from study.cli.options import (
     AnyAddress,
     Json,
@@ -21,6 +20,7 @@ from study.cli.options import (
     show,
     view,
 )
+from study.cli.remote import Follow, NotThere, check_here, is_elsewhere, options, show_submitted
 from study.metrics import is_standard_error
 from study.text import tell, typed
 
@@ -98,7 +98,7 @@ def train(
     changes = [*(assignments or ()), *([f"train.epochs={epochs}"] if epochs else [])]
     if is_elsewhere(address, follow):
         from study.cluster.jobs import Jobs, train_there
-        from study.commands import elsewhere
+        from study.commands import on_cluster
         from study.home.provenance import owner
         from study.spec.load import load_for_elsewhere
 
@@ -107,7 +107,7 @@ def train(
         final = final_study(given, chosen, name, data == "train+val")
         told = ",".join(map(str, chosen))
         remote, words = Jobs(address), options(seeds=told, data=data, device=device, quiet=quiet)
-        elsewhere.training(remote, final)
+        on_cluster.training(remote, final)
         done = train_there(remote, given, final, words, {"STUDY_OWNER": owner()})
         show_submitted(remote, final.name, done, follow)
         return

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from study.cli.elsewhere import Follow, NotThere, check_here, go_on, is_elsewhere, options
 from study.cli.options import (
     Address,
     AnyAddress,
@@ -21,6 +20,7 @@ from study.cli.options import (
     show,
     view,
 )
+from study.cli.remote import Follow, NotThere, check_here, go_on, is_elsewhere, options
 from study.errors import UserError
 from study.text import tell, typed
 
@@ -62,15 +62,15 @@ def resume(
 ) -> None:
     """Go on with a study after a stop or a crash, or extend it. Example: study resume quickstart --trials +50"""
     if is_elsewhere(address, follow):
-        from study.commands import elsewhere
+        from study.commands import on_cluster
 
         def check(remote: "Jobs") -> None:
             if trials is not None:
-                elsewhere.more_trials(remote, name, trials)
+                on_cluster.more_trials(remote, name, trials)
             if assignments:
-                elsewhere.placement(remote, name, assignments)
+                on_cluster.placement(remote, name, assignments)
             if failed:
-                elsewhere.failures(remote, name)
+                on_cluster.failures(remote, name)
 
         told = [word for assignment in assignments or () for word in ("--set", assignment)]
         go_on(
@@ -102,16 +102,16 @@ def extend(
     as_json: Json = False,
 ) -> None:
     """Let trials go on beyond their last epoch. Example: study extend quickstart --epochs 40 --top 5"""
-    from study.commands import longer
+    from study.commands import extend_trials
 
-    request = longer.Request(epochs, top, stopped, _numbers(trials))
+    request = extend_trials.Request(epochs, top, stopped, _numbers(trials))
 
     def planned(plan: dict[str, Any]) -> None:
-        print_json(plan) if as_json else tell("\n".join(longer.lines(plan)))
+        print_json(plan) if as_json else tell("\n".join(extend_trials.lines(plan)))
 
     if is_elsewhere(address, follow):
         from study.cluster.jobs import Jobs
-        from study.commands import elsewhere
+        from study.commands import on_cluster
 
         asked = options(epochs=epochs, top=top, stopped=stopped or None, trials=trials)
         if dry_run:  # asked there: only its home knows which trials' states were kept
@@ -120,7 +120,7 @@ def extend(
         given = [*asked, *options(quiet=quiet)]
 
         def check(remote: "Jobs") -> None:
-            elsewhere.more_epochs(remote, name, request)
+            on_cluster.more_epochs(remote, name, request)
 
         go_on(address, ["extend", *given], name, follow, as_json, check)
         return
@@ -128,7 +128,7 @@ def extend(
     from study.home.folder import Home
 
     home = Home.locate()
-    plan = longer.plan_of(home.find(name), request)
+    plan = extend_trials.plan_of(home.find(name), request)
     planned(plan)
     if dry_run:
         return
@@ -166,10 +166,10 @@ def confirm(
     """Run a study's best configurations again on fresh seeds. Example: study confirm quickstart --top 5 --seeds 5"""
     if is_elsewhere(address, follow):
         given = options(top=top, seeds=seeds, rules=rules, quiet=quiet)
-        from study.commands import elsewhere
+        from study.commands import on_cluster
 
         def check(remote: "Jobs") -> None:
-            elsewhere.more_seeds(remote, name, top, seeds, rules)
+            on_cluster.more_seeds(remote, name, top, seeds, rules)
 
         go_on(address, ["confirm", *given], name, follow, check=check)
         return
@@ -207,15 +207,15 @@ def ablate(
 
     if is_elsewhere(address, follow):
         from study.cluster.jobs import Jobs
-        from study.commands import elsewhere
+        from study.commands import on_cluster
 
         if dry_run:
-            planned(elsewhere.ablation_plan(Jobs(address), name, request))
+            planned(on_cluster.ablation_plan(Jobs(address), name, request))
             return
         given = options(seeds=seeds, knobs=knobs, order=order, quiet=quiet)
 
         def check(remote: "Jobs") -> None:
-            elsewhere.ablation_plan(remote, name, request)
+            on_cluster.ablation_plan(remote, name, request)
 
         go_on(address, ["ablate", *given], name, follow, as_json, check)
         return

@@ -21,7 +21,7 @@ def _home(address: str | None, *names: str) -> "Home":
 
     if address is None:
         return Home.locate()
-    from study.commands.elsewhere import Elsewhere
+    from study.commands.on_cluster import Elsewhere
 
     return Elsewhere(address).home(names)
 
@@ -64,7 +64,7 @@ def list_studies(address: Where = None, as_json: Json = False) -> None:
     from study.home.folder import Home
 
     if address is not None:
-        from study.commands.elsewhere import Elsewhere
+        from study.commands.on_cluster import Elsewhere
 
         there = Elsewhere(address)
         rows = there.overview()
@@ -201,11 +201,11 @@ def delete(
 
     if address is not None:
         from study.cluster.jobs import Jobs
-        from study.commands import elsewhere
+        from study.commands import on_cluster
 
         jobs = Jobs(address)
-        ask(elsewhere.describe(jobs, name))
-        elsewhere.delete(jobs, name)
+        ask(on_cluster.describe(jobs, name))
+        on_cluster.delete(jobs, name)
     else:
         from study.commands import delete as deleting
 

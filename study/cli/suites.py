@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from study.cli.elsewhere import Follow, check_follow, is_elsewhere, options, show_submitted
 from study.cli.options import AnyAddress, Json, Quiet, print_json, view
+from study.cli.remote import Follow, check_follow, is_elsewhere, options, show_submitted
 from study.text import tell
 
 if TYPE_CHECKING:

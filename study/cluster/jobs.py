@@ -19,7 +19,7 @@ from study.address import check_jobs, refused
 from study.cluster import following, head
 from study.cluster.head import Head, gone
 from study.cluster.job import FINAL, STOPPED, SUITE, UNUSABLE, Job, job_id, tags
-from study.cluster.turn import WINDOW
+from study.cluster.queued_driver import WINDOW
 from study.cluster.upload import STUDY_FILE, Uploaded, size, upload
 from study.errors import Interrupted, Stopped, UserError
 from study.home.standing import USUAL, Standing
@@ -359,7 +359,7 @@ class Jobs:
         Raises:
             UserError: the cluster does not take it, or there is a job of that id.
         """
-        module = "study.cluster.turn" if "study" in metadata else "study"  # a driver waits for its turn
+        module = "study.cluster.queued_driver" if "study" in metadata else "study"  # a driver waits for its turn
         line = shlex.join([metadata["python"], "-m", module, *command])
         with upload(spec) as folder, told_to_the_user(self.address):
             files, bytes_ = size(folder)

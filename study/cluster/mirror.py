@@ -9,7 +9,7 @@ import shutil
 from dataclasses import asdict
 from urllib.parse import urlsplit
 
-from study.cluster.bring import Wish
+from study.cluster.download import Wish
 from study.cluster.head import Head
 from study.cluster.job import Job
 from study.cluster.reading import Reading

@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from study.cluster.bring import LARGEST, LEDGER, Changed, Manifest, Wish, bring
+from study.cluster.download import LARGEST, LEDGER, Changed, Manifest, Wish, bring
 from study.cluster.head import Head, NodeGone, NotThere
 from study.cluster.job import Job
-from study.cluster.window import FOLDER, MANIFEST, PLACE, RENEWAL
+from study.cluster.log_share import FOLDER, MANIFEST, PLACE, RENEWAL
 from study.errors import UserError
 from study.home.fetched import Fetched
 from study.home.line import Chain
@@ -50,7 +50,7 @@ class Reading:
 
         Raises:
             NotMade: there is no such study, or not yet.
-            UserError: see `study.cluster.bring.bring`, or the cluster does not answer.
+            UserError: see `study.cluster.download.bring`, or the cluster does not answer.
         """
         manifest = self._window()
         for left in reversed(range(TRIES)):

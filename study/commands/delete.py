@@ -3,7 +3,7 @@
 import shutil
 import uuid
 
-from study.cluster.window import prune_here
+from study.cluster.log_share import prune_here
 from study.errors import UserError
 from study.home.folder import Home
 from study.home.ledger import Ledger

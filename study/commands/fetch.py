@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from study.cluster.bring import Apart, Wish
+from study.cluster.download import Apart, Wish
 from study.cluster.head import Head
 from study.cluster.mirror import read_files
 from study.cluster.reading import Reading

@@ -7,7 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from study import data
-from study.commands import measurable, memory
+from study.commands import check_metrics, memory
 from study.data import cells, user_data
 from study.data.dataset import Facts
 from study.errors import UserError
@@ -383,9 +383,9 @@ def _samples(spec: StudySpec, section: dict[str, Any]) -> tuple[dict[str, Any], 
     of_classes = [*data.notes(section), *user_data.positive_class_warnings(section, facts)]
     if counts["unknown"]:
         return counts, None, of_classes
-    measurable.check_counts(spec, section, counts)
+    check_metrics.check_counts(spec, section, counts)
     errors = standard_errors(spec, counts, facts)
-    empty = measurable.emptiness(spec, counts, facts.on("val"))
+    empty = check_metrics.emptiness(spec, counts, facts.on("val"))
     small = small_cells(spec, counts, errors, facts)
     return counts, errors, [*of_classes, *cells.warnings(counts), *empty, *small]
 

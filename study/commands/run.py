@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from study.address import check_cluster
-from study.cluster.window import shown
-from study.commands import ablation, extension, final_training, longer, measurable, memory, sitting
+from study.cluster.log_share import shown
+from study.commands import ablation, check_metrics, extend_search, extend_trials, final_training, memory, session
 from study.commands.ablation import Request
 from study.commands.delete import delete
 from study.commands.fetch import check_not_there
 from study.commands.placement import placement
 from study.commands.run_end import RunEnd, lead_parts, outputs, registered
-from study.commands.sitting import GO_ON, View, interrupted_as, loaded, resumable, run_sitting
+from study.commands.session import GO_ON, View, interrupted_as, loaded, resumable, run_sitting
 from study.errors import UserError
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
@@ -104,10 +104,10 @@ def start(
         home.check_new(spec.name)
         _check_place(home, spec, address)
         if spec.search.from_ is not None:
-            sitting.lessons(home, spec)
-        measurable.check(spec)
+            session.lessons(home, spec)
+        check_metrics.check(spec)
         datasets = loaded(spec, view)
-        measurable.check_loaded(spec, datasets)
+        check_metrics.check_loaded(spec, datasets)
         function = brought(home, spec, function)
     folder = home.create(spec, function)
     try:
@@ -142,7 +142,9 @@ def start_or_resume(
             f"{spec.name}: another study of that name is in {home.path}. Run this one under another: --name"
         )
     record = StudyRecord.load(existing.ledger_file)
-    if extension.is_spent(record, spec) or (record.state == "complete" and not Tracker(home, existing, spec).is_behind):
+    if extend_search.is_spent(record, spec) or (
+        record.state == "complete" and not Tracker(home, existing, spec).is_behind
+    ):
         with shown(existing):  # whoever submitted it again reads it as any other
             return RunEnd(existing, spec, record, None, ran=False)
     return resume(home, spec.name, view, address=address, shared=shared)
@@ -212,13 +214,13 @@ def _resume(
     if trials is not None:
         _check_place(home, placed, address)
         with resumable(folder):
-            record = extension.more_trials(folder, spec, trials)
+            record = extend_search.more_trials(folder, spec, trials)
     if failed:
         _check_place(home, placed, address)
         with resumable(folder):
-            record = extension.failed_again(folder, spec)
+            record = extend_search.failed_again(folder, spec)
     if record.state != "complete" or trials is not None:
-        extension.check_not_spent(record, spec)
+        extend_search.check_not_spent(record, spec)
         _check_place(home, placed, address)
         return run_sitting(home, folder, loaded(spec, view), view, address, shared, told)
     tracker = Tracker(home, folder, spec)
@@ -226,7 +228,7 @@ def _resume(
     datasets = loaded(spec, view) if is_cut_off else None
     with shown(folder), resumable(folder), closing(Ledger(folder.ledger_file)):
         if not is_cut_off and not tracker.is_behind and not tracker.is_lost():
-            again = f". {extension.RETRY.format(name)}" if extension.failed_trials(record) else ""
+            again = f". {extend_search.RETRY.format(name)}" if extend_search.failed_trials(record) else ""
             raise UserError(
                 f"{name}: complete, there is nothing to go on with. Its results: study report {name}{again}"
             )
@@ -251,28 +253,28 @@ def confirm(
     """Run the best configurations of a study whose search is over again, on fresh seeds, and the baseline with them.
 
     Args:
-        top, seeds, rules: see `study.commands.extension.more_seeds`.
+        top, seeds, rules: see `study.commands.extend_search.more_seeds`.
 
     Raises:
-        UserError: see `resume`; or nothing would be run, see `study.commands.extension.more_seeds`.
+        UserError: see `resume`; or nothing would be run, see `study.commands.extend_search.more_seeds`.
     """
     folder, spec = _going_on(home, name, address)
     datasets = loaded(spec, view)
     with resumable(folder):
-        extension.more_seeds(folder, spec, top, seeds, rules)
+        extend_search.more_seeds(folder, spec, top, seeds, rules)
     return run_sitting(home, folder, datasets, view, address)
 
 
-def extend(home: Home, name: str, view: View, request: longer.Request, address: str | None = None) -> RunEnd:
+def extend(home: Home, name: str, view: View, request: extend_trials.Request, address: str | None = None) -> RunEnd:
     """Let trials of a study whose search is over go on beyond their last epoch.
 
     Raises:
-        UserError: see `resume`; or these cannot go on, see `study.commands.longer.planned`.
+        UserError: see `resume`; or these cannot go on, see `study.commands.extend_trials.planned`.
     """
     folder, spec = _going_on(home, name, address)
     datasets = loaded(spec, view)
     with resumable(folder):
-        longer.ask(folder, spec, request)
+        extend_trials.ask(folder, spec, request)
     return run_sitting(home, folder, datasets, view, address)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from study import ranking
 from study.analysis.report import lead
 from study.analysis.report.lead import wrapped
-from study.commands import extension, final_training
+from study.commands import extend_search, final_training
 from study.commands.export import export
 from study.commands.report import report_files
 from study.data import Dataset
@@ -95,7 +95,7 @@ def closing_lines(end: RunEnd) -> list[str]:
     """How a run ended, its results, where things are and the next command.
 
     In a job of a cluster, whose log is read elsewhere, paths are left out: whoever follows it is told how to have what
-    lies there, see `study.commands.elsewhere`.
+    lies there, see `study.commands.on_cluster`.
     """
     folder, spec, record = end.folder, end.spec, end.record
     with ranking.ranked_once(record):
@@ -170,13 +170,13 @@ def _how_it_goes_on(end: RunEnd) -> list[str]:
     if record.state != "failed" or spec.final_seeds is not None:  # a final training tries again what failed
         return [f"go on with it: study resume {spec.name}"]
     lines = [f"once its cause is mended: study resume {spec.name} --failed"]
-    return lines if extension.is_spent(record, spec) else [*lines, f"without what failed: study resume {spec.name}"]
+    return lines if extend_search.is_spent(record, spec) else [*lines, f"without what failed: study resume {spec.name}"]
 
 
 def _failed(end: RunEnd) -> list[str]:
     """What failed of a study that is complete, and how it runs again; nothing where it is searched configurations that
     diverged: they would do so again."""
-    trials = [end.record.trials[number] for number in extension.failed_trials(end.record)]
+    trials = [end.record.trials[number] for number in extend_search.failed_trials(end.record)]
     failed = [trial for trial in trials if trial.state == "failed"]
     mendable = [trial for trial in failed if trial.kind != "DIVERGED" or trial.stage == "baseline"]
     if not mendable:

@@ -13,9 +13,9 @@ from study.analysis.statistics.suite_table import NOT_YET
 from study.analysis.tables import suite_tables
 from study.analysis.tables.suite_tables import SuiteTables
 from study.commands import estimate
-from study.commands.in_turn import differences, listed, run_left, write_forms
 from study.commands.plan import rule_trials
-from study.commands.sitting import View
+from study.commands.session import View
+from study.commands.table_studies import differences, listed, run_left, write_forms
 from study.errors import Interrupted, Stopped, UserError
 from study.files import below, check_output, write_output, write_whole, writing
 from study.home import format as home_format

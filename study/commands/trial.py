@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 import torch
 
 from study import data
-from study.commands import measurable
+from study.commands import check_metrics
 from study.commands.run import function_trial
 from study.errors import UserError
 from study.home.folder import Home
@@ -68,7 +68,7 @@ def run(
     if spec.function:
         trial = function_trial(Home.locate(), spec, chosen.type)
     else:
-        measurable.check(spec)
+        check_metrics.check(spec)
         trial = Trial(config, data.load(config.data), chosen.type)
     choice = EpochChoice(spec.objective) if spec.objective.window is not None else None
     if tell is not None:

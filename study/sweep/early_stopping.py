@@ -43,7 +43,7 @@ class EarlyStopping(ABC):
 # Whether a trial is among the best 1/`reduction` of those that were seen at the same rung.
 
 
-class Standing(NamedTuple):
+class RungScore(NamedTuple):
     """What a trial shows at a rung.
 
     Attributes:
@@ -60,10 +60,10 @@ class Standing(NamedTuple):
 class Peers(Protocol):
     """The trials of one rung."""
 
-    def admit(self, standing: Standing) -> bool:
+    def admit(self, standing: RungScore) -> bool:
         """Whether a trial that is not among them is good enough to go on; always, where there are none."""
 
-    def add(self, standing: Standing) -> None:
+    def add(self, standing: RungScore) -> None:
         """Take a trial in."""
 
 
@@ -78,10 +78,10 @@ class ByValue:
         self._place = (1 - 1 / reduction) * 100 / 100  # by way of percent, to the bit as Ray has it
         self._gains: list[float] = []  # ascending
 
-    def admit(self, standing: Standing) -> bool:
+    def admit(self, standing: RungScore) -> bool:
         return not self._gains or standing.gains[0] >= self._cut()
 
-    def add(self, standing: Standing) -> None:
+    def add(self, standing: RungScore) -> None:
         insort(self._gains, standing.gains[0])
 
     def _cut(self) -> float:
@@ -126,10 +126,10 @@ class ByDominance:
         self._gains, self._violation = np.empty((metrics, 64)), np.empty(64)
         self._lot, self._rank = np.empty(64), np.empty(64, dtype=np.int64)
 
-    def admit(self, standing: Standing) -> bool:
+    def admit(self, standing: RungScore) -> bool:
         return self._ahead(standing) - 0.5 <= (self._count - 1) / self._reduction
 
-    def add(self, standing: Standing) -> None:
+    def add(self, standing: RungScore) -> None:
         better, worse = self._better_and_worse(standing)
         if self._count == len(self._lot):
             self._grow()
@@ -138,14 +138,14 @@ class ByDominance:
         self._gains[:, at], self._violation[at], self._lot[at] = standing.gains, standing.violation, standing.lot
         self._rank[at] = better.sum()
 
-    def _ahead(self, standing: Standing) -> int:
+    def _ahead(self, standing: RungScore) -> int:
         better, worse = self._better_and_worse(standing)
         ranks, rank = self._rank[: self._count] + worse, better.sum()
         rivals = self._gains[:, : self._count][:, ranks == rank]
         crowding = crowding_distance(np.column_stack([rivals, standing.gains]))
         return int((ranks < rank).sum() + (crowding > crowding[-1]).sum())
 
-    def _better_and_worse(self, standing: Standing) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    def _better_and_worse(self, standing: RungScore) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Which peers dominate a trial, and which it dominates."""
         gains, violation, lot = self._gains[:, : self._count], self._violation[: self._count], self._lot[: self._count]
         own, alike = np.array(standing.gains)[:, None], violation == standing.violation
@@ -216,7 +216,7 @@ class Asha(EarlyStopping):
         if rung == 0 or (trial, rung) in self._heard:
             return "on"
         self._heard.add((trial, rung))
-        peers, standing = self._peers[bracket, rung], Standing(score.gains, score.violation, turn(trial))
+        peers, standing = self._peers[bracket, rung], RungScore(score.gains, score.violation, turn(trial))
         goes_on = peers.admit(standing)
         peers.add(standing)
         return "on" if goes_on else "prune"
@@ -293,5 +293,5 @@ def _new_peers(objective: Objective, reduction: int) -> Peers:
     return ByDominance(reduction, len(objective.metrics))
 
 
-def _standing(scores: list[float], lot: float) -> Standing:
-    return Standing(tuple(scores[:-1]), -scores[-1], lot)
+def _standing(scores: list[float], lot: float) -> RungScore:
+    return RungScore(tuple(scores[:-1]), -scores[-1], lot)

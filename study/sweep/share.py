@@ -23,9 +23,9 @@ from heapq import heapify, heappop, heappush
 from pathlib import Path
 from typing import Any
 
+from study.home.driver_queue import ENTRY, FOLDER
 from study.home.presence import TOUCH, Presence, members
 from study.home.sharing import LatestSharing, Sharing
-from study.home.turns import ENTRY, FOLDER
 from study.spec.schema import Resources
 
 QUANTUM = 60.0

@@ -30,8 +30,8 @@ from mlflow.utils.uri import append_to_uri_path
 from sqlalchemy import ColumnElement, Connection, delete, select
 
 from study.home.folder import Home
-from study.tracking.change import CONTEXT, Change, Input
 from study.tracking.database_file import relocate
+from study.tracking.run_update import CONTEXT, Change, Input
 from study.tracking.store import Store
 
 Rows = dict[type, list[dict[str, Any]]]

@@ -12,7 +12,7 @@ from study.ranking import Candidate, ablation, epochs
 from study.ranking.picks import picks
 from study.ranking.summary import result_metrics, result_seeds
 from study.spec import StudySpec
-from study.tracking.change import Change, Point, inputs, milliseconds
+from study.tracking.run_update import Change, Point, inputs, milliseconds
 from study.tracking.study_run import MOST, NOTE, cut, device_tags, inherited, note, params
 from study.tracking.tracked import STUDY, Tracked
 

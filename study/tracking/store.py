@@ -8,7 +8,7 @@ from mlflow import MlflowClient
 from mlflow.entities import Dataset, DatasetInput, InputTag, Metric, Param, RunTag, ViewType
 from mlflow.exceptions import MlflowException
 
-from study.tracking.change import CONTEXT, Change, Input
+from study.tracking.run_update import CONTEXT, Change, Input
 from study.tracking.tracked import STUDY
 
 UI_TAGS = {"mlflow.experimentKind": "custom_model_development"}

@@ -9,12 +9,12 @@ from study.home.folder import Home, StudyFolder
 from study.home.ledger import Event, Tail, check_value
 from study.home.record import StudyRecord
 from study.spec import StudySpec
-from study.tracking.change import Change, milliseconds
 from study.tracking.connection import open_mlflow, public
 from study.tracking.database import Database, close_connections
 from study.tracking.database_file import set_aside
 from study.tracking.events import Events
 from study.tracking.pages import run_page
+from study.tracking.run_update import Change, milliseconds
 from study.tracking.store import AT_ONCE, Store
 from study.tracking.study_run import NOTE, note
 from study.tracking.tracked import STUDY, Tracked

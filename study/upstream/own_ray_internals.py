@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from study.upstream import fated
+from study.upstream import end_with_parent
 from study.upstream.environment import UV_HOOK
 from study.upstream.ray_internals import BELOW
 
@@ -162,7 +162,7 @@ def _ending_with_it(command: list[str]) -> list[str]:
     environment first where one is asked for, and nothing asks."""
     if sys.platform != "linux":
         return command
-    first = subprocess.list2cmdline([sys.executable, "-I", "-S", fated.__file__, RAYLET, sys.executable])
+    first = subprocess.list2cmdline([sys.executable, "-I", "-S", end_with_parent.__file__, RAYLET, sys.executable])
     return [
         f"{WORKER}{first}{word.partition(SETUP)[2].removeprefix(chr(34))}" if word.startswith(WORKER) else word
         for word in command

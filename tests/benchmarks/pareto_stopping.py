@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from study.spec.objective import Constraint, Score
 from study.spec.schema import EarlyStopping as Rule
-from study.sweep.early_stopping import Asha, ByDominance, ByValue, Peers, Standing
+from study.sweep.early_stopping import Asha, ByDominance, ByValue, Peers, RungScore
 
 EPOCHS, REDUCTION, SLOTS = 27, 3, 8
 Array = NDArray[np.float64]
@@ -41,7 +41,7 @@ class FrontsAndNet:
     def __init__(self) -> None:
         self._seen: list[tuple[float, ...]] = []
 
-    def admit(self, one: Standing) -> bool:
+    def admit(self, one: RungScore) -> bool:
         points = -np.array([*self._seen, one.gains])
         own, room, left = len(points) - 1, (len(points) - 2) / REDUCTION + 0.5, np.arange(len(points))
         beats = (points[:, None] <= points).all(2) & (points[:, None] < points).any(2)
@@ -57,21 +57,21 @@ class FrontsAndNet:
             at = int(far.argmax())
         return room >= 0
 
-    def add(self, one: Standing) -> None:
+    def add(self, one: RungScore) -> None:
         self._seen.append(one.gains)
 
 
 class ViolationAsMetric(ByDominance):
     """Dominance of the metrics and the violation alike."""
 
-    def admit(self, one: Standing) -> bool:
+    def admit(self, one: RungScore) -> bool:
         return super().admit(self._flat(one))
 
-    def add(self, one: Standing) -> None:
+    def add(self, one: RungScore) -> None:
         super().add(self._flat(one))
 
-    def _flat(self, one: Standing) -> Standing:
-        return Standing((*one.gains, -one.violation), 0.0, one.lot)
+    def _flat(self, one: RungScore) -> RungScore:
+        return RungScore((*one.gains, -one.violation), 0.0, one.lot)
 
 
 def curves(kind: str, seed: int, trials: int) -> Curves:
@@ -139,7 +139,7 @@ def report_cost(peers: int, on_front: bool) -> float:
     first = draw.random(peers + 100)
     second = 1 - first if on_front else draw.random(peers + 100)
     rung = ByDominance(REDUCTION, 2)
-    shown = [Standing((a, b), 0.0, 0.0) for a, b in zip(first, second, strict=True)]
+    shown = [RungScore((a, b), 0.0, 0.0) for a, b in zip(first, second, strict=True)]
     for one in shown[:peers]:
         rung.add(one)
     began = time.process_time()

@@ -18,11 +18,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from study.cluster import head as head_module
-from study.cluster.bring import Manifest
+from study.cluster.download import Manifest
 from study.cluster.head import Head
-from study.cluster.window import Window
-from study.commands.elsewhere import Elsewhere
+from study.cluster.log_share import Window
 from study.commands.fetch import fetch
+from study.commands.on_cluster import Elsewhere
 from study.errors import UserError
 from study.home.folder import Home
 from study.home.format import FORMAT

@@ -9,7 +9,7 @@ from helpers import Told, quickstart, record, write_ledger
 from study.analysis.report import lead
 from study.cluster import jobs as cluster_jobs
 from study.cluster.jobs import Job, Jobs
-from study.commands import elsewhere as there
+from study.commands import on_cluster as there
 from study.commands import status
 from study.commands.progress import StudyProgress
 from study.errors import UserError

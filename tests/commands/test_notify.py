@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from helpers import Told, quickstart, write_ledger
 
-from study.commands import sitting
-from study.commands import sitting as telling
+from study.commands import session
+from study.commands import session as telling
 from study.commands.export import export
 from study.commands.final_training import final_study
 from study.commands.run_end import RunEnd, closing_lines
-from study.commands.sitting import message, notify
+from study.commands.session import message, notify
 from study.errors import Stopped, UserError
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
@@ -120,8 +120,8 @@ def test_every_end_is_told_but_ones_own_ctrl_c(
     told = tmp_path / "told"
     home, folder, spec, record = study(tmp_path / "home", f"notify.command={keeper(told)}")
     record.state = state
-    monkeypatch.setattr(sitting, "_drive", lambda *_: (RunEnd(folder, spec, record, None), by_hand))
-    end = sitting.run_sitting(home, folder, {}, lambda *_: pytest.fail("no view"), None)
+    monkeypatch.setattr(session, "_drive", lambda *_: (RunEnd(folder, spec, record, None), by_hand))
+    end = session.run_sitting(home, folder, {}, lambda *_: pytest.fail("no view"), None)
     assert end.unnotified is None
     assert told.exists() == is_told
     assert not is_told or json.loads(told.read_text())["state"] == state
@@ -135,9 +135,9 @@ def test_a_study_that_cannot_go_on_is_told_and_says_why_all_the_same(
     def drive(*_: Any) -> Any:
         raise Stopped("Ray has ended")
 
-    monkeypatch.setattr(sitting, "_drive", drive)
+    monkeypatch.setattr(session, "_drive", drive)
     with pytest.raises(Stopped, match="Ray has ended"):
-        sitting.run_sitting(home, folder, {}, lambda *_: pytest.fail("no view"), None)
+        session.run_sitting(home, folder, {}, lambda *_: pytest.fail("no view"), None)
     assert "notify.command: false ended with status 1" in capsys.readouterr().err
 
 

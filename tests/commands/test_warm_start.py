@@ -8,7 +8,7 @@ from course import Course, outcome, spec_of
 from helpers import Told, quickstart, write_ledger
 from optuna.trial import TrialState
 
-from study.commands import sitting as warm_start
+from study.commands import session as warm_start
 from study.errors import UserError
 from study.home.folder import Home
 from study.home.ledger import Ledger, read

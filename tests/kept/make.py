@@ -22,7 +22,7 @@ import yaml
 
 import study
 from study.api.notebook import view
-from study.commands import sitting
+from study.commands import session
 from study.commands.ablation import Request as Ablation
 from study.commands.run import ablate
 from study.home.folder import Home, StudyFolder
@@ -287,7 +287,7 @@ def quick() -> Iterator[None]:
     tracker = MagicMock(**{"finish.return_value": None, "notes": []})
     with SharedRay() as shared, ExitStack() as stack:
         for name, value in (("ray_session", shared), ("outputs", lambda *_, **__: {}), ("Tracker", lambda *_: tracker)):
-            stack.enter_context(patch.object(sitting, name, value))
+            stack.enter_context(patch.object(session, name, value))
         yield
 
 

@@ -14,7 +14,7 @@ from study.cluster import jobs
 from study.cluster.job import Job
 from study.cluster.jobs import Submitted
 from study.cluster.upload import Uploaded
-from study.commands import elsewhere as cluster_checks
+from study.commands import on_cluster as cluster_checks
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
 

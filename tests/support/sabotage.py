@@ -95,8 +95,8 @@ if __name__ == "__main__":
 
     processes.run_job = sabotaged
     if "driver" in SABOTAGE:
-        from study.commands import sitting
+        from study.commands import session
 
-        sitting.HEAD_START = 0.0  # MLflow from the beginning: a study of seconds is over before it would be opened
+        session.HEAD_START = 0.0  # MLflow from the beginning: a study of seconds is over before it would be opened
         dies_at(*SABOTAGE["driver"])
     cli.main()

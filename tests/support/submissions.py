@@ -15,12 +15,12 @@ from study.cluster.head import Head
 from study.cluster.job import Job
 from study.cluster.jobs import Jobs, with_places
 from study.cluster.local import LocalCluster
+from study.home.driver_queue import FOLDER
 from study.home.events import ENDED
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import read
 from study.home.record import StudyRecord
 from study.home.standing import Standing
-from study.home.turns import FOLDER
 from study.spec import load_study
 
 FILE = """\
@@ -122,7 +122,7 @@ class Submissions:
         sizes: dict[bool, list[int]] = {True: [], False: []}
         for process in psutil.process_iter(["cmdline"]):
             words = process.info["cmdline"] or []
-            waits = "study.cluster.turn" in words
+            waits = "study.cluster.queued_driver" in words
             if "job-study.yaml" in words and ("study" in words or waits) and words[0] != "/bin/sh":
                 try:
                     if process.environ().get("STUDY_HOME") == str(self.home):

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from study.spec.objective import Score
 from study.spec.rungs import turn
-from study.sweep.early_stopping import ByDominance, ByValue, Peers, Standing, crowding_distance
+from study.sweep.early_stopping import ByDominance, ByValue, Peers, RungScore, crowding_distance
 
 
-def shown(scores: Iterable[tuple[tuple[float, ...], float]]) -> list[Standing]:
-    return [Standing(gains, violation, turn(number)) for number, (gains, violation) in enumerate(scores)]
+def shown(scores: Iterable[tuple[tuple[float, ...], float]]) -> list[RungScore]:
+    return [RungScore(gains, violation, turn(number)) for number, (gains, violation) in enumerate(scores)]
 
 
-def admitted(peers: Peers, trials: Iterable[Standing]) -> list[bool]:
+def admitted(peers: Peers, trials: Iterable[RungScore]) -> list[bool]:
     """Which go on, one arriving after the other."""
     found = []
     for one in trials:
@@ -27,12 +27,12 @@ def admitted(peers: Peers, trials: Iterable[Standing]) -> list[bool]:
     return found
 
 
-def dominates(one: Standing, other: Standing) -> bool:
+def dominates(one: RungScore, other: RungScore) -> bool:
     first, second = (Score(standing.gains, standing.gains, (standing.violation,)) for standing in (one, other))
     return first.dominates(second)
 
 
-def precedes(one: Standing, other: Standing) -> bool:
+def precedes(one: RungScore, other: RungScore) -> bool:
     """Domination, where as large a violation leaves it to the gains, and between twins to the lot."""
     if one.violation != other.violation:
         return one.violation < other.violation
@@ -40,7 +40,7 @@ def precedes(one: Standing, other: Standing) -> bool:
     return dominates(unlimited, others) or (one.gains == other.gains and one.lot < other.lot)
 
 
-def ahead(one: Standing, peers: list[Standing]) -> int:
+def ahead(one: RungScore, peers: list[RungScore]) -> int:
     """How many peers stand ahead of a trial, by definition."""
     everyone = [*peers, one]
     rank = [sum(precedes(other, own) for other in everyone) for own in everyone]
@@ -70,7 +70,7 @@ def test_what_dominates_a_trial_that_goes_on_goes_on(
 ) -> None:
     peers = ByDominance(3, 2)
     admitted(peers, shown(given))
-    first, second = (Standing(*score, lot=0.5) for score in (one, other))
+    first, second = (RungScore(*score, lot=0.5) for score in (one, other))
     if dominates(first, second):
         assert peers.admit(first) >= peers.admit(second)
 
@@ -98,8 +98,8 @@ def test_the_cut_is_rays_to_the_last_bit(reduction: int) -> None:
         peers = ByValue(reduction)
         admitted(peers, shown(((value,), 0.0) for value in values.tolist()))
         cut = float(np.nanpercentile(values, (1 - 1 / reduction) * 100))
-        assert peers.admit(Standing((cut,), 0.0, 0.5))
-        assert not peers.admit(Standing((math.nextafter(cut, -1),), 0.0, 0.5))
+        assert peers.admit(RungScore((cut,), 0.0, 0.5))
+        assert not peers.admit(RungScore((math.nextafter(cut, -1),), 0.0, 0.5))
 
 
 @pytest.mark.slow
@@ -140,14 +140,14 @@ def test_of_twins_that_nothing_dominates_one_in_reduction_goes_on() -> None:
 def test_a_violation_as_large_leaves_it_to_the_metrics() -> None:
     peers = ByDominance(2, 1)
     admitted(peers, shown([((0.9,), 0.3), ((0.8,), 0.3), ((0.7,), 0.3), ((0.6,), 0.3)]))
-    assert peers.admit(Standing((0.85,), 0.3, 0.5))
-    assert not peers.admit(Standing((0.65,), 0.3, 0.5))
+    assert peers.admit(RungScore((0.85,), 0.3, 0.5))
+    assert not peers.admit(RungScore((0.65,), 0.3, 0.5))
 
 
 def test_what_keeps_the_limits_is_ahead_and_then_what_misses_them_by_less() -> None:
     peers = ByDominance(2, 1)
     admitted(peers, shown([((0.9,), 0.3), ((0.8,), 0.2), ((0.7,), 0.1), ((0.1,), 0.0)]))
-    by_violation = {violation: peers.admit(Standing((0.5,), violation, 0.5)) for violation in (0.0, 0.05, 0.15, 0.25)}
+    by_violation = {violation: peers.admit(RungScore((0.5,), violation, 0.5)) for violation in (0.0, 0.05, 0.15, 0.25)}
     assert by_violation == {0.0: True, 0.05: True, 0.15: True, 0.25: False}
 
 

@@ -6,8 +6,8 @@ from helpers import events as told_events
 from study.home.ledger import Event
 from study.home.record import StudyRecord
 from study.spec import StudySpec
-from study.tracking.change import Change
 from study.tracking.events import Events
+from study.tracking.run_update import Change
 from study.tracking.tracked import Tracked
 
 TRIALS = (

@@ -193,7 +193,7 @@ def test_tune_asks_its_module_for_the_classes_of_its_actors(monkeypatch: pytest.
 def test_a_process_of_rays_ends_with_the_one_that_started_it() -> None:
     """Even where that ended before it could ask for it; and it is the command that it was given, without the option for
     the script that it is in the place of."""
-    start = [sys.executable, "-I", "-S", own_ray_internals.fated.__file__, "python"]
+    start = [sys.executable, "-I", "-S", own_ray_internals.end_with_parent.__file__, "python"]
     parent = f"""
 import os, subprocess, sys, time
 open("/proc/self/comm", "w").write("python")
@@ -227,6 +227,6 @@ def test_the_command_of_a_raylets_processes_begins_with_a_script_that_can_be_lef
             words = [sys.executable, setup.replace("_private/", f"_private/{folder}"), "script.py", "--a=1"]
             given = f"{own_ray_internals.WORKER}{subprocess.list2cmdline(words)}"
             (made,) = own_ray_internals._ending_with_it([given])
-            assert made.endswith(f"fated.py raylet {sys.executable} script.py --a=1")
+            assert made.endswith(f"end_with_parent.py raylet {sys.executable} script.py --a=1")
         assert "set_kill_on_parent_death_linux()" in inspect.getsource(services.start_ray_process)
         assert callable(utils.set_kill_on_parent_death_linux)

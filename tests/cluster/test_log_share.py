@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from helpers import Told, quickstart, write_ledger
 
-from study.cluster import window as windows
-from study.cluster.window import Window, prune
+from study.cluster import log_share as windows
+from study.cluster.log_share import Window, prune
 from study.errors import UserError
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger

@@ -13,15 +13,15 @@ from types import SimpleNamespace
 import pytest
 
 import study
-from study.cluster import turn as room
+from study.cluster import queued_driver as room
 from study.cluster.job import Job
 from study.cluster.jobs import with_places
-from study.cluster.turn import has_room
+from study.cluster.queued_driver import has_room
+from study.home.driver_queue import Turn, state_file
 from study.home.lease import machine
 from study.home.presence import Presence, members
 from study.home.sharing import Sharing
 from study.home.standing import Standing
-from study.home.turns import Turn, state_file
 
 CLUSTER = "127.0.0.1:6379"
 
@@ -47,7 +47,7 @@ class Waiting:
         variables["RAY_JOB_CONFIG_JSON_ENV_VAR"] = json.dumps({"metadata": metadata})
         with self._output(job).open("w") as output:
             self.jobs[job] = subprocess.Popen(
-                [sys.executable, "-m", "study.cluster.turn", "--version"],
+                [sys.executable, "-m", "study.cluster.queued_driver", "--version"],
                 env={**os.environ, **variables},
                 stdout=output,
             )

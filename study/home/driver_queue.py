@@ -1,8 +1,8 @@
 """The queue of drivers that were submitted to a cluster, in the home that its nodes share.
 
 Each driver has an entry from before it loads anything: a light process waits until it is the first in order and there
-is room for one more (`study.cluster.turn`). The order is by priority; within a priority the owner who has the fewest
-drivers is next, then the one who was served the longest ago, then what came first.
+is room for one more (`study.cluster.queued_driver`). The order is by priority; within a priority the owner who has the
+fewest drivers is next, then the one who was served the longest ago, then what came first.
 """
 
 import json

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from helpers import Told, quickstart, write_ledger
 
-from study.cluster.bring import OVERLAP, Apart, Changed, Manifest, Wish, bring
-from study.cluster.window import Window
+from study.cluster.download import OVERLAP, Apart, Changed, Manifest, Wish, bring
+from study.cluster.log_share import Window
 from study.errors import UserError
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger

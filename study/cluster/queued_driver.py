@@ -1,9 +1,9 @@
 """What a driver's job runs first: a light process that waits for its turn, then becomes the driver.
 
-`python -m study.cluster.turn ARGUMENTS` waits, and then runs `python -m study ARGUMENTS` in its own place. Ray's own
-way, resources of the job, is not used: a job that waits for them longer than `RAY_JOB_START_TIMEOUT_SECONDS` (900) has
-failed; one that declares any is placed on whichever node has them, where its data need not be; and a head with
-`--num-cpus=0` has no CPUs for it. See `study.home.turns` for the order and `has_room` for the room.
+`python -m study.cluster.queued_driver ARGUMENTS` waits, and then runs `python -m study ARGUMENTS` in its own place.
+Ray's own way, resources of the job, is not used: a job that waits for them longer than `RAY_JOB_START_TIMEOUT_SECONDS`
+(900) has failed; one that declares any is placed on whichever node has them, where its data need not be; and a head
+with `--num-cpus=0` has no CPUs for it. See `study.home.driver_queue` for the order and `has_room` for the room.
 """
 
 import os
@@ -18,11 +18,11 @@ from typing import Never
 
 import psutil
 
+from study.home.driver_queue import ENTRY, FOLDER, Turn, in_order, moment_of, publish, serve, served, turns
 from study.home.lease import machine
 from study.home.presence import Presence, locked
 from study.home.sharing import LatestSharing, Sharing
 from study.home.standing import Standing
-from study.home.turns import ENTRY, FOLDER, Turn, in_order, moment_of, publish, serve, served, turns
 from study.text import tell
 from study.upstream.ray_internals import job_logs, job_metadata
 

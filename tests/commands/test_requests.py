@@ -10,7 +10,7 @@ import pytest
 from helpers import Told, quickstart, write_ledger
 
 from study import cli
-from study.commands import asking
+from study.commands import requests
 from study.errors import UserError
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger, read
@@ -64,24 +64,26 @@ def told(folder: StudyFolder) -> list[str]:
 
 def test_a_running_study_answers(folder: StudyFolder) -> None:
     with driven(folder):
-        done = asking.enqueued(folder, TYPED)
+        done = requests.enqueued(folder, TYPED)
         assert done.done
         assert done.words == "mine: the search tries this configuration next"
-        assert [one.words for one in asking.stopped_trials(folder, [2, 2])] == ["mine: trial 2 ends at its next report"]
-        assert asking.ended_search(folder).done
+        assert [one.words for one in requests.stopped_trials(folder, [2, 2])] == [
+            "mine: trial 2 ends at its next report"
+        ]
+        assert requests.ended_search(folder).done
     assert told(folder) == ["enqueued", "stopping", "ending"]
     assert not waiting(folder.requests)
 
 
 def test_what_the_driver_refuses_is_an_error(folder: StudyFolder) -> None:
     with driven(folder):
-        asking.enqueued(folder, TYPED)
+        requests.enqueued(folder, TYPED)
         with pytest.raises(UserError, match="mine: it is enqueued already"):
-            asking.enqueued(folder, TYPED)
+            requests.enqueued(folder, TYPED)
 
 
 def test_enqueued_on_a_study_that_does_not_run_it_waits(folder: StudyFolder) -> None:
-    done = asking.enqueued(folder, ["method.alpha=0.25"], like=1)
+    done = requests.enqueued(folder, ["method.alpha=0.25"], like=1)
     assert not done.done
     assert done.words == (
         "mine: is not running. Once it is resumed, the search tries this configuration next: study resume mine"
@@ -95,7 +97,7 @@ def test_enqueued_on_a_study_that_does_not_run_it_waits(folder: StudyFolder) -> 
 
 def test_a_driver_that_is_busy_is_not_waited_for_for_ever(folder: StudyFolder) -> None:
     held = Ledger(folder.ledger_file)
-    done = asking.enqueued(folder, TYPED, patience=0.01)
+    done = requests.enqueued(folder, TYPED, patience=0.01)
     assert done.words.startswith("mine: asked for, its driver has not answered yet. Then the search tries")
     held.close()
 
@@ -122,7 +124,7 @@ def test_a_configuration_is_checked_before_it_is_asked_for(
     folder: StudyFolder, assignments: list[str], why: str
 ) -> None:
     with pytest.raises(UserError) as error:
-        asking.enqueued(folder, assignments)
+        requests.enqueued(folder, assignments)
     assert why in str(error.value)
     assert not waiting(folder.requests)
 
@@ -134,26 +136,26 @@ def test_keys_that_a_trial_does_not_have_are_told(tmp_path: Path) -> None:
     write_ledger(folder.ledger_file)
     given = ["method.lambda=0.1", "method.alpha=0.5"]
     with pytest.raises(UserError, match=r"method\.lambda: a trial with method\.epsilon 0\.1 does not have it"):
-        asking.enqueued(folder, [*given, "method.epsilon=0.1"])
-    done = asking.enqueued(folder, [*given, "method.epsilon=0.25"])
+        requests.enqueued(folder, [*given, "method.epsilon=0.1"])
+    done = requests.enqueued(folder, [*given, "method.epsilon=0.25"])
     assert done.request.params == {"method.alpha": 0.5, "method.epsilon": 0.25, "method.lambda": 0.1}
 
 
 def test_what_cannot_be_asked_is_told(folder: StudyFolder) -> None:
-    for ask in (lambda: asking.stopped_trials(folder, [2]), lambda: asking.ended_search(folder)):
+    for ask in (lambda: requests.stopped_trials(folder, [2]), lambda: requests.ended_search(folder)):
         with pytest.raises(UserError, match=r"mine: is not running\. Its state: study status mine"):
             ask()
     with driven(folder):
         for number, why in ((0, "has ended, it is complete"), (7, "mine has 3 trials")):
             with pytest.raises(UserError, match=f"--trial {number}: {why}"):
-                asking.stopped_trials(folder, [2, number])
+                requests.stopped_trials(folder, [2, number])
         with pytest.raises(UserError, match="--like 9: mine has 3 trials"):
-            asking.enqueued(folder, TYPED, like=9)
+            requests.enqueued(folder, TYPED, like=9)
     ledger = Ledger(folder.ledger_file)
     ledger.append("closed", state="complete", enough="trials")
     ledger.close()
     with pytest.raises(UserError, match=r"its search is over. To search on, once .*: study resume mine --trials \+10"):
-        asking.end_request(folder.spec(), StudyRecord.load(folder.ledger_file))
+        requests.end_request(folder.spec(), StudyRecord.load(folder.ledger_file))
     assert told(folder) == []
 
 
@@ -162,13 +164,13 @@ def test_a_search_that_is_over_goes_on_with_what_is_enqueued(folder: StudyFolder
     ledger.append("ended", trial=2, state="complete")
     ledger.append("closed", state="complete", enough="plateau")
     ledger.close()
-    done = asking.enqueued(folder, TYPED)
+    done = requests.enqueued(folder, TYPED)
     assert done.words.startswith("mine: is not running. Once it is resumed, the search tries this configuration next")
     with pytest.raises(UserError, match="mine: it is enqueued already"):
-        asking.enqueued(folder, TYPED)
+        requests.enqueued(folder, TYPED)
     with pytest.raises(UserError, match="mine: trial 1 has this configuration"):
-        asking.enqueued(folder, [], like=1)
-    asking.enqueued(folder, ["method.alpha=0.75"], like=1)
+        requests.enqueued(folder, [], like=1)
+    requests.enqueued(folder, ["method.alpha=0.75"], like=1)
     record = StudyRecord.told(folder.ledger_file)
     assert (record.state, record.extended) == ("interrupted", 5)
     assert not record.counts()["waiting"]

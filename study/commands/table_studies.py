@@ -7,7 +7,7 @@ from typing import Any
 
 from study.commands import run as running
 from study.commands.run_end import RunEnd
-from study.commands.sitting import View
+from study.commands.session import View
 from study.files import write_whole, writing
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from study import data, ranking
-from study.cluster.window import shown
+from study.cluster.log_share import shown
 from study.commands.run_end import RunEnd, lead_parts, outputs, registered
 from study.data import Dataset
 from study.errors import DISK_FULL, Interrupted, Stopped, UserError, of_disk
@@ -20,9 +20,9 @@ from study.home.ledger import Ledger
 from study.home.record import StudyRecord, TrialRecord, as_searched
 from study.ranking.summary import summary
 from study.spec import StudySpec
+from study.sweep.phases import LOADING, REPORTING
 from study.sweep.ray_session import ray_session
 from study.sweep.shared_ray import SharedRay
-from study.sweep.steps import LOADING, REPORTING
 from study.text import tell
 from study.tracking import Tracker
 from study.tracking.pages import study_page

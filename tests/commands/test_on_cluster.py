@@ -11,9 +11,9 @@ from helpers import Told, quickstart, write_ledger
 
 from study.address import LEAST
 from study.cluster.head import HeadGone
-from study.cluster.window import Window
+from study.cluster.log_share import Window
 from study.commands import fetch as fetching
-from study.commands.elsewhere import Elsewhere
+from study.commands.on_cluster import Elsewhere
 from study.errors import UserError
 from study.home.fetched import fetched
 from study.home.folder import Home, StudyFolder

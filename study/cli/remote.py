@@ -66,7 +66,7 @@ def go_on(
 
     Args:
         command: resume, confirm or ablate, and its options.
-        check: refuses what the driver would refuse, see `study.commands.elsewhere`.
+        check: refuses what the driver would refuse, see `study.commands.on_cluster`.
 
     Raises:
         Exit: see `follow_driver`.
@@ -114,7 +114,7 @@ def follow_driver(remote: "Jobs", name: str, job: str, with_rays: bool = False) 
         Stopped: the connection was lost.
     """
     from study.cluster.following import followed, outcome
-    from study.commands.elsewhere import closing_lines
+    from study.commands.on_cluster import closing_lines
 
     try:
         for text in followed(remote, job, name, with_rays):

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from study import __version__
-from study.cluster.window import FOLDERS, SINGLE
+from study.cluster.log_share import FOLDERS, SINGLE
 from study.errors import UserError
 from study.files import below, is_plain_name, whole
 from study.home.format import FORMAT

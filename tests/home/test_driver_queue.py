@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from study.home import presence, turns
+from study.home import driver_queue, presence
+from study.home.driver_queue import Turn, in_order, moment_of
 from study.home.presence import Presence, locked, members
-from study.home.turns import Turn, in_order, moment_of
 
 
 def turn(job: str, owner: str = "ann", priority: int = 0, came: float = 0.0, began: float | None = None) -> Turn:
@@ -50,8 +50,8 @@ def test_who_was_served_last_comes_later() -> None:
 
 def test_an_owner_who_is_served_is_remembered(tmp_path: Path) -> None:
     for owner in ("ann", "bob", "ann"):
-        turns.serve(tmp_path, owner)
-    assert turns.served(tmp_path) == {"ann": 3, "bob": 2}
+        driver_queue.serve(tmp_path, owner)
+    assert driver_queue.served(tmp_path) == {"ann": 3, "bob": 2}
 
 
 @pytest.mark.parametrize(("told", "expected"), [("-5", 0.0), ("1e99", 1.0), (None, 1.0), ("soon", 1.0), ("nan", 1.0)])
@@ -59,7 +59,7 @@ def test_a_clock_that_is_wrong_gains_little(told: str | None, expected: float) -
     """0: as if it had come as long ago as clocks may differ; 1: just now."""
     before = time.time()
     came = moment_of(told)
-    assert before - turns.CLOCKS * (1 - expected) <= came <= time.time() - turns.CLOCKS * (1 - expected)
+    assert before - driver_queue.CLOCKS * (1 - expected) <= came <= time.time() - driver_queue.CLOCKS * (1 - expected)
 
 
 @pytest.mark.parametrize("damage", [{"priority": "high"}, {"came": None}, {"began": "x"}, {"owner": 3}, {"job": None}])
@@ -131,9 +131,9 @@ def test_what_waits_is_published_in_order(tmp_path: Path) -> None:
         there.append(Presence(tmp_path / "turns", job))
         document = turn(job, came=came, began=began).document()
         there[-1].tell(document)
-    file = turns.publish(tmp_path, "here:1")
+    file = driver_queue.publish(tmp_path, "here:1")
     assert json.loads(file.read_text()) == {"waiting": ["first", "second"], "running": ["runs"]}
-    other = turns.publish(tmp_path, "here:2")
+    other = driver_queue.publish(tmp_path, "here:2")
     assert json.loads(other.read_text()) == {"waiting": [], "running": []}
     for one in there:
         one.close()

@@ -24,7 +24,7 @@ def stop(
 ) -> None:
     """Stop a study cleanly, a trial of it, or its search. Example: study stop quickstart --trial 3"""
     from study.cluster.jobs import Jobs
-    from study.commands import asking
+    from study.commands import requests
     from study.commands import stop as stopping
     from study.home.folder import Home
 
@@ -36,7 +36,7 @@ def stop(
             _show_remote(Jobs(address).ask(name, "stop", name, *given), as_json)
             return
         folder = Home.locate().find(name)
-        done = asking.stopped_trials(folder, trial) if trial else [asking.ended_search(folder)]
+        done = requests.stopped_trials(folder, trial) if trial else [requests.ended_search(folder)]
         documents = [one.to_document() for one in done]
         print_json({"name": name, "asked": documents}) if as_json else tell("\n".join(one.words for one in done))
         return
@@ -65,7 +65,7 @@ def enqueue(
 ) -> None:
     """Have a search try a configuration next. Example: study enqueue quickstart --like 3 method.alpha=0.5"""
     from study.cluster.jobs import Jobs
-    from study.commands import asking
+    from study.commands import requests
     from study.home.folder import Home
 
     if not assignments and like is None:
@@ -74,7 +74,7 @@ def enqueue(
         given = [*(assignments or ()), *(("--like", str(like)) if like is not None else ())]
         _show_remote(Jobs(address).ask(name, "enqueue", name, *given), as_json)
         return
-    done = asking.enqueued(Home.locate().find(name), assignments or (), like)
+    done = requests.enqueued(Home.locate().find(name), assignments or (), like)
     print_json({"name": name, "asked": [done.to_document()]}) if as_json else tell(done.words)
 
 
