@@ -33,7 +33,7 @@ _PLACES = {
 
 
 def __getattr__(name: str) -> Any:
-    """What the package offers, imported once somebody asks for it."""
+    """Return what the package offers, imported once somebody asks for it."""
     if name not in _PLACES:
         raise AttributeError(name)
     from importlib import import_module

@@ -79,7 +79,7 @@ def check_token(host: str) -> None:
 
 
 def refused(address: str) -> UserError:
-    """What is told of a cluster that does not take the token."""
+    """Return what is told of a cluster that does not take the token."""
     how = "Put the cluster's token into a file of mode 0600 and set RAY_AUTH_MODE=token RAY_AUTH_TOKEN_PATH=FILE"
     return UserError(f"--address {address}: refuses the token, or none was given. {how}")
 
@@ -120,7 +120,7 @@ def make_token() -> None:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host is this machine at an address that no other machine reaches."""
+    """Return whether a host is this machine at an address that no other machine reaches."""
     if host == "localhost":
         return True
     try:

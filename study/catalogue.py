@@ -101,7 +101,7 @@ class Catalogue:
         return _load(entries[0], self.having)
 
     def about(self, name: str) -> str:
-        """What it is, from the first line of its docstring, `NAME: what it is`; raises as `find`."""
+        """Return what it is, from the first line of its docstring, `NAME: what it is`; raises as `find`."""
         return (self.find(name).__doc__ or "").partition("\n")[0].removeprefix(f"{name}: ").rstrip(".")
 
     def problem(self, name: str) -> str | None:

@@ -31,7 +31,7 @@ class UserError(Exception):
     """
 
     def _render_traceback_(self) -> list[str]:
-        """What a notebook shows of it: the message alone."""
+        """Return what a notebook shows of it: the message alone."""
         return [f"error: {self}"]
 
 
@@ -68,7 +68,7 @@ def of_disk(error: BaseException | None) -> OSError | None:
 
 
 def disk_remedy(problem: OSError) -> str:
-    """What to do about an error that `of_disk` gave, to be followed by what then."""
+    """Return what to do about an error that `of_disk` gave, to be followed by what then."""
     return "Make room there" if problem.errno in DISK_FULL else "See that it can be written again"
 
 

@@ -68,7 +68,7 @@ def write_whole(path: Path, content: str | bytes, mode: int = 0o666) -> None:
 
 
 def parts(folder: Path) -> list[Path]:
-    """What `whole` writes in a folder at this moment, or has left there when it was killed."""
+    """Return what `whole` writes in a folder at this moment, or has left there when it was killed."""
     return [*folder.glob(".*.part")]
 
 
@@ -156,7 +156,7 @@ def writing(path: Path, remedy: str = "") -> Iterator[None]:
 
 
 def _there(path: Path) -> os.stat_result | None:
-    """What is at the end of a path's links; None where nothing is.
+    """Return what is at the end of a path's links; None where nothing is.
 
     Raises:
         UserError: the path leads nowhere, or to what no file is written to.
@@ -178,7 +178,7 @@ def _real(path: Path) -> Path:
 
 
 def _is_replaced(there: os.stat_result) -> bool:
-    """Whether another file takes its place: it is a file with one name."""
+    """Return whether another file takes its place: it is a file with one name."""
     return stat.S_ISREG(there.st_mode) and there.st_nlink == 1
 
 
@@ -245,7 +245,7 @@ def _made(prefix: str, place: str | None) -> tuple[Path, IO[str]]:
 
 
 def _remove_if_left(folder: Path) -> bool:
-    """Whether it was one; False for another user's, one whose process lives, and what is no such folder."""
+    """Return whether it was one; False for another user's, one whose process lives, and what is no such folder."""
     with suppress(OSError):
         if folder.is_symlink() or folder.stat().st_uid != os.getuid():
             return False
@@ -299,7 +299,7 @@ LONGEST_NAME = 255
 
 
 def is_plain_name(part: str) -> bool:
-    """Whether a text can be the name of one visible file: it can be printed and holds no separator."""
+    """Return whether a text can be the name of one visible file: it can be printed and holds no separator."""
     too_long = len(part.encode(errors="surrogatepass")) > LONGEST_NAME
     return bool(part) and part[0] != "." and part.isprintable() and not {"/", "\\"} & {*part} and not too_long
 

@@ -9,7 +9,7 @@ VERBOSE = "STUDY_VERBOSE"
 
 
 def is_verbose() -> bool:
-    """Whether libraries may say what they like, and errors show where they came from."""
+    """Return whether libraries may say what they like, and errors show where they came from."""
     return bool(os.environ.get(VERBOSE))
 
 

@@ -20,7 +20,7 @@ EVERY = 1.0
 
 
 def view(quiet: bool) -> View:
-    """What shows a study while it runs: in a notebook's cell, on a terminal, or as lines."""
+    """Return what shows a study while it runs: in a notebook's cell, on a terminal, or as lines."""
     if _shell() is not None and not quiet:
         logging.getLogger("ray.widgets.util").setLevel(logging.WARNING)  # it asks for widgets that are not used
         return NotebookView()

@@ -119,7 +119,7 @@ def function_study(
 
 
 def domains_of(space: Any) -> dict[str, Any]:
-    """What is searched, by key, as a study file has it.
+    """Return what is searched, by key, as a study file has it.
 
     Raises:
         UserError: it is no mapping of names to domains.
@@ -129,8 +129,8 @@ def domains_of(space: Any) -> dict[str, Any]:
 
 
 def domain(key: str, given: Any) -> Any:
-    """What is searched of a key, as a study file has it: a list or array is choices, a pair (low, high) a range, with a
-    third "log" one on a log scale.
+    """Return what is searched of a key, as a study file has it: a list or array is choices, a pair (low, high) a range,
+    with a third "log" one on a log scale.
 
     Raises:
         UserError: it is none of these, or holds what a study file cannot.
@@ -151,7 +151,7 @@ def domain(key: str, given: Any) -> Any:
 
 
 def reference(train: Function) -> tuple[str, bytes | None]:
-    """How a study file names a function, and its pickle where that is the only way.
+    """Return how a study file names a function, and its pickle where that is the only way.
 
     Raises:
         UserError: it can neither be imported by others nor pickled.

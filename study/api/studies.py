@@ -43,7 +43,7 @@ class Configuration:
 
 
 def configuration(spec: StudySpec, candidate: Candidate | None) -> Configuration | None:
-    """What the trials of a candidate say of its configuration; None for none."""
+    """Return what the trials of a candidate say of its configuration; None for none."""
     if candidate is None:
         return None
     trials = trials_of(candidate)
@@ -106,7 +106,7 @@ class Study:
 
     @property
     def summary(self) -> dict[str, Any]:
-        """What `study status --json` prints of the results: baseline and best with their metrics."""
+        """Return what `study status --json` prints of the results: baseline and best with their metrics."""
         return summary.summary(self.spec, self.record)
 
     @property
@@ -135,7 +135,7 @@ class Study:
 
     @property
     def picks(self) -> "pd.DataFrame":
-        """What each selection rule would have picked, see `study.analysis.picks_frame`."""
+        """Return what each selection rule would have picked, see `study.analysis.picks_frame`."""
         from study.analysis import picks_frame
 
         return picks_frame(self.spec, self.record)
@@ -154,7 +154,7 @@ class Study:
         return frame.pivot(index="epoch", columns="trial", values=name)
 
     def importance(self) -> "pd.DataFrame":
-        """How much of the metric's variance each searched parameter explains, see
+        """Return how much of the metric's variance each searched parameter explains, see
         `study.analysis.statistics.importance.importances`."""
         from study.analysis.statistics.importance import importances
 

@@ -174,7 +174,7 @@ def _let_python_end() -> None:
 
 
 def _was_interrupted(error: BaseException | None) -> bool:
-    """Whether an error came of an interrupt, as that of a library that was being loaded does."""
+    """Return whether an error came of an interrupt, as that of a library that was being loaded does."""
     while error and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__ or error.__context__
     return error is not None

@@ -84,7 +84,7 @@ def print_json(document: Any) -> None:
 
 
 def view(quiet: bool) -> "ProgressView":
-    """What shows a study while it runs."""
+    """Return what shows a study while it runs."""
     from rich.console import Console
 
     from study.commands.progress_view import ProgressView

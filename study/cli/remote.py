@@ -32,7 +32,8 @@ def check_here(address: str | None, instead: str) -> None:
 
 
 def is_elsewhere(address: str | None, follow: bool = False) -> TypeGuard[str]:
-    """Whether a command's address is that of a cluster elsewhere, which has jobs; without one nothing can be followed.
+    """Return whether a command's address is that of a cluster elsewhere, which has jobs; without one nothing can be
+    followed.
 
     Raises:
         UserError: it is not, and is to be followed.

@@ -59,7 +59,7 @@ class OursAlone:
         self._is_shown = False
 
     def __call__(self, piece: str) -> str:
-        """What of a piece, and of what was held back, is the study's."""
+        """Return what of a piece, and of what was held back, is the study's."""
         *whole, rest = (self._held + piece).split("\n")
         shown = "".join(self._kept(f"{line}\n") for line in whole)
         self._held = rest
@@ -69,7 +69,7 @@ class OursAlone:
         return shown
 
     def end(self) -> str:
-        """What was held back, once no more comes."""
+        """Return what was held back, once no more comes."""
         return self._kept(self._held)
 
     def _kept(self, line: str) -> str:
@@ -108,7 +108,7 @@ class Jobs(Protocol):
 
 
 def pieces(log: AsyncIterator[str], address: str) -> Iterator[str]:
-    """What comes of a log, until it ends.
+    """Yield what comes of a log, until it ends.
 
     Raises:
         OSError: the cluster does not answer any more.
@@ -151,7 +151,7 @@ def followed(jobs: Jobs, job: str, study: str = "", with_rays: bool = False) -> 
 
 
 def outcome(jobs: Jobs, job: str, study: str = "") -> Job:
-    """What became of a job whose log has ended.
+    """Return what became of a job whose log has ended.
 
     Raises:
         Stopped: as for `followed`: a log ends, too, where the head does.

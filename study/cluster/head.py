@@ -108,7 +108,7 @@ class NodeGone(UserError):
 
 
 def gone(address: str) -> HeadGone:
-    """What is told of an address where nothing answers."""
+    """Return what is told of an address where nothing answers."""
     return HeadGone(f"--address {address}: no Ray dashboard answers there")
 
 
@@ -141,7 +141,7 @@ class Head:
         return sorted(found, key=lambda job: (job.began or 0.0, job.number))
 
     def log(self, job: str) -> str:
-        """What a job's driver wrote; raises as `jobs`."""
+        """Return what a job's driver wrote; raises as `jobs`."""
         told = self._json(f"{JOBS}{quote(job, safe='')}/logs")
         with self._as_ray_answers():
             return str(told["logs"])
@@ -221,7 +221,7 @@ class Head:
             raise gone(self.address) from None
 
     def _problem(self, error: urllib.error.HTTPError, path: str) -> UserError:
-        """What an answer with an error's status says."""
+        """Return what an answer with an error's status says."""
         try:
             with error:
                 text = printed(error.read(2000).decode(errors="replace").strip())

@@ -162,6 +162,6 @@ def job_id(name: str, number: int) -> str:
 def tags(
     name: str, spec: str, number: int, python: str, kind: str = STUDY, standing: Standing = USUAL
 ) -> dict[str, str]:
-    """What a driver's job says of itself, as `Job.of` reads it."""
+    """Return what a driver's job says of itself, as `Job.of` reads it."""
     told = {"study": name, "spec": spec, "number": str(number), "python": python, "kind": kind}
     return told | standing.tags()

@@ -283,7 +283,7 @@ class Jobs:
             time.sleep(ASK)
 
     def log(self, job: str) -> str:
-        """What a job's driver wrote."""
+        """Return what a job's driver wrote."""
         with told_to_the_user(self.address):
             return str(self._client.get_job_logs(job))
 
@@ -292,7 +292,7 @@ class Jobs:
         yield from following.pieces(self._client.tail_job_logs(job), self.address)
 
     def ask(self, name: str, *command: str) -> Any:
-        """What a short command about a study answers on the cluster, where its home is: its JSON document.
+        """Return what a short command about a study answers on the cluster, where its home is: its JSON document.
 
         Raises:
             UserError, Stopped, Interrupted: see `answer`.

@@ -94,7 +94,7 @@ class LocalState:
 
     @property
     def mark(self) -> str:
-        """What its processes have inherited, see `study.cluster.process.MARK`."""
+        """Return what its processes have inherited, see `study.cluster.process.MARK`."""
         return os.path.realpath(self.path)
 
     @property
@@ -109,7 +109,7 @@ class LocalState:
         return [process for process in self.processes if process.is_alive]
 
     def environment(self) -> dict[str, str]:
-        """What talks to it needs, but for MLflow's password: the secrets stay in their files."""
+        """Return what talks to it needs, but for MLflow's password: the secrets stay in their files."""
         return {
             "RAY_AUTH_MODE": "token",
             "RAY_AUTH_TOKEN_PATH": str(self.token_file),
@@ -118,7 +118,7 @@ class LocalState:
         }
 
     def left_files(self) -> list[Path]:
-        """What is to go with the cluster: all of its folder but the logs."""
+        """Return what is to go with the cluster: all of its folder but the logs."""
         link = [self.path / LINK] if (self.path / LINK).is_symlink() else []  # to what may be gone
         return [*link, *(file for pattern in (*SECRETS, STATE) for file in self.path.glob(pattern))]
 

@@ -25,7 +25,7 @@ FOLDER = ".clusters"
 
 
 def read_files(name: str) -> bool:
-    """Which files of a study are read besides its study file and ledger."""
+    """Return which files of a study are read besides its study file and ledger."""
     return name.startswith(("errors/", "requests/"))
 
 
@@ -62,7 +62,7 @@ class Mirror:
         return found
 
     def known(self, name: str) -> Fetched | None:
-        """Where a study was found before; None: it was never read."""
+        """Return where a study was found before; None: it was never read."""
         return fetched(StudyFolder(below(self.home.path, name)))
 
     def names(self) -> list[str]:

@@ -92,8 +92,8 @@ def trees(tops: Iterable[psutil.Process]) -> set[psutil.Process]:
 
 
 def of_cluster(mark: str, scratch: str, variable: str = MARK) -> set[psutil.Process]:
-    """What runs of a cluster, whoever started it: processes with its mark, or with its scratch folder on their command
-    line, and all that these have started. Ray's workers overwrite both, and are found below their node.
+    """Return what runs of a cluster, whoever started it: processes with its mark, or with its scratch folder on their
+    command line, and all that these have started. Ray's workers overwrite both, and are found below their node.
 
     Args:
         mark: the value of `MARK` in their environment.
@@ -109,8 +109,8 @@ def of_cluster(mark: str, scratch: str, variable: str = MARK) -> set[psutil.Proc
 
 
 def _is_in_reach(pid: int) -> bool:
-    """Whether a process has the numbers of this one's namespace: those of a container may have a folder of the same
-    name that is another one."""
+    """Return whether a process has the numbers of this one's namespace: those of a container may have a folder of the
+    same name that is another one."""
     try:
         return os.readlink(f"/proc/{pid}/ns/pid") == os.readlink("/proc/self/ns/pid")
     except OSError:

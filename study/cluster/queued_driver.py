@@ -54,7 +54,7 @@ def most(settings: Sharing) -> int:
 
 
 def has_room(running: Iterable[Turn], settings: Sharing, now: float) -> bool:
-    """Whether one more driver may begin on this machine, besides those that run on it.
+    """Return whether one more driver may begin on this machine, besides those that run on it.
 
     Args:
         now: seconds since the epoch.

@@ -90,7 +90,7 @@ class Reading:
         return self._head.file(self._node, f"{PLACE}/{self._name}/{FOLDER}/{name}", lines, most=LARGEST)
 
     def _window(self) -> Manifest:
-        """What there is to bring; where no node that is there has a window, a job makes one."""
+        """Return what there is to bring; where no node that is there has a window, a job makes one."""
         lost = not self._nodes and (self._last is None or self._last.is_over)
         for node in self._nodes:
             self._node = node

@@ -63,7 +63,7 @@ class Planned:
 
 
 def planned(spec: StudySpec, record: StudyRecord, request: Request) -> Planned:
-    """What an ablation of a study would run.
+    """Return what an ablation of a study would run.
 
     Raises:
         UserError: the search is not over, there is no complete baseline or nothing better, they do not differ, or a key
@@ -108,7 +108,7 @@ def ask(folder: StudyFolder, spec: StudySpec, request: Request) -> bool:
 
 
 def plan_of(folder: StudyFolder, request: Request) -> dict[str, Any]:
-    """What an ablation of a study would run, as plain values for JSON.
+    """Return what an ablation of a study would run, as plain values for JSON.
 
     Raises:
         UserError: see `planned`.
@@ -118,7 +118,7 @@ def plan_of(folder: StudyFolder, request: Request) -> dict[str, Any]:
 
 
 def result(folder: StudyFolder) -> dict[str, Any]:
-    """What is known of the ablation that was asked for last, as plain values for JSON."""
+    """Return what is known of the ablation that was asked for last, as plain values for JSON."""
     from study.analysis.statistics.ablation_effects import document as effects_document
 
     spec, record = folder.spec(), StudyRecord.load(folder.ledger_file)

@@ -143,7 +143,7 @@ def _named(cell: Cell, facts: Facts) -> str:
 
 
 def _wished(spec: StudySpec) -> Iterator[tuple[str, str]]:
-    """Where the study names a metric of validation, and the metric."""
+    """Yield where the study names a metric of validation, and the metric."""
     goal = spec.objective
     yield from (("search.metric", name) for name in map(_of_val, goal.metrics) if name)
     yield from (("search.constraints", name) for limit in goal.constraints if (name := _of_val(limit.metric)))

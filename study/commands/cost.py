@@ -67,7 +67,7 @@ def text(document: dict[str, Any]) -> str:
 
 
 def _saved(spec: StudySpec, record: StudyRecord) -> dict[str, Any] | None:
-    """What the trials of the search that ended would have taken in full; None where none was stopped early."""
+    """Return what the trials of the search that ended would have taken in full; None where none was stopped early."""
     cost = spent(spec, record)
     whole, stopped = cost["all"], cost["pruned"].trials
     if not stopped:

@@ -108,7 +108,7 @@ def complete(values: Section) -> dict[str, Any]:
 
 
 def method_words(values: Section) -> str:
-    """What a method needs to know of the bias."""
+    """Return what a method needs to know of the bias."""
     source = values.get("bias_source")
     if source == "model":
         return f"{values['name']} needs no bias labels: a network that sees small patches stands for them."
@@ -155,7 +155,7 @@ def baseline(sections: Sequence[Section], space: Mapping[str, Any]) -> dict[str,
 
 
 def in_papers(sections: Sequence[Section], space: Mapping[str, Any]) -> bool:
-    """Whether a paper found values of searched keys good."""
+    """Return whether a paper found values of searched keys good."""
     knobs = [(f"method.{key}", knob) for values in sections for key, knob in methods.method_knobs(values).items()]
     return any(knob.searched is not None and knob.searched.paper and key in space for key, knob in knobs)
 
@@ -167,7 +167,7 @@ def plain_name(names: Sequence[str]) -> str:
 
 
 def default_metric(facts: Facts) -> str:
-    """What is searched on: the accuracy without the bias, as far as the validation split can say it.
+    """Return what is searched on: the accuracy without the bias, as far as the validation split can say it.
 
     Without bias labels, images are judged by inferred groups, tables by their worst class: measured by
     `tests/benchmarks/selection_rules.py`, where a network of a table errs at hard rows, not at those against a bias.

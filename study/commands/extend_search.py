@@ -99,7 +99,7 @@ def check_not_spent(record: StudyRecord, spec: StudySpec) -> None:
 
 
 def is_spent(record: StudyRecord, spec: StudySpec) -> bool:
-    """Whether a study has failed and has nothing left but what failed."""
+    """Return whether a study has failed and has nothing left but what failed."""
     if spec.final_seeds is not None or record.state != "failed":
         return False
     tried = len(list(record.by_stage("baseline", "search")))
@@ -141,7 +141,7 @@ def more_seeds(folder: StudyFolder, spec: StudySpec, top: int | None, seeds: int
 def seeds_asked(
     record: StudyRecord, extended: StudyRecord, spec: StudySpec, top: int | None, seeds: int | None, rules: bool
 ) -> dict[str, Any]:
-    """What the ledger is told for `more_seeds`, which has the arguments.
+    """Return what the ledger is told for `more_seeds`, which has the arguments.
 
     Args:
         extended: the same record a second time, which is changed.
@@ -166,14 +166,14 @@ def seeds_asked(
 
 
 def _is_confirmed(record: StudyRecord, spec: StudySpec) -> bool:
-    """Whether all has run that is to be confirmed."""
+    """Return whether all has run that is to be confirmed."""
     plan = ranking.confirm(record, spec)
     best = not plan.top or ranking.is_confirmed(record, spec)
     return best and (not plan.rules or are_confirmed(record, spec))
 
 
 def _confirmed(record: StudyRecord, spec: StudySpec) -> str:
-    """What has run, for a message."""
+    """Return what has run, for a message."""
     plan = ranking.confirm(record, spec)
     trials = ranking.to_confirm(record, spec) + (picked(record, spec) if plan.rules else [])
     numbers = list(dict.fromkeys(trial.number for trial in trials))

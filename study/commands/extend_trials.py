@@ -99,12 +99,12 @@ def ask(folder: StudyFolder, spec: StudySpec, request: Request) -> Longer:
 
 
 def plan_of(folder: StudyFolder, request: Request) -> dict[str, Any]:
-    """What would go on, as plain values; raises as `planned`."""
+    """Return what would go on, as plain values; raises as `planned`."""
     return planned(folder, folder.spec(), StudyRecord.load(folder.ledger_file), request).to_document()
 
 
 def planned(folder: StudyFolder, spec: StudySpec, record: StudyRecord, request: Request) -> Longer:
-    """What goes on.
+    """Return what goes on.
 
     Raises:
         UserError: the search is not over, there are not so many trials, one of them has run these epochs or cannot go
@@ -152,7 +152,7 @@ def _chosen(spec: StudySpec, record: StudyRecord, request: Request) -> list[Tria
 
 
 def _stopped(spec: StudySpec, record: StudyRecord) -> Iterator[TrialRecord]:
-    """What early stopping ended: what came furthest first, and of these the best."""
+    """Yield what early stopping ended: what came furthest first, and of these the best."""
     pruned = [trial for trial in record.by_stage("search") if trial.state == "pruned" and trial.reason != BY_HAND]
     for epochs in sorted({trial.epochs for trial in pruned}, reverse=True):
         alike = [(trial, ranking.mean_score(spec.objective, [trial])) for trial in pruned if trial.epochs == epochs]

@@ -91,7 +91,7 @@ def fetch(home: Home, name: str, address: str, models: bool = False, rename: str
 
 
 def _known(home: Home, folder: StudyFolder, name: str) -> Fetched | None:
-    """Where the study of that name here came from; None: there is none, or it did not come from there.
+    """Return where the study of that name here came from; None: there is none, or it did not come from there.
 
     Raises:
         UserError: it runs here.
@@ -108,8 +108,8 @@ def _known(home: Home, folder: StudyFolder, name: str) -> Fetched | None:
 
 
 def _not_fetched(home: Home, folder: StudyFolder, reading: Reading, name: str, address: str) -> Brought:
-    """What there is to say of a study that has its name here and was not fetched: a cluster on this home, as that of
-    `study cluster up`, has the very same.
+    """Return what there is to say of a study that has its name here and was not fetched: a cluster on this home, as
+    that of `study cluster up`, has the very same.
 
     Raises:
         UserError: it is another one, or that on the cluster has gone on otherwise.
@@ -129,7 +129,7 @@ def _not_fetched(home: Home, folder: StudyFolder, reading: Reading, name: str, a
 
 
 def _renamed(name: str) -> Callable[[Path], None]:
-    """What gives a study file another name."""
+    """Return what gives a study file another name."""
     from ruamel.yaml import YAML
 
     def change(path: Path) -> None:

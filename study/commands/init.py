@@ -206,7 +206,7 @@ def ask_missing_values(section: Mapping[str, Any], flag: str | None, asker: Aske
 
 
 def _about_bias(section: Mapping[str, Any]) -> tuple[str, ...]:
-    """How many samples have no bias label, where they are let in."""
+    """Return how many samples have no bias label, where they are let in."""
     if section.get("bias_gaps") != "unknown":
         return ()
     place = label_files.locate(section["path"])
@@ -504,7 +504,7 @@ def _with_positive(section: dict[str, Any], asker: Asker) -> dict[str, Any]:
 
 
 def _bias(section: Mapping[str, Any], flags: Flags, asker: Asker) -> Bias:
-    """What is known of the bias: labels, or else a guess at what it is."""
+    """Return what is known of the bias: labels, or else a guess at what it is."""
     facts = data.describe(dict(section)).on("train")
     if facts.bias_names and len(facts.bias_names) == 1:
         problem = f"is {quoted(facts.bias_names[0])} in every row: no bias. Name another column, or none"

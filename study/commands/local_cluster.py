@@ -84,7 +84,7 @@ def cards(count: int) -> list[str]:
 
 
 def shown_on(console: Console | None) -> Tell:
-    """What shows each step of a start as a line; None: nothing is shown."""
+    """Return what shows each step of a start as a line; None: nothing is shown."""
     if console is None:
         return tell_nobody
     began = time.monotonic()
@@ -114,7 +114,7 @@ def down(home: Home) -> str:
 
 
 def document(cluster: LocalState) -> dict[str, Any]:
-    """What runs of it; no secrets."""
+    """Return what runs of it; no secrets."""
     return {
         "address": cluster.address,
         "dashboard": cluster.dashboard,

@@ -73,7 +73,7 @@ def memory(spec: StudySpec, samples: int | None = None) -> dict[str, Any] | None
 
 
 def fits(peak: int, card: float, share: float) -> bool:
-    """Whether so many bytes fit a share (at most 1) of a card of so many bytes."""
+    """Return whether so many bytes fit a share (at most 1) of a card of so many bytes."""
     return peak <= min(share, 1.0) * card * (1 - LIBRARIES)
 
 
@@ -200,7 +200,7 @@ def _largest(key: str, domain: Domain) -> Any:
 
 
 def _pixels(spec: StudySpec, params: Mapping[str, Any]) -> float:
-    """What a step sees, roughly: by it the largest trials are found."""
+    """Return what a step sees, roughly: by it the largest trials are found."""
     document = spec.trial_document(params)
     method, train = document["method"], document["train"]
     shape = spec.describe(document["data"]).shape

@@ -130,7 +130,7 @@ BEST = "best.yaml"
 
 
 def closing_lines(address: str, job: Job) -> list[str]:
-    """How a study's driver ended, and the commands that bring its results or go on with it.
+    """Return how a study's driver ended, and the commands that bring its results or go on with it.
 
     Args:
         address: of the cluster's dashboard, as it is reached from here.
@@ -314,7 +314,7 @@ class Elsewhere:
             raise HeadGone(". ".join([str(error), *told])) from None
 
     def _told(self, name: str) -> str:
-        """What is known of a study from when it was last read, where its ledger lies, and what to do."""
+        """Return what is known of a study from when it was last read, where its ledger lies, and what to do."""
         known = self._mirror.as_it_was(name)
         if known is None:
             return ""
@@ -363,7 +363,7 @@ def more_seeds(jobs: Jobs, name: str, top: int | None, seeds: int | None, rules:
 
 
 def ablation_plan(jobs: Jobs, name: str, request: ablation.Request) -> dict[str, Any]:
-    """What an ablation would run; raises as `study.commands.ablation.planned`."""
+    """Return what an ablation would run; raises as `study.commands.ablation.planned`."""
     return ablation.plan_of(_folder(jobs, name), request)
 
 

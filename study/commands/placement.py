@@ -21,7 +21,7 @@ INSTEAD = {
 
 
 def placement(folder: StudyFolder, record: StudyRecord, assignments: Iterable[str]) -> dict[str, Any]:
-    """What a study's file has otherwise than its driver is told: of its last driver, and of these assignments.
+    """Return what a study's file has otherwise than its driver is told: of its last driver, and of these assignments.
 
     Args:
         assignments: each `key=value`.
@@ -52,7 +52,7 @@ def placement(folder: StudyFolder, record: StudyRecord, assignments: Iterable[st
 
 
 def told(spec: StudySpec, record: StudyRecord) -> dict[str, Any]:
-    """What a study's last driver was told in place of its file: by key `now` and `file`."""
+    """Return what a study's last driver was told in place of its file: by key `now` and `file`."""
     own = spec.placed(record.placement)
     return {key: {"now": value, "file": spec.of_placement[key]} for key, value in own.placement.items()}
 

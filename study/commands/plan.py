@@ -32,7 +32,8 @@ DRAWS = 400
 def simulated(
     names: tuple[str, ...], counts: tuple[tuple[int, ...], ...], has_bias: bool, accuracy: float
 ) -> dict[str, dict[str, float] | None]:
-    """What metrics are of a model that is right with one probability in each cell, over `DRAWS` splits of these cells.
+    """Return what metrics are of a model that is right with one probability in each cell, over `DRAWS` splits of these
+    cells.
 
     Wrong outputs are equally frequent.
 
@@ -122,7 +123,7 @@ def _countable(name: str, facts: Facts) -> bool:
 
 
 def small_cells(spec: StudySpec, cells: Mapping[str, Any], errors: Mapping[str, Any], facts: Facts) -> list[str]:
-    """Which of the study's metrics would be noise on the small cells of validation, and what would be better."""
+    """Return which of the study's metrics would be noise on the small cells of validation, and what would be better."""
     val, own = cells["splits"]["val"], facts.on("val")
     if val["smallest"] is None or val["smallest"] >= FEW:
         return []
@@ -293,7 +294,7 @@ def plan(spec: StudySpec) -> dict[str, Any]:
 
 
 def _weights(spec: StudySpec) -> list[str]:
-    """What keeps trials from beginning from the weights that the study names: a file that is not there."""
+    """Return what keeps trials from beginning from the weights that the study names: a file that is not there."""
     try:
         _ = spec.weights
     except UserError as error:
@@ -351,7 +352,7 @@ def text(document: dict[str, Any]) -> str:
 
 
 def _kept_states(spec: StudySpec, configurations: int) -> int:
-    """How many trials' states stay on disk to be extended from, at most: on all seeds of a configuration."""
+    """Return how many trials' states stay on disk to be extended from, at most: on all seeds of a configuration."""
     most, confirm = spec.resources.keep_checkpoints, spec.search.confirm
     if most == 0:
         return 0

@@ -55,7 +55,7 @@ class StudyProgress:
         return text in STEPS
 
     def phase(self) -> str:
-        """What the study is at: a step of the driver, or what its trials are run for."""
+        """Return what the study is at: a step of the driver, or what its trials are run for."""
         if self._phase == STOPS:
             return STOPS
         trials = list(self._record.trials.values())
@@ -76,7 +76,7 @@ class StudyProgress:
         return {state: count for state, count in counts.items() if count or state != "interrupted"}
 
     def numbers(self) -> tuple[object, ...]:
-        """What a plain line is written for when it changes."""
+        """Return what a plain line is written for when it changes."""
         has_pace = self._done() > 0  # from a long trial's first epoch on it is told how long all will take
         return self.counts(), self.enqueued(), self.stopping(), self._record.ending, has_pace
 
@@ -105,8 +105,8 @@ class StudyProgress:
         return len(to_stop(self._record))
 
     def warnings(self) -> list[str]:
-        """What is wrong with the metric that is searched for, as far as it shows yet; looked for again each time that a
-        tenth more trials are complete."""
+        """Return what is wrong with the metric that is searched for, as far as it shows yet; looked for again each time
+        that a tenth more trials are complete."""
         complete, (before, found) = self._record.counts()["complete"], self._warned_of
         if complete > 1.1 * before or self._record.state != "running":
             found = [str(tie) for tie in ties(self._record, self._spec)]
@@ -214,12 +214,12 @@ class StudyProgress:
 
 
 def _words(stages: set[Stage]) -> Iterable[str]:
-    """What trials of these stages are run for, each once."""
+    """Return what trials of these stages are run for, each once."""
     return dict.fromkeys(word for stage, word in PHASES.items() if stage in stages)
 
 
 def to_try(record: StudyRecord) -> int:
-    """How many configurations users asked for that were not tried yet; none once the search is over."""
+    """Return how many configurations users asked for that were not tried yet; none once the search is over."""
     return 0 if record.ending else len(record.enqueued) - sum(trial.enqueued for trial in list(record.trials.values()))
 
 

@@ -104,7 +104,7 @@ class _Shown:
         self._print(text)
 
     def live_line(self) -> Text:
-        """What stands on a terminal."""
+        """Return what stands on a terminal."""
         if not self.is_there:
             return Text(printed(f"{clock(self.progress.elapsed())}  {self.progress.phase()}"))
         return Text(printed(self.progress.line()))

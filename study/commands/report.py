@@ -90,7 +90,8 @@ def _check_writable(name: str, out: Path) -> None:
 
 
 def rules(home: Home, name: str) -> list[dict[str, Any]]:
-    """What each selection rule would have picked in a study, as `study.analysis.picks_frame`, a dictionary per rule."""
+    """Return what each selection rule would have picked in a study, as `study.analysis.picks_frame`, a dictionary per
+    rule."""
     from study.analysis.statistics.rule_picks import document, rule_picks
 
     folder = home.find(name)

@@ -97,14 +97,14 @@ def _check_searching(spec: StudySpec, record: StudyRecord) -> None:
 
 
 def _is_over(spec: StudySpec, record: StudyRecord, asked_for: int = 0) -> bool:
-    """Whether a search tries nothing beyond what it has, and so many configurations that were asked for."""
+    """Return whether a search tries nothing beyond what it has, and so many configurations that were asked for."""
     tried = len(list(record.by_stage("baseline", "search")))
     ended = record.state == "complete" or record.ending or record.enough not in (None, "trials")
     return ended or tried + asked_for >= record.limit(spec.trials)
 
 
 def stop_request(spec: StudySpec, record: StudyRecord, number: int) -> Request:
-    """What ends a trial at its next report.
+    """Return what ends a trial at its next report.
 
     Raises:
         UserError: there is no such trial, it has ended, or it is none of the search.
@@ -120,7 +120,7 @@ def stop_request(spec: StudySpec, record: StudyRecord, number: int) -> Request:
 
 
 def end_request(spec: StudySpec, record: StudyRecord) -> Request:
-    """What ends the search.
+    """Return what ends the search.
 
     Raises:
         UserError: it is over, or there is none.

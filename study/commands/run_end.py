@@ -92,7 +92,7 @@ class RunEnd:
 
 
 def closing_lines(end: RunEnd) -> list[str]:
-    """How a run ended, its results, where things are and the next command.
+    """Return how a run ended, its results, where things are and the next command.
 
     In a job of a cluster, whose log is read elsewhere, paths are left out: whoever follows it is told how to have what
     lies there, see `study.commands.on_cluster`.
@@ -134,7 +134,7 @@ def closing_lines(end: RunEnd) -> list[str]:
 
 
 def _places(end: RunEnd) -> list[str]:
-    """Where on this machine the files of a complete study are."""
+    """Return where on this machine the files of a complete study are."""
     folder, spec = end.folder, end.spec
     lines = [f"report     {folder.report / 'report.html'}"]
     if spec.final_seeds is not None and not spec.function:
@@ -143,7 +143,7 @@ def _places(end: RunEnd) -> list[str]:
 
 
 def _mlflow(uri: str) -> list[str]:
-    """How MLflow's pages are opened; a job's own database, from here."""
+    """Return how MLflow's pages are opened; a job's own database, from here."""
     if not is_job():
         return ["MLflow UI  study ui"]
     return [f"MLflow UI  {experiments_page(uri)}"] if is_server(uri) else []
@@ -165,7 +165,7 @@ def _first_failure(end: RunEnd) -> list[str]:
 
 
 def _how_it_goes_on(end: RunEnd) -> list[str]:
-    """What has a study that is not complete go on."""
+    """Return what has a study that is not complete go on."""
     spec, record = end.spec, end.record
     if record.state != "failed" or spec.final_seeds is not None:  # a final training tries again what failed
         return [f"go on with it: study resume {spec.name}"]
@@ -174,8 +174,8 @@ def _how_it_goes_on(end: RunEnd) -> list[str]:
 
 
 def _failed(end: RunEnd) -> list[str]:
-    """What failed of a study that is complete, and how it runs again; nothing where it is searched configurations that
-    diverged: they would do so again."""
+    """Return what failed of a study that is complete, and how it runs again; nothing where it is searched
+    configurations that diverged: they would do so again."""
     trials = [end.record.trials[number] for number in extend_search.failed_trials(end.record)]
     failed = [trial for trial in trials if trial.state == "failed"]
     mendable = [trial for trial in failed if trial.kind != "DIVERGED" or trial.stage == "baseline"]
@@ -189,7 +189,7 @@ def _failed(end: RunEnd) -> list[str]:
 
 
 def _next_commands(end: RunEnd, steps: Sequence[Mapping[str, Any]], has_baseline: bool) -> list[str]:
-    """What the numbers ask for, where they do, and the final training, or that of its baseline as well.
+    """Return what the numbers ask for, where they do, and the final training, or that of its baseline as well.
 
     Args:
         has_baseline: whether a final training stands beside that of its baseline already.
@@ -211,7 +211,7 @@ def _next_commands(end: RunEnd, steps: Sequence[Mapping[str, Any]], has_baseline
 
 
 def _baseline_as_well(spec: StudySpec) -> list[str]:
-    """How the baseline is trained on the seeds of a final training of what a study found."""
+    """Return how the baseline is trained on the seeds of a final training of what a study found."""
     origin, seeds = spec.origin or {}, ",".join(map(str, spec.final_seeds or ()))
     if "study" not in origin or origin.get("baseline"):
         return []

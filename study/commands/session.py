@@ -37,7 +37,7 @@ from study.tracking.tracker import HEAD_START
 
 
 def lessons(home: Home, spec: StudySpec) -> dict[str, Any]:
-    """What a study learns, as fields of the event `learned`: source, source_id, trials, left_out.
+    """Return what a study learns, as fields of the event `learned`: source, source_id, trials, left_out.
 
     Raises:
         UserError: there is no such study, it is this one, or none of its configurations fits.
@@ -115,7 +115,7 @@ def notify(home: Home, folder: StudyFolder, spec: StudySpec, record: StudyRecord
 
 
 def message(home: Home, folder: StudyFolder, spec: StudySpec, record: StudyRecord) -> dict[str, Any]:
-    """What is sent: the study, its state, the metric with the best value and the baseline's, counts of trials by
+    """Return what is sent: the study, its state, the metric with the best value and the baseline's, counts of trials by
     state, the run's page where MLflow is a server, and the same as one sentence under `text`."""
     with ranking.ranked_once(record):
         document = summary(spec, record)

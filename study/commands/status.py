@@ -80,7 +80,7 @@ def lines(document: dict[str, Any]) -> list[str]:
 
 
 def _kept(folder: StudyFolder) -> dict[str, int]:
-    """How many states of trials that ended lie there, and their bytes."""
+    """Return how many states of trials that ended lie there, and their bytes."""
     sizes = []
     for path in folder.checkpoints.glob("*-end.pt"):
         with suppress(OSError):  # removed meanwhile
@@ -89,7 +89,7 @@ def _kept(folder: StudyFolder) -> dict[str, int]:
 
 
 def asked(folder: StudyFolder, record: StudyRecord) -> dict[str, Any] | None:
-    """What users asked of the study that is still to come; None: of one that is over, or nothing."""
+    """Return what users asked of the study that is still to come; None: of one that is over, or nothing."""
     if record.state in ("complete", "failed"):
         return None
     searched = record.by_stage("baseline", "search", "replicate")

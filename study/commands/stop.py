@@ -42,7 +42,7 @@ def stop(home: Home, name: str) -> str:
 
 
 def _holder(name: str, file: Path) -> Holder:
-    """Who runs a study, if it is a process that can be stopped from here."""
+    """Return who runs a study, if it is a process that can be stopped from here."""
     holder = lease.holder(file)
     if holder is None:
         raise UserError(

@@ -165,7 +165,7 @@ def check_same(home: Home, suite: Suite) -> None:
 
 
 def _of_suite(before: Mapping[str, Any], given: Mapping[str, Any]) -> Iterator[str]:
-    """What was there at the beginning and is gone or changed."""
+    """Yield what was there at the beginning and is gone or changed."""
     for key, value in before.items():
         now = given.get(key)
         if key in ("methods", "data") and isinstance(value, list) and isinstance(now, list):
@@ -190,7 +190,8 @@ HOUR = 3600.0
 
 
 def plan_suite(home: Home, suite: Suite, measure: bool) -> dict[str, Any]:
-    """How far each place of the table is, the epochs that are left of it, and their time at the pace of what has run.
+    """Return how far each place of the table is, the epochs that are left of it, and their time at the pace of what has
+    run.
 
     Args:
         measure: run an epoch of each method on the first data set here, for those of which nothing has run.
@@ -267,7 +268,7 @@ def plan_text(document: Mapping[str, Any]) -> str:
 
 
 def _time(document: Mapping[str, Any]) -> str:
-    """How long what is left would take."""
+    """Return how long what is left would take."""
     left = [place for place in document["places"] if place["searches_left"]]
     if not left:
         return "nothing is left to run"
@@ -304,7 +305,7 @@ def _epochs(records: Iterable[StudyRecord]) -> int:
 
 
 def _states(records: Iterable[StudyRecord | None]) -> dict[str, int]:
-    """How many searches are in which state."""
+    """Return how many searches are in which state."""
     return dict(Counter(record.state if record else NOT_YET for record in records))
 
 

@@ -44,7 +44,7 @@ def run_left(
 
 
 def is_over(home: Home, spec: StudySpec) -> bool:
-    """Whether a study is complete and all of it in MLflow."""
+    """Return whether a study is complete and all of it in MLflow."""
     folder = StudyFolder(home.path / spec.name)
     if not folder.ledger_file.is_file() or StudyRecord.load(folder.ledger_file).state != "complete":
         return False

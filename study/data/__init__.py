@@ -131,7 +131,7 @@ def reading(data: Mapping[str, Any]) -> list[str]:
 
 
 def encoding(data: Mapping[str, Any]) -> Encoding | None:
-    """How the columns of a user's table become inputs; None: the data set's module does not tell it.
+    """Return how the columns of a user's table become inputs; None: the data set's module does not tell it.
 
     Raises:
         UserError: a file is missing or damaged.
@@ -154,7 +154,7 @@ def encoded(data: Mapping[str, Any], encoding: Encoding) -> Dataset:
 
 
 def frame(data: Mapping[str, Any]) -> "Frame":
-    """How the data set of a `data` section makes images square."""
+    """Return how the data set of a `data` section makes images square."""
     data_module, options = _find(data)
     chosen: Frame = getattr(options, "frame", getattr(data_module, "FRAME", "crop"))
     return chosen

@@ -35,7 +35,7 @@ def _bias(counts: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _unseen(counts: Mapping[str, Any], train: Mapping[str, Any], name: str, split: Mapping[str, Any]) -> Iterator[str]:
-    """What a split has and training has not; of a class that is unseen its groups are not told again."""
+    """Yield what a split has and training has not; of a class that is unseen its groups are not told again."""
     classes, biases = counts["class_names"], counts["bias_names"]
     unseen = [y for y, count in enumerate(split["classes"]) if count and not train["classes"][y]]
     if unseen:

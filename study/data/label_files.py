@@ -42,7 +42,7 @@ def splits_of(values: Sequence[str]) -> list[str]:
 
 
 def is_split(name: str, values: Iterable[object]) -> bool:
-    """Whether a column has the name of one of splits and holds two or more of them, and nothing else."""
+    """Return whether a column has the name of one of splits and holds two or more of them, and nothing else."""
     if name.strip().lower() not in COLUMNS:
         return False
     found = {*splits_of([str(value) for value in {*values}])}
@@ -56,13 +56,13 @@ FOLDERS = {"__MACOSX"}
 
 
 def is_hidden(name: str | PurePath) -> bool:
-    """Whether a file's name, or a path relative to the folder that is looked at, has a hidden part."""
+    """Return whether a file's name, or a path relative to the folder that is looked at, has a hidden part."""
     parts = name.split("/") if isinstance(name, str) else name.parts
     return any(part in FOLDERS or (part.startswith(".") and part not in (".", "..")) for part in parts)
 
 
 def shown(folder: Path, pattern: str = "*") -> list[Path]:
-    """What is at any depth under a folder and not hidden, by name; the folder's own name may be anything."""
+    """Return what is at any depth under a folder and not hidden, by name; the folder's own name may be anything."""
     return sorted(path for path in folder.rglob(pattern) if not is_hidden(path.relative_to(folder)))
 
 
@@ -137,7 +137,7 @@ def _places(path_text: str) -> list[Path]:
 
 
 def leads_out(name: str) -> bool:
-    """Whether a name from a list of files may lead out of the folder that it belongs to, or is none.
+    """Return whether a name from a list of files may lead out of the folder that it belongs to, or is none.
 
     A link in the folder may lead anywhere: it was made on this machine, a list may come from elsewhere.
     """
@@ -191,7 +191,7 @@ def read_typed(path: Path, **options: Any) -> "pd.DataFrame":
 
 
 def dialect(section: Mapping[str, Any]) -> dict[str, Any]:
-    """How a user's table is read, as options of `read_typed`, from the keys of its `data` section."""
+    """Return how a user's table is read, as options of `read_typed`, from the keys of its `data` section."""
     marks, decimal = section.get("missing_marks") or (), section.get("decimal") or "."
     return {"na_values": list(marks), "decimal": decimal}
 
@@ -281,12 +281,12 @@ def _parquet(path: Path, rows: int | None) -> "pd.DataFrame":
 
 
 def is_parquet(path: Path) -> bool:
-    """Whether a table is a Parquet file, by its ending; all others are CSV."""
+    """Return whether a table is a Parquet file, by its ending; all others are CSV."""
     return path.suffix.lower() in PARQUET
 
 
 def place(path: Path, row: int) -> str:
-    """Where a row of a table is, counted from 0: its line in a CSV, its number in a Parquet file.
+    """Return where a row of a table is, counted from 0: its line in a CSV, its number in a Parquet file.
 
     Rows may be more than a line each, and empty lines are none.
     """
@@ -397,7 +397,7 @@ def _text(value: Any) -> str:
 
 
 def _is_endless(label: str) -> bool:
-    """Whether a label is infinite or no number, as programs write a value that is missing."""
+    """Return whether a label is infinite or no number, as programs write a value that is missing."""
     return re.fullmatch(r"[+-]?(nan|inf|infinity)", label, re.IGNORECASE) is not None
 
 

@@ -58,7 +58,7 @@ class Source:
     command: str = "study data prepare NAME"
 
     def find(self) -> Path:
-        """Where it is.
+        """Return where it is.
 
         Raises:
             UserError: it is not there.
@@ -69,11 +69,11 @@ class Source:
         return path
 
     def existing_path(self) -> Path | None:
-        """Where it is, or None."""
+        """Return where it is, or None."""
         return _first(self.path)
 
     def existing_archive(self) -> Path | None:
-        """Where its archive is, or None."""
+        """Return where its archive is, or None."""
         return _first(self.archive) if self.archive else None
 
     def missing(self) -> str:

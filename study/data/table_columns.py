@@ -89,12 +89,12 @@ class Column:
 
     @property
     def width(self) -> int:
-        """How many inputs it becomes."""
+        """Return how many inputs it becomes."""
         return 1 if self.values is None else len(self.values)
 
     @property
     def is_truth(self) -> bool:
-        """Whether its texts are yes and no."""
+        """Return whether its texts are yes and no."""
         return self.values is not None and {*self.values} - {MISSING} <= TRUTHS
 
     def encoded(self, column: "pd.Series", decimal: str = ".") -> tuple[NDArray[np.float32], dict[int, str]]:
@@ -147,7 +147,7 @@ Encoding = tuple[Column, ...]
 
 
 def fitted(column: "pd.Series", train: NDArray[np.int64], fills: bool) -> Column:
-    """How a column becomes inputs, from its training rows; the texts are those of all rows, ordered.
+    """Return how a column becomes inputs, from its training rows; the texts are those of all rows, ordered.
 
     Args:
         train: indices of the training rows.
@@ -165,7 +165,7 @@ def fitted(column: "pd.Series", train: NDArray[np.int64], fills: bool) -> Column
 
 
 def width(encoding: Encoding) -> int:
-    """How many inputs a row has."""
+    """Return how many inputs a row has."""
     return sum(column.width for column in encoding)
 
 
@@ -212,7 +212,7 @@ def texts(encoding: Encoding) -> dict[str, type[str]]:
 
 
 def is_number(column: "pd.Series") -> bool:
-    """Whether a column of the training table counts as numbers."""
+    """Return whether a column of the training table counts as numbers."""
     from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
     return is_numeric_dtype(column) and not is_bool_dtype(column)
@@ -262,7 +262,7 @@ def check_input(column: "pd.Series", path: Path) -> None:
 
 
 def reading(rows: "pd.DataFrame", features: Sequence[str]) -> list[str]:
-    """How each input is read, a line for each kind, and how many numbers a row becomes."""
+    """Return how each input is read, a line for each kind, and how many numbers a row becomes."""
     words = {name: sorted(rows[name].unique()) for name in features if not is_number(rows[name])}
     truths = [name for name, values in words.items() if user_data.likely_positive(values)]
     kinds = {

@@ -107,7 +107,7 @@ class Labels:
 
     @property
     def some_bias(self) -> bool:
-        """Whether the bias of samples is not known."""
+        """Return whether the bias of samples is not known."""
         return self.bias is not None and bool((self.bias < 0).any())
 
 
@@ -283,7 +283,7 @@ def group_codes(table: "pd.DataFrame", options: Any, path: Path) -> NDArray[np.i
 
 
 def group_notes(column: str, values: Sequence[str], splits: Mapping[str, NDArray[np.int64]]) -> list[str]:
-    """What `data.group` does, or which of its groups the user's own splits divide."""
+    """Return what `data.group` does, or which of its groups the user's own splits divide."""
     homes: dict[str, set[str]] = {}
     for name, members in splits.items():
         for row in members:
@@ -294,7 +294,7 @@ def group_notes(column: str, values: Sequence[str], splits: Mapping[str, NDArray
 
 
 def copied(splits: Mapping[str, NDArray[np.int64]], same: NDArray[np.int64]) -> str:
-    """How many samples of a split are those of an earlier one, as `3 in val`; empty: none."""
+    """Return how many samples of a split are those of an earlier one, as `3 in val`; empty: none."""
     earlier, told = np.array([], np.int64), []
     for name, members in splits.items():
         if count := int(np.isin(same[members], earlier).sum()):
@@ -380,8 +380,8 @@ def _binned(
 
 
 def measured(column: "pd.Series", decimal: str) -> bool:
-    """Whether a column's texts are numbers, more than are groups of their own, and not 0, 1, 2 and so on, or from 1 on,
-    as codes are."""
+    """Return whether a column's texts are numbers, more than are groups of their own, and not 0, 1, 2 and so on, or
+    from 1 on, as codes are."""
     texts = sorted({*column} - {*label_files.MISSING_MARKS})
     values = _numbers(texts, decimal)
     if len(texts) <= MOST_GROUPS or values is None:
@@ -531,7 +531,7 @@ def likely_positive(class_names: Sequence[str] | None) -> str | None:
 
 
 def positive_class_warnings(section: Mapping[str, Any], facts: Facts) -> list[str]:
-    """Where names look like the other class was the positive one, and no key says which is.
+    """Return where names look like the other class was the positive one, and no key says which is.
 
     Args:
         section: `data` of a study.

@@ -77,7 +77,7 @@ def findings(observed: Observed) -> Iterator[Finding]:
 
 
 def observe() -> Observed:
-    """What driver, torch and Ray say on this machine."""
+    """Return what driver, torch and Ray say on this machine."""
     import torch
 
     from study.training import device
@@ -105,7 +105,7 @@ def observe() -> Observed:
 
 
 def _supported(observed: Observed) -> str:
-    """Which driver and cards this torch would run with."""
+    """Return which driver and cards this torch would run with."""
     if not observed.needs or not observed.code:
         return ""
     needs = f"This torch (CUDA {observed.built}) needs a driver of R{observed.needs} or newer"

@@ -33,7 +33,7 @@ def libraries() -> Iterator[Finding]:
 
 
 def torch() -> Iterator[Finding]:
-    """What torch was built for; `gpus` checks whether that fits the GPUs."""
+    """Yield what torch was built for; `gpus` checks whether that fits the GPUs."""
     try:
         import torch
     except (ImportError, OSError) as error:
@@ -46,7 +46,7 @@ def torch() -> Iterator[Finding]:
 
 
 def torchvision() -> Iterator[Finding]:
-    """Whether torchvision's own operators work: they fail if it was built for another torch."""
+    """Yield whether torchvision's own operators work: they fail if it was built for another torch."""
     import torch
 
     try:
@@ -80,7 +80,7 @@ MEMORY_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/
 
 
 def cpus() -> Iterator[Finding]:
-    """How many this machine has, and how many Ray would place trials on: a container may have fewer."""
+    """Yield how many this machine has, and how many Ray would place trials on: a container may have fewer."""
     from study.upstream.ray_internals import cpus
 
     count, placed = os.cpu_count() or 1, cpus()

@@ -24,7 +24,7 @@ ANOTHER_HOME = "another home: STUDY_HOME=..."
 
 
 def home(home: "Home") -> Iterator[Finding]:
-    """Whether studies can be written to the home, its format, and whether its studies can be read."""
+    """Yield whether studies can be written to the home, its format, and whether its studies can be read."""
     from study.home.record import StudyRecord
 
     if home.path.exists() and not home.path.is_dir():
@@ -54,14 +54,14 @@ def home(home: "Home") -> Iterator[Finding]:
 
 
 def data_sets() -> Iterator[Finding]:
-    """How many data sets are on disk, of those that need no further options."""
+    """Yield how many data sets are on disk, of those that need no further options."""
     rows = [row for row in data_commands.overview() if row["there"] is not None]
     count = sum(row["there"] for row in rows)
     yield Finding("data sets", "ok", f"{count} of {len(rows)} in {data.root()}; study data list shows which")
 
 
 def mlflow(home: "Home") -> Iterator[Finding]:
-    """Whether MLflow answers, and its version; passwords are not shown."""
+    """Yield whether MLflow answers, and its version; passwords are not shown."""
     from study.tracking.database_file import damage
 
     if home.owns_tracking and not home.database.exists():

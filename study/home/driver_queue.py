@@ -59,7 +59,7 @@ class Turn:
         return cls(**values) if sound else None
 
     def document(self) -> dict[str, Any]:
-        """What it says of itself."""
+        """Return what it says of itself."""
         return asdict(self)
 
 
@@ -101,7 +101,7 @@ def in_order(there: Iterable[Turn], served: Mapping[str, int]) -> list[Turn]:
 
 
 def served(queue: Path) -> dict[str, int]:
-    """Who was served when, see `in_order`."""
+    """Return who was served when, see `in_order`."""
     told = read(queue / "served.json") or {}
     return {owner: number for owner, number in told.items() if isinstance(number, int)}
 
@@ -124,5 +124,5 @@ def publish(queue: Path, cluster: str) -> Path:
 
 
 def state_file(queue: Path, cluster: str) -> Path:
-    """Where that is written."""
+    """Return where that is written."""
     return queue / f"state-{''.join(char if char.isalnum() else '-' for char in cluster)}.json"

@@ -76,7 +76,7 @@ def _metrics(value: Any) -> bool:
 
 
 def _mapping(value: Any) -> bool:
-    """What `study.home.record.Epoch` looks at itself, as there are so many."""
+    """Return what `study.home.record.Epoch` looks at itself, as there are so many."""
     return isinstance(value, dict)
 
 
@@ -127,7 +127,7 @@ def _told_of(one: Mapping[str, Any]) -> bool:
 
 
 def _files(value: Any) -> bool:
-    """What trials begin from or run, each with its name, file and SHA-256."""
+    """Return what trials begin from or run, each with its name, file and SHA-256."""
     return isinstance(value, list) and all(
         isinstance(one, dict) and all(_text(one.get(key)) for key in ("name", "file", "sha256")) for one in value
     )
@@ -188,8 +188,8 @@ EVENTS = frozenset(NEEDED)
 
 
 def problem(event: Event) -> str | None:
-    """What is wrong with an event's fields, each by itself; None: nothing. Of events that it does not know, a version
-    looks at no more than it shows."""
+    """Return what is wrong with an event's fields, each by itself; None: nothing. Of events that it does not know, a
+    version looks at no more than it shows."""
     name, time = event["event"], event.get("time")
     if time is None or type(time) not in _NUMBERS or not 0 <= time < LATEST:
         return f"its time is {_told(time)}"

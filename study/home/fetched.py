@@ -38,7 +38,7 @@ class Fetched:
 
     @property
     def ran(self) -> bool:
-        """Whether a driver was to be expected to go on with it there."""
+        """Return whether a driver was to be expected to go on with it there."""
         return self.state in ("pending", "waiting", "running")
 
     @property
@@ -46,7 +46,7 @@ class Fetched:
         return moment(self.at, UTC)
 
     def command(self, local: str) -> str:
-        """What brings the rest of it, where it is called `local` here."""
+        """Return what brings the rest of it, where it is called `local` here."""
         renamed = () if local == self.name else ("--name", local)
         return typed("fetch", self.name, "--address", self.address, *renamed)
 
@@ -60,12 +60,12 @@ class Fetched:
 
 
 def file(folder: Path) -> Path:
-    """Where a folder tells it."""
+    """Return where a folder tells it."""
     return folder / "fetched.json"
 
 
 def fetched(folder: StudyFolder) -> Fetched | None:
-    """Where a study came from; None: it was made here.
+    """Return where a study came from; None: it was made here.
 
     Raises:
         UserError: the file is damaged.

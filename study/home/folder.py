@@ -60,12 +60,12 @@ class StudyFolder:
 
     @property
     def tracking_file(self) -> Path:
-        """How far the ledger is in MLflow."""
+        """Return how far the ledger is in MLflow."""
         return self.path / "tracking.json"
 
     @property
     def requests(self) -> Path:
-        """What users ask of its driver, see `study.home.requests`."""
+        """Return what users ask of its driver, see `study.home.requests`."""
         return self.path / "requests"
 
     @property
@@ -84,7 +84,7 @@ class StudyFolder:
         return self.models / f"trial-{trial:05d}{behind}.safetensors"
 
     def description_file(self, trial: int) -> Path:
-        """What rebuilds the networks of a final trial's weights."""
+        """Return what rebuilds the networks of a final trial's weights."""
         return self.model_file(trial).with_suffix(".json")
 
     @property
@@ -155,27 +155,27 @@ class Home:
 
     @property
     def database(self) -> Path:
-        """Where MLflow of a home of its own keeps its runs."""
+        """Return where MLflow of a home of its own keeps its runs."""
         return self.path / "mlflow.db"
 
     @property
     def owns_tracking(self) -> bool:
-        """Whether MLflow is the SQLite of this home, not one from elsewhere."""
+        """Return whether MLflow is the SQLite of this home, not one from elsewhere."""
         return not os.environ.get("MLFLOW_TRACKING_URI")
 
     @property
     def artifacts(self) -> Path:
-        """Where MLflow keeps artifacts of a home of its own."""
+        """Return where MLflow keeps artifacts of a home of its own."""
         return self.path / "artifacts"
 
     @property
     def suites(self) -> Path:
-        """What is remembered of suites, whose studies are among the others."""
+        """Return what is remembered of suites, whose studies are among the others."""
         return self.path / "suites"
 
     @property
     def sharing(self) -> Path:
-        """How its studies share a cluster, see `study.home.sharing`; need not be there."""
+        """Return how its studies share a cluster, see `study.home.sharing`; need not be there."""
         return self.path / FILE
 
     def studies(self) -> list[StudyFolder]:

@@ -15,7 +15,7 @@ FORMAT = 2
 
 
 def file(home: Path) -> Path:
-    """Where a home tells its form."""
+    """Return where a home tells its form."""
     return home / "format"
 
 

@@ -148,7 +148,7 @@ class Holder:
 
     @property
     def is_sound(self) -> bool:
-        """Whether every field holds what it is for; what a file says need not."""
+        """Return whether every field holds what it is for; what a file says need not."""
         texts = (self.owner, self.machine, self.host, self.namespace, self.started, self.command)
         numbers = type(self.pid) is int and type(self.since) in (int, float)
         return (
@@ -168,7 +168,7 @@ def machine() -> str:
 
 
 def holder(path: Path) -> Holder | None:
-    """Who a lease file names, None if there is none; a damaged one is nobody's."""
+    """Return who a lease file names, None if there is none; a damaged one is nobody's."""
     try:
         told = Holder(**json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError, RecursionError):
@@ -177,7 +177,7 @@ def holder(path: Path) -> Holder | None:
 
 
 def elsewhere(path: Path) -> Holder | None:
-    """Who holds a lease on another machine at this moment, None if nobody does."""
+    """Return who holds a lease on another machine at this moment, None if nobody does."""
     owner = holder(path)
     if owner is None or owner.machine == machine():
         return None

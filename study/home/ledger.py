@@ -100,7 +100,7 @@ class Ledger:
 
     @property
     def is_taken_over(self) -> bool:
-        """Whether another driver has the study now."""
+        """Return whether another driver has the study now."""
         return self._lease.is_lost
 
     def append(self, event: str, **fields: Any) -> Event:
@@ -189,12 +189,12 @@ def read(path: Path) -> list[Event]:
 
 
 def empty(path: Path) -> str:
-    """What is told of a ledger without an event."""
+    """Return what is told of a ledger without an event."""
     return f"{path}: damaged at byte 0: it is empty, its events are lost"
 
 
 def is_open(path: Path) -> bool:
-    """Whether a driver holds the ledger at this moment."""
+    """Return whether a driver holds the ledger at this moment."""
     with open(path, "rb") as file:
         return not _lock(file) or lease.elsewhere(lease_file(path)) is not None
 
@@ -251,7 +251,7 @@ def check_value(path: Path, offset: int) -> str:
 
 
 def lease_file(path: Path) -> Path:
-    """Where the lease of whoever runs the study of this ledger is told."""
+    """Return where the lease of whoever runs the study of this ledger is told."""
     return path.with_name("lease.json")
 
 

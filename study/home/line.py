@@ -73,7 +73,7 @@ def decode(line: bytes) -> Event:
 
 
 def _survives(text: str) -> bool:
-    """Whether the fast reader reads JSON as it was written."""
+    """Return whether the fast reader reads JSON as it was written."""
     try:
         return _json(orjson.loads(text)) == text
     except ValueError:
@@ -117,7 +117,7 @@ class Chain:
         return b'%b%08x"}\n' % (start, crc32(start))
 
     def passes(self, line: bytes) -> bool:
-        """Whether a line belongs here; if so, this becomes the place behind it.
+        """Return whether a line belongs here; if so, this becomes the place behind it.
 
         Its number needs no look: it is among what its check value counts, and is right where that of a line follows.
         """

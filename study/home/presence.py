@@ -70,7 +70,7 @@ class Presence:
 
 
 def members(folder: Path) -> list[dict[str, Any]]:
-    """What each living member says of itself; what cannot be read says nothing."""
+    """Return what each living member says of itself; what cannot be read says nothing."""
     found = []
     for path in sorted(folder.glob("*.json")):
         told = read(path)

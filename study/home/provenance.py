@@ -95,7 +95,7 @@ def _git(folder: Path) -> dict[str, Any]:
 
 
 def output(*command: str) -> str | None:
-    """What a command prints, None if it fails or takes more than 10 s."""
+    """Return what a command prints, None if it fails or takes more than 10 s."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
     except (OSError, subprocess.SubprocessError):

@@ -162,7 +162,7 @@ class TrialRecord:
 
     @property
     def test_readings(self) -> int:
-        """How often the test split was read with its model: at each of its ends, and in each epoch where
+        """Return how often the test split was read with its model: at each of its ends, and in each epoch where
         `train.report_test` asks for that."""
         in_epochs = self.epochs if self.reports and any(name.startswith("test/") for name in self.reports[0]) else 0
         return sum(bool(version.tested) for version in self.versions) + in_epochs
@@ -202,17 +202,17 @@ class TrialRecord:
 
     @property
     def run(self) -> int:
-        """Which of its runs is the newest, from 0: each is ended by a loss."""
+        """Return which of its runs is the newest, from 0: each is ended by a loss."""
         return self.attempt
 
     @property
     def is_stopped(self) -> bool:
-        """Whether a user asked for its end, and the report at which it comes has come."""
+        """Return whether a user asked for its end, and the report at which it comes has come."""
         return self.stops_at is not None and self.epochs >= self.stops_at
 
     @property
     def why(self) -> str | None:
-        """Which rule pruned a trial; how and why a failed one failed."""
+        """Return which rule pruned a trial; how and why a failed one failed."""
         return f"{self.kind}: {self.reason}" if self.kind else self.reason
 
     def last(self, metric: str) -> float | None:
@@ -312,8 +312,8 @@ class StudyRecord:
 
     @classmethod
     def told(cls, path: Path) -> "StudyRecord":
-        """What a ledger says: for its driver, who knows that one which reads as running is not. Raises UserError: it
-        is damaged, or another version of this package wrote it.
+        """Return what a ledger says: for its driver, who knows that one which reads as running is not. Raises
+        UserError: it is damaged, or another version of this package wrote it.
         """
         tail, record, begin = ledger.Tail(path), cls(), 0
         try:
@@ -381,17 +381,17 @@ class StudyRecord:
         return [trial for repeat in self._repeats.get(number, []) if (trial := self.trials[repeat]).stage == stage]
 
     def limit(self, planned: int) -> int:
-        """How many configurations the search may try, of `planned` ones by its file."""
+        """Return how many configurations the search may try, of `planned` ones by its file."""
         return self.extended or planned
 
     def counts(self) -> dict[str, int]:
-        """How many trials are in each state, in the order of a trial's life."""
+        """Return how many trials are in each state, in the order of a trial's life."""
         states = [trial.state for trial in list(self.trials.values())]
         return {state: states.count(state) for state in STATES}
 
     @property
     def test_readings(self) -> int:
-        """How often the test split was read: at a trial's end, in epochs for `train.report_test`, by evaluation."""
+        """Return how often the test split was read: at a trial's end, in `report_test`'s epochs, by evaluation."""
         return sum(trial.test_readings for trial in list(self.trials.values())) + self.evaluations
 
     def taken(self, key: Literal["cpu", "gpu"], planned: float) -> float:

@@ -99,7 +99,7 @@ def _read(path: Path) -> Request | None:
 
 
 def _is_sound(request: Request) -> bool:
-    """Whether every field holds what it is for; what a file says need not."""
+    """Return whether every field holds what it is for; what a file says need not."""
     kinds = get_args(RequestKind)
     plain = isinstance(request.params, dict) and all(
         value is None or type(value) in (bool, int, float, str) for value in request.params.values()

@@ -35,7 +35,7 @@ class Sharing:
     owners: Mapping[str, Owner] = field(default_factory=dict)
 
     def of(self, owner: str) -> Owner:
-        """What an owner may have."""
+        """Return what an owner may have."""
         return self.owners.get(owner, Owner(slots=self.slots))
 
 

@@ -36,7 +36,7 @@ class Standing:
         return found if sound else cls(found.priority)
 
     def tags(self) -> dict[str, str]:
-        """What a job is submitted with, as `of` reads it, and the moment."""
+        """Return what a job is submitted with, as `of` reads it, and the moment."""
         slots = {} if self.slots is None else {"slots": str(self.slots)}
         return {"priority": str(self.priority), "share": f"{self.share:g}", "submitted": repr(time.time()), **slots}
 

@@ -13,7 +13,7 @@ Scalar = float | Tensor
 
 
 def is_zero(value: Scalar) -> bool:
-    """Whether a hyperparameter is the number 0, for which a shorter way is taken.
+    """Return whether a hyperparameter is the number 0, for which a shorter way is taken.
 
     A tensor is never asked: under `torch.vmap` it stands for many values, and on a GPU the question would wait.
     """

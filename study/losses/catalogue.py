@@ -220,7 +220,7 @@ def losses() -> dict[str, Loss]:
 
 
 def needs_two_views(name: str) -> bool:
-    """Whether the loss of this name pairs two views of each sample."""
+    """Return whether the loss of this name pairs two views of each sample."""
     _load()
     return name in _PAIR_LOSSES
 

@@ -202,7 +202,7 @@ def hard_negative_cclk(
 def weight_measures(
     condition: Tensor, *, kernel: KernelName = "rbf", sigma2: float = 1.0, degree: int = 3, ridge: float = 0.1
 ) -> dict[str, Tensor]:
-    """What form "released" leaves of the weights: figures that tell that a kernel is too narrow, scalars.
+    """Return what form "released" leaves of the weights: figures that tell that a kernel is too narrow, scalars.
 
     The diagonal of W is left out, and a narrow kernel has most of its weight there: what is left then weighs next to
     nothing, though few weights are 0.

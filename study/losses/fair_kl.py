@@ -276,7 +276,8 @@ def fair_kl(
         Positive, Doc("smallest variance (or squared distance under the logarithm) in the divergences")
     ] = 1e-3,
 ) -> Tensor:
-    """How much the similarity of pairs depends on whether they share the bias, for pairs of one class and of two.
+    """Return how much the similarity of pairs depends on whether they share the bias, for pairs of one class and of
+    two.
 
     "reference" is the released function, from which the published figures come; it is not Eq. 10. Over cosines, the
     diagonal included: squared differences of the means of aligned and conflicting pairs, `kld` times those of their

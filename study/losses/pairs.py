@@ -55,7 +55,7 @@ def between_views(views: Tensor) -> Tensor:
 
 
 def other_samples(views: Tensor) -> int:
-    """How many samples besides its own each row has, B - 1. ValueError: none."""
+    """Return how many samples besides its own each row has, B - 1. ValueError: none."""
     if views.shape[1] < 2:
         raise ValueError(f"this loss compares different samples: it needs two or more, got {views.shape[1]}")
     return views.shape[1] - 1
@@ -236,7 +236,7 @@ class _Same(BatchedFunction):
 
 
 def cells(one_class: Tensor, aligned: Tensor) -> Tensor:
-    """How much each pair belongs to each cell, a constant, shape (2, 2, n, n).
+    """Return how much each pair belongs to each cell, a constant, shape (2, 2, n, n).
 
     The first index is 0 for pairs of one class and 1 for pairs of two, the second 0 for aligned and 1 for conflicting.
 

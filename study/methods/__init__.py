@@ -67,7 +67,7 @@ def _method_knobs(method: Mapping[str, Any]) -> dict[str, Knob]:
 
 
 def about(name: str) -> str:
-    """What a method is, in a line: from the docstring of the loss of its name, else of its module."""
+    """Return what a method is, in a line: from the docstring of the loss of its name, else of its module."""
     from study.losses.catalogue import classification_losses, losses
 
     CATALOGUE.find(name)  # a loss of another distribution is known once its method is loaded
@@ -76,7 +76,7 @@ def about(name: str) -> str:
 
 
 def needs(method: Mapping[str, Any]) -> Needs:
-    """What the method of a complete section needs of the data."""
+    """Return what the method of a complete section needs of the data."""
     requirements: Needs = CATALOGUE.find(method["name"]).needs(method)
     return requirements
 

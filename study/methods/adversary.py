@@ -103,7 +103,7 @@ def reversed_gradient(features: Tensor, weight: float) -> Tensor:
 
 
 def stage_epochs(method: Mapping[str, Any]) -> int:
-    """How many of the last epochs are a classifier stage; 0: there is none."""
+    """Return how many of the last epochs are a classifier stage; 0: there is none."""
     return options(Stage, method).classifier_epochs if method.get("adversary") == "classifier" else 0
 
 

@@ -95,7 +95,7 @@ class Labels:
     bias_features: Tensor | None = None
 
     def named(self) -> dict[str, Tensor | None]:
-        """What a function of labels may ask for by name: the bias is either classes or features."""
+        """Return what a function of labels may ask for by name: the bias is either classes or features."""
         bias = self.bias if self.bias_features is None else None
         return {"target": self.target, "bias": bias, "bias_features": self.bias_features}
 
@@ -154,7 +154,8 @@ class Method(nn.Module, ABC):
         """Called before each epoch, the first is 1, `epochs` is the last."""
 
     def recording(self) -> Hashable | None:
-        """What decides which operations a step of a full batch has, None: the batch does, or what a step left behind.
+        """Return what decides which operations a step of a full batch has, None: the batch does, or what a step left
+        behind.
 
         As long as it stays the same, one step can be recorded and given to the device again (`train.graph`): nothing
         is asked of the device, and state changes in place.

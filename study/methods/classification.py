@@ -112,7 +112,7 @@ def keys(method: Mapping[str, Any]) -> Iterator[Knob]:
 
 
 def needs(method: Mapping[str, Any]) -> Needs:
-    """What data such a method needs."""
+    """Return what data such a method needs."""
     if method["name"] == BALANCED:
         return Needs(labels="name", bias="name", varies=None)
     if method.get("regulariser", NO_REGULARISER) != NO_REGULARISER and method.get("bias_source") != "model":

@@ -135,12 +135,12 @@ def keys(method: Mapping[str, Any]) -> Iterator[Knob]:
 
 
 def uses_bias(method: Mapping[str, Any]) -> bool:
-    """Whether such a method asks for the bias of the samples, from labels or from a model."""
+    """Return whether such a method asks for the bias of the samples, from labels or from a model."""
     return _loss_uses_bias(method["name"]) or bool(_added_that_use_bias(method))
 
 
 def needs(method: Mapping[str, Any]) -> Needs:
-    """What data such a method needs."""
+    """Return what data such a method needs."""
     name, from_model = method["name"], method.get("bias_source") == "model"
     keys_for_bias = [key for key in _added_that_use_bias(method) if key != "regulariser" or not from_model]
     if _loss_uses_bias(name) and not from_model:
@@ -160,7 +160,7 @@ def needs(method: Mapping[str, Any]) -> Needs:
 
 
 def view_count(method: Mapping[str, Any]) -> int:
-    """How many views of a sample the loss itself takes, without those that are M's of DCL."""
+    """Return how many views of a sample the loss itself takes, without those that are M's of DCL."""
     least = 2 if needs_two_views(method["name"]) or not method.get("use_target", True) else 1
     return least if needs_two_views(method["name"]) else max(least, int(method.get("views", 1)))
 
@@ -188,7 +188,7 @@ def _added_that_use_bias(method: Mapping[str, Any]) -> list[str]:
 
 
 def _takes_features(method: Mapping[str, Any]) -> bool:
-    """Whether all of it that uses the bias can use the features of a bias-capturing model."""
+    """Return whether all of it that uses the bias can use the features of a bias-capturing model."""
     by_loss = "bias" not in required(method["name"])
     added = _added_that_use_bias(method)
     return by_loss and set(added) <= {"regulariser"} and method.get("regulariser") != "end"
@@ -336,7 +336,8 @@ class Contrastive(Method):
         return embeddings[: self.pair_views], inputs
 
     def _known(self, batch: Batch) -> Tensor:
-        """Whether each sample's bias is known, on the host, (B,): of a batch of the training split without a wait."""
+        """Return whether each sample's bias is known, on the host, (B,): of a batch of the training split without a
+        wait."""
         if batch.host_index is not None:
             return self.known[batch.host_index]
         return cast(Tensor, batch.labels.bias != UNKNOWN).cpu()

@@ -49,7 +49,7 @@ class Weights:
 
     @property
     def contrast(self) -> Scalar:
-        """What the first term is multiplied by."""
+        """Return what the first term is multiplied by."""
         if not self.alpha_squared or is_zero(self.lambda_):
             return self.alpha
         squared = self.alpha**2

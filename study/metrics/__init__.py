@@ -39,18 +39,18 @@ def find(reported: str) -> Metric | None:
 
 
 def lower_is_better(reported: str) -> bool:
-    """Whether the smaller of two values is the better one, where one of them must be taken for it."""
+    """Return whether the smaller of two values is the better one, where one of them must be taken for it."""
     return better(reported) == "min"
 
 
 def is_share(reported: str) -> bool:
-    """Whether its numbers are fractions of one, which papers print in percent."""
+    """Return whether its numbers are fractions of one, which papers print in percent."""
     metric = find(reported)
     return metric is not None and metric.unit == "share"
 
 
 def is_standard_error(reported: str) -> bool:
-    """Whether it is the standard error of another metric of the same trial."""
+    """Return whether it is the standard error of another metric of the same trial."""
     return find(reported) is METRICS["standard_error"]
 
 

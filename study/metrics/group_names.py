@@ -10,7 +10,8 @@ Names = Sequence[str] | None
 
 
 def words(metric: str, classes: Names, biases: Names) -> str | None:
-    """What the group of a metric is, `class 'no', bias class 'f'`; None for other metrics and where names are unknown.
+    """Return what the group of a metric is, `class 'no', bias class 'f'`; None for other metrics and where names are
+    unknown.
 
     Args:
         metric: with or without its split and prefix.

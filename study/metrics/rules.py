@@ -38,7 +38,7 @@ class Rule:
         return self.metric if self.limit is None else f"{self.metric} where {self.limit}"
 
     def possible(self, facts: "Facts", inferred: bool = False) -> bool:
-        """Whether a split with these facts has what the rule needs; `inferred`: whether groups are inferred."""
+        """Return whether a split with these facts has what the rule needs; `inferred`: whether groups are inferred."""
         names = [self.metric, *([self.limit.split()[0]] if self.limit else [])]
         return set(names) <= set(available(facts, inferred))
 

@@ -245,7 +245,7 @@ def better(reported: str) -> Direction | None:
 
 
 def is_certain(reported: str) -> bool:
-    """Whether the whole name is a known one, so that its direction can be no other."""
+    """Return whether the whole name is a known one, so that its direction can be no other."""
     return any(name in METRICS or name in FIELD for name in _forms(reported.split("/")[-1]))
 
 

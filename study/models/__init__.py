@@ -51,7 +51,8 @@ def _model_knobs(model: Mapping[str, Any]) -> dict[str, Knob]:
 
 
 def unsuited(model: Mapping[str, Any], facts: Facts) -> str | None:
-    """What is wrong with a data set for the network of a `model` section, ready to show; None if it can be trained."""
+    """Return what is wrong with a data set for the network of a `model` section, ready to show; None if it can be
+    trained."""
     problem = _problem(model, facts)
     if problem is None:
         return None
@@ -82,7 +83,7 @@ def build(model: Mapping[str, Any], facts: Facts, begins: bool = True) -> "Encod
 
 
 def weights(model: Mapping[str, Any]) -> dict[str, str] | None:
-    """Which weights a `model` section begins from: `name`, `file`, `sha256`; None: random ones.
+    """Return which weights a `model` section begins from: `name`, `file`, `sha256`; None: random ones.
 
     Raises:
         UserError: the file is not there (says how to get it), cannot be read, or is not the one that is published.

@@ -121,7 +121,7 @@ def renormalisation(
 
 
 def is_file(weights: str) -> bool:
-    """Whether the value of `model.weights` names a file, not published weights."""
+    """Return whether the value of `model.weights` names a file, not published weights."""
     return weights.endswith(FILES)
 
 
@@ -203,7 +203,8 @@ def outline(architecture: str, weights: str | None, side: int) -> nn.Module:
 
 
 def wrong_weights(architecture: str, options: BackboneOptions, facts: Facts, side: int) -> str | None:
-    """What is wrong with the keys of `BackboneOptions`, ready to show behind the network's name; None if nothing is.
+    """Return what is wrong with the keys of `BackboneOptions`, ready to show behind the network's name; None if nothing
+    is.
 
     Whether the file is there, and fits, is seen when it is read.
     """

@@ -13,12 +13,12 @@ from study.knobs import Range
 
 
 def not_images(facts: Facts) -> str | None:
-    """What is wrong with the data for a network of images; None if nothing is."""
+    """Return what is wrong with the data for a network of images; None if nothing is."""
     return f"takes images, not rows of {facts.shape[0]} numbers" if facts.is_table else None
 
 
 def not_a_table(facts: Facts) -> str | None:
-    """What is wrong with the data for a network of a table's rows; None if nothing is."""
+    """Return what is wrong with the data for a network of a table's rows; None if nothing is."""
     return None if facts.is_table else f"takes the rows of a table, not images of {size(facts)} pixels"
 
 
@@ -104,7 +104,7 @@ class Network(nn.Module):
 
     @property
     def has_head(self) -> bool:
-        """Whether the embeddings are other than the features."""
+        """Return whether the embeddings are other than the features."""
         return not isinstance(self.head, nn.Identity)
 
     def forward(self, inputs: Tensor) -> tuple[Tensor, Tensor]:

@@ -116,7 +116,8 @@ COUNTER = "num_batches_tracked"
 
 
 def told(model: Mapping[str, Any]) -> dict[str, str] | None:
-    """Which weights a `model` section begins from: `name`, `file` (its name alone) and `sha256`; None: random ones.
+    """Return which weights a `model` section begins from: `name`, `file` (its name alone) and `sha256`; None: random
+    ones.
 
     Raises:
         UserError: the file is not there (says how to get it), cannot be read, or is not the one that is published.
@@ -142,7 +143,7 @@ _told_places: dict[str, Place] = {}
 
 
 def place(model: Mapping[str, Any]) -> tuple[str, Place] | None:
-    """What `take_places` wants to know of a `model` section; None: it has no weights. Raises as `find`."""
+    """Return what `take_places` wants to know of a `model` section; None: it has no weights. Raises as `find`."""
     found = find(model)
     return (_key(model), (str(found[0].absolute()), sha256(found[0]))) if found else None
 
@@ -181,7 +182,7 @@ def find(model: Mapping[str, Any]) -> tuple[Path, Source | None] | None:
 
 
 def architecture(model: Mapping[str, Any]) -> str:
-    """What torchvision calls the network of a `model` section."""
+    """Return what torchvision calls the network of a `model` section."""
     return str(model.get("architecture", model["name"]))
 
 
@@ -269,7 +270,7 @@ def read(file: Path, wanted: Collection[str]) -> "dict[str, Tensor]":
 
 
 def _content(file: Path) -> Any:
-    """What is in a file."""
+    """Return what is in a file."""
     import torch
     from safetensors import SafetensorError
     from safetensors.torch import load_file

@@ -119,5 +119,5 @@ def published(architecture: str, name: str) -> Published:
 
 
 def allowed(names: list[str]) -> str:
-    """What `model.weights` may be, in words."""
+    """Return what `model.weights` may be, in words."""
     return f"Allowed: {', '.join(names)}, or a file (.safetensors, .pth, .pt)"

@@ -43,7 +43,7 @@ def build(options: Options, facts: Facts) -> Encoder:
 
 @cache
 def _wrong_size(architecture: str, weights: str | None, shape: tuple[int, ...]) -> str | None:
-    """What is wrong with images of this shape: too small, or not of a size that the network can take."""
+    """Return what is wrong with images of this shape: too small, or not of a size that the network can take."""
     _, height, width = shape
     by_name = weights is not None and not is_file(weights)
     least = published.published(architecture, weights if by_name else published.DEFAULT).least

@@ -40,7 +40,7 @@ class Merge:
 
 
 def value(spec: StudySpec, params: Params, key: str) -> Any:
-    """What a configuration has for a key, its own or the study file's; None for a key that it has not."""
+    """Return what a configuration has for a key, its own or the study file's; None for a key that it has not."""
     if key in params:
         return params[key]
     section, _, name = key.partition(".")
@@ -258,7 +258,8 @@ def seeds_for(record: StudyRecord, spec: StudySpec, best: Candidate, count: int 
 
 
 def is_chosen_by(record: StudyRecord, spec: StudySpec, seeds: Collection[int]) -> bool:
-    """Whether several configurations of the search were confirmed on some of these seeds, which chose the best then."""
+    """Return whether several configurations of the search were confirmed on some of these seeds, which chose the best
+    then."""
     confirmed = (candidate.repeats for candidate in ranking.searched(record, spec))
     return sum(any(trial.seed in seeds for trial in repeats) for repeats in confirmed) > 1
 
@@ -291,7 +292,7 @@ def to_test(record: StudyRecord, spec: StudySpec) -> list[TrialRecord]:
 
 
 def is_measured(record: StudyRecord, spec: StudySpec) -> bool:
-    """Whether all that was asked for has run, and test was read for it as far as that could be."""
+    """Return whether all that was asked for has run, and test was read for it as far as that could be."""
     ablation = asked(record)
     if ablation is None or next(missing(record, spec, ablation), None):
         return False
@@ -300,7 +301,7 @@ def is_measured(record: StudyRecord, spec: StudySpec) -> bool:
 
 
 def progress(record: StudyRecord, spec: StudySpec) -> dict[str, Any] | None:
-    """How far the ablation that was asked for is, as plain values; None without one."""
+    """Return how far the ablation that was asked for is, as plain values; None without one."""
     ablation = asked(record)
     if ablation is None:
         return None

@@ -162,7 +162,7 @@ def _frozen(
 
 
 def _attributes(spec: StudySpec, record: StudyRecord, trial: TrialRecord) -> dict[str, Any]:
-    """What Optuna has no place for; nothing that is not known."""
+    """Return what Optuna has no place for; nothing that is not known."""
     fresh = [repeat for repeat in record.repeats_of(trial.number) if repeat.state == "complete"]
     confirmed = spread(value(spec.objective, repeat, spec.metric) for repeat in fresh)
     found = {"why": trial.why, "confirmed": confirmed.mean if confirmed else None, "enqueued": trial.enqueued or None}

@@ -88,7 +88,7 @@ def value(goal: Objective, trial: TrialRecord, name: str) -> float | None:
 
 
 def scores(goal: Objective, reports: Sequence[Report]) -> Iterator[tuple[int, Score]]:
-    """What a trial was worth after each of its epochs, had it ended there; epochs without a score are left out."""
+    """Yield what a trial was worth after each of its epochs, had it ended there; those without a score are left out."""
     choice = EpochChoice(goal)
     for report in reports:
         choice.hear(report)
@@ -97,7 +97,7 @@ def scores(goal: Objective, reports: Sequence[Report]) -> Iterator[tuple[int, Sc
 
 
 def words(goal: Objective) -> str:
-    """Which epoch, for people."""
+    """Return which epoch, for people."""
     if goal.window is None:
         return LAST
     limits = " within the limits" if goal.constraints else ""

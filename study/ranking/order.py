@@ -52,7 +52,8 @@ class Spread:
         return {"mean": self.mean, "sd": self.deviation, "n": self.count}
 
     def interval(self, confidence: float = 0.95) -> tuple[float, float] | None:
-        """Where an accuracy lies, by the spread over seeds and the split's error; of one seed by the latter alone.
+        """Return where an accuracy lies, by the spread over seeds and the split's error; of one seed by the latter
+        alone.
 
         Seeds share their split, so that its error stays whatever their number. The two variances are added, with
         Satterthwaite's degrees of freedom. Wilson's interval, of as many samples as would give that variance, stays
@@ -196,8 +197,8 @@ def comparable(record: StudyRecord, spec: StudySpec) -> list[Candidate]:
 
 
 def compared_at(record: StudyRecord, spec: StudySpec) -> int:
-    """How many epochs the trials ran that are compared: the study's, or those of the last extension that is over and
-    left a complete trial of the search."""
+    """Return how many epochs the trials ran that are compared: the study's, or those of the last extension that is over
+    and left a complete trial of the search."""
     for last, numbers in reversed(record.lengthened):
         ends = [end for number in numbers if (end := _version(record.trials[number], last, spec))]
         searched = [end for end in ends if end.stage == "search"] or ends
@@ -260,7 +261,8 @@ def to_confirm(record: StudyRecord, spec: StudySpec, top: bool = True) -> list[T
 
 
 def is_confirmed(record: StudyRecord, spec: StudySpec) -> bool:
-    """Whether every configuration to confirm has run on all its seeds: before that, their means are not comparable."""
+    """Return whether every configuration to confirm has run on all its seeds: before that, their means are not
+    comparable."""
     trials, most = to_confirm(record, spec), compared_at(record, spec)
     repeats = (_version(trial, most, spec) for trial in record.by_stage("confirm"))
     ended = [trial.repeats for trial in repeats if trial and trial.state in ENDED]

@@ -88,8 +88,8 @@ def picks(record: StudyRecord, spec: StudySpec) -> list[Pick]:
 
 
 def scores(goal: Objective, candidates: Sequence[Candidate]) -> list[tuple[Candidate, Score]]:
-    """What each configuration that has the metrics is worth in the search, in the order of trials: ties go to the
-    earlier one."""
+    """Return what each configuration that has the metrics is worth in the search, in the order of trials: ties go to
+    the earlier one."""
     by_number = sorted(candidates, key=lambda candidate: candidate.trial.number)
     scored = [(candidate, ranking.mean_score(goal, candidate.replicates)) for candidate in by_number]
     return [(candidate, score) for candidate, score in scored if score]
@@ -103,7 +103,7 @@ def picked(record: StudyRecord, spec: StudySpec) -> list[TrialRecord]:
 
 
 def _is_asked(rule: StudyRule, asked: bool | Sequence[str]) -> bool:
-    """Whether a rule is one of those that are named; a list names some, else all are."""
+    """Return whether a rule is one of those that are named; a list names some, else all are."""
     return isinstance(asked, bool) or rule.name in asked
 
 
@@ -115,7 +115,7 @@ def fresh_trials(record: StudyRecord, number: int) -> list[TrialRecord]:
 
 
 def are_confirmed(record: StudyRecord, spec: StudySpec) -> bool:
-    """Whether every rule's pick has run on all fresh seeds and test was read for it, as far as that could be."""
+    """Return whether every rule's pick has run on all fresh seeds and test was read for it, as far as that could be."""
     seeds = ranking.confirm_seeds(record, spec)
     ended = {(trial.repeats, trial.seed) for trial in record.by_stage("confirm", "rule") if trial.state in ENDED}
     numbers = [trial.number for trial in picked(record, spec)]
@@ -126,8 +126,8 @@ def are_confirmed(record: StudyRecord, spec: StudySpec) -> bool:
 
 
 def at_most(spec: StudySpec, plan: Confirm, configurations: int, reported: Collection[str]) -> int:
-    """How many of `configurations` the rules can pick besides those that are confirmed anyway, the best of `plan.top`
-    and the baseline: the study's own rule, which picks one of these, brings no further one.
+    """Return how many of `configurations` the rules can pick besides those that are confirmed anyway, the best of
+    `plan.top` and the baseline: the study's own rule, which picks one of these, brings no further one.
 
     Args:
         plan: what runs on fresh seeds.

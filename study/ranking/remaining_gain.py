@@ -59,7 +59,7 @@ class RemainingGain:
 
 
 def remaining_gain(spec: StudySpec, record: StudyRecord) -> RemainingGain:
-    """What more search would gain, with the confidence of `search.stop`, else 95%.
+    """Return what more search would gain, with the confidence of `search.stop`, else 95%.
 
     The baseline and the configurations of `search.enqueue` are no draws; the best value may be theirs. Of trials that
     early stopping pruned and of those that miss a constraint it is known alone that they are not the best.
@@ -167,7 +167,7 @@ class SoFar:
         return max(0.0, min(max(self.gains) + beyond - max(*self.gains, self.given), self.left(spec)))
 
     def left(self, spec: StudySpec) -> float:
-        """How far the best value is from the best that the metric can have."""
+        """Return how far the best value is from the best that the metric can have."""
         return _most(spec) - max(*self.gains, self.given)
 
 
@@ -191,7 +191,8 @@ def limit(gains: Sequence[float], trials: int, further: int, confidence: float) 
 
 
 def _tops(trials: int) -> tuple[int, int]:
-    """How many of the best spacings are looked at: a steady estimate, and one of fewer, where the tail is lighter."""
+    """Return how many of the best spacings are looked at: a steady estimate, and one of fewer, where the tail is
+    lighter."""
     most = max(3, min(round(1.5 * math.sqrt(trials)), trials // 3))
     return min(5, most), most
 

@@ -223,14 +223,14 @@ def _values(who: str, values: dict[str, Any], metrics: Collection[str]) -> list[
 
 
 def _what_is_meant(rows: list[tuple[str, dict[str, Any]]]) -> list[str]:
-    """What the intervals of such rows are of, where there are some."""
+    """Return what the intervals of such rows are of, where there are some."""
     if not any(value.get("interval") for _, side in rows for value in side["metrics"].values()):
         return []
     return ["±: over seeds; 95%: with the error of the split's own samples, which seeds share"]
 
 
 def _epochs(document: dict[str, Any]) -> list[str]:
-    """Which epochs were chosen, where they are not all the last."""
+    """Return which epochs were chosen, where they are not all the last."""
     sides = [(who, document[who]) for who in ("baseline", "best", "final") if document.get(who)]
     if document["epoch"] == epochs.LAST or not any(side["epochs"] for _, side in sides):
         return []

@@ -51,7 +51,7 @@ def planned(spec: StudySpec) -> Iterator[dict[str, Any]]:
 
 
 def belongs(where: Mapping[str, Any], params: Mapping[str, Any], document: Document) -> bool:
-    """Whether a configuration has the keys and values of a cell.
+    """Return whether a configuration has the keys and values of a cell.
 
     Args:
         where: keys and values of the cell; a name may be the label of an alternative in the study file.
@@ -67,7 +67,7 @@ def _value(document: Document, key: str) -> Any:
 
 
 def _equal(value: Any, other: Any) -> bool:
-    """Whether two values are equal: 1 equals 1.0, but not true."""
+    """Return whether two values are equal: 1 equals 1.0, but not true."""
     return isinstance(value, bool) == isinstance(other, bool) and value == other
 
 
@@ -213,7 +213,7 @@ def _trials_reason(cell: Cell, is_planned: bool) -> str | None:
 
 
 def _must_bring(section: Mapping[str, Any] | None) -> bool:
-    """Whether files of a data set are missing that only the user can get."""
+    """Return whether files of a data set are missing that only the user can get."""
     sources = () if section is None else data.sources(section)
     return any(source.url is None and source.existing_path() is None for source in sources)
 
@@ -260,12 +260,12 @@ def cell_notes(
 
 
 def spread_note(table: PublishedTable) -> str:
-    """What the paper's ± is."""
+    """Return what the paper's ± is."""
     return f"The paper's ±: {table.spread if table.trials is None else f'{table.spread}; {table.trials} trials'}."
 
 
 def _no_verdicts(table: PublishedTable) -> list[str]:
-    """Which lines are not compared with the paper's, and why."""
+    """Return which lines are not compared with the paper's, and why."""
     return [
         f"No verdict on {line.label}: {line.no_verdict}." for line in (*table.rows, *table.columns) if line.no_verdict
     ]
@@ -294,7 +294,7 @@ def _budget(
     documents: list[tuple[Document, Document]],
     protocol: str,
 ) -> str:
-    """What was run, and where it differs from the protocol of this name."""
+    """Return what was run, and where it differs from the protocol of this name."""
     seeds = sorted({seed for cell in ours.values() for seed in cell.seeds})
     titles_run = dict.fromkeys(session["dataset"] for session in record.sessions if "dataset" in session)
     epochs, networks = spec.epochs, ", ".join(dict.fromkeys(ours_run["model"]["name"] for ours_run, _ in documents))
@@ -320,7 +320,7 @@ def _budget(
 
 
 def _samples(record: StudyRecord) -> int | None:
-    """How many samples an epoch of the first trial trained on: its speed times its time."""
+    """Return how many samples an epoch of the first trial trained on: its speed times its time."""
     first: Mapping[str, Any] = next((trial.reports[0] for trial in record.trials.values() if trial.reports), {})
     figures = [first.get(name) for name in ("speed/images_per_second", "time/data", "time/training")]
     speed, *times = [figure for figure in figures if figure is not None] or [0.0]
@@ -328,7 +328,7 @@ def _samples(record: StudyRecord) -> int | None:
 
 
 def _variants(documents: Iterator[Document]) -> Iterator[str]:
-    """Which variant of the losses was run."""
+    """Yield which variant of the losses was run."""
     values_by_key: dict[str, dict[str, None]] = {}
     for document in documents:
         flat = _flat(document)
@@ -374,7 +374,7 @@ class Reproduction:
 
     @property
     def best_along(self) -> Along:
-        """Whether the best of each row or of each column is marked: as the claims compare, else of each column."""
+        """Return whether the best of each row or of each column is marked: as claims compare, else of each column."""
         return next((claim.best.among for claim in self.table.claims if claim.best), "column")
 
 

@@ -80,7 +80,7 @@ def shown(value: Any) -> str:
 
 
 def fault(knob: Knob, value: Any) -> str | None:
-    """What is wrong with a value of a hyperparameter; None if it is allowed."""
+    """Return what is wrong with a value of a hyperparameter; None if it is allowed."""
     model = section_model("value", [knob])
     try:
         model.model_validate({knob.key: value})
@@ -135,7 +135,7 @@ def checked(hint: Any) -> Any:
 
 
 def _bounds(base: Any, ranges: Iterable[Range]) -> list[Ge | Le | Gt | Lt]:
-    """What the ranges of a number say; a whole number has a lower and an upper bound in any case."""
+    """Return what the ranges of a number say; a whole number has a lower and an upper bound in any case."""
     bounds: list[Ge | Le | Gt | Lt] = [
         bound(limit)
         for limits in ranges
@@ -187,7 +187,7 @@ def _explain(model: type[BaseModel], detail: Mapping[str, Any], key: Key) -> str
 
 
 def _elsewhere(key: Key) -> str:
-    """Which other networks, methods or data sets have a key of their section that the chosen one lacks."""
+    """Return which other networks, methods or data sets have a key of their section that the chosen one lacks."""
     if len(key) != 2 or key[0] not in ("data", "model", "method"):
         return ""
     having: list[str] = {"data": _data_with, "model": _networks_with, "method": _methods_with}[key[0]](key[1])

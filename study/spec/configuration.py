@@ -88,7 +88,7 @@ def configuration(space: Space, assignments: Iterable[str], start: Mapping[str, 
 
 
 def faults(space: Space, params: Mapping[str, Any]) -> dict[str, str]:
-    """What is wrong with each value that a trial has; nothing else of the trial is looked at."""
+    """Return what is wrong with each value that a trial has; nothing else of the trial is looked at."""
     wrong = {}
     for key, value in params.items():
         domain = space.domains.get(key)
@@ -100,7 +100,7 @@ def faults(space: Space, params: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _is_plain(space: Space, key: str, domain: Domain, value: Any) -> bool:
-    """Whether a number of a range is one, and an int where all of them are."""
+    """Return whether a number of a range is one, and an int where all of them are."""
     if domain.choices is not None:
         return True
     return not isinstance(value, bool) and (key not in space.integers or isinstance(value, int))

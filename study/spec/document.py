@@ -26,7 +26,8 @@ from study.text import shortened
 
 
 def shipped_folder() -> Path:
-    """Where the study files of the project are: in a checkout beside the package, in an installed wheel inside it."""
+    """Return where the study files of the project are: in a checkout beside the package, in an installed wheel inside
+    it."""
     package = Path(str(files("study")))
     return next(path for path in (package / "search_spaces", package.parent / "search_spaces") if path.is_dir())
 
@@ -77,7 +78,7 @@ class Document:
     places: dict[Key, str] = field(default_factory=dict)
 
     def place(self, key: Key) -> str:
-        """Where a key stands; for a missing one its nearest parent."""
+        """Return where a key stands; for a missing one its nearest parent."""
         while key and key not in self.places:
             key = key[:-1]
         return self.places.get(key, self.source)

@@ -87,8 +87,8 @@ def text() -> str:
 
 
 def declared(section: str, name: str = "") -> dict[str, list[Knob]]:
-    """What each key of a section may be, whatever its other keys say: follows each name of a key that changes which
-    keys there are."""
+    """Return what each key of a section may be, whatever its other keys say: follows each name of a key that changes
+    which keys there are."""
     start = {"name": name} if name else {}
     waiting, seen = [start], {frozenset(start.items())}
     found: dict[str, list[Knob]] = {}
@@ -109,7 +109,7 @@ def declared(section: str, name: str = "") -> dict[str, list[Knob]]:
 
 
 def names(section: str) -> list[str]:
-    """What the `name` of a section can be; entries of other distributions that cannot be used are left out."""
+    """Return what the `name` of a section can be; entries of other distributions that cannot be used are left out."""
     catalogue = CATALOGUES[section]
     return [name for name in catalogue.names() if catalogue.problem(name) is None]
 
@@ -235,7 +235,7 @@ def _type(knobs: Iterable[Knob]) -> Any:
 
 
 def _is_scalar(knob: Knob) -> bool:
-    """Whether a search can give the key a value: not where only lists are allowed."""
+    """Return whether a search can give the key a value: not where only lists are allowed."""
     return any(get_origin(kind) not in (tuple, list) for kind in knob.kinds)
 
 

@@ -187,7 +187,7 @@ def _check_directions(spec: StudySpec, searched: list[str], problems: Problems) 
 
 
 def _hint(name: str, valid: list[str]) -> str:
-    """What to do about a metric that a study cannot have."""
+    """Return what to do about a metric that a study cannot have."""
     metric = metrics.METRICS.get(name.removeprefix("val/"))
     if metric and metric.of_inferred:
         kinds = " or ".join(kind for kind in train_knobs()["inferred_groups"].names if kind != "none")
@@ -274,7 +274,7 @@ def _without(values: dict[str, Any], gone: set[str]) -> list[str]:
 
 
 def _trials_of(values: dict[str, Any]) -> list[dict[str, Any]]:
-    """What says which keys trials get: the space, the baseline, and each configuration that is enqueued."""
+    """Return what says which keys trials get: the space, the baseline, and each configuration that is enqueued."""
     search = values["search"] if isinstance(values.get("search"), dict) else {}
     enqueued = search["enqueue"] if isinstance(search.get("enqueue"), list) else []
     return [part for part in (search.get("space"), search.get("baseline"), *enqueued) if isinstance(part, dict)]

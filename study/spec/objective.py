@@ -66,11 +66,11 @@ class Score:
 
     @property
     def single(self) -> bool:
-        """Whether there is one metric."""
+        """Return whether there is one metric."""
         return len(self.gains) == 1
 
     def dominates(self, other: "Score") -> bool:
-        """Whether this is better, by constrained domination."""
+        """Return whether this is better, by constrained domination."""
         if self.violation > 0 or other.violation > 0:
             return self.violation < other.violation
         return self.gains != other.gains and all(a >= b for a, b in zip(self.gains, other.gains, strict=True))

@@ -25,7 +25,7 @@ METRIC = re.compile(r"val/\w+")
 
 
 def is_own(values: Mapping[str, Any]) -> bool:
-    """Whether these sections are those of such a study."""
+    """Return whether these sections are those of such a study."""
     method = values.get("method")
     return isinstance(method, dict) and method.get("name") == OWN
 
@@ -49,8 +49,8 @@ def completed(values: dict[str, Any], problems: Problems) -> dict[str, Any]:
 
 
 def faults(trial: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[tuple[str, str], str]]:
-    """What complete sections of such a trial have that means nothing to a function, and what other trials have of it:
-    the key to change, as (section, key), and why."""
+    """Yield what complete sections of such a trial have that means nothing to a function, and what other trials have of
+    it: the key to change, as (section, key), and why."""
     own = trial["method"]["name"] == OWN
     for section, catalogue in (("data", "study.data"), ("model", "study.models")):
         if own != (trial[section]["name"] == APART[catalogue]):

@@ -53,7 +53,7 @@ def brackets(rule: EarlyStopping, epochs: int) -> list[Bracket]:
 
 
 def most_brackets(rule: EarlyStopping, epochs: int) -> int:
-    """How many brackets fit: each begins at the last epoch of a trial or before."""
+    """Return how many brackets fit: each begins at the last epoch of a trial or before."""
     return len(_ladder(rule, epochs))
 
 

@@ -7,13 +7,13 @@ Params = TypeVar("Params", bound=Mapping[str, Any])
 
 
 def among(value: Any, values: Iterable[Any]) -> bool:
-    """Whether a value is one of these; true and 1 are two values."""
+    """Return whether a value is one of these; true and 1 are two values."""
     return any(isinstance(value, bool) == isinstance(other, bool) and value == other for other in values)
 
 
 def identity(params: Mapping[str, Any]) -> frozenset[tuple[str, bool, Any]]:
-    """What a configuration is: equal for the same configurations alone. Numbers are told apart by twelve digits: 0.3
-    and 0.1 + 2 * 0.1 are one step of a range."""
+    """Return what a configuration is: equal for the same configurations alone. Numbers are told apart by twelve digits:
+    0.3 and 0.1 + 2 * 0.1 are one step of a range."""
     return frozenset(
         (key, isinstance(value, bool), float(f"{value:.12g}") if isinstance(value, float) else value)
         for key, value in params.items()
@@ -21,7 +21,7 @@ def identity(params: Mapping[str, Any]) -> frozenset[tuple[str, bool, Any]]:
 
 
 def same(params: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Whether two configurations are the same."""
+    """Return whether two configurations are the same."""
     return identity(params) == identity(other)
 
 

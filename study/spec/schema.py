@@ -137,11 +137,11 @@ class Domain(BaseModel):
         return list(self.choices) if self.choices is not None else [self.low, self.high]
 
     def applies(self, params: Mapping[str, Any]) -> bool:
-        """Whether `when` holds for a trial with these parameters."""
+        """Return whether `when` holds for a trial with these parameters."""
         return all(key in params and among(params[key], values) for key, values in self.when.items())
 
     def contains(self, value: Scalar) -> bool:
-        """Whether the search could give this value."""
+        """Return whether the search could give this value."""
         if self.choices is not None:
             return among(value, self.choices)
         if self.low is None or self.high is None or not isinstance(value, int | float):

@@ -34,7 +34,8 @@ MOST_LISTED = 1_000_000
 
 
 def count_configurations(search: Search, space: Space, most: int = MOST_CELLS) -> int | None:
-    """How many different configurations a search can try: those of its space, and given ones that are not among them.
+    """Return how many different configurations a search can try: those of its space, and given ones that are not among
+    them.
 
     None: its space has more than `most`.
     """
@@ -54,7 +55,7 @@ def count_configurations(search: Search, space: Space, most: int = MOST_CELLS) -
 
 
 def sampler_problems(search: Search, space: Space) -> list[tuple[Key, str]]:
-    """What the sampler cannot search, with the key at fault."""
+    """Return what the sampler cannot search, with the key at fault."""
     faults: list[tuple[Key, str]] = []
     if search.sampler in ("cmaes", "gp"):
         message = f"is not in every trial, as {search.sampler} needs it. Allowed: tpe, nsga2, qmc, random"
@@ -133,7 +134,7 @@ Describe = Callable[[Mapping[str, Any]], Facts]
 
 
 def trial_faults(trial: Mapping[str, Mapping[str, Any]], facts: Facts) -> Iterator[tuple[tuple[str, str], str]]:
-    """What is wrong with the complete sections of a trial: the key to change, as (section, key), and why."""
+    """Yield what is wrong with the complete sections of a trial: the key to change, as (section, key), and why."""
     method = trial["method"]
     if apart := list(own_function.faults(trial)):
         yield from apart
@@ -203,7 +204,7 @@ def _suspects(key: str, space: Space, params: Params) -> dict[str, Any]:
 
 
 def resource_faults(taken: Resources) -> Iterator[tuple[Key, str]]:
-    """What is wrong with what a trial takes, with the place of it: more than one GPU, a kind of none."""
+    """Yield what is wrong with what a trial takes, with the place of it: more than one GPU, a kind of none."""
     if taken.gpu > 1:
         yield (
             ("resources", "gpu"),

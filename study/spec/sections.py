@@ -40,7 +40,7 @@ def section_knobs(section: str, values: Section) -> Mapping[str, Knob]:
 
 
 def _may_decide(knob: Knob, value: Any) -> bool:
-    """Whether other keys may depend on this value: not on a list or mapping where a name is allowed."""
+    """Return whether other keys may depend on this value: not on a list or mapping where a name is allowed."""
     return not isinstance(value, list | dict) or any(get_origin(kind) is tuple for kind in knob.kinds)
 
 
@@ -71,7 +71,7 @@ class Sections:
         return sections
 
     def has(self, key: str, params: Params) -> bool:
-        """Whether a trial with these parameters, perhaps not yet all, has a key."""
+        """Return whether a trial with these parameters, perhaps not yet all, has a key."""
         section, name = key.split(".")
         return name in self.form(section, params)
 
@@ -88,7 +88,7 @@ class Sections:
         return self._form(section, params)[0]
 
     def knobs(self, section: str, params: Params) -> Mapping[str, Knob]:
-        """What the keys of that section may be."""
+        """Return what the keys of that section may be."""
         return self._form(section, params)[1]
 
     def _form(self, section: str, params: Params) -> tuple[Section, Mapping[str, Knob]]:
@@ -192,7 +192,7 @@ class Forms:
 
 
 def forms(sections: Sections, domains: Domains) -> Forms:
-    """What the sections can be with the values that the search may give to keys that take names."""
+    """Return what the sections can be with the values that the search may give to keys that take names."""
     possible = Forms()
     for section in sections.own:
         name = domains.get(f"{section}.name")

@@ -29,7 +29,7 @@ class Space:
     has: Callable[[str, Params], bool]
 
     def applies(self, key: str, params: Params) -> bool:
-        """Whether a trial is given this key, after those before it got these values."""
+        """Return whether a trial is given this key, after those before it got these values."""
         return self.domains[key].applies(params) and self.has(key, params)
 
     def walk(self, suggest: Callable[[str, Domain], Any]) -> dict[str, Any]:
@@ -41,7 +41,7 @@ class Space:
         return params
 
     def contains(self, params: Params) -> bool:
-        """Whether the search could give exactly these parameters."""
+        """Return whether the search could give exactly these parameters."""
         applicable = [key for key in self.domains if self.applies(key, params)]
         inside = (key in params and self.domains[key].contains(params[key]) for key in applicable)
         return len(applicable) == len(params) and all(inside)
@@ -56,7 +56,7 @@ class Space:
         return [key for key in self.domains if not all(self.applies(key, case) for case in cases)]
 
     def condition(self, key: str) -> dict[str, list[Any]]:
-        """Where a key is searched: for each `structure` key that matters, the values with which it can be."""
+        """Return where a key is searched: for each `structure` key that matters, the values with which it can be."""
         cases = list(self.cases())
         with_it = [case for case in cases if self.applies(key, case)]
         narrowed = {}
@@ -182,7 +182,7 @@ def grid_cells(space: Space, every: bool = False) -> Iterator[dict[str, Any]]:
 
 
 def grid_size(space: Space, most: int = MOST_CELLS, every: bool = False) -> int:
-    """How many cells there are; one more than `most` where there are more.
+    """Return how many cells there are; one more than `most` where there are more.
 
     Raises:
         ValueError: see `values`.

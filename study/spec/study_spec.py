@@ -54,7 +54,7 @@ class StudySpec:
 
     @property
     def metric(self) -> str:
-        """What is searched for, as `SPLIT/NAME`; the first where there are several."""
+        """Return what is searched for, as `SPLIT/NAME`; the first where there are several."""
         return self.objective.metrics[0]
 
     @property
@@ -64,12 +64,12 @@ class StudySpec:
 
     @property
     def mode(self) -> Direction:
-        """Which direction of the metric is better."""
+        """Return which direction of the metric is better."""
         return self.objective.modes[0]
 
     def direction(self, metric: str) -> Direction | None:
-        """Which direction of a metric is better, on any split: as `search.direction` says, else by its name; None:
-        neither, or it is not known. Everything that orders or marks values of a study asks here."""
+        """Return which direction of a metric is better, on any split: as `search.direction` says, else by its name;
+        None: neither, or it is not known. Everything that orders or marks values of a study asks here."""
         return self.search.directions.get(metric.split("/")[-1]) or better(metric)
 
     @cached_property
@@ -83,7 +83,7 @@ class StudySpec:
 
     @property
     def trials(self) -> int:
-        """How many configurations the search tries, the baseline and what is enqueued among them."""
+        """Return how many configurations the search tries, the baseline and what is enqueued among them."""
         assert self.search.trials is not None  # filled in when the file was read
         return self.search.trials
 
@@ -94,11 +94,11 @@ class StudySpec:
 
     @cached_property
     def facts(self) -> Facts:
-        """What the data set has; of several data sets the first."""
+        """Return what the data set has; of several data sets the first."""
         return self.describe(self.data_sections[0])
 
     def describe(self, section: Mapping[str, Any]) -> Facts:
-        """What the data set of a `data` section has."""
+        """Return what the data set of a `data` section has."""
         key = data.key(section)
         if key not in self._facts:
             self._facts[key] = data.describe(section)
@@ -116,7 +116,7 @@ class StudySpec:
 
     @property
     def function_is_pickled(self) -> bool:
-        """Whether that function lies in the study's folder, and not in a module."""
+        """Return whether that function lies in the study's folder, and not in a module."""
         return bool(self.function and self.function.startswith(PICKLE))
 
     @property
@@ -130,13 +130,13 @@ class StudySpec:
 
     @property
     def data_titles(self) -> list[str]:
-        """What tables and reports call the data sets, each once."""
+        """Return what tables and reports call the data sets, each once."""
         return list(
             dict.fromkeys(self.describe(section).title or str(section["name"]) for section in self.data_sections)
         )
 
     def better(self, value: float, other: float) -> bool:
-        """Whether one value of the metric is better than another."""
+        """Return whether one value of the metric is better than another."""
         return value > other if self.mode == "max" else value < other
 
     @property
@@ -152,12 +152,12 @@ class StudySpec:
 
     @cached_property
     def sections(self) -> Sections:
-        """What the sections of each trial are."""
+        """Return what the sections of each trial are."""
         return Sections(self.base, self.search.alternatives)
 
     @cached_property
     def space(self) -> Space:
-        """What is searched, in the order in which a trial's parameters are decided."""
+        """Return what is searched, in the order in which a trial's parameters are decided."""
         return space(self.search.space, self.sections)
 
     @cached_property
@@ -214,7 +214,7 @@ class StudySpec:
         return self.sections.trial(params)
 
     def trial_config(self, params: Mapping[str, Any], seed: int | None = None) -> TrialConfig:
-        """What `study.training` runs for these parameters and this training seed (None: the study's)."""
+        """Return what `study.training` runs for these parameters and this training seed (None: the study's)."""
         seed = self.seed if seed is None else seed
         return TrialConfig.from_document(self.trial_document({**params, "train.seed": seed}))
 

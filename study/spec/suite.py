@@ -229,14 +229,14 @@ class Suite:
         return places
 
     def possible(self, rule: str, place: tuple[str, str]) -> bool:
-        """Whether the validation split of a place has what a rule needs."""
+        """Return whether the validation split of a place has what a rule needs."""
         spec = self.by_place[place][0].spec
         facts = spec.describe(spec.base["data"]).on("val")
         inferred = spec.base["train"]["inferred_groups"] != "none"
         return next(known for known in RULES if known.name == rule).possible(facts, inferred)
 
     def to_document(self) -> dict[str, Any]:
-        """What the home remembers of it; each search has its own resolved study file."""
+        """Return what the home remembers of it; each search has its own resolved study file."""
         labels = {"methods": list(self.methods), "data": list(self.data), "rules": list(self.rules)}
         return {"name": self.name, **labels, "searches": self.searches, "split": self.split, "judge": self.judge}
 
@@ -415,7 +415,7 @@ def _check_whole(suite: Suite, problems: Problems) -> None:
 
 
 def has_split_seed(spec: StudySpec) -> bool:
-    """Whether the data set of a study draws its split by a seed."""
+    """Return whether the data set of a study draws its split by a seed."""
     return any(knob.key == "seed" for knob in data.data_knobs(spec.base["data"]["name"]))
 
 

@@ -212,7 +212,7 @@ class Works:
 
 
 def error_of(trial: TuneTrial) -> BaseException:
-    """What ended a trial's run, as Ray raised it; only its text where it cannot be unpickled here."""
+    """Return what ended a trial's run, as Ray raised it; only its text where it cannot be unpickled here."""
     pickled, text = error_files(trial)
     try:
         if pickled is not None:

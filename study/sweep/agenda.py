@@ -53,7 +53,7 @@ class LaterStages:
         return repeats + [trial for trial in self._record.by_stage("final") if trial.state == "complete"]
 
     def under_way(self, *stages: Stage) -> bool:
-        """Whether a trial of these stages has not ended; what runs is mostly among the newest."""
+        """Return whether a trial of these stages has not ended; what runs is mostly among the newest."""
         newest = (trial for stage in stages for trial in reversed(list(self._record.by_stage(stage))))
         return any(trial.state not in ENDED for trial in newest)
 
@@ -67,7 +67,7 @@ class LaterStages:
         )
 
     def _rule_picks(self) -> list[TrialRecord]:
-        """What the rules pick, where the picks are to run again; known once the search has ended for good."""
+        """Return what the rules pick, where the picks are to run again; known once the search has ended for good."""
         asked = ranking.confirm(self._record, self._spec).rules
         if self._picked is None and asked and not self.under_way("baseline", "search", "replicate"):
             self._picked = picked(self._record, self._spec)
@@ -209,12 +209,12 @@ class Agenda:
 
     @property
     def enough(self) -> str | None:
-        """Which limit ended the search, None while it goes on or where there is none."""
+        """Return which limit ended the search, None while it goes on or where there is none."""
         return None if self.spec.final_seeds is not None else self._search.over
 
     @property
     def outcome(self) -> str:
-        """How the study ended: stopped, failed (nothing is complete, or a final seed is missing) or complete."""
+        """Return how the study ended: stopped, failed (nothing is complete, or a final seed is missing) or complete."""
         trials = list(self.record.by_stage("baseline", "search", "final"))
         finals = [trial.state == "complete" for trial in trials if trial.stage == "final"]
         fine = all(finals) if finals else any(each.state == "complete" for trial in trials for each in trial.versions)
@@ -222,7 +222,7 @@ class Agenda:
 
     @property
     def is_over(self) -> bool:
-        """Whether the study is stopped, or no job is left or under way.
+        """Return whether the study is stopped, or no job is left or under way.
 
         Raises:
             CannotGoOn: it is another driver's now.

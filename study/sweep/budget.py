@@ -24,7 +24,7 @@ class Budget:
 
     @property
     def spent(self) -> str | None:
-        """Which limit is reached, None if none is."""
+        """Return which limit is reached, None if none is."""
         search, record = self._search, self._record
         if record.extended is not None:
             return None
@@ -38,7 +38,7 @@ class Budget:
 
     @property
     def _gains_little(self) -> bool:
-        """Whether as many trials again would gain `stop.gain` at most."""
+        """Return whether as many trials again would gain `stop.gain` at most."""
         stop, so_far = self._search.stop, self._so_far
         if stop is None or so_far.ended < stop.trials or unsuitable(self._spec) or so_far.lacks(self._spec):
             return False

@@ -298,7 +298,7 @@ def drive(
 
 
 def _on_a_cluster(name: str, address: str) -> str:
-    """What to do once a cluster has ended under a study; one that was started anew knows nothing of its jobs."""
+    """Return what to do once a cluster has ended under a study; one that was started anew knows nothing of its jobs."""
     lost = "Nothing is lost; once the cluster is up again, go on with it:"
     if is_job():
         return f"{lost} study resume {name} --address URL, or where it has forgotten the study, study submit again"

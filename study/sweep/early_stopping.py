@@ -30,13 +30,13 @@ class EarlyStopping(ABC):
 
     @abstractmethod
     def judge(self, trial: int, epoch: int, score: Score) -> Verdict:
-        """What becomes of a trial after this epoch; never asked of the last epoch of a full run.
+        """Return what becomes of a trial after this epoch; never asked of the last epoch of a full run.
 
         Hearing an epoch of a trial again changes nothing, and is answered by "on".
         """
 
     def prunes(self, trial: int, epoch: int, score: Score) -> bool:
-        """Whether `judge` ends the trial here."""
+        """Return whether `judge` ends the trial here."""
         return self.judge(trial, epoch, score) == "prune"
 
 
@@ -61,7 +61,7 @@ class Peers(Protocol):
     """The trials of one rung."""
 
     def admit(self, standing: RungScore) -> bool:
-        """Whether a trial that is not among them is good enough to go on; always, where there are none."""
+        """Return whether a trial that is not among them is good enough to go on; always, where there are none."""
 
     def add(self, standing: RungScore) -> None:
         """Take a trial in."""
@@ -146,7 +146,7 @@ class ByDominance:
         return int((ranks < rank).sum() + (crowding > crowding[-1]).sum())
 
     def _better_and_worse(self, standing: RungScore) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Which peers dominate a trial, and which it dominates."""
+        """Return which peers dominate a trial, and which it dominates."""
         gains, violation, lot = self._gains[:, : self._count], self._violation[: self._count], self._lot[: self._count]
         own, alike = np.array(standing.gains)[:, None], violation == standing.violation
         no_worse, no_better = (gains >= own).all(0), (gains <= own).all(0)
@@ -162,7 +162,8 @@ class ByDominance:
 
 
 def crowding_distance(points: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How far apart a point's neighbours are in each coordinate, in units of its range, summed; infinite at the ends.
+    """Return how far apart a point's neighbours are in each coordinate, in units of its range, summed; infinite at the
+    ends.
 
     Args:
         points: (coordinates, points).

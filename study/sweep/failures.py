@@ -42,8 +42,8 @@ class Failure:
     node_died: bool = False
 
     def may_run_again(self, trial: "TrialRecord", spec: "StudySpec", before: int) -> bool:
-        """Whether the trial gets another attempt after so many that were lost: `search.retries`, one alone on a GPU;
-        on machines that come and go, `NODES`."""
+        """Return whether the trial gets another attempt after so many that were lost: `search.retries`, one alone on a
+        GPU; on machines that come and go, `NODES`."""
         if self.node_died:
             return trial.attempt < NODES
         if self.kind in ("DIVERGED", "BUG") or before >= spec.search.retries:
@@ -79,7 +79,7 @@ class Broken(Exception):
 
 
 def failure(error: BaseException) -> Failure:
-    """What an error that ended a trial's run means.
+    """Return what an error that ended a trial's run means.
 
     Args:
         error: from Ray: a task's error holds what the trial raised, others are about its process or node.
@@ -111,7 +111,7 @@ def failure(error: BaseException) -> Failure:
 
 
 def _raised(error: BaseException) -> Failure:
-    """What an error of a trial's own code means."""
+    """Return what an error of a trial's own code means."""
     import torch
 
     if isinstance(error, torch.OutOfMemoryError):
@@ -135,7 +135,7 @@ def _text(error: BaseException) -> str:
 
 
 def _of_gpu(sign: Sign, reason: str) -> Failure:
-    """What a sign in an error's message means."""
+    """Return what a sign in an error's message means."""
     if sign.meaning in ("memory", "host memory"):
         return Failure("OOM", reason, alone=sign.meaning == "memory")
     advised = f"{reason}. Remedy: {sign.advice}" if sign.advice else reason
@@ -143,8 +143,8 @@ def _of_gpu(sign: Sign, reason: str) -> Failure:
 
 
 def is_out_of_reach(machine: str | None, nodes: Iterable[Mapping[str, Any]]) -> bool:
-    """Whether the node of a process that died or fell silent is dead, or takes no connection. Ray itself hears of that
-    half a minute later, or a whole one.
+    """Return whether the node of a process that died or fell silent is dead, or takes no connection. Ray itself hears
+    of that half a minute later, or a whole one.
 
     Args:
         machine: Ray's id of the node; None: it is not known, which says nothing.

@@ -63,9 +63,10 @@ class Job:
 
     @property
     def needs_model_file(self) -> bool:
-        """Whether weights are written (confirm, rule, ablation and final trials) or read (tests)."""
+        """Return whether weights are written (confirm, rule, ablation and final trials) or read (tests)."""
         return self.trial.stage in ("confirm", "rule", "ablation", "final")
 
     def needs_chosen_weights(self, spec: StudySpec) -> bool:
-        """Whether a trial ends with the weights of another epoch than the last: to be written, or for `train.final`."""
+        """Return whether a trial ends with the weights of another epoch than the last: to be written, or for
+        `train.final`."""
         return spec.objective.window is not None and (self.needs_model_file or bool(spec.base["train"]["final"]))

@@ -54,7 +54,7 @@ class JoinedRay:
         return 0.0 if self._ended in (RAYLET, HEAD) else 10.0
 
     def ended(self) -> str | None:
-        """Which of them has ended; None while both answer, and while the head may come back."""
+        """Return which of them has ended; None while both answer, and while the head may come back."""
         now = time.monotonic()
         if not self._ended and now - self._asked >= EVERY:
             self._asked, missing = now, self.missing()
@@ -64,7 +64,7 @@ class JoinedRay:
         return self._ended
 
     def missing(self) -> str | None:
-        """Which of them does not answer at this moment."""
+        """Return which of them does not answer at this moment."""
         if _is_gone(self._node, is_here=True):
             return HEAD if self._is_here() and _is_gone(self._head, is_here=True) else RAYLET
         if _is_gone(self._head, self._is_here()):
@@ -83,8 +83,8 @@ class JoinedRay:
 
 
 def _is_gone(place: tuple[str, int], is_here: bool) -> bool:
-    """Whether nothing takes connections. On this machine the system takes them for a process that is kept busy, and
-    only a refusal says that it has ended."""
+    """Return whether nothing takes connections. On this machine the system takes them for a process that is kept busy,
+    and only a refusal says that it has ended."""
     try:
         socket.create_connection(place, ANSWER).close()
     except ConnectionRefusedError:

@@ -31,7 +31,7 @@ class KeptStates:
         self._best: list[tuple[Score, int]] = [(each.score, each.trial.number) for each in found]
 
     def file(self, trial: TrialRecord) -> Path | None:
-        """Where a trial that begins is to write its state behind its last epoch; None: nowhere."""
+        """Return where a trial that begins is to write its state behind its last epoch; None: nowhere."""
         return self._folder.end_file(trial.number) if self._most != 0 and trial.stage in STAGES else None
 
     def ended(self, trial: TrialRecord) -> None:

@@ -64,7 +64,7 @@ class Nodes:
         return [node for node in self._alive() if node["NodeID"] not in self._left_out and self._fits(node)]
 
     def available(self) -> dict[str, float]:
-        """What these nodes have of each resource, all together."""
+        """Return what these nodes have of each resource, all together."""
         total: dict[str, float] = {}
         for node in self.fitting():
             for name, amount in node["Resources"].items():
@@ -72,7 +72,7 @@ class Nodes:
         return total
 
     def place(self, alone: bool) -> tuple[dict[str, float], dict[str, str]]:
-        """What Ray sets aside for a trial, and the labels of the nodes that it may choose from.
+        """Return what Ray sets aside for a trial, and the labels of the nodes that it may choose from.
 
         Args:
             alone: on its GPU.
@@ -150,7 +150,7 @@ class Nodes:
         return resources.accelerator is None or resources.accelerator in kinds(node)
 
     def _missing(self) -> str:
-        """What a trial takes that no node has, and what there is."""
+        """Return what a trial takes that no node has, and what there is."""
         resources, nodes = self._resources, self._alive()
         takes = f"resources.cpu: {resources.cpu:g}" + (f", gpu: {resources.gpu:g}" if resources.gpu else "")
         if not (kind := resources.accelerator):
@@ -168,8 +168,8 @@ def kinds(node: Mapping[str, Any]) -> set[str]:
 
 
 def wish(config: Mapping[str, Any]) -> "PlacementGroupFactory":
-    """What Ray sets aside for a trial with this configuration of Tune's. Tune calls a copy of this, which knows nothing
-    of the study but what is in there."""
+    """Return what Ray sets aside for a trial with this configuration of Tune's. Tune calls a copy of this, which knows
+    nothing of the study but what is in there."""
     return _wish(config["place"])
 
 

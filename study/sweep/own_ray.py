@@ -64,7 +64,7 @@ class OwnRay:
         self.started[name] = process
 
     def ended(self) -> str | None:
-        """Which of them has ended, and how; None while all live."""
+        """Return which of them has ended, and how; None while all live."""
         for name, process in self.started.items():
             if (status := process.poll()) is not None:
                 how = f"was ended by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
@@ -76,7 +76,7 @@ class OwnRay:
         return self.ended()
 
     def last_words(self) -> str:
-        """What they wrote before they ended."""
+        """Return what they wrote before they ended."""
         lines = [line for file in self._folder.glob("*/session_2*/logs/*.err") for line in _lines(file)[-TAIL:]]
         return "".join(f"\n{line}" for line in lines)
 

@@ -84,7 +84,7 @@ def _check_gpus(resources: Resources) -> None:
 
 
 def fitting(resources: Resources, concurrency: int | None) -> int:
-    """How many trials of a study (`search.concurrency`) would run at once on this machine, 0 where none fits."""
+    """Return how many trials of a study (`search.concurrency`) would run at once on this machine, 0 where none fits."""
     machine = _machine(resources)
     if resources.cpu > machine["CPU"] or resources.gpu > machine["GPU"]:
         return 0
@@ -100,8 +100,8 @@ def _machine(resources: Resources) -> dict[str, float]:
 
 
 def gpus() -> int:
-    """How many GPUs trials can be placed on here: a slice of one (MIG) is one too, of which CUDA shows a process the
-    first alone."""
+    """Return how many GPUs trials can be placed on here: a slice of one (MIG) is one too, of which CUDA shows a process
+    the first alone."""
     import torch
 
     visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
@@ -259,7 +259,7 @@ def _exists(path: str) -> bool:
 
 
 def _answer(reference: Any) -> bool:
-    """Whether a node sees the file; one that is lost meanwhile counts as if: no trial will run there."""
+    """Return whether a node sees the file; one that is lost meanwhile counts as if: no trial will run there."""
     import ray
 
     try:

@@ -106,7 +106,7 @@ class Sampler:
             self._strategy.ended(end)
 
     def history(self) -> list[FrozenTrial]:
-        """What Optuna believes, with the ledger's numbers."""
+        """Return what Optuna believes, with the ledger's numbers."""
         return list(self._history.trials.values())
 
 
@@ -230,7 +230,7 @@ class SearchStage:
         return f"trial {number} ends at its next report already" if trial.stops_at is not None else None
 
     def judge(self, trial: TrialRecord, epoch: int, reports: Sequence[Epoch] | None = None) -> Verdict:
-        """What becomes of a trial after one of its epochs but the last.
+        """Return what becomes of a trial after one of its epochs but the last.
 
         Args:
             reports: those up to this epoch, as they were when it was reported; None: those in the record.
@@ -251,8 +251,8 @@ class SearchStage:
         return self.record.trials[trial.repeats].searched
 
     def _score(self, number: int, reports: Sequence[Epoch]) -> Score | None:
-        """What a trial is worth behind its last report, had it ended there. Epochs come one by one, or again after a
-        loss."""
+        """Return what a trial is worth behind its last report, had it ended there. Epochs come one by one, or again
+        after a loss."""
         choice = self._choices.get(number)
         if choice is None or choice.heard != len(reports) - 1:
             choice = self._choices[number] = EpochChoice(self.spec.objective)
@@ -283,7 +283,7 @@ class SearchStage:
         self._budget.settled(score, drawn=leader.number not in self._given_trials)
 
     def history(self) -> list[FrozenTrial]:
-        """What Optuna believes, with the ledger's numbers."""
+        """Return what Optuna believes, with the ledger's numbers."""
         return self._sampler.history()
 
     def _replay(self) -> None:

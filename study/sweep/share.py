@@ -96,7 +96,7 @@ def _of_owner(peers: Sequence[Peer], peer: Peer) -> float:
 
 
 def allotted(peers: Sequence[Peer], there: Mapping[str, float], settings: Sharing) -> dict[str, int]:
-    """How many trials each study is to have under way.
+    """Return how many trials each study is to have under way.
 
     Args:
         there: of each resource, on the nodes that count.
@@ -186,7 +186,7 @@ def _could(peer: Peer, there: Mapping[str, float]) -> bool:
 
 
 def _left(peers: Sequence[Peer], there: Mapping[str, float], given: Mapping[str, float]) -> dict[str, float]:
-    """What is left of each resource."""
+    """Return what is left of each resource."""
     cpu = sum(peer.cpu * given[peer.id] for peer in peers)
     gpu = sum(peer.gpu * given[peer.id] for peer in peers)
     return {"CPU": there.get("CPU", 0.0) - cpu, "GPU": there.get("GPU", 0.0) - gpu}
@@ -237,7 +237,7 @@ class Share:
         threading.Thread(target=self._live, name="share", daemon=True).start()
 
     def limit(self, under_way: int) -> int:
-        """How many trials it may have under way at this moment."""
+        """Return how many trials it may have under way at this moment."""
         self._mine = replace(self._mine, under_way=under_way)
         if under_way >= self._limit:
             self.wants(True)
@@ -258,8 +258,8 @@ class Share:
 
     @property
     def gives_way(self) -> bool:
-        """Whether a process whose trial has ended is to be given back: it is another study's turn, or another study
-        wants room that this one does not need."""
+        """Return whether a process whose trial has ended is to be given back: it is another study's turn, or another
+        study wants room that this one does not need."""
         mine = self._mine
         return any(other.hungry for other in self._others) and (mine.under_way >= self._limit or not mine.hungry)
 

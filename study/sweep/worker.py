@@ -32,12 +32,12 @@ _known = False
 
 
 def is_noted() -> bool:
-    """Whether the driver was told."""
+    """Return whether the driver was told."""
     return _known
 
 
 def process_facts(device: torch.device | None) -> dict[str, Any]:
-    """What the driver is told: where the process is and what it computes on."""
+    """Return what the driver is told: where the process is and what it computes on."""
     machine = ray.get_runtime_context().get_node_id()
     # a text: what is nested Tune flattens
     return {
@@ -57,7 +57,7 @@ def note_process() -> None:
 
 
 def choice(goal: str | None) -> "EpochChoice | None":
-    """What chooses a trial's epoch by an objective, given as JSON; None: the last epoch is taken."""
+    """Return what chooses a trial's epoch by an objective, given as JSON; None: the last epoch is taken."""
     if goal is None:
         return None
     from study.ranking.epochs import EpochChoice  # tenths of a second, which most studies have no use for

@@ -61,7 +61,7 @@ class Database(Store):
         self._locations: dict[str, str] = {}
 
     def lacks(self, runs: Mapping[str, str]) -> bool:
-        """Whether any of these runs is not there; see `Store.lacks`."""
+        """Return whether any of these runs is not there; see `Store.lacks`."""
         return not set(runs.values()) <= self._there(SqlRun.lifecycle_stage == "active")
 
     def attach(self, run_id: str, path: Path, folder: str | None) -> None:

@@ -95,7 +95,8 @@ def _other_places(connection: sqlite3.Connection, artifacts: Path) -> set[str]:
 
 
 def damage(database: Path) -> str | None:
-    """What is wrong with a database's file, None if nothing is, or if it is not there or cannot be read just now."""
+    """Return what is wrong with a database's file, None if nothing is, or if it is not there or cannot be read just
+    now."""
     if not database.exists():
         return None
     if not database.stat().st_size:

@@ -39,7 +39,8 @@ class Events:
         self._unknown: set[str] = set()
 
     def changes(self, events: Iterable[Event]) -> list[Change]:
-        """What these events change, one change per run. Events of a newer version are left out, and a tag says so."""
+        """Return what these events change, one change per run. Events of a newer version are left out, and a tag says
+        so."""
         self._changes = {}
         for event in events:
             name = event["event"]
@@ -143,7 +144,7 @@ class Events:
             self._progress.open.append(key)
 
     def _datasets(self) -> Mapping[str, Mapping[str, Any]]:
-        """What the last driver said of the data sets; an older one said nothing."""
+        """Return what the last driver said of the data sets; an older one said nothing."""
         return self.record.sessions[-1].get("datasets", {}) if self.record.sessions else {}
 
     def _name(self, number: int) -> str:

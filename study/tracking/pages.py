@@ -40,5 +40,5 @@ def study_page(home: Home, folder: StudyFolder) -> str | None:
 
 
 def is_server(uri: str) -> bool:
-    """Whether an MLflow has pages: a server, not a database."""
+    """Return whether an MLflow has pages: a server, not a database."""
     return uri.startswith(("http://", "https://"))

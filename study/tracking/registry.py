@@ -156,7 +156,8 @@ def download(home: Home, uri: str, folder: Path) -> Path:
 
 
 def _absent(error: Exception, client: "MlflowClient", name: str) -> str | None:
-    """What there is in place of a model, version or alias that MLflow does not have; None: it said another thing."""
+    """Return what there is in place of a model, version or alias that MLflow does not have; None: it said another
+    thing."""
     if getattr(error, "error_code", None) not in ("RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE"):
         return None
     found = client.search_registered_models(f"name = '{name}'")

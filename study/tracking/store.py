@@ -57,8 +57,8 @@ class Store:
         return experiment.experiment_id
 
     def lacks(self, runs: Mapping[str, str]) -> bool:
-        """Whether runs are not there that were: the first or the last made of them, which are the study's own and its
-        last trial's. An experiment vanishes as a whole, or an older copy of everything takes its place.
+        """Return whether runs are not there that were: the first or the last made of them, which are the study's own
+        and its last trial's. An experiment vanishes as a whole, or an older copy of everything takes its place.
 
         Args:
             runs: id by key, in the order of their making.

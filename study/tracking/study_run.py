@@ -69,7 +69,7 @@ def note(
     parts: Mapping[str, Sequence[str]] | None = None,
     links: Mapping[str, str] | None = None,
 ) -> str:
-    """What the study is, on which data, and what came of it.
+    """Return what the study is, on which data, and what came of it.
 
     Args:
         parts: the sentences of the report's lead by title; without them the summary takes their place.

@@ -45,7 +45,7 @@ class Tracked:
 
     @classmethod
     def load(cls, path: Path, uri: str) -> "Tracked":
-        """What this MLflow has: nothing, where the file tells of another one, is missing or cannot be read."""
+        """Return what this MLflow has: nothing, where the file tells of another one, is missing or cannot be read."""
         database = path_of(uri)
         uri = database.name if database and database.parent == path.parent.parent else public(uri)
         try:
@@ -60,6 +60,6 @@ class Tracked:
 
 
 def _is_sound(noted: Tracked) -> bool:
-    """Whether everything is of the kind that it should be: the file may have been edited."""
+    """Return whether everything is of the kind that it should be: the file may have been edited."""
     kinds = {name: type(value) for name, value in vars(Tracked()).items()}
     return all(type(value) is kinds[name] for name, value in vars(noted).items())

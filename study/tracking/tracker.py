@@ -68,12 +68,12 @@ class Tracker:
 
     @property
     def is_behind(self) -> bool:
-        """Whether MLflow lacks events of the ledger, or has others, or lacks the study's files."""
+        """Return whether MLflow lacks events of the ledger, or has others, or lacks the study's files."""
         progress = self._progress()
         return progress.offset != self._folder.ledger_file.stat().st_size or not progress.attached
 
     def is_lost(self) -> bool:
-        """Whether MLflow lacks runs that it had; without `start`.
+        """Return whether MLflow lacks runs that it had; without `start`.
 
         Raises:
             Stopped: MLflow cannot be asked.

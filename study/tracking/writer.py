@@ -111,7 +111,7 @@ class Writer:
                 self._store.delete(run_id)
 
     def _location(self) -> str | None:
-        """Where artifacts lie: in the home, unless an MLflow of its own says where."""
+        """Return where artifacts lie: in the home, unless an MLflow of its own says where."""
         return (self._home.artifacts / self._spec.name).as_uri() if self._home.owns_tracking else None
 
 
@@ -130,7 +130,7 @@ def _store(home: Home) -> Store:
 
 
 def _notes(home: Home, folder: StudyFolder, store: Store, damaged: tuple[str, Path] | None, is_lost: bool) -> list[str]:
-    """What was wrong with MLflow, and which other studies it lost runs of."""
+    """Return what was wrong with MLflow, and which other studies it lost runs of."""
     again = f"the runs of {folder.name} are made again from its ledger"
     if damaged:
         why, aside = damaged
@@ -146,7 +146,7 @@ def _notes(home: Home, folder: StudyFolder, store: Store, damaged: tuple[str, Pa
 
 
 def _lost(home: Home, store: Store, folder: StudyFolder) -> bool:
-    """Whether runs of a study are not there any more, or nobody knows where they were."""
+    """Return whether runs of a study are not there any more, or nobody knows where they were."""
     progress = Tracked.load(folder.tracking_file, home.tracking_uri)
     return store.lacks(progress.runs) or not folder.tracking_file.exists()
 

@@ -57,8 +57,8 @@ def groups(spec: StudySpec, trial: TrialRecord, dataset: Dataset) -> list[Group]
 
 
 def worst_group(spec: StudySpec, trial: TrialRecord, dataset: Dataset) -> dict[str, Any] | None:
-    """What `predictions.warning` needs, as plain values; None where groups are not known, or all of `FEWEST` samples
-    and more are served alike."""
+    """Return what `predictions.warning` needs, as plain values; None where groups are not known, or all of `FEWEST`
+    samples and more are served alike."""
     split = split_of(trial)
     values = {**epochs.values(spec.objective, trial), **trial.tested}
     overall, least = values.get(f"{split}/accuracy"), values.get(f"{split}/worst_group_accuracy")
@@ -75,7 +75,7 @@ def worst_group(spec: StudySpec, trial: TrialRecord, dataset: Dataset) -> dict[s
 
 
 def _sizes(samples: Split, facts: Facts) -> list[int]:
-    """How many samples each group has that has any, in ascending order."""
+    """Return how many samples each group has that has any, in ascending order."""
     if samples.bias is None or not facts.bias_classes:
         return []
     known = (samples.target >= 0) & (samples.bias >= 0)
@@ -126,7 +126,7 @@ def card(spec: StudySpec, record: StudyRecord, trial: TrialRecord, dataset: Data
 
 
 def _beginning(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
-    """Which weights training began from, where it was not random ones."""
+    """Yield which weights training began from, where it was not random ones."""
     model = spec.base["model"]
     for entry in record.sessions[-1].get("weights", ()):
         still = f"; its first {model['frozen']} stages stayed as they were" if model.get("frozen") else ""
@@ -234,7 +234,7 @@ def _choice(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
 
 
 def _gains(gains: Mapping[str, Any]) -> Iterator[str]:
-    """What the search gained over its baseline, as the export wrote it down."""
+    """Yield what the search gained over its baseline, as the export wrote it down."""
     for name, gain in gains.items():
         sentence = f"In that study it differed from the baseline by {gain['difference']:+.4f} {name}"
         if not gain["interval"]:

@@ -76,8 +76,8 @@ def best_seed(spec: StudySpec, trials: Sequence[TrialRecord]) -> TrialRecord:
 
 
 def _encoding(section: Mapping[str, Any], dataset: Dataset) -> Encoding | None:
-    """How the columns of a user's table became inputs; None for other data, and where the table is no longer what was
-    trained on."""
+    """Return how the columns of a user's table became inputs; None for other data, and where the table is no longer
+    what was trained on."""
     try:
         encoding = data.encoding(section)
         same = encoding is not None and data.encoded(section, encoding).fingerprint == dataset.fingerprint

@@ -149,7 +149,7 @@ def _with_interval(share: float, count: int) -> str:
 
 
 def warning(worst: Mapping[str, Any] | None) -> str | None:
-    """Which group the model serves worst, in a sentence; None where that is not known."""
+    """Return which group the model serves worst, in a sentence; None where that is not known."""
     if worst is None or not (sizes := worst["sizes"]):
         return None
     split, group = worst["split"], worst["group"]

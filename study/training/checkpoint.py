@@ -22,7 +22,7 @@ class Choice(Protocol):
         """Take in the next epoch's metrics. Says whether it is the chosen one now."""
 
     def state_dict(self) -> dict[str, Any]:
-        """What `load_state_dict` goes on from."""
+        """Return what `load_state_dict` goes on from."""
 
     def load_state_dict(self, state: Mapping[str, Any], /) -> None:
         """Go on from there."""
@@ -155,7 +155,7 @@ def _alone(content: Any) -> Any:
 
 
 def read(path: Path, made_from: Any) -> dict[str, Any] | None:
-    """What `Checkpoint.keep` wrote, None where there is no file.
+    """Return what `Checkpoint.keep` wrote, None where there is no file.
 
     Raises:
         Unusable: the file is damaged, or another trial's.

@@ -108,7 +108,7 @@ def demand_determinism(options: TrainOptions, device: torch.device) -> None:
 
 @cache
 def _before() -> tuple[int, bool, bool, bool]:
-    """What held when a trial first demanded them."""
+    """Return what held when a trial first demanded them."""
     cudnn = torch.backends.cudnn
     filled = torch.utils.deterministic.fill_uninitialized_memory  # type: ignore[attr-defined]
     return torch.get_deterministic_debug_mode(), filled, cudnn.deterministic, cudnn.benchmark
@@ -219,7 +219,7 @@ def _try_card(index: int) -> None:
 
 
 def _meaning(called: str, index: int, error: RuntimeError) -> NoDevice:
-    """What an error of a card's first use means, and the remedy."""
+    """Return what an error of a card's first use means, and the remedy."""
     text = " ".join(str(error).split())
     if "no kernel image" in text:
         return NoDevice(f"{called}: {_no_code(index)}")
@@ -257,21 +257,21 @@ def _reason() -> str:
 
 
 def name(index: int) -> str:
-    """What a card is called. Torch warns at length of one that it has no code for, which `try_cards` tells."""
+    """Return what a card is called. Torch warns at length of one that it has no code for, which `try_cards` tells."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return torch.cuda.get_device_name(index)
 
 
 def has_code(index: int) -> bool:
-    """Whether torch has code for a card: code for an older one of its generation and PTX also run."""
+    """Return whether torch has code for a card: code for an older one of its generation and PTX also run."""
     if torch.version.hip:
         return True
     return runs_on(torch.cuda.get_device_capability(index), architectures())
 
 
 def runs_on(capability: tuple[int, int], built: tuple[str, ...]) -> bool:
-    """Whether code for these architectures (`sm_75`, `compute_120`) runs on a card of that compute capability."""
+    """Return whether code for these architectures (`sm_75`, `compute_120`) runs on a card of that capability."""
     major, minor = capability
     matches = [re.fullmatch(r"(sm|compute)_(\d+)(\d)[a-z]?", name) for name in built]
     known = [(match[1], int(match[2]), int(match[3])) for match in matches if match]
@@ -283,7 +283,7 @@ def runs_on(capability: tuple[int, int], built: tuple[str, ...]) -> bool:
 
 
 def architectures() -> tuple[str, ...]:
-    """What this torch has code for, as `sm_75`; nothing where it was built for the CPU alone. Needs no card."""
+    """Return what this torch has code for, as `sm_75`; nothing where it was built for the CPU alone. Needs no card."""
     flags = getattr(torch._C, "_cuda_getArchFlags", None)  # torch.cuda.get_arch_list tells nothing without a card
     return tuple((flags() or "").split()) if flags else ()
 
@@ -309,8 +309,8 @@ def driver_version() -> str | None:
 
 
 def facts(device: torch.device) -> dict[str, str]:
-    """What a result should say of the device that it was computed on: `name`; of a GPU also `driver`, where it is
-    known, `cuda` (or `rocm`), for which torch was built, and its compute `capability`."""
+    """Return what a result should say of the device that it was computed on: `name`; of a GPU also `driver`, where it
+    is known, `cuda` (or `rocm`), for which torch was built, and its compute `capability`."""
     if device.type != CUDA:
         return {"name": device.type}
     major, minor = torch.cuda.get_device_capability(device)

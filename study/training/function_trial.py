@@ -216,7 +216,7 @@ class FunctionTrial:
             raise Unusable(f"{path}: is damaged or cut short ({' '.join(str(error).split())[:200]})") from None
 
     def evaluate(self, split: str, final: bool = False) -> dict[str, float]:
-        """What the function yielded of the test split in the epoch that the trial is taken at, `test/NAME`.
+        """Return what the function yielded of the test split in the epoch that the trial is taken at, `test/NAME`.
 
         Raises:
             Wrong: nothing.
@@ -253,7 +253,7 @@ class FunctionTrial:
             raise Wrong(f"{self._name}: raised {error!r} in epoch {epoch}") from error
 
     def _checked(self, yielded: Any, epoch: int) -> dict[str, float]:
-        """What was yielded for an epoch as numbers; see `run`."""
+        """Return what was yielded for an epoch as numbers; see `run`."""
         if not isinstance(yielded, Mapping):
             raise Wrong(
                 f"{self._name}: yielded {type(yielded).__name__} in epoch {epoch}, allowed is a mapping of metrics"
@@ -296,7 +296,7 @@ _NOTHING = object()
 
 
 def _shown(metrics: Mapping[str, float]) -> dict[str, float]:
-    """What is reported of an epoch: all but the test split."""
+    """Return what is reported of an epoch: all but the test split."""
     return {name: value for name, value in metrics.items() if not name.startswith("test/")}
 
 

@@ -127,7 +127,7 @@ def _patterns() -> tuple[tuple[re.Pattern[str], Sign], ...]:
 
 
 def sign_in(message: str) -> Sign | None:
-    """What a message says of the GPU, or of the machine's memory; None: nothing."""
+    """Return what a message says of the GPU, or of the machine's memory; None: nothing."""
     found = next((sign for pattern, sign in _patterns() if pattern.search(message)), None)
     begins = next((begin for begin in OTHERS if begin in message), None)
     return found or (Sign(begins, "process") if begins else None)

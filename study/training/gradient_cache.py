@@ -54,7 +54,8 @@ class InParts:
         return tuple(torch.cat(each) for each in zip(*outputs, strict=True))
 
     def _again_later(self, part: Tensor) -> Any:
-        """What it gives for a part; what its gradient needs is computed when it is asked for, with the same chance."""
+        """Return what it gives for a part; what its gradient needs is computed when it is asked for, with the same
+        chance."""
         return plain(checkpoint.checkpoint)(self._forward, part, use_reentrant=False, context_fn=self._contexts)
 
     def _contexts(self) -> tuple[AbstractContextManager[None], AbstractContextManager[None]]:

@@ -467,7 +467,8 @@ class TrainingLoop:
         choice: Choice | None = None,
         ended: Path | None = None,
     ) -> Course:
-        """What `run` begins with, its arguments: optimizers, schedule and generators, as `resume` has them if it is."""
+        """Return what `run` begins with, its arguments: optimizers, schedule and generators, as `resume` has them if it
+        is."""
         options, method = self.options, self.method
         labels, _ = self._labels(), self.inferred  # whatever stands in for labels is trained before the clock runs
         method.begin(labels)
@@ -536,7 +537,7 @@ class TrainingLoop:
         return {name: split_on(self.device, split, facts) for name, split in self.dataset.splits.items()}
 
     def _labels(self) -> Labels:
-        """What the method knows of the training samples: all that the data say."""
+        """Return what the method knows of the training samples: all that the data say."""
         return self._splits["train"].labels
 
     @cached_property
@@ -602,7 +603,7 @@ class TrainingLoop:
         return adam(self.probes.parameters(), self.options.probe_learning_rate, self.options, self.device)
 
     def _identity(self) -> dict[str, Any]:
-        """What a checkpoint must have been made from for this trial to go on from it."""
+        """Return what a checkpoint must have been made from for this trial to go on from it."""
         begun = {"weights": self._weights} if self._weights else {}
         made_from = {
             "config": compatibility.identity(self.config.to_document()),

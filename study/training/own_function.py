@@ -36,7 +36,7 @@ def digest(content: bytes) -> str:
 
 
 def place(function: str, folder: Path) -> str:
-    """Where other processes find a function: the folder of its module's top, or the study's folder for a pickle.
+    """Return where other processes find a function: the folder of its module's top, or the study's folder for a pickle.
 
     Raises:
         UserError: there is no such module here.
@@ -130,7 +130,7 @@ def _ahead() -> list[str]:
 
 
 def _is_installed(folder: Path) -> bool:
-    """Whether packages are installed in a folder."""
+    """Return whether packages are installed in a folder."""
     return bool({"site-packages", "dist-packages"} & set(folder.parts)) or any(folder.glob("*.dist-info"))
 
 
@@ -156,7 +156,7 @@ def _parent(file: str) -> str:
 
 
 def takes(function: Function, name: str) -> bool:
-    """Whether a function is given one of `TAKEN`."""
+    """Return whether a function is given one of `TAKEN`."""
     return name in inspect.signature(function).parameters
 
 

@@ -87,7 +87,8 @@ def uniformity(features: Tensor, scale: float = 2.0) -> Tensor:
 
 
 def similarity_histogram(features: Tensor, target: Tensor, bias: Tensor, bins: int = 50) -> Tensor:
-    """How the cosines of pairs of samples are distributed (FairKL paper C.2, Fig. 5), counts, int64 (2, 2, bins).
+    """Return how the cosines of pairs of samples are distributed (FairKL paper C.2, Fig. 5), counts, int64 (2, 2,
+    bins).
 
     Indices: 0 positive (of one class), 1 negative; 0 aligned (of one bias class), 1 conflicting; the bin of equal
     width from -1 to 1. Each ordered pair of different samples counts.

@@ -57,7 +57,7 @@ class Resident:
         return pixels if self.inputs.dtype != torch.uint8 else pixels.sub(self._mean).div_(self._deviation)
 
     def _of(self, array: NDArray[Any]) -> "Copy":
-        """Where the inputs lie that batches are taken from."""
+        """Return where the inputs lie that batches are taken from."""
         return copy(array, self.device)
 
     def _chosen(self, index: Tensor) -> Tensor:

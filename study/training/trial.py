@@ -152,7 +152,7 @@ _SOURCES: dict[str, Callable[[Labels, TrialConfig, Dataset], Labels]] = {
 
 
 def _keeping(bias: NDArray[np.int64], share: float, seed: int) -> NDArray[np.bool_]:
-    """Which samples keep their bias: this share of those that have one, drawn by the seed, (N,)."""
+    """Return which samples keep their bias: this share of those that have one, drawn by the seed, (N,)."""
     labelled = np.flatnonzero(bias != UNKNOWN)
     count = round(share * len(labelled))
     if count < 2:

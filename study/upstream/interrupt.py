@@ -93,7 +93,7 @@ def listen() -> None:
 
 
 def has_come() -> bool:
-    """Whether one of the signals has come since `listen`."""
+    """Return whether one of the signals has come since `listen`."""
     handlers = [signal.getsignal(number) for number in NUMBERS]
     return any(isinstance(handler, Interrupt) and handler.came for handler in handlers)
 

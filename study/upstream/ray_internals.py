@@ -64,7 +64,7 @@ def read_the_token_again() -> None:
 
 
 def gcs_answer(address: str, patience: float) -> str:
-    """What the GCS at HOST:PORT answers to the token that Ray would send, as gRPC's status: OK, UNAUTHENTICATED,
+    """Return what the GCS at HOST:PORT answers to the token that Ray would send, as gRPC's status: OK, UNAUTHENTICATED,
     UNAVAILABLE where nothing listens, and others. `ray.init` would try for minutes, and print each time.
 
     Args:
@@ -154,7 +154,7 @@ def command() -> None:
 
 
 def is_job() -> bool:
-    """Whether this process was started by Ray's jobs."""
+    """Return whether this process was started by Ray's jobs."""
     return "RAY_JOB_CONFIG_JSON_ENV_VAR" in os.environ
 
 
@@ -168,7 +168,8 @@ def job_logs() -> Path | None:
 
 
 def job_metadata() -> dict[str, str]:
-    """What the job that this process belongs to was submitted with, its id as `job_submission_id`; nothing for none."""
+    """Return what the job that this process belongs to was submitted with, its id as `job_submission_id`; nothing for
+    none."""
     try:
         told = json.loads(os.environ["RAY_JOB_CONFIG_JSON_ENV_VAR"])["metadata"]
         return {str(key): str(value) for key, value in told.items()}
@@ -177,14 +178,14 @@ def job_metadata() -> dict[str, str]:
 
 
 def cpus() -> int:
-    """How many processors of this machine Ray would place trials on, a container's limits considered."""
+    """Return how many processors of this machine Ray would place trials on, a container's limits considered."""
     from ray._private.utils import get_num_cpus
 
     return int(get_num_cpus(override_docker_cpu_warning=True))
 
 
 def gpus() -> int:
-    """How many GPUs of this machine Ray would place trials on."""
+    """Return how many GPUs of this machine Ray would place trials on."""
     from ray._private.accelerators import get_accelerator_manager_for_resource
 
     manager = get_accelerator_manager_for_resource("GPU")

@@ -29,12 +29,12 @@ def actor_id(trial: "Trial") -> str:
 
 
 def has_free_process(controller: Any) -> bool:
-    """Whether Tune has a process whose trial has ended, and that another may have."""
+    """Return whether Tune has a process whose trial has ended, and that another may have."""
     return bool(controller._actor_cache.num_cached_objects)
 
 
 def waits_for_room(controller: Any, trial: "Trial") -> bool:
-    """Whether Tune asked for a process for a trial, and Ray has not begun to start it."""
+    """Return whether Tune asked for a process for a trial, and Ray has not begun to start it."""
     tracked = controller._trial_to_actor.get(trial)
     return tracked is not None and not controller._actor_manager.is_actor_started(tracked)
 
@@ -61,7 +61,7 @@ def forget(controller: Any, trials: Collection["Trial"]) -> None:
 
 
 def error_files(trial: "Trial") -> tuple[str | None, str | None]:
-    """Where Tune wrote what ended a trial's run: the pickled exception, and its text."""
+    """Return where Tune wrote what ended a trial's run: the pickled exception, and its text."""
     return trial.pickled_error_file, trial.error_file
 
 
@@ -311,8 +311,8 @@ def _classes() -> tuple[Any, Any]:
 
 
 def plain_trials(searcher: "Searcher") -> Any:
-    """What a searcher suggests, as trials, for `TuneConfig.search_alg`. Of the experiment they take what is run, where
-    that is stored and the names of their folders."""
+    """Return what a searcher suggests, as trials, for `TuneConfig.search_alg`. Of the experiment they take what is run,
+    where that is stored and the names of their folders."""
     return _classes()[1](searcher)
 
 

@@ -45,7 +45,7 @@ def optimization_history(spec: StudySpec, record: StudyRecord, study: Study) -> 
 
 
 def hypervolume_history(spec: StudySpec, record: StudyRecord, study: Study) -> go.Figure | None:
-    """How the front grew; None for a study of one metric."""
+    """Return how the front grew; None for a study of one metric."""
     found = searched(record, spec)
     if len(spec.objective.metrics) < 2 or not found:
         return None

@@ -53,7 +53,7 @@ def bars_of(found: Importances, name: Callable[[str], str], line: str = "\n") ->
 
 
 def title(spec: StudySpec, found: Importances) -> str:
-    """What is sure enough to be said in a sentence."""
+    """Return what is sure enough to be said in a sentence."""
     key, share = next(iter(found.shares.items()))
     over = "among the trials that early stopping let through" if found.selected else "over the space"
     if share.low >= MUCH:

@@ -53,7 +53,7 @@ class ParameterPair:
     spots: np.ndarray
 
     def at(self, trial: TrialRecord) -> tuple[float, float] | None:
-        """Where a trial lies; None if it has no place on an axis."""
+        """Return where a trial lies; None if it has no place on an axis."""
         x, y = (_place(domain, trial.params.get(key)) for domain, key in zip(self.domains, self.keys, strict=True))
         return None if x is None or y is None else (x, y)
 
@@ -122,7 +122,7 @@ def surface(spec: StudySpec, record: StudyRecord) -> Figure | None:
 
 
 def _title(spec: StudySpec, pair: ParameterPair, complete: str) -> str:
-    """How many trials are behind the colours."""
+    """Return how many trials are behind the colours."""
     return f"{spec.metric} of {complete} over {pair.keys[0]} and {pair.keys[1]}"
 
 
@@ -144,7 +144,7 @@ def _is_numeric(domain: Domain) -> bool:
 
 
 def _place(domain: Domain, value: Any) -> float | None:
-    """Where a value lies; None if it has no place on the axis."""
+    """Return where a value lies; None if it has no place on the axis."""
     if domain.choices is not None:
         names, name = list(map(formatting.setting, domain.choices)), formatting.setting(value)
         return float(names.index(name)) if name in names else None

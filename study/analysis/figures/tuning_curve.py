@@ -66,7 +66,7 @@ def _draw(axes: Axes, found: Draws, frame: pd.DataFrame) -> None:
 
 
 def _cost(found: Draws) -> str:
-    """What a trial costs."""
+    """Return what a trial costs."""
     hours = f", {found.gpu_hours:.2g} GPU hours" if found.gpu_hours else ""
     return f" of {found.epochs:.4g} epochs{hours} each"
 

@@ -19,7 +19,7 @@ from study.spec import StudySpec
 
 
 def enough(spec: StudySpec, record: StudyRecord) -> str | None:
-    """What more search of this kind would gain at most; None where that is not known."""
+    """Return what more search of this kind would gain at most; None where that is not known."""
     return _said(spec, record, is_known=True)
 
 
@@ -131,7 +131,7 @@ def conclusions(spec: StudySpec, record: StudyRecord) -> list[str]:
 
 
 def caveats(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
-    """What a reader might assume to be known, and is not."""
+    """Yield what a reader might assume to be known, and is not."""
     reference, best = sides(spec, record)
     final = final_side(spec, record)
     is_search = spec.final_seeds is None
@@ -192,7 +192,7 @@ def _without_weight(record: StudyRecord) -> Iterator[str]:
 
 
 def _test_readings(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
-    """Which configurations' test metrics are known."""
+    """Yield which configurations' test metrics are known."""
     if spec.base["train"]["report_test"]:
         yield "The test split was read in each epoch of every trial (train.report_test). It chose nothing."
         return
@@ -280,7 +280,8 @@ def _gain(spec: StudySpec, record: StudyRecord, reference: Side, best: Side) -> 
 
 
 def _drop(spec: StudySpec, record: StudyRecord, best: Side) -> Iterator[str]:
-    """What the search had promised of the best, where it ran again: the luck of a choice among many does not last."""
+    """Yield what the search had promised of the best, where it ran again: the luck of a choice among many does not
+    last."""
     candidate = next(each for each in ranked(record, spec) if each.trial.number == best.number)
     fresh = best.spread(spec.metric)
     if candidate.repeats and fresh:

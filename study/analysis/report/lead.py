@@ -69,7 +69,7 @@ def _metric(spec: StudySpec, name: str, reference: Side | None, best: Side) -> s
 
 
 def _limit(limit: Constraint, compared: list[Side]) -> Iterator[str]:
-    """Who breaks a limit by the mean over its seeds; that the best keeps it, where the baseline does not."""
+    """Yield who breaks a limit by the mean over its seeds; that the best keeps it, where the baseline does not."""
     text = f"{limit.metric} {limit.sense} {formatting.setting(limit.limit)}"
     means = [(side, spread) for side in compared if (spread := side.spread(limit.metric))]
     broken = [(side, spread) for side, spread in means if limit.excess(spread.mean) > 0]
@@ -98,8 +98,8 @@ MUCH = 0.05
 
 
 def trade_off(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
-    """How accuracy changed from the baseline to the best, with the bias, against it and over all; and a configuration
-    that costs less, where it cost much. Nothing where the study's own metric says it all."""
+    """Yield how accuracy changed from the baseline to the best, with the bias, against it and over all; and a
+    configuration that costs less, where it cost much. Nothing where the study's own metric says it all."""
     reference, best = sides(spec, record)
     if spec.function or spec.final_seeds is not None or best is None or reference is None:
         return
@@ -302,7 +302,7 @@ def _seeds(trials: int) -> str:
 
 
 def _next(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
-    """What more search of this kind would gain at most, and the step to take; what to type for it comes last."""
+    """Yield what more search of this kind would gain at most, and the step to take; what to type for it comes last."""
     if statement := enough(spec, record):
         yield statement
     for step in next_steps(spec, record)[:1]:

@@ -82,7 +82,7 @@ class Table:
 
     @cached_property
     def numeric(self) -> list[bool]:
-        """Which columns hold numbers."""
+        """Return which columns hold numbers."""
         columns = list(zip(*self.rows, strict=True)) or [()] * len(self.header)
         return [all(re.match(r"[+-]?\d|-$", cell) for cell in column) for column in columns]
 

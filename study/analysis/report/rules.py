@@ -87,7 +87,7 @@ def _notes(spec: StudySpec, record: StudyRecord, table: RulePicks) -> Iterator[l
 
 
 def cost(table: RulePicks) -> Iterator[str]:
-    """What the choice of a rule costs on the test split; which of two picks is better the summary alone says."""
+    """Yield what the choice of a rule costs on the test split; which of two picks is better the summary alone says."""
     numbers = {result.pick.number for result in table.results}
     if len(numbers) == 1:
         yield f"Every rule picks trial {numbers.pop()} by the values of the search."
@@ -125,7 +125,7 @@ def _choice(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
 
 
 def _test(spec: StudySpec, record: StudyRecord, table: RulePicks) -> Iterator[str]:
-    """How the test split was read for this."""
+    """Yield how the test split was read for this."""
     plan = ranking.confirm(record, spec)
     if not plan.rules:
         yield (
@@ -144,8 +144,8 @@ def _test(spec: StudySpec, record: StudyRecord, table: RulePicks) -> Iterator[st
 
 
 def readings_for_rules(spec: StudySpec, record: StudyRecord, table: RulePicks) -> int:
-    """How often the test split was read for picks where the study itself would not have: in rule trials, and in confirm
-    trials of neither its best nor its baseline."""
+    """Return how often the test split was read for picks where the study itself would not have: in rule trials, and in
+    confirm trials of neither its best nor its baseline."""
     known = (ranking.baseline(record, spec), ranking.best(record, spec))
     without = {candidate.trial.number for candidate in known if candidate}
     trials = {trial.number: trial for result in table.results for trial in result.trials}
@@ -154,7 +154,7 @@ def readings_for_rules(spec: StudySpec, record: StudyRecord, table: RulePicks) -
 
 
 def _agreement(table: RulePicks) -> Iterator[str]:
-    """What tau is, and over what."""
+    """Yield what tau is, and over what."""
     n = max((result.agreement.n for result in table.results), default=0)
     if not n:
         return

@@ -49,7 +49,7 @@ def ablation_section(spec: StudySpec, record: StudyRecord) -> Section | None:
 
 
 def result(spec: StudySpec, record: StudyRecord, ablation: Ablation, effects: Sequence[Effect]) -> Iterator[str]:
-    """What came out, by the study's own metric: no more than the intervals support."""
+    """Yield what came out, by the study's own metric: no more than the intervals support."""
     name = spec.metric
     gain = next(effect for effect in effects if effect.part == "gain")
     ends = [effect.values for effect in effects if effect.part == "path"]
@@ -75,7 +75,7 @@ def result(spec: StudySpec, record: StudyRecord, ablation: Ablation, effects: Se
 
 
 def _clear(name: str, effects: Sequence[Effect], part: Part, words: str) -> Iterator[str]:
-    """Which steps of a part are beyond the spread over seeds."""
+    """Yield which steps of a part are beyond the spread over seeds."""
     clear = _of(effects, part, is_clear=True)
     if clear:
         amounts = (f"{', '.join(effect.keys)} by {_amount(name, effect)}" for effect in clear)
@@ -243,7 +243,7 @@ def _worst(record: StudyRecord, side: Side, split: str) -> str | None:
 
 
 def _named(record: StudyRecord) -> str | None:
-    """Which class and bias class each number of a group stands for; None for data without names."""
+    """Return which class and bias class each number of a group stands for; None for data without names."""
     found = group_names.of_study(record.groups)
     return f"Groups by name: {'; '.join(f'{name}: {words}' for name, words in found.items())}." if found else None
 
@@ -272,7 +272,7 @@ def summary_note(spec: StudySpec, record: StudyRecord) -> str:
 
 
 def _seeds(spec: StudySpec, best: Side) -> str:
-    """Whether the trials by which the best was chosen are among those that are shown."""
+    """Return whether the trials by which the best was chosen are among those that are shown."""
     if best.trials[0].stage == "confirm":
         return "The seeds are fresh: the trial by which a configuration came this far is not among them."
     if len(spec.seeds) == 1:
@@ -471,7 +471,7 @@ def _domain_text(spec: StudySpec, key: str) -> str:
 
 
 def _provenance(spec: StudySpec, record: StudyRecord) -> dict[str, str]:
-    """Where the numbers come from; where sessions differ, every different value in order."""
+    """Return where the numbers come from; where sessions differ, every different value in order."""
     facts: dict[str, list[str]] = {
         "study": [spec.name],
         "id": [record.id or formatting.MISSING],

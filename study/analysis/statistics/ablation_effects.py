@@ -162,7 +162,7 @@ def load_ablation(name: str) -> pd.DataFrame:
 
 
 def ablation_frame(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
-    """What each step from the baseline to the best is worth; `to_markdown`, `to_latex` and `to_csv` take it.
+    """Return what each step from the baseline to the best is worth; `to_markdown`, `to_latex` and `to_csv` take it.
 
     Returns:
         A row per line: `metric`, `part`, `configuration`. Parts: `path` (the baseline, then a step at a time), `gain`

@@ -97,7 +97,7 @@ Place = tuple[Hashable, ...]
 
 
 def ablation(frame: pd.DataFrame, by: str | Sequence[str], metric: str, bins: int | None = BINS) -> pd.DataFrame:
-    """What each value of one parameter gives, or each combination of several that was tried.
+    """Return what each value of one parameter gives, or each combination of several that was tried.
 
     Args:
         frame: of `study.analysis.load` or `trials_frame`, or some of its rows.

@@ -55,22 +55,22 @@ class ClaimResult:
 
 
 def better(cell: Cell, other: Cell) -> ClaimResult:
-    """Whether a cell is better than another of the same metric: higher, or lower where less is better."""
+    """Return whether a cell is better than another of the same metric: higher, or lower where less is better."""
     return _judged([_ordered(cell, other)])
 
 
 def increasing(cells: Sequence[Cell]) -> ClaimResult:
-    """Whether each cell's mean is larger than that before it."""
+    """Return whether each cell's mean is larger than that before it."""
     return _judged([(after, before) for before, after in pairwise(cells)])
 
 
 def decreasing(cells: Sequence[Cell]) -> ClaimResult:
-    """Whether each cell's mean is smaller than that before it."""
+    """Return whether each cell's mean is smaller than that before it."""
     return _judged([(before, after) for before, after in pairwise(cells)])
 
 
 def best(cell: Cell, among: Sequence[Cell]) -> ClaimResult:
-    """Whether a cell is better than each of the others that have a value; the remark tells how many those are."""
+    """Return whether a cell is better than each of the others that have a value; the remark says how many."""
     measured = [other for other in among if other.values]
     result = _judged([_ordered(cell, other) for other in measured])
     if len(measured) == len(among):
@@ -118,7 +118,7 @@ def _ordered(cell: Cell, other: Cell) -> Order:
 
 
 def _judged(orders: Sequence[Order]) -> ClaimResult:
-    """Whether all of some orders of two cells hold."""
+    """Return whether all of some orders of two cells hold."""
     cells = [cell for order in orders for cell in order]
     empty = sum(not cell.values for cell in cells)
     if empty or not orders:
@@ -136,7 +136,7 @@ def _judged(orders: Sequence[Order]) -> ClaimResult:
 
 
 def _p(more: Cell, less: Cell) -> float:
-    """How likely so large a difference, or a larger one, is where the first is not larger; one-sided."""
+    """Return how likely so large a difference, or a larger one, is where the first is not larger; one-sided."""
     gap = difference(more.by_seed, less.by_seed)
     if gap is None or not gap.paired:
         gap = difference_of_means(spread(more.values), spread(less.values))

@@ -62,7 +62,7 @@ def _best(spec: StudySpec, record: StudyRecord) -> Side | None:
 
 
 def _measured_by(spec: StudySpec) -> list[Any]:
-    """What must be the same: data and splits, and when a trial is taken."""
+    """Return what must be the same: data and splits, and when a trial is taken."""
     return [*spec.data_sections, spec.objective.window]
 
 

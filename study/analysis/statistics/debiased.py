@@ -64,7 +64,7 @@ def with_error(record: StudyRecord, side: Side, name: str) -> Spread | None:
 
 
 def group_range(record: StudyRecord, split: str) -> tuple[int, int, int] | None:
-    """How many groups of a split have samples, and those of the smallest and the largest; None: not known."""
+    """Return how many groups of a split have samples, and those of the smallest and the largest; None: not known."""
     sizes = [size for row in (record.groups or {}).get(split) or () for size in row if size]
     return (len(sizes), min(sizes), max(sizes)) if sizes else None
 

@@ -37,7 +37,7 @@ LUCK = np.linspace(0.0, 12.0, 6001)
 
 @cache
 def chosen_quantile(level: float, freedom: float, among: int = 1) -> float:
-    """Which t the chosen one of `among` configurations exceeds with probability 1 - `level` at most.
+    """Return which t the chosen one of `among` configurations exceeds with probability 1 - `level` at most.
 
     Args:
         level: above 0.5.
@@ -119,12 +119,12 @@ class Difference:
 
     @property
     def clear(self) -> bool | None:
-        """Whether zero lies outside the interval; None without an interval."""
+        """Return whether zero lies outside the interval; None without an interval."""
         return None if self.interval is None else self.interval[0] > 0 or self.interval[1] < 0
 
     @property
     def is_alike(self) -> bool:
-        """Whether every seed gave the same values, so that the interval has no width."""
+        """Return whether every seed gave the same values, so that the interval has no width."""
         return self.interval is not None and self.interval[0] == self.interval[1]
 
     def to_document(self) -> dict[str, Any]:

@@ -81,7 +81,7 @@ def edges(spec: StudySpec, record: StudyRecord) -> list[Edge]:
 
 
 def _is_scale(domain: Domain) -> bool:
-    """Whether values of a domain lie on a scale that is long enough to have edges."""
+    """Return whether values of a domain lie on a scale that is long enough to have edges."""
     if domain.choices is not None or domain.low is None or domain.high is None or domain.low == domain.high:
         return False
     return domain.step is None or (domain.high - domain.low) / domain.step >= STEPS - 1
@@ -96,7 +96,7 @@ def _width(domain: Domain, whole: bool) -> float:
 
 
 def _place(domain: Domain, value: Any) -> float | None:
-    """Where a value lies between the ends, 0 to 1 on the range's scale; None for what is no such number."""
+    """Return where a value lies between the ends, 0 to 1 on the range's scale; None for what is no such number."""
     if isinstance(value, bool) or not isinstance(value, int | float) or domain.low is None or domain.high is None:
         return None
     if not domain.low <= value <= domain.high:
@@ -122,7 +122,7 @@ def _nearer(distances: Sequence[float]) -> float:
 
 
 def _further(spec: StudySpec, key: str, params: Mapping[str, Any], end: str, limit: float) -> bool:
-    """Whether the parameter may be smaller than its lowest searched value, or larger than its highest."""
+    """Return whether the parameter may be smaller than its lowest searched value, or larger than its highest."""
     section, _, name = key.partition(".")
     knob = spec.sections.knobs(section, params).get(name)
     notes = getattr(knob.type, "__metadata__", ()) if knob else ()

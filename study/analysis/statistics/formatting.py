@@ -38,7 +38,7 @@ LIMITS = {
 
 
 def in_percent(metric: str) -> bool:
-    """Whether a metric is printed in percent: `val/accuracy`, `test/worst_group_accuracy`; gaps are not."""
+    """Return whether a metric is printed in percent: `val/accuracy`, `test/worst_group_accuracy`; gaps are not."""
     return metric.rsplit("/", 1)[-1].endswith("accuracy")
 
 
@@ -151,5 +151,5 @@ def seeds(numbers: Sequence[int]) -> str:
 
 
 def searched(spec: StudySpec) -> str:
-    """What the search compares configurations by: `one seed`, `mean over 3 seeds`."""
+    """Return what the search compares configurations by: `one seed`, `mean over 3 seeds`."""
     return "one seed" if len(spec.seeds) == 1 else f"mean over {len(spec.seeds)} seeds"

@@ -11,7 +11,7 @@ Point = tuple[float, ...]
 
 
 def bounds(spec: StudySpec) -> list[float | None]:
-    """What each of the study's metrics can be at worst, by the table of metrics; None where it has no bound."""
+    """Return what each of the study's metrics can be at worst, by the table of metrics; None where it has no bound."""
     metrics = zip(map(find, spec.objective.metrics), spec.objective.modes, strict=True)
     return [(metric.low if mode == "max" else metric.high) if metric else None for metric, mode in metrics]
 
@@ -42,7 +42,7 @@ def last_growth(spec: StudySpec, found: Sequence[Candidate]) -> int | None:
 
 
 def _beats(one: Point, other: Point) -> bool:
-    """Whether a point is at least as good in every metric."""
+    """Return whether a point is at least as good in every metric."""
     return all(map(operator.ge, one, other))
 
 

@@ -278,7 +278,7 @@ class Importances:
     missing: str = ""
 
     def together(self, one: str, other: str) -> float:
-        """What two parameters explain, alone and with each other; 0 for what is not known."""
+        """Return what two parameters explain, alone and with each other; 0 for what is not known."""
         alone = sum(self.shares[key].value for key in (one, other) if key in self.shares)
         return alone + self.pairs.get(frozenset((one, other)), 0.0)
 
@@ -353,7 +353,7 @@ def _values(spec: StudySpec, record: StudyRecord) -> tuple[list[TrialRecord], ND
 
 
 def _within(trial: TrialRecord, spec: StudySpec) -> bool:
-    """Whether the search could have given these values; enqueued configurations may lie outside its space."""
+    """Return whether the search could have given these values; enqueued configurations may lie outside its space."""
     params = trial.params.items()
     return all(spec.search.space[key].contains(value) for key, value in params if key in spec.search.space)
 

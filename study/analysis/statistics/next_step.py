@@ -130,7 +130,7 @@ class Came:
 
     @property
     def late(self) -> bool:
-        """Whether that was among the last."""
+        """Return whether that was among the last."""
         return self.of >= FEWEST and self.place > (1 - LATE) * self.of
 
 
@@ -181,7 +181,7 @@ def next_steps(spec: StudySpec, record: StudyRecord) -> list[Step]:
 
 
 def _is_used_up(spec: StudySpec, record: StudyRecord) -> bool:
-    """Whether every configuration of the space was tried."""
+    """Return whether every configuration of the space was tried."""
     tried = len(list(record.by_stage("baseline", "search")))
     there = count_configurations(spec.search, spec.space)
     return there is not None and tried >= there

@@ -59,7 +59,7 @@ def peers_of_best(spec: StudySpec, record: StudyRecord) -> Sequence[Side]:
 
 
 def _is_worse(spec: StudySpec, best: Side, other: Side) -> bool:
-    """Whether a configuration is left out."""
+    """Return whether a configuration is left out."""
     gap = difference(best.values(spec.metric), other.values(spec.metric), best.among)
     return bool(gap and gap.clear and spec.better(gap.value, 0.0))
 

@@ -111,7 +111,7 @@ class RulePicks:
 
 
 def rule_picks(spec: StudySpec, record: StudyRecord) -> RulePicks:
-    """What every rule picks, and what is known of it on fresh seeds."""
+    """Return what every rule picks, and what is known of it on fresh seeds."""
     ranked = ranking.comparable(record, spec)
     fresh = {candidate.trial.number: fresh_trials(record, candidate.trial.number) for candidate in ranked}
     judge = _judge(spec, [trial for trials in fresh.values() for trial in trials])
@@ -143,7 +143,7 @@ def rule_picks(spec: StudySpec, record: StudyRecord) -> RulePicks:
 
 
 def load_picks(name: str) -> pd.DataFrame:
-    """What each selection rule would have picked in a study of this home, as `picks_frame`.
+    """Return what each selection rule would have picked in a study of this home, as `picks_frame`.
 
     Raises:
         UserError: there is no such study.
@@ -153,7 +153,7 @@ def load_picks(name: str) -> pd.DataFrame:
 
 
 def picks_frame(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
-    """What each selection rule would have picked, one row per rule, those that need least first.
+    """Return what each selection rule would have picked, one row per rule, those that need least first.
 
     Returns:
         Indexed by rule: `needs`, `own` (whether the study searched by it), `trial` (the pick), `value` in the search,

@@ -32,8 +32,8 @@ class RungPlace:
 
 
 def rung_places(spec: StudySpec, record: StudyRecord, number: int) -> list[RungPlace]:
-    """Where a searched trial stood at each rung that it went on from; empty where the study has several metrics or
-    constraints, or another rule than ASHA with one bracket."""
+    """Return where a searched trial stood at each rung that it went on from; empty where the study has several metrics
+    or constraints, or another rule than ASHA with one bracket."""
     if len(spec.objective.metrics) > 1 or spec.objective.constraints:
         return []
     places = []
@@ -61,7 +61,7 @@ def rung_epochs(spec: StudySpec) -> list[int]:
 
 
 def value_at(trial: TrialRecord, spec: StudySpec, epoch: int) -> float | None:
-    """What a trial was worth behind an epoch, had it ended there."""
+    """Return what a trial was worth behind an epoch, had it ended there."""
     if spec.objective.window is None:  # its last epoch counts, so that no other has to be looked at
         score = spec.objective.score(trial.reports[epoch - 1]) if trial.epochs >= epoch else None
         return None if score is None else score.values[0]

@@ -40,7 +40,7 @@ def spent(spec: StudySpec, record: StudyRecord) -> dict[str, Spent]:
 
 
 def sentence(spec: StudySpec, record: StudyRecord) -> str | None:
-    """What early stopping saved; None where no trial was pruned."""
+    """Return what early stopping saved; None where no trial was pruned."""
     cost = spent(spec, record)
     whole, stopped = cost["all"], cost["pruned"].trials
     if not stopped or not whole.full_epochs:

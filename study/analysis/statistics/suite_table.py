@@ -144,7 +144,7 @@ class Ranks:
 
     @property
     def can_tell(self) -> bool:
-        """Whether any outcome on so many data sets could tell two methods apart."""
+        """Return whether any outcome on so many data sets could tell two methods apart."""
         return self.critical <= len(self.average) - 1
 
 
@@ -265,7 +265,7 @@ def average(parts: Sequence[Estimate | None]) -> Estimate | None:
 
 
 def difference(one: Sequence[Searches], other: Sequence[Searches]) -> Estimate | None:
-    """How far one method is above another, averaged over data sets, by the searches that both have.
+    """Return how far one method is above another, averaged over data sets, by the searches that both have.
 
     Where the difference is the same in all of them, which small splits bring about by chance, its error is Welch's.
 
@@ -305,7 +305,7 @@ def leaders(values: Mapping[str, Sequence[Searches]], better: float = 1.0) -> di
 
 
 def not_told(best: Sequence[Searches], other: Sequence[Searches], among: int) -> bool | None:
-    """Whether the interval of the difference of two of `among` methods has 0 in it; None without an interval."""
+    """Return whether the interval of the difference of two of `among` methods has 0 in it; None without an interval."""
     between = difference(best, other)
     interval = between.interval(simultaneous(among)) if between is not None else None
     return None if interval is None else interval[0] <= 0 <= interval[1]
@@ -317,8 +317,8 @@ def simultaneous(methods: int) -> float:
 
 
 def reach(values: Mapping[str, Sequence[Searches]]) -> tuple[float, float] | None:
-    """How far two methods have to be apart to be told from each other: of the pair of which it is least, and of that of
-    which it is most; None without any pair to judge."""
+    """Return how far two methods have to be apart to be told from each other: of the pair of which it is least, and of
+    that of which it is most; None without any pair to judge."""
     widths = []
     for one, other in combinations(values, 2):
         between = difference(values[one], values[other])

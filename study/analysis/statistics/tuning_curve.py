@@ -193,7 +193,7 @@ class Draws:
 
     @property
     def lower_is_better(self) -> bool:
-        """Whether the smaller of two values is the better one."""
+        """Return whether the smaller of two values is the better one."""
         return (self.better or better(self.metric)) == "min"
 
 
@@ -339,7 +339,7 @@ def _dependent(spec: StudySpec) -> str | None:
 
 
 def _cells(spec: StudySpec) -> int | None:
-    """How many configurations the space has, None if it cannot be told or they are too many to matter."""
+    """Return how many configurations the space has, None if it cannot be told or they are too many to matter."""
     try:
         return grid_size(spec.space)
     except ValueError:

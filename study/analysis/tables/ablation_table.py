@@ -16,7 +16,7 @@ Line = Mapping[str, Any]
 
 
 def is_ablation(table: pd.DataFrame) -> bool:
-    """Whether a frame is one of `study.analysis.statistics.ablation_effects.ablation_frame`."""
+    """Return whether a frame is one of `study.analysis.statistics.ablation_effects.ablation_frame`."""
     return list(table.columns[: len(LABELS)]) == LABELS
 
 
@@ -46,7 +46,7 @@ def ablation_grid(frame: pd.DataFrame, digits: int = 1) -> Grid:
 
 
 def notes(frame: pd.DataFrame) -> list[str]:
-    """What the numbers of an ablation are."""
+    """Return what the numbers of an ablation are."""
     steps = frame[(frame["part"] == "path") & (frame["keys"] != "")]["configuration"].nunique()
     units = (f"{name} in percent" if is_share(name) else name for name in _metrics(frame))
     counts = sorted({int(pairs) for pairs in frame["pairs"] if pairs}) or [0]

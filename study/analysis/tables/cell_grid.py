@@ -109,7 +109,7 @@ def _deviation(metric: str, number: float) -> str:
 
 
 def _is_even(cells: Iterable[Cell]) -> bool:
-    """Whether all cells have the same number of values and nothing else to count."""
+    """Return whether all cells have the same number of values and nothing else to count."""
     sizes, others = set(), 0
     for cell in cells:
         sizes.add(len(cell.values))
@@ -118,7 +118,7 @@ def _is_even(cells: Iterable[Cell]) -> bool:
 
 
 def _on_pruned(cells: Iterable[Cell]) -> list[str]:
-    """What the numbers of cells with pruned trials are, and in which direction they miss."""
+    """Return what the numbers of cells with pruned trials are, and in which direction they miss."""
     notes = []
     for metric in dict.fromkeys(cell.metric for cell in cells if cell.pruned and cell.values):
         direction = {"max": "too high", "min": "too low", None: "biased"}[better(metric)]
@@ -130,7 +130,7 @@ def _on_pruned(cells: Iterable[Cell]) -> list[str]:
 
 
 def _over(cells: Iterable[Cell]) -> tuple[str, ...]:
-    """What the deviations of these cells are over; cells of one value have none, and count where all are such."""
+    """Return what the deviations of these cells are over; cells of one value count only where all are such."""
     filled = [cell for cell in cells if cell.values]
     several = {cell.over for cell in filled if len(cell.values) > 1}
     return tuple(sorted(several or {cell.over for cell in filled}))

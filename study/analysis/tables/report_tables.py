@@ -45,7 +45,7 @@ def printed_front(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
 
 
 def front_note(spec: StudySpec, record: StudyRecord) -> str:
-    """What the table's columns are, and for how many of the front test was read."""
+    """Return what the table's columns are, and for how many of the front test was read."""
     sides = [side_of(spec, candidate) for candidate in ranking.front(record, spec)]
     read = len(_on_test(spec, sides))
     limits = f", of those that keep {', '.join(spec.search.constraints)}" if spec.search.constraints else ""
@@ -66,7 +66,7 @@ def _tests(spec: StudySpec) -> list[str]:
 
 
 def _on_test(spec: StudySpec, sides: list[Side]) -> dict[int, str]:
-    """Which configurations whose test was read are on its front, by trial: yes or no."""
+    """Return which configurations whose test was read are on its front, by trial: yes or no."""
     goal = Objective(tuple(_tests(spec)), spec.objective.modes)
     scores = {}
     for side in sides:
@@ -228,7 +228,8 @@ def printed_beside(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
 
 
 def trial_counts(record: StudyRecord) -> pd.DataFrame:
-    """How many trials of each stage (rows) are in each state (columns), and totals; empty rows and columns left out."""
+    """Return how many trials of each stage (rows) are in each state (columns), and totals; empty rows and columns left
+    out."""
     trials = list(record.trials.values())
     stages = [stage for stage in STAGES if any(trial.stage == stage for trial in trials)]
     states = [state for state in STATES if any(trial.state == state for trial in trials)]

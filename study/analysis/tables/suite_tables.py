@@ -30,12 +30,12 @@ from study.text import escaped, neutral_cell
 
 
 def table_notes(suite: Suite, table: RuleTable) -> list[str]:
-    """What the numbers of one rule's table say, and what they do not."""
+    """Return what the numbers of one rule's table say, and what they do not."""
     return [_cells(suite, table), *_bold(table), *_ranks(suite, table), *_spread(table), *_missing(suite, table)]
 
 
 def suite_notes(suite: Suite) -> list[str]:
-    """What holds for all tables of a suite: budget, splits, averages."""
+    """Return what holds for all tables of a suite: budget, splits, averages."""
     spec = suite.cells[0].spec
     trials = max(cell.spec.trials for cell in suite.cells)
     stopping = rungs.words(spec.search.early_stopping, spec.epochs)

@@ -35,7 +35,7 @@ class Options:
 
 
 def is_jpeg(source: Kind) -> bool:
-    """Whether this means the JPEG copy, here and now."""
+    """Return whether this means the JPEG copy, here and now."""
     official = cifar.CIFAR10.existing_path() or cifar.CIFAR10.existing_archive()
     return source == "jpeg" or (source == "auto" and not official and all(one.existing_path() for one in cifar.JPEG))
 

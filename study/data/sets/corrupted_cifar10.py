@@ -368,7 +368,7 @@ def labels(options: Options) -> dict[str, Labels]:
 
 
 def _val(options: Options) -> holdout.Kind:
-    """What `val` is, if it is left out, too."""
+    """Return what `val` is, if it is left out, too."""
     return options.val or ("given" if options.source == "folder" else "unbiased")
 
 

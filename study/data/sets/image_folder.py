@@ -122,13 +122,13 @@ def files(options: Options) -> list[Path]:
 
 
 def extent(options: Options) -> tuple[int, int | None]:
-    """How many images are trained on, and the usual shorter side of all in pixels, None if none can be read."""
+    """Return how many images are trained on, and the usual shorter side of all in pixels, None if none can be read."""
     _, splits = _read(options)
     return len(splits["train"]), usual_side([file for listing in splits.values() for file in listing.files])
 
 
 def table_in(folder: Path, labels: str) -> Path:
-    """Where the table is that the key `labels` names.
+    """Return where the table is that the key `labels` names.
 
     Raises:
         UserError: it would not be in the folder.
@@ -188,7 +188,7 @@ def _table(options: Options, folder: Path, path: Path) -> "pd.DataFrame":
 
 
 def notes(options: Options) -> list[str]:
-    """What was decided about the files that no key says."""
+    """Return what was decided about the files that no key says."""
     return _found(options)[2]
 
 

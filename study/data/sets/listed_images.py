@@ -60,7 +60,7 @@ class ListedImages:
 
     @property
     def name(self) -> str:
-        """What a study file calls it."""
+        """Return what a study file calls it."""
         return self.labels.__name__
 
     def describe(self, options: Any) -> Facts:

@@ -128,7 +128,7 @@ def files(options: Options) -> list[Path]:
 
 
 def encoding(options: Options) -> Encoding:
-    """How columns become inputs, fitted to the training rows."""
+    """Return how columns become inputs, fitted to the training rows."""
     return _fitted(_read(options))
 
 
@@ -140,7 +140,7 @@ def encoded(options: Options, encoding: Encoding) -> Dataset:
 
 
 def reading(options: Options) -> list[str]:
-    """How each column is read, in a few lines."""
+    """Return how each column is read, in a few lines."""
     table = _read(options)
     names = label_files.names(table.path)
     used = {*table.features, *table.left_out, *user_data.label_columns(options, names, table.path)}
@@ -163,7 +163,7 @@ def labels(options: Options) -> dict[str, Labels]:
 
 
 def notes(options: Options) -> list[str]:
-    """What was decided about the file that no key says."""
+    """Return what was decided about the file that no key says."""
     table = _read(options)
     found = []
     if table.left_out:

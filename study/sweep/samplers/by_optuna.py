@@ -44,11 +44,11 @@ class OptunaStrategy(Strategy):
         """A sampler as new."""
 
     def _window(self) -> Sequence[FrozenTrial]:
-        """What it sees of the history."""
+        """Return what it sees of the history."""
         return ()
 
     def _value(self, trial: Trial, key: str, seed: int) -> Any:
-        """What it gives to a key."""
+        """Return what it gives to a key."""
         domain = self._history.distributions[key]
         if isinstance(domain, CategoricalDistribution):
             return suggest(trial, key, domain)

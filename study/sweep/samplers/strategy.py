@@ -73,11 +73,11 @@ class History:
             self._rank(score, trial)
 
     def knows(self, params: Mapping[str, Any]) -> bool:
-        """Whether a trial with these parameters was decided on."""
+        """Return whether a trial with these parameters was decided on."""
         return identity(params) in self._known
 
     def tell(self, end: TrialEnd) -> bool:
-        """How a trial ended. Says whether it ran; nothing of one that did not."""
+        """Return how a trial ended. Says whether it ran; nothing of one that did not."""
         if self._running.pop(end.number, None) is None:
             return False
         score = end.score if end.state == "complete" else None

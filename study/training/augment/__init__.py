@@ -33,7 +33,7 @@ def names() -> list[str]:
 
 
 def is_random(name: str) -> bool:
-    """Whether two views of a sample differ."""
+    """Return whether two views of a sample differ."""
     return name != "none"
 
 

@@ -219,7 +219,8 @@ TINY = 1e-12
 
 
 def _effects(weights: list[float]) -> Constant:
-    """What is added to a colour for each unit of a change's amount, (6, 3, C + 1, C): by `ORDERS` and place in these.
+    """Return what is added to a colour for each unit of a change's amount, (6, 3, C + 1, C): by `ORDERS` and place in
+    these.
 
     With a factor of 1 + amount, brightness adds amount * x, contrast amount * (x - the image's mean grey), saturation
     amount * (x - grey). The first C rows are by what the colour is multiplied, the last by what the image's mean is.
