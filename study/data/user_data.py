@@ -50,7 +50,7 @@ BiasGaps = Annotated[
 
 
 MissingMarks = Annotated[
-    tuple[str, ...], Doc("texts that mean a missing value, besides an empty cell, NA, N/A, nan, null and None")
+    tuple[str, ...], Doc("texts that mean a missing value, besides an empty cell, NA, N/A, nan, null, None")
 ]
 """Type of the key `missing_marks`."""
 

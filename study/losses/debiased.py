@@ -60,7 +60,7 @@ def hard_negative_info_nce(
         float,
         Range(low=0.0),
         Searched(0.0, 2.0, paper=(1.0,)),
-        Doc("concentration on hard negatives; 0 is DCL, 1 the WCL paper's (6.1)"),
+        Doc("concentration on hard negatives; 0 is DCL"),
     ] = 1.0,
 ) -> Tensor:
     """HCL: DCL whose negatives weigh e^(beta s) / its mean (WCL paper 4.2.2), with the gradient through the weights.

@@ -264,7 +264,7 @@ def fair_kl(
     ] = "reference",
     pooled: Annotated[
         bool,
-        Doc("one comparison over all pairs of the batch; false: one per anchor, averaged; not for variant reference"),
+        Doc("one comparison over all pairs of the batch; false: the mean of one per anchor. Not for variant reference"),
     ] = True,
     positive_weight: Annotated[Weight, Doc("weight of the term for pairs of one class (footnote 2, Eq. 28)")] = 1.0,
     negative_weight: Annotated[Weight, Doc("weight of the term for pairs of two classes (footnote 2, Eq. 28)")] = 1.0,
@@ -272,9 +272,7 @@ def fair_kl(
     min_count: Annotated[
         Count, Doc("a comparison with fewer aligned or fewer conflicting pairs is left out; not for variant reference")
     ] = 2,
-    variance_floor: Annotated[
-        Positive, Doc("smallest variance (or squared distance under the logarithm) in the divergences")
-    ] = 1e-3,
+    variance_floor: Annotated[Positive, Doc("smallest variance, or squared distance under the logarithm")] = 1e-3,
 ) -> Tensor:
     """Return how much the similarity of pairs depends on whether they share the bias, for pairs of one class and of
     two.

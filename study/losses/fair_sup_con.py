@@ -42,7 +42,7 @@ def fair_sup_con(
         ),
     ] = "mean",
     anchor_in_denominator: Annotated[
-        bool, Doc("FSCL-dagger with the set of Eq. 26 read literally, the anchor itself in it")
+        bool, Doc("FSCL-dagger as Eq. 26 is printed, the anchor itself in the denominator")
     ] = False,
     denominator: Annotated[
         Literal["same_bias", "all"],

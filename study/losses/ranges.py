@@ -24,7 +24,7 @@ Margin = Annotated[
     float,
     Range(low=0.0),
     Searched(0.0, 0.5),
-    Doc("margin between positive and negative similarities, in units of similarity / temperature"),
+    Doc("margin between positive and negative similarities, after division by the temperature"),
 ]
 """0, 0.1, 0.25 and 0.5 in the FairKL paper (Tables 6 to 9)."""
 

@@ -103,7 +103,7 @@ def sup_con_in(
         Doc("margin on the positives of the denominator, in units of similarity / temperature; the print has none"),
     ] = 0.0,
     mean_positives: Annotated[
-        bool, Doc("the positives enter the denominator by their mean (the released code), not by their sum")
+        bool, Doc("the positives enter the denominator by their mean, as in the released code, not their sum")
     ] = False,
 ) -> Tensor:
     """SupCon with the sum inside the logarithm (L_in, FairKL paper Eq. 7), mean over rows.

@@ -47,7 +47,7 @@ class AdversaryOptions:
         float,
         Range(low=0.0),
         Searched(0.01, 0.1, log=True),
-        Doc("weight of the reversed gradient, 0.01 to 0.1 in the FSCL paper"),
+        Doc("weight of the reversed gradient"),
     ] = 0.1
     adversary_hidden: Annotated[int, Range(low=1), Doc("units of the adversary's one hidden layer")] = 128
 

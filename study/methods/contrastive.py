@@ -66,9 +66,7 @@ class MorePositives:
 class OptionalTarget:
     """The key of a loss that can do without classes."""
 
-    use_target: Annotated[
-        bool, Doc("false: the loss without labels, on two views (FSCL-dagger, FSCL paper Eq. 26)")
-    ] = True
+    use_target: Annotated[bool, Doc("false: the loss without labels, on two views (FSCL-dagger, Eq. 26)")] = True
 
 
 @dataclass(frozen=True)
@@ -79,7 +77,7 @@ class Clusters:
         int,
         Range(low=2),
         Searched(3, 20, paper=(10,)),
-        Doc("k-means clusters of the continuous attribute, for losses that need classes (3 to 20 in CCL-K Table 8)"),
+        Doc("k-means clusters of the continuous attribute, for losses that need classes"),
     ] = 10
 
 
@@ -89,7 +87,7 @@ class CrossEntropy:
 
     cross_entropy: Annotated[
         Literal["none", "plain", "bias_balanced"],
-        Doc("cross entropy that is added, on a linear classifier of the features (BiasCon + CE, BiasCon + BiasBal)"),
+        Doc("cross entropy that is added, on a linear classifier of the features"),
     ] = "none"
 
 

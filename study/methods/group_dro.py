@@ -28,7 +28,7 @@ class Options:
         float,
         Range(low=0.0),
         Searched(0.0, 5.0),
-        Doc("C; C / sqrt(n) is added to the loss of a group of n training samples"),
+        Doc("C: a group of n training samples has C / sqrt(n) added to its loss"),
     ] = 0.0
 
 

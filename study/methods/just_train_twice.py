@@ -33,7 +33,7 @@ class Options:
         float,
         Range(low=1.0),
         Searched(4.0, 100.0, log=True),
-        Doc("lambda_up: weight in the second training of a sample that the first network got wrong"),
+        Doc("weight in the second training of a sample that the first network got wrong (lambda_up)"),
     ] = 20.0
 
 

@@ -21,9 +21,7 @@ class Options:
     """Keys of the `model` section."""
 
     receptive_field: Annotated[Literal[9, 17, 33], Doc("side of the patches, in pixels")] = 17
-    stride: Annotated[
-        Literal[4, 8], Doc("distance of neighbouring patches, in pixels: 8 as published, 4 for images of a few patches")
-    ] = 8
+    stride: Annotated[Literal[4, 8], Doc("distance of neighbouring patches, in pixels; 8 as published")] = 8
     width: Annotated[
         int, Range(low=1), Doc("channels of the first stage, doubled in each of the three further ones")
     ] = 64

@@ -20,7 +20,7 @@ class Options:
 
     activation: Annotated[
         Literal["tanh", "relu"],
-        Doc("activation after the last convolution; the protocol has tanh without a projection head and relu with one"),
+        Doc("activation after the last convolution; in the protocol tanh without a projection head, relu with one"),
     ] = "tanh"
 
 

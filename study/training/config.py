@@ -65,7 +65,7 @@ class TrainOptions:
     probe_learning_rate: Annotated[
         float,
         Range(above=0.0),
-        Doc("learning rate of the linear probe, trained beside the encoder by Adam on detached features"),
+        Doc("learning rate of the linear probe, which Adam trains beside the encoder, on detached features"),
     ] = 0.01
     augmentation: Annotated[
         str, Doc("how views are made, by name, see `study.training.augment`; `none`: samples as they are")
@@ -151,9 +151,7 @@ class TrainOptions:
             "seed, each cell of class and bias in proportion"
         ),
     ] = 1.0
-    with_val: Annotated[
-        bool, Doc("train on the validation split too, and report nothing of it: for a final training alone")
-    ] = False
+    with_val: Annotated[bool, Doc("train on the validation split too: for a final training alone")] = False
     seed: Annotated[int, Range(low=0, high=2**32 - 1), Doc("seed of initialisation and batch order")] = 0
     threads: Annotated[
         int,

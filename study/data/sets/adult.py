@@ -85,12 +85,8 @@ class Options:
     ] = 0
     val: holdout.Val = "biased"
     val_share: tables.ValShare = 0.15
-    sensitive_input: Annotated[
-        bool, Doc("whether gender is among the inputs, as it is among the 14 features that the paper counts")
-    ] = True
-    unknown: Annotated[
-        bool, Doc("whether people with an unknown (`?`) value stay; without them there are 45,222 instead of 48,842")
-    ] = True
+    sensitive_input: Annotated[bool, Doc("whether gender is an input, as among the paper's 14 features")] = True
+    unknown: Annotated[bool, Doc("keep people with an unknown (`?`) value: 48,842 instead of 45,222")] = True
 
 
 def describe(options: Options) -> Facts:

@@ -34,7 +34,7 @@ class Options:
             "ReBias' has it"
         ),
     ] = "green"
-    foreground: Annotated[bool, Doc("colour the digit, on a black ground, instead of the ground")] = False
+    foreground: Annotated[bool, Doc("colour the digit instead of its ground")] = False
     val_share: Annotated[
         holdout.Share, Doc("share of the 60,000 training digits that is held out for validation, before colouring")
     ] = 0.1

@@ -44,10 +44,8 @@ class Options:
     """Keys of the `data` section."""
 
     split_seed: Annotated[int, Range(low=0), Doc("seed of the splits, 70/15/15 (WCL paper section 6.2)")] = 0
-    filtered: Annotated[bool, Doc("keep only the rows that ProPublica's analysis keeps (6,172 of 7,214)")] = True
-    races: Annotated[
-        Literal["two", "all"], Doc("two: African-American and Caucasian defendants; all: the six values of the table")
-    ] = "two"
+    filtered: Annotated[bool, Doc("keep only the 6,172 of 7,214 rows that ProPublica's analysis keeps")] = True
+    races: Annotated[Literal["two", "all"], Doc("`two`: African-American and Caucasian defendants; `all` six")] = "two"
     val: holdout.Val = "biased"
     val_share: tables.ValShare = 0.15
     sensitive_input: Annotated[bool, Doc("whether race is among the inputs")] = True

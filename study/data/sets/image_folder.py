@@ -46,7 +46,7 @@ class Options:
         ),
     ] = "labels.csv"
     file: Annotated[
-        str, Doc("column of the image files, relative to `path` or to the folders `train`, `val`, `test`, without `..`")
+        str, Doc("column of the image files, relative to `path` or to the folders `train`, `val`, `test` in it")
     ] = "file"
     target: Annotated[str, Doc("column of the classes, whole numbers or names")] = "target"
     positive: user_data.Positive = None
@@ -59,10 +59,7 @@ class Options:
     condition: Annotated[tuple[str, ...], Doc("columns of continuous attributes")] = ()
     condition_file: Annotated[
         str | None,
-        Doc(
-            "file of continuous attributes, instead of `condition`, see `study.data.conditions`; its keys "
-            "are as in the column `file`"
-        ),
+        Doc("file of continuous attributes, in the place of `condition`, see `study.data.conditions`"),
     ] = None
     split: Annotated[
         str | None,
@@ -79,9 +76,7 @@ class Options:
     ] = 0.15
     split_seed: Annotated[int, Range(low=0), Doc("seed that chooses the validation and test samples")] = 0
     size: Size = 64
-    frame: Annotated[
-        Frame, Doc("how an image becomes square: `crop` to the square in its middle, or `squash` the whole image")
-    ] = "crop"
+    frame: Annotated[Frame, Doc("`crop` an image to the square in its middle, or `squash` it whole")] = "crop"
 
 
 def describe(options: Options) -> Facts:

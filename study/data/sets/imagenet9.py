@@ -60,7 +60,7 @@ class Options:
         Range(low=0, high=3),
         Doc("which texture labels (1, 2 or 3) the test split has as bias labels; 0: none, no file needed"),
     ] = 0
-    imagenet_a: Annotated[bool, Doc("whether there is the split `imagenet_a`")] = False
+    imagenet_a: Annotated[bool, Doc("add the split `imagenet_a`")] = False
     size: Size = 224
     val_share: Annotated[
         holdout.Share, Doc("share of the training images that is held out for validation, by class")

@@ -62,7 +62,7 @@ class Options:
     missing_marks: user_data.MissingMarks = ()
     decimal: Annotated[Literal[".", ","], Doc("mark of decimals in a CSV")] = "."
     words: Annotated[
-        tuple[str, ...], Doc("inputs that are words even where they look like numbers, as codes of regions")
+        tuple[str, ...], Doc("inputs that are words although they look like numbers, as codes of regions")
     ] = ()
     split: Annotated[
         str | None,
