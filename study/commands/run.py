@@ -1,4 +1,4 @@
-"""A study from its file to its outputs: what has to be there before it begins or goes on, then one sitting of it."""
+"""A study from its file to its outputs: what has to be there before it begins or goes on, then one session of it."""
 
 import os
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from study.commands.delete import delete
 from study.commands.fetch import check_not_there
 from study.commands.placement import placement
 from study.commands.run_end import RunEnd, lead_parts, outputs, registered
-from study.commands.session import GO_ON, View, interrupted_as, loaded, resumable, run_sitting
+from study.commands.session import GO_ON, View, interrupted_as, loaded, resumable, run_session
 from study.errors import UserError
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
@@ -111,7 +111,7 @@ def start(
         function = brought(home, spec, function)
     folder = home.create(spec, function)
     try:
-        return run_sitting(home, folder, datasets, view, address, shared)
+        return run_session(home, folder, datasets, view, address, shared)
     except NotJoined:  # the same command works once the cluster answers
         with suppress(UserError):
             delete(home, spec.name)
@@ -222,7 +222,7 @@ def _resume(
     if record.state != "complete" or trials is not None:
         extend_search.check_not_spent(record, spec)
         _check_place(home, placed, address)
-        return run_sitting(home, folder, loaded(spec, view), view, address, shared, told)
+        return run_session(home, folder, loaded(spec, view), view, address, shared, told)
     tracker = Tracker(home, folder, spec)
     is_cut_off = spec.final_seeds is not None and not spec.function and not folder.card_file.exists()
     datasets = loaded(spec, view) if is_cut_off else None
@@ -262,7 +262,7 @@ def confirm(
     datasets = loaded(spec, view)
     with resumable(folder):
         extend_search.more_seeds(folder, spec, top, seeds, rules)
-    return run_sitting(home, folder, datasets, view, address)
+    return run_session(home, folder, datasets, view, address)
 
 
 def extend(home: Home, name: str, view: View, request: extend_trials.Request, address: str | None = None) -> RunEnd:
@@ -275,7 +275,7 @@ def extend(home: Home, name: str, view: View, request: extend_trials.Request, ad
     datasets = loaded(spec, view)
     with resumable(folder):
         extend_trials.ask(folder, spec, request)
-    return run_sitting(home, folder, datasets, view, address)
+    return run_session(home, folder, datasets, view, address)
 
 
 def _going_on(home: Home, name: str, address: str | None) -> tuple[StudyFolder, StudySpec]:
@@ -300,7 +300,7 @@ def ablate(home: Home, name: str, view: View, request: Request, address: str | N
     datasets = loaded(spec, view)
     with resumable(folder):
         is_measured = not ablation.ask(folder, spec, request)
-    return None if is_measured else run_sitting(home, folder, datasets, view, address)
+    return None if is_measured else run_session(home, folder, datasets, view, address)
 
 
 def train(home: Home, spec: StudySpec, view: View, address: str | None = None) -> RunEnd:
@@ -314,4 +314,4 @@ def train(home: Home, spec: StudySpec, view: View, address: str | None = None) -
     """
     _check_place(home, spec, address)
     datasets = loaded(spec, view)
-    return run_sitting(home, final_training.extend(home, spec, brought(home, spec)), datasets, view, address)
+    return run_session(home, final_training.extend(home, spec, brought(home, spec)), datasets, view, address)

@@ -1,4 +1,4 @@
-"""One sitting of a study that is there: its driver, MLflow beside it, then the outputs and who is told of its end."""
+"""One session of a study that is there: its driver, MLflow beside it, then the outputs and who is told of its end."""
 
 import json
 import os
@@ -215,7 +215,7 @@ def resumable(folder: StudyFolder) -> Iterator[None]:
         raise Stopped(f"{place}: {problem.strerror}. {how}") from error
 
 
-def run_sitting(
+def run_session(
     home: Home,
     folder: StudyFolder,
     datasets: Mapping[str, Dataset],

@@ -24,7 +24,7 @@ from study.home.record import StudyRecord, TrialRecord
 from study.home.requests import name_of, removed, waiting
 from study.sweep.agenda import Agenda, CannotGoOn
 from study.sweep.failures import HUNG, NODE_LOST, PROCESS_DIED, Broken, Failure, failure, is_out_of_reach
-from study.sweep.job import Job, Work
+from study.sweep.job import Job, JobPayload
 from study.sweep.kept_states import KeptStates
 from study.sweep.nodes import Nodes, NodeUnusable
 from study.sweep.share import Share
@@ -44,13 +44,13 @@ LOOK_EVERY = 1.0
 """Seconds between two looks; a folder on a network file system may show a new file later."""
 
 
-class Ear:
+class RequestInbox:
     """Has the agenda obey the requests of a folder, each once, in the order in which they were made."""
 
     def __init__(self, agenda: Agenda, folder: Path) -> None:
         self._agenda, self._folder, self._looked = agenda, folder, -LOOK_EVERY
 
-    def listen(self) -> None:
+    def poll(self) -> None:
         """Obey what has come; does nothing within `LOOK_EVERY` of the last call.
 
         Raises:
@@ -163,7 +163,7 @@ class Watch:
 # What workers are told of jobs.
 
 
-class Works:
+class JobPayloads:
     """Turns the jobs of a study into what its workers are told.
 
     Args:
@@ -177,7 +177,7 @@ class Works:
         function = agenda.spec.function
         self._function = own_function.place(function, folder.path) if function else None
 
-    def of(self, job: Job) -> Work:
+    def of(self, job: Job) -> JobPayload:
         """A job for one process, see `study.sweep.worker.run_job`."""
         trial, folder = job.trial, self._folder
         goal = self._spec.objective
@@ -201,7 +201,7 @@ class Works:
             "end": str(end) if end else None,
             "kept": {epoch: str(folder.model_file(trial.number, epoch)) for epoch in kept},
         }
-        return Work(work)
+        return JobPayload(work)
 
     def _document(self, trial: TrialRecord) -> dict[str, Any]:
         longer = {"train.epochs": trial.until} if trial.until else {}
@@ -250,7 +250,7 @@ class JobSearcher(Searcher):
     ) -> None:
         super().__init__()
         self._agenda, self._nodes = agenda, nodes
-        self._works = Works(agenda, folder, states or KeptStates(folder, agenda.spec, agenda.record))
+        self._payloads = JobPayloads(agenda, folder, states or KeptStates(folder, agenda.spec, agenda.record))
         self._slots, self._share = slots, share
         self._under_way: set[str] = set()
 
@@ -269,7 +269,7 @@ class JobSearcher(Searcher):
             return str(Searcher.FINISHED)
         self._under_way.add(trial_id)
         place = json.dumps(self._nodes.place(job.trial.alone))
-        return {**job.trial.params, "train.seed": job.trial.seed, "job": self._works.of(job), "place": place}
+        return {**job.trial.params, "train.seed": job.trial.seed, "job": self._payloads.of(job), "place": place}
 
     def _room(self) -> int:
         return self._slots() if self._share is None else self._share.limit(len(self._under_way))
@@ -308,7 +308,7 @@ class ReportingScheduler(FIFOScheduler):
         self._agenda, self._folder, self._tell, self._share = agenda, folder, tell, share
         self._places = nodes or Nodes(agenda.spec.resources, ray.nodes)
         self._watch = Watch(agenda.spec.resources.hang, agenda.record, agenda.spec.epochs)
-        self._ear = Ear(agenda, folder.requests)
+        self._inbox = RequestInbox(agenda, folder.requests)
         self._hung: set[str] = set()
         self._looked = 0.0
         self._nodes: dict[str, str] = {}  # where each actor is, as its process told with its first job
@@ -330,7 +330,7 @@ class ReportingScheduler(FIFOScheduler):
         That is the first of those that wait for room. A trial that a process is starting for is left to it: Tune would
         end that process, and where trials end more often than processes start, those would never come to start.
         """
-        self._ear.listen()
+        self._inbox.poll()
         for name, trial in list(self._new.items()):
             if trial.status == TuneTrial.RUNNING and name not in self._begun:
                 self._begin(trial)

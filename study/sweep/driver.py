@@ -24,7 +24,7 @@ from study.home.provenance import owner, provenance
 from study.home.record import StudyRecord
 from study.home.standing import Standing
 from study.spec import StudySpec
-from study.sweep.adapters import Ear
+from study.sweep.adapters import RequestInbox
 from study.sweep.agenda import Agenda, CannotGoOn
 from study.sweep.early_stopping import early_stopping
 from study.sweep.joined_ray import JoinedRay
@@ -277,9 +277,10 @@ def drive(
             watched(ray, agenda, without_ray),
         ):
             tell(PREPARING)
-            Ear(agenda, folder.requests).obey()  # what users asked for meanwhile comes before what the search draws
+            inbox = RequestInbox(agenda, folder.requests)
+            inbox.obey()  # what users asked for meanwhile comes before what the search draws
             _tune(agenda, folder, datasets, processes, tell)
-        Ear(agenda, folder.requests).obey()  # what came too late is answered, and no later driver takes it up
+        inbox.obey()  # requests that came too late are answered, and no later driver takes them up
         state, enough = agenda.outcome, agenda.enough
         _tidy(folder, spec, record)
         record.apply(agenda.journal.append("closed", state=state, enough=enough))

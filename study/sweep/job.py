@@ -28,7 +28,7 @@ class CannotGoOn(BaseException):
         super().__init__(text)
 
 
-class Work(Mapping[str, Any]):
+class JobPayload(Mapping[str, Any]):
     """What a worker is told of its job, see `study.sweep.worker.run_job`.
 
     No dictionary: those Tune flattens and copies several times for each trial and report, and writes them into messages
@@ -47,11 +47,11 @@ class Work(Mapping[str, Any]):
     def __len__(self) -> int:
         return len(self._values)
 
-    def __deepcopy__(self, memo: Any) -> "Work":
+    def __deepcopy__(self, memo: Any) -> "JobPayload":
         return self
 
     def __repr__(self) -> str:
-        return f"Work(trial {self._values.get('trial')})"
+        return f"JobPayload(trial {self._values.get('trial')})"
 
 
 @dataclass(frozen=True)

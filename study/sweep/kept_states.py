@@ -21,7 +21,7 @@ class KeptStates:
     epoch of the best so many configurations and of the baseline, on all their seeds; or all, and then also the last
     states of what early stopping ended.
 
-    What was extended in this sitting stays as well, until `tidy`.
+    What was extended in this session stays as well, until `tidy`.
     """
 
     def __init__(self, folder: StudyFolder, spec: StudySpec, record: StudyRecord) -> None:

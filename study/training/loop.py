@@ -292,7 +292,7 @@ def _joined(first: NDArray[Any] | None, second: NDArray[Any] | None) -> Any:
 
 
 @dataclass(frozen=True)
-class Course:
+class TrainingState:
     """From `TrainingLoop.begin` to the last epoch.
 
     Attributes:
@@ -437,27 +437,27 @@ class TrainingLoop:
             OSError: `resume` or `ended` cannot be written.
         """
         options = self.options
-        course = self.begin(resume, pause, choice, ended)
-        step, clock = plain_step(self, course.main, course.beside), Clock(self.device)
-        for epoch in range(course.done + 1, options.epochs + 1):
-            values = self.epoch(course, epoch, step, clock)
+        state = self.begin(resume, pause, choice, ended)
+        step, clock = plain_step(self, state.main, state.beside), Clock(self.device)
+        for epoch in range(state.done + 1, options.epochs + 1):
+            values = self.epoch(state, epoch, step, clock)
             yield values
-            course.keep(epoch, options.epochs)
+            state.keep(epoch, options.epochs)
 
-    def epoch(self, course: Course, epoch: int, step: Step, clock: Clock) -> dict[str, float]:
+    def epoch(self, state: TrainingState, epoch: int, step: Step, clock: Clock) -> dict[str, float]:
         """Train an epoch, the `epoch`-th, and give its metrics; raises `Diverged` as `run`."""
         self.method.begin_epoch(epoch, self.options.epochs)
         self.method.train()
         total, count = torch.zeros((), device=self.device), 0
-        for index, on_host in self.batches(course.order):
+        for index, on_host in self.batches(state.order):
             with clock.phase("data"):
-                batch = Batch(self.views(index, course.chance), course.labels.at(index), index, on_host)
+                batch = Batch(self.views(index, state.chance), state.labels.at(index), index, on_host)
             with clock.phase("training"):
                 total += step(batch)
                 count += len(index)
-        course.rates.step()
+        state.rates.step()
         with clock.phase("evaluation"):
-            values = self.end_epoch(course, epoch, float(total) / count, batch, self.evaluate)
+            values = self.end_epoch(state, epoch, float(total) / count, batch, self.evaluate)
         return values | clock.epoch(images=count)
 
     def begin(
@@ -466,7 +466,7 @@ class TrainingLoop:
         pause: float = 0.0,
         choice: Choice | None = None,
         ended: Path | None = None,
-    ) -> Course:
+    ) -> TrainingState:
         """Return what `run` begins with, its arguments: optimizers, schedule and generators, as `resume` has them if it
         is."""
         options, method = self.options, self.method
@@ -483,10 +483,15 @@ class TrainingLoop:
         kept = Checkpoint(resume, self._identity(), states | kept_too, generators, pause) if resume else None
         at_end = Checkpoint(ended, self._identity(), states | kept_too, generators) if ended else None
         done = kept.restore() if kept else 0
-        return Course(labels, main, beside, rates, order, chance, kept, at_end, chosen, done)
+        return TrainingState(labels, main, beside, rates, order, chance, kept, at_end, chosen, done)
 
     def end_epoch(
-        self, course: Course, epoch: int, loss: float, batch: Batch, measure: Callable[[str, bool], dict[str, float]]
+        self,
+        state: TrainingState,
+        epoch: int,
+        loss: float,
+        batch: Batch,
+        measure: Callable[[str, bool], dict[str, float]],
     ) -> dict[str, float]:
         """The metrics of an epoch whose steps are over; raises as `run`.
 
@@ -495,7 +500,7 @@ class TrainingLoop:
             batch: the last one.
             measure: gives the metrics of a split with the networks as they are, `final` or not.
         """
-        values, chosen, last = {"train/loss": loss}, course.chosen, epoch == self.options.epochs
+        values, chosen, last = {"train/loss": loss}, state.chosen, epoch == self.options.epochs
         check_loss(loss, epoch)
         check_networks(self._networks.parameters(), self.method.encoders().values(), epoch)
         for split in self._reported:
@@ -503,8 +508,8 @@ class TrainingLoop:
         values |= self._diagnosis(batch)
         if chosen:
             chosen.hear(values)
-        if course.at_end and last:
-            course.at_end.keep(epoch)
+        if state.at_end and last:
+            state.at_end.keep(epoch)
         if chosen and last:
             chosen.put_back()
             values = self._finals() | values

@@ -121,7 +121,7 @@ def test_every_end_is_told_but_ones_own_ctrl_c(
     home, folder, spec, record = study(tmp_path / "home", f"notify.command={keeper(told)}")
     record.state = state
     monkeypatch.setattr(session, "_drive", lambda *_: (RunEnd(folder, spec, record, None), by_hand))
-    end = session.run_sitting(home, folder, {}, lambda *_: pytest.fail("no view"), None)
+    end = session.run_session(home, folder, {}, lambda *_: pytest.fail("no view"), None)
     assert end.unnotified is None
     assert told.exists() == is_told
     assert not is_told or json.loads(told.read_text())["state"] == state
@@ -137,7 +137,7 @@ def test_a_study_that_cannot_go_on_is_told_and_says_why_all_the_same(
 
     monkeypatch.setattr(session, "_drive", drive)
     with pytest.raises(Stopped, match="Ray has ended"):
-        session.run_sitting(home, folder, {}, lambda *_: pytest.fail("no view"), None)
+        session.run_session(home, folder, {}, lambda *_: pytest.fail("no view"), None)
     assert "notify.command: false ended with status 1" in capsys.readouterr().err
 
 

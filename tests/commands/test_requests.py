@@ -16,7 +16,7 @@ from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger, read
 from study.home.record import StudyRecord
 from study.home.requests import waiting
-from study.sweep.adapters import Ear
+from study.sweep.adapters import RequestInbox
 from study.sweep.agenda import Agenda, Job
 from study.sweep.early_stopping import early_stopping
 
@@ -42,11 +42,11 @@ def driven(folder: StudyFolder) -> Iterator[None]:
     """A driver that does nothing but listen."""
     ledger, over = Ledger(folder.ledger_file), threading.Event()
     spec, record = folder.spec(), StudyRecord.told(folder.ledger_file)
-    ear = Ear(Agenda(spec, ledger, record, early_stopping(spec)), folder.requests)
+    inbox = RequestInbox(Agenda(spec, ledger, record, early_stopping(spec)), folder.requests)
 
     def listen() -> None:
         while not over.wait(0.02):
-            ear.obey()
+            inbox.obey()
 
     thread = threading.Thread(target=listen)
     thread.start()
@@ -176,7 +176,7 @@ def test_a_search_that_is_over_goes_on_with_what_is_enqueued(folder: StudyFolder
     assert not record.counts()["waiting"]
     ledger, spec = Ledger(folder.ledger_file), folder.spec()
     agenda = Agenda(spec, ledger, record, early_stopping(spec))
-    Ear(agenda, folder.requests).obey()
+    RequestInbox(agenda, folder.requests).obey()
     tried = [job.trial for job in (agenda.next(), agenda.next()) if isinstance(job, Job)]
     ledger.close()
     assert [trial.params["method.alpha"] for trial in tried] == [0.25, 0.75]

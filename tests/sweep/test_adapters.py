@@ -23,7 +23,7 @@ from study.spec.schema import Resources
 from study.sweep import adapters
 from study.sweep.adapters import JobSearcher, ReportingScheduler
 from study.sweep.agenda import CannotGoOn, Job
-from study.sweep.job import Work
+from study.sweep.job import JobPayload
 from study.sweep.nodes import Nodes, NodeUnusable, wish
 
 
@@ -195,8 +195,8 @@ def test_tune_keeps_a_trial_that_has_ended_for_a_while_and_then_no_more(
 
 
 def test_what_a_worker_is_told_is_one_thing_to_tune() -> None:
-    work = Work({"trial": 3, "document": "{}", "kind": "train"})
+    work = JobPayload({"trial": 3, "document": "{}", "kind": "train"})
     assert (copy.deepcopy(work), len(work), list(work)) == (work, 3, ["trial", "document", "kind"])
     assert dict(pickle.loads(pickle.dumps(work))) == dict(work)
     assert not isinstance(work, dict), "Tune flattens dictionaries"
-    assert (work["trial"], str(work)) == (3, "Work(trial 3)")
+    assert (work["trial"], str(work)) == (3, "JobPayload(trial 3)")

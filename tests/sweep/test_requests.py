@@ -14,7 +14,7 @@ from study.home.record import StudyRecord
 from study.home.requests import LONGEST, MOST_AT_ONCE, Request, ask, waiting
 from study.ranking.remaining_gain import drawn
 from study.spec import StudySpec
-from study.sweep.adapters import Ear
+from study.sweep.adapters import RequestInbox
 from study.sweep.agenda import Job
 
 PARAMS = {"method.alpha": 0.5, "method.lambda": 1.25, "method.epsilon": 0.25}
@@ -152,14 +152,14 @@ def test_the_driver_meets_requests_in_their_order_and_removes_them(tmp_path: Pat
     (folder / f"{'0' * 20}-{'a' * 32}.json").write_text('{"kind": "end"')
     (folder / f"{'1' * 20}-{'b' * 32}.json").write_text("9" * (LONGEST + 1))
     (folder / f"{'2' * 20}-{'c' * 32}.json").symlink_to(tmp_path / "ledger.jsonl")
-    ear = Ear(course.agenda, folder)
-    ear.listen()
+    inbox = RequestInbox(course.agenda, folder)
+    inbox.poll()
     wrong = ["a" * 32, "b" * 32, "c" * 32]
     assert list(course.record.requests) == [wrong[0], *(request.id for request in requests), *wrong[1:]]
     assert {course.record.requests[name] for name in wrong} == {"its file cannot be read as a request"}
     assert [path.name for path in folder.iterdir()] == [".part"]
     ask(folder, Request("stop", trial=1))
-    ear.listen()  # not within a second
+    inbox.poll()  # not within a second
     assert len(waiting(folder)) == 1
     course.ledger.close()
 
@@ -176,10 +176,10 @@ def test_a_folder_that_cannot_be_read_holds_nothing_and_ends_no_study(
     for name in ("scandir", "unlink"):
         with monkeypatch.context() as patched:
             patched.setattr(os, name, refuse)
-            Ear(course.agenda, folder).obey()
+            RequestInbox(course.agenda, folder).obey()
     assert course.record.ending
     assert len(waiting(folder)) == 1
-    Ear(course.agenda, folder).obey()
+    RequestInbox(course.agenda, folder).obey()
     assert not waiting(folder)
     course.ledger.close()
 
@@ -189,7 +189,7 @@ def test_what_cannot_be_removed_keeps_no_request_from_being_read(tmp_path: Path,
     for number in range(MOST_AT_ONCE):
         (folder / f"{number:020}-{'a' * 32}.json").mkdir(parents=True)
     ask(folder, Request("end"))
-    Ear(course.agenda, folder).obey()
+    RequestInbox(course.agenda, folder).obey()
     assert course.record.ending
     course.ledger.close()
 
