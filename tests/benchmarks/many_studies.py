@@ -1,10 +1,15 @@
 """Many studies submitted at once to a small cluster of this machine: memory of the drivers, order, each trial once.
 
     uv run python tests/benchmarks/many_studies.py --studies 20 --drivers 3
+    uv run python tests/benchmarks/many_studies.py --wait
 
 A large study runs first; the others come at once, of two owners and three priorities. Printed: drivers at once, memory
 (PSS) of the drivers and of the processes that waited, whether the order was the queue's, and how many trials the large
 study began while each of the others ran its own. It fails where a trial ran twice or a study did not end.
+
+With `--wait`: one large study and three small ones of three other owners on two slots, all submitted at once when the
+large one has ended three trials. Printed for each: seconds from its submission until its driver began, until its first
+trial began and until it was complete, and how many trials the large study began meanwhile.
 """
 
 import argparse
@@ -30,7 +35,10 @@ def main() -> None:
     parser.add_argument("--studies", type=int, default=20)
     parser.add_argument("--drivers", type=int, default=3)
     parser.add_argument("--trials", type=int, default=2, help="of each study but the large one")
+    parser.add_argument("--wait", action="store_true", help="one large and three small studies: how long each waits")
+    parser.add_argument("--epochs", type=int, default=40, help="of each trial, with --wait")
     given = parser.parse_args()
+    given.drivers = 4 if given.wait else given.drivers
     with tempfile.TemporaryDirectory(prefix="study-queue-") as folder:
         command = Command(Path(folder) / "home", Path(folder), patience=900)
         done = command("cluster", "up", "--nodes", "1", "--cpus-per-node", "2", MLFLOW_TRACKING_URI="")
@@ -38,13 +46,41 @@ def main() -> None:
             sys.exit(done.stderr)
         try:
             (command.home / "sharing.yaml").write_text(f"drivers: {given.drivers}\n")
-            run(Submissions(command.home, Path(folder), sizes=True), given)
+            there = Submissions(command.home, Path(folder), sizes=not given.wait)
+            wait(there, given.epochs) if given.wait else run(there, given)
         finally:
             subprocess.run([sys.executable, "-m", "study", "cluster", "down"], env=environment(command), check=True)
 
 
 def environment(command: Command) -> dict[str, str]:
     return {**os.environ, "STUDY_HOME": str(command.home), "PYTHONPATH": str(ROOT)}
+
+
+def wait(there: Submissions, epochs: int, large: int = 60, small: int = 4) -> None:
+    """Print the table of `--wait`."""
+    there.submit("large", large, owner="ann", epochs=epochs)
+    there.until(lambda: there.ended("large") >= 3, patience=900)
+    submitted = {}
+    for name, owner in (("small-1", "bob"), ("small-2", "cem"), ("small-3", "dan")):
+        submitted[name] = time.time()
+        there.submit(name, small, owner=owner, epochs=epochs)
+    there.until(lambda: all(there.is_complete(name) for name in submitted), patience=1800)
+    began = [at for at, _, _ in there.events("large", "started")]
+    trials = [trial for trial in there.record("large").trials.values() if trial.ended and trial.started]
+    seconds = sorted(trial.ended - trial.started for trial in trials if trial.ended and trial.started)
+    print(f"a trial of the large study takes {seconds[len(seconds) // 2]:.1f} s (median of {len(seconds)})\n")
+    print("| study | driver began | first trial began | complete | trials that the large study began meanwhile |")
+    print("|---|---|---|---|---|")
+    for name, at in submitted.items():
+        opened, first, closed = (there.events(name, kind)[0][0] for kind in ("opened", "started", "closed"))
+        meanwhile = sum(at < one < first for one in began), sum(at < one < closed for one in began)
+        told = [f"{moment - at:.0f} s" for moment in (opened, first, closed)]
+        print(f"| {name} | {' | '.join(told)} | {meanwhile[0]} until its first, {meanwhile[1]} until its end |")
+    requests.ask(there.folder("large").requests, Request("end"))
+    there.until(lambda: all(job.is_over for job in there.jobs.all()), patience=900)
+    for name in ("large", *submitted):
+        ends = [trial for _, _, trial in there.events(name, "ended")]
+        assert sorted(ends) == sorted(set(ends)) == sorted(there.record(name).trials), name
 
 
 def run(there: Submissions, given: argparse.Namespace) -> None:

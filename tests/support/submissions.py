@@ -73,9 +73,9 @@ class Submissions:
         reset_auth_token_state()  # this process may have asked another cluster before, and Ray keeps mode and token
         self.jobs, self.seen, self.names = Jobs(self.local.dashboard), Seen(), list[str]()
 
-    def submit(self, name: str, trials: int, owner: str = "ann", **standing: Any) -> None:
+    def submit(self, name: str, trials: int, owner: str = "ann", epochs: int = 2, **standing: Any) -> None:
         """Submit one more study."""
-        spec = load_study(str(self._file), [f"search.trials={trials}"], None, name)
+        spec = load_study(str(self._file), [f"search.trials={trials}", f"train.epochs={epochs}"], None, name)
         self.jobs.submit(spec, "python", {"STUDY_OWNER": owner}, False, Standing(**standing))
         self.names.append(name)
 
