@@ -129,7 +129,7 @@ def read_back(runs: int, epochs: int, trials: int) -> None:
 
     from study.home.folder import Home
     from study.home.record import StudyRecord
-    from study.tracking.tracker import Writer
+    from study.tracking.writer import Writer
 
     os.environ.pop("MLFLOW_TRACKING_URI", None)
     with tempfile.TemporaryDirectory() as path:

@@ -46,7 +46,7 @@ def make(home: Home, spec: StudySpec, trials: int, reports: int) -> StudyFolder:
 
 def measure(home: Home, where: str, trials: int, reports: int) -> str:
     """One row of the table."""
-    from study.tracking.tracker import Writer
+    from study.tracking.writer import Writer
 
     spec = quickstart(f"train.epochs={reports}", "search.early_stopping={}", f"name=drain-{trials}-{reports}")
     folder = make(home, spec, trials, reports)

@@ -24,7 +24,7 @@ from command import Command
 
 from study.upstream.environment import Part, variables
 
-IMPORTS = ["study.sweep.worker", "study.sweep.adapters", "study.tracking.tracker", "study.analysis.report.report"]
+IMPORTS = ["study.sweep.worker", "study.sweep.adapters", "study.tracking.writer", "study.analysis.report.report"]
 IMPORTS += ["study.commands.run", "study.commands.final_training", "study.sweep.samplers.exhaustive", "plotly.offline"]
 """Modules that bring all that takes long to import."""
 

@@ -17,7 +17,7 @@ from study.home.ledger import Ledger, Tail
 from study.tracking import Tracker, refresh, tracker
 from study.tracking.connection import public
 from study.tracking.tracked import Tracked
-from study.tracking.tracker import SHARE
+from study.tracking.writer import SHARE
 
 
 @pytest.mark.slow

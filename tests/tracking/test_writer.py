@@ -16,11 +16,11 @@ from tracked_study import PARAMS, SESSION, SPEC, STATUS, make_home, make_study
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger, read
 from study.tracking import remove
-from study.tracking import tracker as writing
+from study.tracking import writer as writing
 from study.tracking.events import STAR
 from study.tracking.store import Store
 from study.tracking.tracked import Tracked
-from study.tracking.tracker import Writer
+from study.tracking.writer import Writer
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Augmentations by name: each is a row of `study.training.augment.operations`.
+"""Augmentations by name: each is a row of `study.training.augment.recipes`.
 
 Batched on the device of the data: every sample has random parameters of its own, drawn from a generator on that device,
 and nothing is read back from there. PyTorch alone, no further library.
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from study.data.dataset import Facts
 from study.errors import UserError, nearest
-from study.training.augment import operations
-from study.training.augment.operations import SUITS
+from study.training.augment import recipes
+from study.training.augment.recipes import SUITS
 from study.training.config import TrainOptions
 
 if TYPE_CHECKING:
@@ -59,15 +59,15 @@ def build(name: str, shape: tuple[int, ...], options: TrainOptions) -> Augmentat
         raise UserError(f"train.augmentation: {reason}. Allowed: {', '.join(_suitable(shape))}")
     import torch
 
-    steps = tuple(operations.operations(_known(name), options))
+    operations = tuple(recipes.operations(_known(name), options))
 
     @torch.no_grad()
     def augmentation(batch: "Tensor", generator: "torch.Generator", views: int = 1) -> "Tensor":
         samples = batch.expand(views, *batch.shape)
-        if steps and len(shape) == 3:  # of tables an operation asks which rows are of one batch
+        if operations and len(shape) == 3:  # of tables an operation asks which rows are of one batch
             samples = samples.flatten(0, 1)
         with torch.autocast(batch.device.type, enabled=False):
-            for operation in steps:
+            for operation in operations:
                 samples = operation(samples, generator)
         return samples.reshape(views, len(batch), *samples.shape[-len(shape) :])
 
