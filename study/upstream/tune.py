@@ -245,9 +245,17 @@ def lighten(together: Callable[[], AbstractContextManager[None]]) -> None:
 
     told_of_ends().together = staticmethod(together)
 
+    def no_snapshot(controller: Any, force: bool = False, wait: bool = False) -> None:
+        pass
+
+    def itself(controller: Any) -> Any:
+        return controller
+
     controller_class: Any = TuneController
-    controller_class.checkpoint = lambda controller, force=False, wait=False: None
-    controller_class._wrapped = lambda controller: controller
+    for name, instead in (("checkpoint", no_snapshot), ("_wrapped", itself)):
+        own = getattr(controller_class, name)
+        instead.__wrapped__ = getattr(own, "__wrapped__", own)  # type: ignore[union-attr]
+        setattr(controller_class, name, instead)
 
 
 # What Ray Tune does by itself for each trial and each report, as far as it is left out here.

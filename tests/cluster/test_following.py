@@ -6,12 +6,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from servers import answering, free_port
+from servers import answering
 
 from study.cluster import following
 from study.errors import Stopped, UserError
 
-NOBODY = f"http://127.0.0.1:{free_port()}"
+NOBODY = "http://127.0.0.1:1"
+"""A port that is given to no program: a free one may be another test's by the time that it is asked."""
 
 
 class Jobs:

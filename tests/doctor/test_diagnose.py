@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from helpers import ROOT, Told, quickstart, write_ledger
-from servers import answering, free_port
+from servers import answering, closed_port
 from typer.testing import CliRunner
 
 from study import doctor
@@ -160,16 +160,16 @@ def test_the_homes_own_database(home: Home) -> None:
 
 @pytest.mark.slow
 def test_clusters_that_cannot_be_used(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    port = free_port()
-    for address, told in (
-        (f"127.0.0.1:{port}", f"--address 127.0.0.1:{port}: nothing answers there"),
-        (f"http://127.0.0.1:{port}", "no Ray dashboard answers there"),
-        ("10.0.0.1:6379", "no token is given"),
-        ("nonsense", "allowed: auto, HOST:PORT"),
-    ):
-        (found,) = state.ray(home, address)
-        assert found.state == "problem"
-        assert told in found.told
+    with closed_port() as port:
+        for address, told in (
+            (f"127.0.0.1:{port}", f"--address 127.0.0.1:{port}: nothing answers there"),
+            (f"http://127.0.0.1:{port}", "no Ray dashboard answers there"),
+            ("10.0.0.1:6379", "no token is given"),
+            ("nonsense", "allowed: auto, HOST:PORT"),
+        ):
+            (found,) = state.ray(home, address)
+            assert found.state == "problem"
+            assert told in found.told
     with answering(401) as uri:
         (found,) = state.ray(home, public(uri))
     assert "refuses the token" in found.told

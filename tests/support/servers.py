@@ -29,6 +29,14 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+@contextmanager
+def closed_port() -> Iterator[int]:
+    """A port where connections are refused, and that nobody else gets meanwhile."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        yield int(held.getsockname()[1])
+
+
 class Postgres:
     """A database cluster of its own. PostgreSQL does not run as root: then it is the user postgres, or nobody."""
 
