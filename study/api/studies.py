@@ -295,13 +295,13 @@ class Study:
             UserError: no configuration is complete.
         """
         from study.api.notebook import view
-        from study.commands.final_training import final_study, unused_seeds
+        from study.commands.final_training import default_seeds, final_study
         from study.commands.run import train
         from study.spec import load_study
 
         (file,) = self.export(self.folder.best_file)
         best = load_study(str(file))
-        final = final_study(best, unused_seeds(best) if seeds is None else list(seeds), name)
+        final = final_study(best, default_seeds(best, name, home=self._home) if seeds is None else list(seeds), name)
         return Study(self._home, train(self._home, final, view(quiet), address).folder)
 
     def model(self, seed: int | None = None, device: str | None = None) -> "Model":

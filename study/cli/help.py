@@ -53,10 +53,12 @@ def guide(topic: Words = None) -> None:
         return
     import os
 
+    import click
     from rich.console import Console
     from rich.markdown import Markdown
 
     os.environ.setdefault("LESS", "-FRX")  # as git: colours, and no pager where the text fits the screen
     console = Console()
-    with console.pager(styles=True):
+    with console.capture() as written:
         console.print(Markdown(text, hyperlinks=False))
+    click.echo_via_pager(written.get())

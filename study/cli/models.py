@@ -69,7 +69,7 @@ def train(
     spec: Spec,
     seeds: Annotated[
         str | None,
-        typer.Option("--seeds", metavar="S,S", help="Training seeds; default: three that the study did not use."),
+        typer.Option("--seeds", metavar="S,S", help="Training seeds; default: three that its study did not use."),
     ] = None,
     epochs: Annotated[
         int | None, typer.Option("--epochs", min=1, help="Train longer or shorter than the search.")
@@ -92,7 +92,7 @@ def train(
     quiet: Quiet = False,
 ) -> None:
     """Train an exported configuration on several seeds. Example: study train best.yaml --epochs 40"""
-    from study.commands.final_training import baseline_of, final_study, on_device, parse_seeds, unused_seeds
+    from study.commands.final_training import baseline_of, default_seeds, final_study, on_device, parse_seeds
     from study.home.folder import Home
 
     changes = [*(assignments or ()), *([f"train.epochs={epochs}"] if epochs else [])]
@@ -103,7 +103,7 @@ def train(
         from study.spec.load import load_for_elsewhere
 
         given = baseline_of(Home.locate(), spec, changes) if baseline else load_for_elsewhere(spec, changes)
-        chosen = parse_seeds(seeds) if seeds is not None else unused_seeds(given)
+        chosen = parse_seeds(seeds) if seeds is not None else default_seeds(given)
         final = final_study(given, chosen, name, data == "train+val")
         told = ",".join(map(str, chosen))
         remote, words = Jobs(address), options(seeds=told, data=data, device=device, quiet=quiet)
@@ -115,8 +115,9 @@ def train(
     from study.spec import load_study
 
     given = baseline_of(Home.locate(), spec, changes) if baseline else load_study(spec, changes, one_trial=True)
-    chosen = parse_seeds(seeds) if seeds is not None else unused_seeds(given)
-    study = final_study(on_device(given, device), chosen, name, data == "train+val")
+    given, with_val = on_device(given, device), data == "train+val"
+    chosen = parse_seeds(seeds) if seeds is not None else default_seeds(given, name, with_val, Home.locate())
+    study = final_study(given, chosen, name, with_val)
     show(running.train(Home.locate(), study, view(quiet), address))
 
 

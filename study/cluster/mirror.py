@@ -25,7 +25,7 @@ FOLDER = ".clusters"
 
 
 def read_files(name: str) -> bool:
-    """Return which files of a study are read besides its study file and ledger."""
+    """Return whether a file of this name is read besides study file and ledger."""
     return name.startswith(("errors/", "requests/"))
 
 

@@ -117,7 +117,7 @@ def exported(
         "confirmed": _confirmed(spec, candidate),
         "gain": _gain(spec, record, candidate),
         "test_readings": record.test_readings,
-        "last_seed": record.last_seed,
+        "unused_seed": ranking.unused_seed(record, spec),
         "more_search": sentence(spec, remaining_gain(spec, record)),
         "code": {key: value for key, value in session.items() if key not in ("event", "time", "spec", "owner")},
     }

@@ -1,10 +1,11 @@
 """Final training of a configuration on several seeds: a study whose trials are the seeds."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from study import ranking
 from study.errors import UserError
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
@@ -33,12 +34,28 @@ def parse_seeds(text: str) -> list[int]:
     return [int(part) for part in parts]
 
 
-def unused_seeds(spec: StudySpec, count: int = 3) -> list[int]:
-    """Training seeds that chose nothing: those after the last one of the study that an exported file comes from; of any
-    other file those from 0 on."""
-    last = (spec.origin or {}).get("last_seed")
-    first = 0 if last is None else last + 1
-    return list(range(first, first + count))
+SEEDS = 3
+"""Of a final training whose user names none."""
+
+
+def default_seeds(
+    spec: StudySpec, name: str | None = None, with_val: bool = False, home: Home | None = None
+) -> list[int]:
+    """The seeds of a final training whose user names none.
+
+    They are those of the same training, if it is in the home: it goes on. Else those of another training of the same
+    study, as its baseline's: the two are compared. Else three that the study did not use, of which the file says the
+    first; from 0 on where it says nothing.
+    """
+    final = final_study(spec, range(SEEDS), name, with_val)
+    for folder in home.studies() if home is not None else ():
+        if folder.name == final.name:
+            with suppress(UserError):  # another configuration, which is refused later
+                return list(trained_seeds(folder.spec(), final, folder.name))
+    if home is not None and (other := next(_of_same_study(home, final), None)):
+        return list(other[1].final_seeds or ())
+    first = (spec.origin or {}).get("unused_seed", 0)
+    return list(range(first, first + SEEDS))
 
 
 def baseline_of(home: Home, name: str, changes: Sequence[str] = ()) -> StudySpec:
@@ -51,7 +68,7 @@ def baseline_of(home: Home, name: str, changes: Sequence[str] = ()) -> StudySpec
     Raises:
         UserError: there is none, or the study has no baseline.
     """
-    folder = next((folder for folder in home.studies() if folder.name == name), None)
+    folder = _study_called(home, name)
     file = name if folder is None else str(folder.spec_file)
     spec = load_study(file, changes, name=folder.name if folder else None, one_trial=True)
     if spec.search.baseline is None:
@@ -64,12 +81,17 @@ def baseline_of(home: Home, name: str, changes: Sequence[str] = ()) -> StudySpec
     if folder is not None:
         record = StudyRecord.load(folder.ledger_file)
         origin |= {"study_id": record.id, "study_hash": spec.hash, "test_readings": record.test_readings}
-        origin["last_seed"] = record.last_seed
+    if (ran := folder or _study_called(home, spec.name)) is not None:
+        origin["unused_seed"] = ranking.unused_seed(StudyRecord.load(ran.ledger_file), spec)
     origin |= {"changed": list(changes)} if changes else {}
     base = spec.trial_document(spec.search.baseline)
     search = Search(trials=1, **spec.search.model_dump(include=AIM))
     origin["digest"] = configuration_digest(base)
     return replace(spec, name=f"{spec.name[:91]}-baseline", base=base, search=search, origin=origin, notify=None)
+
+
+def _study_called(home: Home, name: str) -> StudyFolder | None:
+    return next((folder for folder in home.studies() if folder.name == name), None)
 
 
 def beside_baseline(folder: StudyFolder, spec: StudySpec, record: StudyRecord) -> "pd.DataFrame | None":
@@ -89,22 +111,30 @@ def beside_baseline(folder: StudyFolder, spec: StudySpec, record: StudyRecord) -
 
 def _counterpart(home: Home, spec: StudySpec) -> tuple[StudySpec, StudyRecord] | None:
     """The final training of the baseline, of one of the configuration that its study found, and the other way round:
-    the newest of those that can be compared."""
+    the newest that shares a seed and has a complete trial."""
+    origin = spec.origin or {}
+    for folder, other in _of_same_study(home, spec):
+        theirs = other.origin or {}
+        is_other = bool(theirs.get("baseline")) != bool(origin.get("baseline"))
+        is_as_found = theirs.get("changed") == origin.get("changed")
+        if is_other and is_as_found and set(other.final_seeds or ()) & set(spec.final_seeds or ()):
+            record = StudyRecord.load(folder.ledger_file)
+            if any(trial.state == "complete" for trial in record.by_stage("final")):
+                return other, record
+    return None
+
+
+def _of_same_study(home: Home, spec: StudySpec) -> Iterator[tuple[StudyFolder, StudySpec]]:
+    """The final trainings of what a study found, or of its baseline, that compare with one, the newest first."""
     origin = spec.origin or {}
     if spec.final_seeds is None or "study" not in origin:
-        return None
+        return
     for folder in reversed(home.studies()):
         with suppress(UserError):  # of another version
             other = folder.spec()
-            theirs = other.origin or {}
-            is_other = bool(theirs.get("baseline")) != bool(origin.get("baseline"))
-            if other.final_seeds is None or theirs.get("study") != origin["study"] or not is_other:
-                continue
-            if _measured_by(other) == _measured_by(spec) and set(other.final_seeds) & set(spec.final_seeds):
-                record = StudyRecord.load(folder.ledger_file)
-                if any(trial.state == "complete" for trial in record.by_stage("final")):
-                    return other, record
-    return None
+            is_same = other.final_seeds is not None and (other.origin or {}).get("study") == origin["study"]
+            if is_same and other.name != spec.name and _measured_by(other) == _measured_by(spec):
+                yield folder, other
 
 
 def _measured_by(spec: StudySpec) -> tuple[Any, ...]:

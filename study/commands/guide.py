@@ -102,8 +102,8 @@ def pages() -> dict[str, str]:
 def find(words: Sequence[str], every: Sequence[Passage]) -> list[Passage]:
     """The passages with some of the words, in any form and order, the best first.
 
-    That is with the most different words first, those of the heading counted half once more; among equals as SQLite's
-    full text search ranks them: rare words count more than common ones.
+    That is with the most different words first, those of the heading counted half once more; what a key or metric is
+    comes first where it is asked for, pages for maintainers last. Among equals SQLite's full text search decides.
     """
     asked = re.findall(r"(?:\b(?:val|test|train)/)?(\w[\w./]*)", " ".join(words).lower())
     telling = [word for word in asked if word not in SMALL and not word.isdigit()] or asked
@@ -153,8 +153,9 @@ def _shown(passage: Passage) -> str:
 
 def _line(passage: Passage, most: int = 160) -> str:
     """The beginning of a passage; of a table's row its cells."""
-    text = passage.text.rpartition(HEAD)[2].strip("| ").replace(" | ", ": ")
-    line = " ".join(re.sub("```(?:sh|python|yaml.*)?", "", text).split())
+    text = passage.text.rpartition(HEAD)[2]
+    text = text.strip("| ").replace(" | ", ": ") if text.startswith("|") else re.sub("^```.*$", "", text, flags=re.M)
+    line = " ".join(text.split())
     return line if len(line) <= most else f"{line[:most].rsplit(' ', 1)[0]} ..."
 
 

@@ -206,7 +206,7 @@ def ask_missing_values(section: Mapping[str, Any], flag: str | None, asker: Aske
 
 
 def _about_bias(section: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return how many samples have no bias label, where they are let in."""
+    """Return a note on how many samples have no bias label, where they are let in."""
     if section.get("bias_gaps") != "unknown":
         return ()
     place = label_files.locate(section["path"])

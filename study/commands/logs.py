@@ -51,6 +51,6 @@ def _line(event: dict[str, Any], looked_at: list[str]) -> str:
 
 
 def _is_long(value: object) -> bool:
-    """Return what is no line for people: tables, and objects of objects; `--json` has them."""
+    """Return whether a value is no line for people: tables, and objects of objects; `--json` has them."""
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return any(isinstance(one, (dict, list)) for one in inner)

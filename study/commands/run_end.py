@@ -201,9 +201,7 @@ def _next_commands(end: RunEnd, steps: Sequence[Mapping[str, Any]], has_baseline
         return [f"{'      ' if place else 'next: '}{use}" for place, use in enumerate(uses)]
     if spec.varied_data:
         return []
-    first_seed = ranking.confirm_seeds(end.record, spec).stop  # no seed that was used for the choice
-    seeds = ",".join(str(seed) for seed in range(first_seed, first_seed + 3))
-    train = typed("train", folder.best_file.name if is_job() else _relative(folder.best_file), "--seeds", seeds)
+    train = typed("train", folder.best_file.name if is_job() else _relative(folder.best_file))
     why = wrapped("advice", steps[0]["why"]) if steps else []
     if steps and steps[0]["command"]:
         return [*why, f"next: {steps[0]['command']}", f"or:   {train}"]

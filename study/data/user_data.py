@@ -42,8 +42,8 @@ MOST_GROUPS = 10
 BiasGaps = Annotated[
     Literal["error", "unknown"],
     Doc(
-        "samples without a bias label: `error` refuses them, `unknown` keeps them for methods with "
-        "`method.bias_source: some_labels`; metrics by bias class leave them out"
+        "samples without a bias label: `error` refuses them, `unknown` keeps them: metrics by bias class"
+        " leave them out, and methods that need the labels take `method.bias_source: some_labels`"
     ),
 ]
 """Type of the key `bias_gaps`."""
@@ -70,7 +70,7 @@ BiasBins = Annotated[
     tuple[float, ...] | Literal["quartiles"] | None,
     Doc(
         "makes groups of a bias column of numbers: [25, 40] are under 25, 25 to under 40, 40 and over; "
-        "`quartiles`: four groups of equal size"
+        "`quartiles`: four of about equal size"
     ),
 ]
 """Type of the key `bias_bins`."""

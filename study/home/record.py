@@ -355,11 +355,6 @@ class StudyRecord:
         return f"Use what wrote it: {wrote}"
 
     @property
-    def last_seed(self) -> int | None:
-        """The largest training seed of its trials; None without a trial."""
-        return max((trial.seed for trial in self.trials.values()), default=None)
-
-    @property
     def heard(self) -> float:
         """When the last event came of a driver that was at work."""
         return self._last

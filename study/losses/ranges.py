@@ -40,7 +40,7 @@ Width = Annotated[
     float,
     Range(above=0.0),
     Searched(1.0, 1000.0, log=True, paper=(100.0, 500.0)),
-    Doc("squared width of the kernel (no factor 2); not for cosine"),
+    Doc("what the kernel divides by, of rbf its squared width (no factor 2); not for cosine"),
 ]
 """sigma^2: 1 to 1000, best at 100, then 500 (CCL-K Table 7), for conditions of a few hundred binary attributes."""
 

@@ -19,10 +19,7 @@ class Beside:
 
     adversary: Annotated[
         Literal["none", "representation"],
-        Doc(
-            "classifier of the bias against which the encoder is trained, by gradient reversal, beside "
-            "the method's own loss"
-        ),
+        Doc("classifier of the bias against which the encoder is trained, by gradient reversal"),
     ] = "none"
 
 

@@ -19,6 +19,7 @@ from study.ranking.order import (
     spread,
     spreads,
     to_confirm,
+    unused_seed,
 )
 
 __all__ = [
@@ -40,4 +41,5 @@ __all__ = [
     "spread",
     "spreads",
     "to_confirm",
+    "unused_seed",
 ]

@@ -250,6 +250,11 @@ def confirm_seeds(record: StudyRecord, spec: StudySpec) -> range:
     return range(first, first + (plan.seeds if plan.top or plan.rules else 0))
 
 
+def unused_seed(record: StudyRecord, spec: StudySpec) -> int:
+    """The first training seed from which on no trial of the study has one, or will have one on fresh seeds."""
+    return max([confirm_seeds(record, spec).stop, *(trial.seed + 1 for trial in list(record.trials.values()))])
+
+
 def to_confirm(record: StudyRecord, spec: StudySpec, top: bool = True) -> list[TrialRecord]:
     """The trials whose configurations run again on fresh seeds: the baseline and, with `top`, the search's best."""
     top_count = confirm(record, spec).top

@@ -46,7 +46,7 @@ class Processes:
         self._folder: Path | None = None
 
     def variables(self, folder: Path) -> dict[str, str]:
-        """Return what they have in their environment, to say in that folder, made here, that they are ready."""
+        """Make the folder in which they say that they are ready; return the variables that tell them of it."""
         folder.mkdir(exist_ok=True)
         self._folder = folder
         threads = {} if "OMP_NUM_THREADS" in os.environ else {"OMP_NUM_THREADS": str(self._threads)}

@@ -249,7 +249,7 @@ def load_mlflow() -> None:
 
 
 def mlflow_versions(home: Home) -> tuple[str, str | None, str]:
-    """Return whether an MLflow answers.
+    """See that an MLflow answers.
 
     Returns:
         Its address without a password (of a home's own the file); the version of a server, None where it is a database

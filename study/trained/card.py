@@ -241,6 +241,9 @@ def _gains(gains: Mapping[str, Any]) -> Iterator[str]:
             yield f"{sentence}, which one seed cannot tell from luck."
             continue
         low, high = gain["interval"]
+        if low == high:
+            yield f"{sentence}, on every seed alike."
+            continue
         how = "Student's t of the differences by seed" if gain["paired"] else "Welch's t"
         chosen = f"; the choice among {gain['among']} configurations is allowed for" if gain["among"] > 1 else ""
         yield f"{sentence} (95% interval {low:+.4f} to {high:+.4f}, {how}{chosen})."

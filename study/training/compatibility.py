@@ -73,7 +73,7 @@ def problems(sections: Mapping[str, Mapping[str, Any]], facts: Facts) -> Iterato
 
 
 def _recording(method: Mapping[str, Any], train: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str], str]]:
-    """Yield whether a step can be recorded."""
+    """Yield why a step cannot be recorded."""
     if train["compile"]:
         yield ("train", "graph"), "True given, so is train.compile: allowed is one of the two"
     if train.get("micro_batch") is not None:
@@ -83,7 +83,7 @@ def _recording(method: Mapping[str, Any], train: Mapping[str, Any]) -> Iterator[
 
 
 def _biased_network(sections: Mapping[str, Mapping[str, Any]], facts: Facts) -> Iterator[tuple[tuple[str, str], str]]:
-    """Yield whether the network that finds groups can be trained: on classes, and samples as the data set has them."""
+    """Yield why the network that finds groups cannot be trained: on classes, and samples as the data set has them."""
     kind, given = ("train", "inferred_groups"), f"{sections['train']['inferred_groups']!r} given"
     if facts.unlabelled:
         name = sections["data"]["name"]
@@ -93,7 +93,7 @@ def _biased_network(sections: Mapping[str, Mapping[str, Any]], facts: Facts) -> 
 
 
 def _shapes(sections: Mapping[str, Mapping[str, Any]], facts: Facts) -> Iterator[tuple[tuple[str, str], str]]:
-    """Yield whether the network can take what training and evaluation give it."""
+    """Yield why the network cannot take what training and evaluation give it."""
     options = TrialConfig.from_document(sections).train
     trained = replace(facts, shape=augment.output_shape(options.augmentation, facts.shape, options))
     if reason := models.unsuited(sections["model"], trained):

@@ -56,7 +56,7 @@ class TrainOptions:
     warmup_epochs: Annotated[
         int,
         Range(low=0),
-        Doc("the learning rate rises to `learning_rate` within so many epochs"),
+        Doc("the learning rate rises linearly for so many epochs, never above the schedule"),
     ] = 0
     clip_norm: Annotated[
         Annotated[float, Range(above=0.0)] | None,
@@ -125,7 +125,7 @@ class TrainOptions:
     ] = ()
     keep_epochs: Annotated[
         tuple[Annotated[int, Range(low=1)], ...],
-        Doc("trials on fresh seeds also keep the weights of these epochs, for figures"),
+        Doc("confirm and final trials also keep the weights of these epochs, for figures"),
     ] = ()
     report_test: Annotated[
         bool,

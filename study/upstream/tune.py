@@ -319,7 +319,7 @@ def _classes() -> tuple[Any, Any]:
 
 
 def plain_trials(searcher: "Searcher") -> Any:
-    """Return what a searcher suggests, as trials, for `TuneConfig.search_alg`. Of the experiment they take what is run,
+    """Return what a searcher suggests, as trials, for `TuneConfig.search_alg`. Of the experiment these take what is run,
     where that is stored and the names of their folders."""
     return _classes()[1](searcher)
 

@@ -83,7 +83,7 @@ def test_it_says_where_it_comes_from(folder: StudyFolder, tmp_path: Path) -> Non
     assert origin is not None
     assert (origin["study"], origin["study_hash"], origin["trial"]) == ("quickstart", SPEC.hash, 2)
     assert origin["study_id"] == given["record"].id
-    assert (origin["trials"], origin["last_seed"]) == (3, 7)
+    assert (origin["trials"], origin["unused_seed"]) == (3, 8)
     assert origin["chosen_by"] == "val/accuracy; mean over 2 fresh seeds"
     assert origin["metrics"] == {"val/accuracy": 0.9}
     assert origin["more_search"].startswith("What more search would gain is not known. 2 of the sampler's trials")

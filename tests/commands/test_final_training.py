@@ -5,17 +5,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers import quickstart, reread
+from helpers import Told, quickstart, reread, write_ledger
 
 from study.analysis.report.conclusions import conclusions
 from study.commands.final_training import (
     baseline_of,
     beside_baseline,
+    default_seeds,
     extend,
     final_study,
     on_device,
     parse_seeds,
-    unused_seeds,
 )
 from study.commands.report import report
 from study.errors import UserError
@@ -71,10 +71,30 @@ def test_with_the_validation_split_it_is_another_configuration() -> None:
 
 @pytest.mark.parametrize(
     ("origin", "seeds"),
-    [(None, [0, 1, 2]), ({"study": "mine"}, [0, 1, 2]), ({"study": "mine", "last_seed": 5}, [6, 7, 8])],
+    [(None, [0, 1, 2]), ({"study": "mine"}, [0, 1, 2]), ({"study": "mine", "unused_seed": 6}, [6, 7, 8])],
 )
-def test_without_seeds_it_takes_those_behind_the_last_one_of_the_study(origin: Any, seeds: list[int]) -> None:
-    assert unused_seeds(replace(SPEC, origin=origin)) == seeds
+def test_without_seeds_it_takes_three_that_the_study_did_not_use(origin: Any, seeds: list[int]) -> None:
+    assert default_seeds(replace(SPEC, origin=origin)) == seeds
+
+
+def test_without_seeds_it_goes_on_with_a_training_that_is_there_or_takes_the_seeds_of_what_it_is_compared_with(
+    home: Home,
+) -> None:
+    best = replace(SPEC, origin={"study": "mine", "unused_seed": 9})
+    baseline = replace(best, origin={"study": "mine", "unused_seed": 9, "baseline": True})
+    assert default_seeds(best, home=home) == [9, 10, 11]
+    home.create(final_study(replace(SPEC, origin={"study": "mine", "unused_seed": 4}), [4, 5]))
+    assert default_seeds(best, home=home) == [4, 5]
+    assert default_seeds(baseline, home=home) == [4, 5]
+    assert default_seeds(replace(best, origin={"study": "other", "unused_seed": 7}), home=home) == [7, 8, 9]
+
+
+def test_the_baseline_of_a_file_takes_the_seeds_behind_those_of_its_study(home: Home) -> None:
+    write_ledger(
+        home.create(SPEC).ledger_file, Told("baseline", [0.5], seed=0), Told("confirm", [0.5], seed=11, repeats=0)
+    )
+    for name in ("quickstart", str(home.find("quickstart").spec_file)):
+        assert default_seeds(baseline_of(home, name), home=home) == [12, 13, 14]
 
 
 def test_it_is_named_after_the_study_that_found_it() -> None:

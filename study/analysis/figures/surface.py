@@ -122,7 +122,7 @@ def surface(spec: StudySpec, record: StudyRecord) -> Figure | None:
 
 
 def _title(spec: StudySpec, pair: ParameterPair, complete: str) -> str:
-    """Return how many trials are behind the colours."""
+    """Return a title with how many trials are behind the colours."""
     return f"{spec.metric} of {complete} over {pair.keys[0]} and {pair.keys[1]}"
 
 

@@ -266,13 +266,13 @@ def summary_note(spec: StudySpec, record: StudyRecord) -> str:
     if best and (reference or best.among > 1):
         note += f" {_seeds(spec, best)}"
     gain = best and reference and difference(best.values(spec.metric), reference.values(spec.metric), best.among)
-    if gain and gain.interval:
+    if gain and gain.interval and not gain.is_alike:
         note += f" {_interval(gain)}"
     return note + same
 
 
 def _seeds(spec: StudySpec, best: Side) -> str:
-    """Return whether the trials by which the best was chosen are among those that are shown."""
+    """Return a sentence on whether the trials by which the best was chosen are among those that are shown."""
     if best.trials[0].stage == "confirm":
         return "The seeds are fresh: the trial by which a configuration came this far is not among them."
     if len(spec.seeds) == 1:

@@ -69,7 +69,7 @@ class Options:
     val: user_data.OwnVal = None
     val_share: Annotated[
         holdout.Share,
-        Doc("share of the samples outside the test split that are held out for validation"),
+        Doc("share of the samples outside the test split that is held out for validation"),
     ] = 0.15
     test_share: Annotated[
         user_data.TestShare, Doc("share of all samples that is the test split, by class and bias class")

@@ -77,7 +77,7 @@ class History:
         return identity(params) in self._known
 
     def tell(self, end: TrialEnd) -> bool:
-        """Return how a trial ended. Says whether it ran; nothing of one that did not."""
+        """Take up how a trial ended; return whether it ran: nothing is taken of one that did not."""
         if self._running.pop(end.number, None) is None:
             return False
         score = end.score if end.state == "complete" else None
