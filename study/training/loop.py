@@ -467,8 +467,8 @@ class TrainingLoop:
         choice: Choice | None = None,
         ended: Path | None = None,
     ) -> TrainingState:
-        """Return what `run`, whose arguments these are, begins with: optimizers, schedule and generators, as `resume` has them if it
-        is."""
+        """Return what `run`, whose arguments these are, begins with: optimizers, schedule and generators, as `resume`
+        has them if it is."""
         options, method = self.options, self.method
         labels, _ = self._labels(), self.inferred  # whatever stands in for labels is trained before the clock runs
         method.begin(labels)

@@ -319,8 +319,8 @@ def _classes() -> tuple[Any, Any]:
 
 
 def plain_trials(searcher: "Searcher") -> Any:
-    """Return what a searcher suggests, as trials, for `TuneConfig.search_alg`. Of the experiment these take what is run,
-    where that is stored and the names of their folders."""
+    """Return what a searcher suggests, as trials, for `TuneConfig.search_alg`. Of the experiment these take what is
+    run, where that is stored and the names of their folders."""
     return _classes()[1](searcher)
 
 
