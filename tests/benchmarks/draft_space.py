@@ -6,9 +6,9 @@
 `run` writes each folder: 900 pictures of 32 x 32 to learn from, a fifth of them for validation and as biased as the
 others, and 500 without the bias as test. It has `study init` draft a study with bias labels, and runs that with random
 configurations of a space wider than the drafted one (lambda from 0 to 2, so that milder ones are in it), the papers'
-two configurations and the baseline beside them, all whole, for 40 epochs at a constant learning rate. As no schedule
-depends on the number of epochs, epoch 20 is that of a study of 20 epochs. The folders are those of `own_folder.py`, and
-photographs of CIFAR-10 with a frame whose colour is the bias.
+two configurations and the baseline beside them, all whole, at a constant learning rate: an epoch is that of a study of
+so many epochs. The folders are those of `own_folder.py`, and photographs of CIFAR-10 with a frame whose colour is the
+bias.
 
 `table` reads what was recorded: the test accuracy of what the drafted metric picks among k drawn configurations, the
 mean over 1,000 draws of k, from the whole space and from the drafted part of it, alone and with the papers' two.
@@ -35,7 +35,6 @@ from study.data import colour_bias
 from study.home.folder import StudyFolder
 from study.home.record import StudyRecord
 
-EPOCHS = 40
 SPACE = {
     "method.epsilon": {"low": 0.0, "high": 0.5},
     "method.lambda": {"low": 0.0, "high": 2.0},
@@ -58,7 +57,7 @@ def framed(place: Path, share: float, seed: int) -> None:
     photographs = data.load({"name": "cifar10"}).splits["train"]
     generator = np.random.default_rng(seed)
     rows = generator.permutation(len(photographs))[: IMAGES + HELD_OUT]
-    for name, part, kept in (("train", rows[:IMAGES], share), ("held_out", rows[IMAGES:], 0.0)):
+    for name, part, kept in (("learn", rows[:IMAGES], share), ("held_out", rows[IMAGES:], 0.0)):
         images, classes = photographs.inputs[part].copy(), photographs.target[part]
         colours = np.where(generator.random(len(part)) < kept, classes, generator.integers(0, 10, len(part)))
         ground = colour_bias.paint(np.zeros((len(part), *images.shape[2:]), np.float32), colours)
@@ -85,20 +84,20 @@ def write(name: str, place: Path) -> Path:
         generator = np.random.default_rng(draw.seed)
         strokes, digits = pictures(draw.pictures)
         order = generator.permutation(len(digits))[: IMAGES + HELD_OUT]
-        for part, rows, share in (("train", order[:IMAGES], draw.share), ("held_out", order[IMAGES:], 0.0)):
+        for part, rows, share in (("learn", order[:IMAGES], draw.share), ("held_out", order[IMAGES:], 0.0)):
             folder(place / part, strokes[rows], digits[rows], share, PAINT[draw.bias], generator)
     tables = []
-    for part in ("train", "held_out"):
+    for part in ("learn", "held_out"):
         table = pd.read_csv(place / part / "labels.csv")
         of_val = table.index % 5 == 0
-        table["split"] = np.where(of_val, "val", "train") if part == "train" else "test"
+        table["split"] = np.where(of_val, "val", "train") if part == "learn" else "test"
         table["file"] = f"{part}/" + table["file"]
         tables.append(table)
     pd.concat(tables).to_csv(place / "labels.csv", index=False)
     return place
 
 
-def recorded(name: str, trials: int) -> dict[str, Any]:
+def recorded(name: str, trials: int, epochs: int) -> dict[str, Any]:
     """One folder's row: parameters and curves of every trial."""
     with tempfile.TemporaryDirectory() as scratch:
         place = write(name, Path(scratch) / "pictures")
@@ -114,7 +113,7 @@ def recorded(name: str, trials: int) -> dict[str, Any]:
             "search.early_stopping": "none",
             "search.confirm": {"top": 0},
             "train.report_test": True,
-            "train.epochs": EPOCHS,
+            "train.epochs": epochs,
         }
         words = [f"--set={key}={json.dumps(value)}" for key, value in changes.items() if value is not None]
         subprocess.run([*study, "init", "own", *answers, "--set=data.split=split"], env=environment, check=True)
@@ -149,7 +148,8 @@ def of_draws(pool: list[dict[str, Any]], k: int, epoch: int, beside: Sequence[di
 
 
 def table(rows: list[dict[str, Any]]) -> None:
-    for epoch in (10, 20, EPOCHS):
+    last = min(len(row["trials"][0]["val"]) for row in rows)
+    for epoch in (last // 2, last):
         print(f"\nAt epoch {epoch}:\n")
         heads = ["folder", "baseline", "papers' two", "drafted 6", "drafted 14", "whole 6", "whole 14", "whole 30"]
         heads += ["papers + drafted 14", "papers + whole 14", "papers + whole 30", "best there is"]
@@ -186,13 +186,14 @@ def main() -> None:
     parser.add_argument("what", choices=("run", "table"))
     parser.add_argument("--json", type=Path, required=True)
     parser.add_argument("--folders", nargs="+", choices=FOLDERS, default=FOLDERS)
-    parser.add_argument("--trials", type=int, default=60)
+    parser.add_argument("--trials", type=int, default=60, help="random configurations")
+    parser.add_argument("--epochs", type=int, default=20)
     chosen = parser.parse_args()
     if chosen.what == "table":
         table([json.loads(line) for line in chosen.json.read_text().splitlines()])
         return
     for name in chosen.folders:
-        row = recorded(name, chosen.trials)
+        row = recorded(name, chosen.trials, chosen.epochs)
         with chosen.json.open("a") as lines:
             lines.write(json.dumps(row) + "\n")
         print(name, row["seconds"], "s", flush=True)
