@@ -10,7 +10,7 @@ from typing import Any, Literal, cast, get_args
 from ruamel.yaml import YAML
 
 from study import data, methods
-from study.commands.draft import ADDED, Bias, Guess, Known, Wishes, default_methods, draft
+from study.commands.draft import ADDED, WITH_LABELS, Bias, Guess, Known, Wishes, default_methods, draft
 from study.data import cells, label_files, user_data
 from study.data.image_files import LEAST
 from study.data.label_files import is_hidden
@@ -317,7 +317,10 @@ def _words(names: Sequence[str]) -> str:
     return " and ".join(name.replace("+", " with ") for name in names)
 
 
-TRIALS = "24"
+TRIALS, BESIDE_PAPERS = 24, 8
+"""Trials of a drafted search; of images with bias labels and the papers' configurations, where more make the choice by
+few conflicting samples worse, not better: measured by `tests/benchmarks/draft_space.py`."""
+
 FILE_COLUMNS = ("file", "filename", "file_name", "image", "image_path", "img_filename", "path")
 """Names that the column of the images' files often has, the likeliest first."""
 
@@ -387,9 +390,11 @@ def write(flags: Flags, out: Path | None, force: bool, asker: Asker) -> Path:
     where = one_of("cpu", "gpu")
     gpu = asker("--gpu", compute, "Where its trials run, cpu or gpu", "cpu", where) == "gpu"
     count = None if flags.trials is None else str(flags.trials)
-    trials = int(asker("--trials", count, "Trials", TRIALS, check_trials))
+    methods_wished = tuple(split_names(methods_answer))
+    is_image = not data.describe(dict(gaps.section)).is_table
+    beside_papers = is_image and bias.known != "none" and methods_wished == WITH_LABELS
+    trials = int(asker("--trials", count, "Trials", str(BESIDE_PAPERS if beside_papers else TRIALS), check_trials))
     try:
-        methods_wished = tuple(split_names(methods_answer))
         wishes = _fitted(Wishes(name, gaps.section, methods_wished, gpu, trials, bias, notes=gaps.notes))
         text = _text(wishes, assignments, path)
     except UserError as error:

@@ -152,7 +152,8 @@ def table(rows: list[dict[str, Any]]) -> None:
     for epoch in (last // 2, last):
         print(f"\nAt epoch {epoch}:\n")
         heads = ["folder", "baseline", "papers' two", "drafted 6", "drafted 14", "whole 6", "whole 14", "whole 30"]
-        heads += ["papers + drafted 14", "papers + whole 14", "papers + whole 30", "best there is"]
+        heads += [f"papers + {pool}" for pool in ("drafted 5", "drafted 9", "drafted 14", "whole 9", "whole 30")]
+        heads += ["best there is"]
         print(f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}")
         lines = []
         for row in rows:
@@ -167,8 +168,8 @@ def table(rows: list[dict[str, Any]]) -> None:
                     picked(papers, epoch),
                     *(of_draws(drafted, k, epoch) for k in (6, 14)),
                     *(of_draws(by["search"], k, epoch) for k in (6, 14, 30)),
-                    of_draws(drafted, 14, epoch, papers),
-                    *(of_draws(by["search"], k, epoch, papers) for k in (14, 30)),
+                    *(of_draws(drafted, k, epoch, papers) for k in (5, 9, 14)),
+                    *(of_draws(by["search"], k, epoch, papers) for k in (9, 30)),
                     100 * max(one["test"][epoch - 1] for one in every),
                 ]
             )
