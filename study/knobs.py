@@ -1,4 +1,4 @@
-"""What a hyperparameter may be, declared where the hyperparameter is used.
+"""Declares the values that a hyperparameter may have, where the hyperparameter is used.
 
 A hyperparameter is annotated as `Annotated[float, Range(low=0.0), Doc("what it is")]`. Losses, models and data carry
 these annotations and still run on a machine that has PyTorch (which brings `typing_extensions`) and nothing else.
@@ -37,7 +37,7 @@ class Range:
 
 @dataclass(frozen=True)
 class Searched:
-    """Where a search for a hyperparameter begins, as a further note in `Annotated`; a study file says `paper` for it.
+    """The range that a search begins with, as a further note in `Annotated`; a study file says `paper` for it.
 
     Args:
         low, high, log, step: the ends of a range, both in it; on a logarithmic scale; in steps.

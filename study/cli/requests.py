@@ -79,7 +79,7 @@ def enqueue(
 
 
 def _show_remote(document: dict[str, object], as_json: bool) -> None:
-    """What a cluster answered."""
+    """Show what a cluster answered."""
     if as_json:
         print_json(document)
         return

@@ -90,7 +90,7 @@ def _there(address: str, file: str, plan: bool, follow: bool, quiet: bool, as_js
 
 
 def _show(end: "SuiteEnd", file: str) -> None:
-    """What came of the run besides its tables.
+    """Show what came of the run besides its tables.
 
     Raises:
         Exit: 1 if a study failed or lacks something in MLflow, 130 if it was stopped.

@@ -46,7 +46,7 @@ GROWTH = 16 << 20
 
 
 class Changed(UserError):
-    """What came is not what the cluster said, which may have changed meanwhile."""
+    """The file that came is not the one that the cluster announced, which may have changed meanwhile."""
 
 
 class Apart(UserError):
@@ -55,7 +55,7 @@ class Apart(UserError):
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a window says there is to bring.
+    """The list of files that a window offers.
 
     Attributes:
         files: bytes and SHA-256 by name; of the ledger of its beginning, which may have grown since.
@@ -109,7 +109,7 @@ def _most(name: str) -> int:
 
 @dataclass(frozen=True)
 class Wish:
-    """What is brought of a study besides its study file and ledger, and how.
+    """The files of a study that are wanted besides study file and ledger, and how they are brought.
 
     Attributes:
         files: whether a further file is; of `errors` and `requests`, those are then removed that are no more.

@@ -98,7 +98,7 @@ It has as long to answer."""
 
 
 class Jobs(Protocol):
-    """What `study.cluster.jobs.Jobs` has for whoever follows."""
+    """The part of `study.cluster.jobs.Jobs` that following a job needs."""
 
     address: str
 

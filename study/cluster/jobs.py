@@ -119,7 +119,7 @@ ANSWER = 180.0
 
 @dataclass(frozen=True)
 class Submitted:
-    """What `study submit` did.
+    """The outcome of `study submit`.
 
     Attributes:
         job: its id.

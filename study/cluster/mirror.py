@@ -30,7 +30,7 @@ def read_files(name: str) -> bool:
 
 
 class Mirror:
-    """What was read of one cluster.
+    """The copy of one cluster's studies.
 
     Args:
         home: the local home.

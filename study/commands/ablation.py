@@ -33,7 +33,7 @@ from study.spec import StudySpec
 
 @dataclass(frozen=True)
 class Request:
-    """What a user asks for.
+    """A user's request for an ablation.
 
     Attributes:
         seeds: on how many seeds, counting those that already ran; None: as many as before, or as the confirmation has.

@@ -62,7 +62,7 @@ WEAKEST, STRONGEST = 1.5, 2.5
 
 @dataclass(frozen=True)
 class Bias:
-    """What the user knows of the bias."""
+    """The user's knowledge of the bias."""
 
     known: Known = "none"
     guess: Guess = "unknown"

@@ -26,7 +26,7 @@ TOP = 5
 
 @dataclass(frozen=True)
 class Request:
-    """What a user asks for.
+    """A user's request to extend trials.
 
     Attributes:
         epochs: the last epoch of what is extended.
@@ -43,7 +43,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Longer:
-    """What goes on.
+    """The trials that go on.
 
     Attributes:
         epochs: the last epoch from then on.

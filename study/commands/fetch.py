@@ -25,7 +25,7 @@ from study.text import typed
 
 @dataclass(frozen=True)
 class Brought:
-    """What a fetch did.
+    """The outcome of a fetch.
 
     Attributes:
         folder: the study here.

@@ -25,7 +25,7 @@ PATIENCE = 15.0
 
 @dataclass(frozen=True)
 class Asked:
-    """What was asked for, and whether it was answered.
+    """A request, and whether it was answered.
 
     Attributes:
         file: the request, gone once it is answered.

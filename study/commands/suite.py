@@ -39,7 +39,7 @@ FORMS: Mapping[str, Callable[[SuiteTables], str]] = {
 
 @dataclass(frozen=True)
 class SuiteEnd:
-    """How a run of a suite ended.
+    """The end of a run of a suite.
 
     Attributes:
         stopped: whether a signal ended it before its last search.

@@ -1,4 +1,4 @@
-"""How many samples of each class and bias class the splits of a data set have, from labels alone."""
+"""Counts of samples by class and bias class in the splits of a data set, from labels alone."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -73,7 +73,7 @@ TRUTHS = {"True", "False"}
 
 @dataclass(frozen=True)
 class Column:
-    """How a column becomes inputs.
+    """The way in which a column becomes inputs.
 
     Attributes:
         values: the texts that it may have, each with an input of its own, in their order; None: it holds numbers.

@@ -12,7 +12,7 @@ from study.training.gpu_errors import OLDER, TORCH
 
 @dataclass(frozen=True)
 class Observed:
-    """What driver, torch and Ray say.
+    """The answers of driver, torch and Ray.
 
     Attributes:
         driver: name, driver version and memory of each GPU that the NVIDIA driver knows.

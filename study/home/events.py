@@ -21,7 +21,7 @@ _NUMBERS = (int, float)
 
 
 class Lengthened(NamedTuple):
-    """Which trials go on beyond their end, and to which epoch.
+    """The trials that go on beyond their end, and to which epoch.
 
     Attributes:
         epochs: the last one of each of them from now on.

@@ -13,7 +13,7 @@ from study.text import moment, typed
 
 @dataclass(frozen=True)
 class Fetched:
-    """Where a study folder came from.
+    """The origin of a study folder.
 
     Attributes:
         address: of the cluster's head.

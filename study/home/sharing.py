@@ -20,7 +20,7 @@ KEYS, OWNER_KEYS = ("drivers", "slots", "owners"), ("share", "slots")
 
 @dataclass(frozen=True)
 class Owner:
-    """What an owner may have: `share` beside that of others, `slots` trials at once at most (None: any number)."""
+    """The limits of an owner: `share` beside that of others, `slots` trials at once at most (None: any number)."""
 
     share: float = 1.0
     slots: int | None = None

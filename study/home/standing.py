@@ -1,4 +1,4 @@
-"""What a submitted study is among the others of its cluster, as its job was told."""
+"""A submitted study's priority and limits among the others of its cluster, as its job was told."""
 
 import time
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ MOST = 100.0
 
 @dataclass(frozen=True)
 class Standing:
-    """What a driver is among others on its cluster.
+    """A driver's priority and limits among others on its cluster.
 
     Attributes:
         priority: of its turn to begin; higher ones first.

@@ -1,4 +1,4 @@
-"""What a method sees of the data."""
+"""The part of the data that a method sees."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping
@@ -80,7 +80,7 @@ UNKNOWN = -1
 
 @dataclass(frozen=True)
 class Labels:
-    """What is known of some training samples besides their inputs.
+    """The labels of some training samples.
 
     Attributes:
         target: classes, (B,), `UNKNOWN` for an unlabelled sample.

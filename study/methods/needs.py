@@ -1,4 +1,4 @@
-"""What a method needs of the data and of a batch; asked before anything starts."""
+"""The requirements of a method on data and batch; asked before anything starts."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from study.data.dataset import Facts
 
 @dataclass(frozen=True)
 class Needs:
-    """What a method cannot do without.
+    """The requirements of a method.
 
     Attributes:
         labels: the key that asks for the class of every training sample.

@@ -102,7 +102,7 @@ class Best(BaseModel):
 
 
 class Claim(BaseModel):
-    """What a reader concludes from the table, in exactly one of the forms `better`, `increasing`, `decreasing`, `best`.
+    """A conclusion of the table's reader, in exactly one of the forms `better`, `increasing`, `decreasing`, `best`.
 
     Attributes:
         text: the claim in a sentence.

@@ -205,7 +205,7 @@ SEEDS = 5
 
 @dataclass(frozen=True)
 class Ablation:
-    """What an ablation compares.
+    """The configurations that an ablation compares.
 
     Attributes:
         reference, best: the trials whose configurations it begins and ends with.

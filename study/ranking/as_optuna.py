@@ -37,7 +37,7 @@ STATES = {
 
 
 class Window(InMemoryStorage):
-    """What Optuna sees of a study: these trials with their own numbers, and the one that it is asked for."""
+    """The view that Optuna has of a study: these trials with their own numbers, and the one that it is asked for."""
 
     def __init__(self, seen: Sequence[FrozenTrial], number: int = 0) -> None:
         super().__init__()

@@ -39,7 +39,7 @@ SIMULATED = 50_000
 
 @dataclass(frozen=True)
 class RemainingGain:
-    """What more search would gain.
+    """The gain that more search would bring.
 
     Attributes:
         gain: at most so much over the best value, in the metric's own unit, at least 0; None: nothing can be said.

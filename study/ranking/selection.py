@@ -21,7 +21,7 @@ from study.spec.objective import Constraint, Objective, Score
 
 @dataclass(frozen=True)
 class Choice:
-    """What a user asks for; by default, the best by the study's own ranking.
+    """A user's choice of configurations; by default, the best by the study's own ranking.
 
     Attributes:
         top: how many; None: one, or all of a front.

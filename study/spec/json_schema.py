@@ -254,7 +254,7 @@ def _flat(model: type[BaseModel], at: str) -> Iterator[tuple[str, Any]]:
 
 
 class _Choices:
-    """What a key can be in `search.space`: the choices of its domain are values of it."""
+    """The forms of a key in `search.space`: the choices of its domain are values of it."""
 
     def __get_pydantic_json_schema__(self, core: Any, handler: GetJsonSchemaHandler) -> Schema:
         found = handler(core)

@@ -344,7 +344,7 @@ def resolved(document: Document) -> StudySpec:
 
 
 def _check_form(search: Search, sections: Mapping[str, Mapping[str, Any]], problems: Problems) -> None:
-    """What every reader of a study relies on, asked without a catalogue."""
+    """Check what every reader of a study relies on, without a catalogue."""
     for section in ("data", "model", "method"):
         if not isinstance(sections[section].get("name"), str):
             problems.add((section, "name"), "is missing")

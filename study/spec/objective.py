@@ -1,4 +1,4 @@
-"""What a study searches for: one metric or several, limits that others must keep, and at which epoch.
+"""The objective of a study: one metric or several, limits that others must keep, and at which epoch.
 
 Values of several metrics are ordered by constrained domination (Deb et al. 2002, NSGA-II, section VI): one that keeps
 the limits is better than one that does not; of two that do not, the one that misses them by less; of two that do,
@@ -47,7 +47,7 @@ class Constraint:
 
 @dataclass(frozen=True)
 class Score:
-    """What a trial is worth at one epoch.
+    """The value of a trial at one epoch.
 
     Attributes:
         values: one per metric, in the metric's own direction.

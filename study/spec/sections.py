@@ -46,7 +46,7 @@ def _may_decide(knob: Knob, value: Any) -> bool:
 
 @dataclass(frozen=True)
 class Sections:
-    """What the sections of each trial of a study are.
+    """The sections of each trial of a study.
 
     A trial's parameter `method.name` is the label of an alternative, or the plain name of a method, which then gets
     those values of the file's own section that it has keys for; `data.name` and `model.name` likewise. Then the trial's
@@ -144,7 +144,7 @@ CATALOGUES = {"data": data.CATALOGUE, "model": models.CATALOGUE, "method": metho
 
 @dataclass(frozen=True)
 class Form:
-    """What a section can be.
+    """A form that a section can have.
 
     Attributes:
         params: the searched names that lead to it, its label among them.

@@ -14,7 +14,7 @@ from study.spec.sections import Forms, Params, Sections, forms
 
 @dataclass(frozen=True)
 class Space:
-    """What a study searches.
+    """The search space of a study.
 
     Attributes:
         domains: by key, each after those that decide whether it is searched.

@@ -55,7 +55,7 @@ class BaseSearch(BaseModel):
 
 
 class Base(BaseModel):
-    """What is the same for every method, unless a method's own section says otherwise."""
+    """The part that is the same for every method, unless a method's own section says otherwise."""
 
     model_config = STRICT
     model: Section | None = None
@@ -65,7 +65,7 @@ class Base(BaseModel):
 
 
 class Budget(BaseModel):
-    """What each search may spend: so many `trials` of so many `epochs`; what the rules pick is judged on `seeds` fresh
+    """The budget of each search: so many `trials` of so many `epochs`; what the rules pick is judged on `seeds` fresh
     training seeds."""
 
     model_config = STRICT

@@ -30,7 +30,7 @@ from study.sweep.search_stage import Decision, SearchStage
 
 
 class LaterStages:
-    """Which trial comes when the search has none. It changes neither ledger nor record."""
+    """Decides which trial comes when the search has none. It changes neither ledger nor record."""
 
     def __init__(self, spec: StudySpec, record: StudyRecord) -> None:
         self._spec, self._record = spec, record
@@ -355,7 +355,7 @@ class Agenda:
         self._end_replicates(trial)
 
     def _end_replicates(self, leader: TrialRecord) -> None:
-        """What ended a configuration's first seed before its last epoch ends its other seeds."""
+        """End a configuration's other seeds by what ended its first one before its last epoch."""
         if leader.stage in ("baseline", "search") and leader.state in ("pruned", "failed"):
             for trial in self.record.repeats_of(leader.number, "replicate"):
                 if trial.state not in ENDED:

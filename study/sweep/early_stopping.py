@@ -44,7 +44,7 @@ class EarlyStopping(ABC):
 
 
 class RungScore(NamedTuple):
-    """What a trial shows at a rung.
+    """The values that a trial shows at a rung.
 
     Attributes:
         gains: one per metric, larger is better.

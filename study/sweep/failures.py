@@ -26,7 +26,7 @@ NODE_ANSWERS = 2.0
 
 @dataclass(frozen=True)
 class Failure:
-    """What became of a trial's run.
+    """The failure of a trial's run.
 
     Attributes:
         kind: PREEMPTED: its process or node died, or its GPU is in no state to go on; OOM: out of memory; HUNG: it did
@@ -57,8 +57,8 @@ NODE_LOST = Failure("PREEMPTED", "its node died", node_died=True)
 
 
 class Broken(Exception):
-    """What ended a trial, as its process tells the driver: an exception of the user's own may be one that cannot be
-    made anew elsewhere, and whoever tries so tells of that instead.
+    """The exception that ended a trial, as its process tells the driver: one of the user's own cannot always be made
+    anew elsewhere, and whoever tries so tells of that instead.
 
     Attributes:
         failure: what it means.

@@ -29,7 +29,7 @@ class CannotGoOn(BaseException):
 
 
 class JobPayload(Mapping[str, Any]):
-    """What a worker is told of its job, see `study.sweep.worker.run_job`.
+    """The description of a job that a worker gets, see `study.sweep.worker.run_job`.
 
     No dictionary: those Tune flattens and copies several times for each trial and report, and writes them into messages
     that nobody reads. Its values are not changed, so that a copy is itself.

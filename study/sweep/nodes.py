@@ -105,7 +105,7 @@ class Nodes:
         return True
 
     def check_left(self) -> None:
-        """Whether a trial can still be placed.
+        """Check that a trial can still be placed.
 
         Raises:
             NoNodeLeft: each node that it fits on was left out.

@@ -269,7 +269,7 @@ def _answer(reference: Any) -> bool:
 
 
 class Slots:
-    """How many trials run at once: as many as the resources of this moment allow, or fewer where the study says so.
+    """The number of trials at once: as many as the resources of this moment allow, or fewer where the study says so.
 
     On a cluster `concurrency` may be more than fits now: that makes a cluster that grows by itself grow.
 

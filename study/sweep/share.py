@@ -201,7 +201,7 @@ may not fit there."""
 
 
 class Share:
-    """What one study may have under way.
+    """The share of slots of one study.
 
     Args:
         home: where the drivers that share the cluster tell of themselves.
@@ -247,11 +247,11 @@ class Share:
         return self._limit
 
     def wants(self, more: bool) -> None:
-        """Whether it would begin another trial."""
+        """Note whether it would begin another trial."""
         self._mine = replace(self._mine, hungry=more)
 
     def runs(self, running: int) -> None:
-        """How many of its trials run."""
+        """Note how many of its trials run."""
         self._running = running
         if running and not self._mine.began:
             self._mine = replace(self._mine, began=True)

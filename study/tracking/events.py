@@ -252,8 +252,8 @@ class Events:
         self._end(STUDY, event)
 
     def _tell_results(self, event: Event) -> None:
-        """What the study came to, where it is not what an earlier driver left: each point is there once, at the number
-        of trials that it rests on."""
+        """Write the study's results where an earlier driver left others: each point is there once, at the number of
+        trials that it rests on."""
         results, told = result_metrics(self._spec, self.record), self._progress.results
         news = {name: value for name, value in results.items() if told.get(name) != value}
         ends = sum(kind == "ended" for kind, *_ in self.record.story)

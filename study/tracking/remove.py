@@ -92,7 +92,7 @@ def _runs(client: "MlflowClient", experiment_id: str, query: str = "") -> Iterat
 
 
 def _purge(home: Home, client: "MlflowClient", runs: list[str], models: list[str], experiment_id: str) -> None:
-    """What `mlflow gc` does, for these runs and models alone."""
+    """Do what `mlflow gc` does, for these runs and models alone."""
     from study.tracking.database import Database
 
     database = Database(client, home)

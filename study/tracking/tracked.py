@@ -14,7 +14,7 @@ STUDY = "study"
 
 @dataclass
 class Tracked:
-    """What MLflow has.
+    """The part of a ledger that MLflow has.
 
     Attributes:
         uri: which MLflow, without a password; of the home's own database the file's name, so that a home that is moved

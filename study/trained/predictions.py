@@ -43,7 +43,7 @@ class Prediction:
 
 @dataclass(frozen=True)
 class Predictions:
-    """What became of some samples.
+    """The predictions of some samples, and the samples that have none.
 
     Attributes:
         kind: of the samples.

@@ -74,7 +74,7 @@ FIXED = ":4096:8"
 
 
 def before_cuda(options: TrainOptions) -> None:
-    """What a process needs before it uses CUDA, where `train.deterministic` says so."""
+    """Set what a process needs before it uses CUDA, where `train.deterministic` says so."""
     if options.deterministic:
         os.environ.setdefault(WORKSPACE, FIXED)
 

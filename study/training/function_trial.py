@@ -95,11 +95,11 @@ METRIC = re.compile(r"(train|val|test)/\w+")
 
 
 class Wrong(UserError):
-    """What a function yields, or that it stops to, cannot be used; what it is, is in the message."""
+    """A function yields something that cannot be used, or stops too early; the message says what."""
 
 
 class FunctionTrial:
-    """What `TrainingLoop` is to a method, for a function.
+    """The trial of a function of the user's own, as `TrainingLoop` is that of a method.
 
     Python's, NumPy's and PyTorch's random numbers are seeded with the trial's seed before the function is called.
     Values that the function yields as `test/NAME` are not reported: they are kept with the trial, and read where the

@@ -19,7 +19,7 @@ from study.training.standard_errors import ERRORS
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a metric is computed from.
+    """The predictions that a metric is computed from.
 
     Attributes:
         counts: of the predictions; for metrics of inferred groups with these in the place of bias classes.

@@ -189,7 +189,7 @@ SEED = 0
 
 @dataclass(frozen=True)
 class BiasedNetwork:
-    """What the network is trained by and on, but for how it is made to follow the bias.
+    """The network that follows the bias, with all that it is trained by and on but the way to make it follow.
 
     Attributes:
         config: of the trial.

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 
 class Part(Enum):
-    """What a variable is for."""
+    """The purpose of a variable."""
 
     DRIVER = "the driver of a study and its trials, which inherit it"
     OWN_RAY = "the driver too, where Ray is of its own and not a cluster's"

@@ -1,4 +1,4 @@
-"""How every figure looks: one font, colours that colour-blind readers can tell apart, the papers' symbols."""
+"""The look of every figure: one font, colours that colour-blind readers can tell apart, the papers' symbols."""
 
 import importlib
 from collections.abc import Iterator, Sequence

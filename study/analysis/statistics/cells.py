@@ -27,7 +27,7 @@ Configuration = tuple[Hashable, ...]
 
 @dataclass(frozen=True)
 class Cell:
-    """What the trials at one place of a table gave.
+    """The values that the trials at one place of a table gave.
 
     Attributes:
         metric: of the values.

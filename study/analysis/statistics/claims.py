@@ -1,4 +1,4 @@
-"""Whether a table's claims hold, given its uncertainty: Student's t for each comparison of two cells that a claim has.
+"""Judges a table's claims, given its uncertainty: Student's t for each comparison of two cells that a claim has.
 
 Cells that ran on the same seeds are compared seed by seed, others by Welch's t, see
 `study.analysis.statistics.difference`. A claim of several comparisons is true only if all are. So it holds where each
@@ -39,7 +39,7 @@ Order = tuple[Cell, Cell]
 
 @dataclass(frozen=True)
 class ClaimResult:
-    """Whether a claim holds.
+    """The verdict on a claim.
 
     Attributes:
         word: see `RULE`.

@@ -74,7 +74,7 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True)
 class BetterFrom:
-    """What the tuning curves of two studies say, by the median of the best of k trials.
+    """The comparison of two studies' tuning curves, by the median of the best of k trials.
 
     Attributes:
         name, than: of the studies.

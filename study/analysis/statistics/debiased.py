@@ -1,4 +1,4 @@
-"""What a study of debiasing is about, before its own metric: worst group, conflicting samples, gaps between groups."""
+"""The metrics that a study of debiasing is about, before its own: worst group, conflicting samples, gaps of groups."""
 
 import math
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Whether the best configuration lies at the edge of what was searched, so that a wider range may hold a better one."""
+"""Tells where the best lies at the edge of what was searched, so that a wider range may hold a better one."""
 
 import math
 from bisect import bisect_left, bisect_right

@@ -1,4 +1,4 @@
-"""How much of the metric's variance over the searched space each parameter explains."""
+"""The share of the metric's variance over the searched space that each parameter explains."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence

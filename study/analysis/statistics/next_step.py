@@ -1,4 +1,4 @@
-"""What to do next with a study, by a stated rule over its numbers.
+"""The next step with a study, by a stated rule over its numbers.
 
 The steps that apply, in this order; the first is the one to take:
 

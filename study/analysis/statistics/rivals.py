@@ -66,7 +66,7 @@ def _is_worse(spec: StudySpec, best: Side, other: Side) -> bool:
 
 @dataclass(frozen=True)
 class Rivals:
-    """How sure the choice of the best is.
+    """The configurations that may be as good as the best.
 
     Attributes:
         best, runner_up: the best searched configuration, and the second.

@@ -1,4 +1,4 @@
-"""What searched trials were worth at ASHA's rungs, and the cut-offs there; no tables, so that it is told at once."""
+"""The values of searched trials at ASHA's rungs, and the cut-offs there; no tables, so that it is told at once."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from study.spec import StudySpec, rungs
 
 @dataclass(frozen=True)
 class RungPlace:
-    """Where a searched trial stood at a rung.
+    """A searched trial's place at a rung.
 
     Attributes:
         epoch: of the rung.

@@ -1,4 +1,4 @@
-"""What the trials of a search cost, and what they would have cost in full; no tables, so that it is told at once."""
+"""The cost of a search's trials, and what it would have been in full; no tables, so that it is told at once."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ SEARCH_STAGES: tuple[Stage, ...] = ("baseline", "search", "replicate")
 
 @dataclass(frozen=True)
 class Spent:
-    """What some trials cost.
+    """The cost of some trials.
 
     Attributes:
         epochs, full_epochs: that they ran, and would have run.

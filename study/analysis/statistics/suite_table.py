@@ -37,7 +37,7 @@ BEYOND = "searched beyond the budget"
 
 @dataclass
 class Results:
-    """What one rule picked.
+    """The picks of one rule.
 
     Attributes:
         values: by place and number of the search the judge's value on each fresh seed.
@@ -54,7 +54,7 @@ class Results:
 
 @dataclass(frozen=True)
 class Spent:
-    """What the searches of a method took: epochs and seconds of trials, those on fresh seeds included."""
+    """The cost of a method's searches: epochs and seconds of trials, those on fresh seeds included."""
 
     epochs: int
     seconds: float

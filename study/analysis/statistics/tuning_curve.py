@@ -1,4 +1,4 @@
-"""What the best of so many trials of a search reaches: its tuning curve, with a band that no distribution can break.
+"""The tuning curve of a search: what the best of so many trials reaches, with a band that no distribution can break.
 
 Dodge et al. (2019, "Show Your Work") print the best validation value as a function of the budget. Their estimate of the
 mean is biased downwards (Tang et al. 2020, "Showing Your Work Doesn't Always Work"); here it is the U-statistic, which

@@ -20,7 +20,7 @@ def study_of(sampler: BaseSampler, history: History, number: int = 0, seen: Sequ
 
 
 class OptunaStrategy(Strategy):
-    """What one of Optuna's samplers suggests after a part of the history.
+    """The suggestions of one of Optuna's samplers after a part of the history.
 
     The same parameters would give the same trial: ones that are known are drawn again, a few times.
     """

@@ -21,7 +21,7 @@ from study.spec.same import identity
 
 @dataclass(frozen=True)
 class TrialEnd:
-    """How a configuration did: `state`, its score at each epoch that has one, and at the end if it is complete."""
+    """The outcome of a configuration: `state`, its score at each epoch that has one, and at its end if complete."""
 
     number: int
     state: State

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Augmentation(Protocol):
-    """What `build` gives."""
+    """An augmentation, as `build` gives it."""
 
     def __call__(self, batch: "Tensor", generator: "torch.Generator", views: int = 1) -> "Tensor": ...
 
