@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from helpers import ROOT, Told, quickstart, write_ledger
+from ray._private.authentication_test_utils import reset_auth_token_state
 from servers import answering, closed_port
 from typer.testing import CliRunner
 
@@ -30,6 +31,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("STUDY_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("HOME", str(tmp_path))
+    reset_auth_token_state()  # Ray keeps the mode that another test of this process gave it
     return Home(tmp_path / "home")
 
 
