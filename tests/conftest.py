@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -24,6 +25,28 @@ LONGEST = ["guide/test_walk_through.py", "e2e/test_killed.py", "e2e/test_laptop.
 LONGEST += ["cluster", "gpu", "guide", "home/test_mutated.py", "sweep/test_starting.py", "sweep/test_ray_session.py"]
 LONGEST += ["test_entry_points.py", "analysis/report"]
 """Files and folders whose tests take seconds, or minutes."""
+
+
+@pytest.fixture(autouse=True)
+def environment() -> Iterator[None]:
+    """Undo what a test's calls set in the environment: `RAY_AUTH_MODE=token` kept the next test's Ray from starting."""
+    before = dict(os.environ)
+    yield
+    for name in os.environ.keys() - before.keys():
+        del os.environ[name]
+    os.environ.update({name: value for name, value in before.items() if os.environ.get(name) != value})
+
+
+@pytest.fixture(scope="module")
+def small_ray() -> Iterator[None]:
+    """A Ray of one CPU without a token, for what would start one by itself that stays as long as the process."""
+    import ray
+    from ray._private.authentication_test_utils import reset_auth_token_state
+
+    reset_auth_token_state()  # Ray keeps the mode that another test of this process gave it
+    ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False, _node_ip_address="127.0.0.1")
+    yield
+    ray.shutdown()
 
 
 @pytest.fixture(scope="session")

@@ -17,7 +17,7 @@ from ray.tune.registry import register_trainable
 from study.sweep import memory_kills, reuse
 from study.upstream import tune
 
-pytestmark = pytest.mark.slow  # a Ray of its own
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("small_ray")]
 SCHEDULER = "ReportingScheduler in study/sweep/adapters.py"
 
 with contract("ray", "the modules of TuneController and RayActorManager", SCHEDULER):
@@ -31,7 +31,7 @@ with contract("ray", "the modules of TuneController and RayActorManager", SCHEDU
 
 @pytest.fixture
 def controller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Tune's own, as `Tuner.fit` makes it; no Ray runs."""
+    """Tune's own, as `Tuner.fit` makes it."""
     with contract("ray", "TuneController takes its RayActorManager from its module", SCHEDULER):
         monkeypatch.setattr(tune_controller, "RayActorManager", RayActorManager)  # puts it back afterwards
         memory_kills.survive()

@@ -16,7 +16,7 @@ from contract import contract
 
 from study.upstream.tune import MOST, TURN, lighten, told_of_ends
 
-pytestmark = pytest.mark.slow  # a Ray of its own
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("small_ray")]
 LOOP = "Tune's loop in study/sweep/driver.py"
 
 with contract("ray", "RayActorManager, RayEventManager and TuneController in their modules", LOOP):
