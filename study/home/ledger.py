@@ -1,7 +1,5 @@
 """What happened in a study: one line of JSON per event, appended and synced to disk before anyone acts on it.
 
-Each event is synced as it is appended, or several at once (`Ledger.hold`) for who acts on none of them before.
-
 The ledger is the one truth of a study. Optuna's history, ASHA's rungs, the MLflow runs, progress and report are
 all derived from it, so that after a crash they can be derived again (`study.home.record` folds it into objects).
 
@@ -73,8 +71,6 @@ class Ledger:
                 raise TakenOver
             self._lease = Lease(lease_file(path))
             self._size = _whole_lines(path)
-            self._unsynced: tuple[int, Chain] | None = None  # where what is not synced yet begins
-            self._holds = False
             self._file.truncate(self._size)  # a crash in mid-write leaves a part of a line, which nobody has acted on
         except TakenOver:
             self._file.close()
@@ -104,8 +100,8 @@ class Ledger:
         return self._lease.is_lost
 
     def append(self, event: str, **fields: Any) -> Event:
-        """Write one event, and give it as it is read back. It is on disk when this returns, except after `hold`; fields
-        that are None are left out.
+        """Write one event, and give it as it is read back. It is on disk when this returns; fields that are None are
+        left out.
 
         Raises:
             TakenOver: another driver has the study now; nothing is written.
@@ -122,39 +118,14 @@ class Ledger:
             written = self._file.write(line)
             while written < len(line):  # a disk that is nearly full takes a part and refuses the rest
                 written += self._file.write(line[written:])
-        except OSError as error:
-            error.filename = str(self.path)
-            self._file.truncate(self._size)
-            raise
-        self._unsynced = self._unsynced or (self._size, self._end.copy())
-        self._size += len(line)
-        self._end.passes(line)
-        if not self._holds:
-            self.sync()
-        return decode(entry)
-
-    def hold(self) -> None:
-        """Have what is appended from now on go to the disk at the next `sync`, all at once: a disk takes as long for
-        many events as for one. Nobody may act on an event before."""
-        self._holds = True
-
-    def sync(self) -> None:
-        """Have on disk what has been appended, and from now on each event as it is appended.
-
-        Raises:
-            OSError: the disk fails; nothing of what was not on it is left in the file.
-        """
-        self._holds = False
-        if self._unsynced is None:
-            return
-        begin, self._unsynced = self._unsynced, None
-        try:
             os.fsync(self._file.fileno())
         except OSError as error:
             error.filename = str(self.path)
-            self._size, self._end = begin
             self._file.truncate(self._size)
             raise
+        self._size += len(line)
+        self._end.passes(line)
+        return decode(entry)
 
     @cached_property
     def _end(self) -> Chain:

@@ -107,10 +107,6 @@ class Chain:
         told = _CHAIN.search(line)
         return cls(int(told[1]), told[2]) if told else cls()
 
-    def copy(self) -> "Chain":
-        """The same place, which stays where it is as this one goes on."""
-        return Chain(self.number, self.before)
-
     def close(self, event: bytes) -> bytes:
         """The whole line of an event that `encode` gave."""
         start = b'%b,"chain":"%d %b ' % (event[:-1], self.number, self.before)

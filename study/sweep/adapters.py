@@ -458,7 +458,6 @@ class ReportingScheduler(FIFOScheduler):
     def _tidy(self, number: int) -> None:
         """A trial that has ended leaves what is kept of it."""
         if (trial := self._agenda.record.trials[number]).state in ENDED:
-            self._agenda.journal.sync()  # files are removed after that
             self._states.ended(trial)
 
     def on_trial_remove(self, tune_controller: Any, trial: TuneTrial) -> None:

@@ -127,20 +127,6 @@ class Journal:
         with self._ends_the_study():
             self._ledger.check()
 
-    def sync(self) -> None:
-        """See `Ledger.sync`."""
-        with self._ends_the_study():
-            self._ledger.sync()
-
-    @contextmanager
-    def together(self) -> Iterator[None]:
-        """Have the events of a block on disk at its end, at once; see `Ledger.hold`."""
-        self._ledger.hold()
-        try:
-            yield
-        finally:
-            self.sync()
-
     @contextmanager
     def _ends_the_study(self) -> Iterator[None]:
         try:

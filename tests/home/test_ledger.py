@@ -40,49 +40,25 @@ def test_append_gives_what_is_read_back(path: Path) -> None:
     assert "reason" not in given
 
 
-def test_an_event_is_on_disk_before_append_returns(path: Path) -> None:
+def test_an_event_is_on_disk_before_append_returns(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced, real = list[int](), os.fsync
+
+    def sync(descriptor: int) -> None:
+        real(descriptor)
+        synced.append(len(read(path)))
+
+    monkeypatch.setattr(os, "fsync", sync)
     held = Ledger(path)
+    held.append("report", trial=0, epoch=2, metrics={})
+    assert synced == [4]
     held.append("closed", state="complete")
+    assert synced == [4, 5]
     assert read(path)[-1]["state"] == "complete"
     held.close()
 
 
-@pytest.fixture
-def syncs(monkeypatch: pytest.MonkeyPatch, path: Path) -> list[int]:
-    """The events that were in the ledger at each of its syncs."""
-    found = list[int]()
-
-    def sync(descriptor: int) -> None:
-        real(descriptor)
-        found.append(len(read(path)))
-
-    real = os.fsync
-    monkeypatch.setattr(os, "fsync", sync)
-    return found
-
-
-def test_events_that_are_held_go_to_the_disk_at_once(path: Path, syncs: list[int]) -> None:
-    held = Ledger(path)
-    held.append("report", trial=0, epoch=2, metrics={})
-    assert syncs == [4]
-    held.hold()
-    for epoch in (3, 4, 5):
-        held.append("report", trial=0, epoch=epoch, metrics={})
-    assert syncs == [4]
-    held.sync()
-    assert syncs == [4, 7]
-    held.sync()
-    assert syncs == [4, 7], "there was nothing to sync"
-    held.append("closed", state="complete")
-    assert syncs == [4, 7, 8], "after a sync nothing is held"
-    held.close()
-
-
-def test_of_events_that_a_disk_does_not_take_none_is_left(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_an_event_that_a_disk_does_not_take_nothing_is_left(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before, held = path.read_bytes(), Ledger(path)
-    held.hold()
-    for epoch in (2, 3):
-        held.append("report", trial=0, epoch=epoch, metrics={})
 
     def broken(descriptor: int) -> None:
         raise OSError(errno.EIO, "Input/output error")
@@ -90,7 +66,7 @@ def test_of_events_that_a_disk_does_not_take_none_is_left(path: Path, monkeypatc
     with monkeypatch.context() as disk:
         disk.setattr(os, "fsync", broken)
         with pytest.raises(OSError, match="Input/output error") as told:
-            held.sync()
+            held.append("report", trial=0, epoch=2, metrics={})
     assert told.value.filename == str(path)
     assert path.read_bytes() == before
     held.append("closed", state="interrupted")
