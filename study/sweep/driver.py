@@ -40,7 +40,7 @@ from study.training import own_function
 from study.upstream.interrupt import NUMBERS, dropped_ones_come_again, has_come, once
 from study.upstream.own_ray_internals import end_at_once
 from study.upstream.ray_internals import is_job, job_metadata, let_trials_inherit_environment
-from study.upstream.tune import check_no_missing_arguments, do_not_block_for_trials, plain_trials
+from study.upstream.tune import do_not_block_for_trials
 
 if TYPE_CHECKING:
     from study.sweep.nodes import Nodes
@@ -379,7 +379,7 @@ def _tune(
         tune.with_resources(work, wish),
         tune_config=tune.TuneConfig(
             metric=None,
-            search_alg=plain_trials(JobSearcher(agenda, folder, nodes, slots, share, states)),
+            search_alg=JobSearcher(agenda, folder, nodes, slots, share, states),
             scheduler=ReportingScheduler(agenda, folder, nodes, tell, share, states),
             num_samples=-1,
             reuse_actors=True,
@@ -393,7 +393,6 @@ def _tune(
             progress_reporter=NoReports(),
         ),
     )
-    check_no_missing_arguments()
     memory_kills.survive()
     reuse.tell_of_busy_processes()
     if processes is not None:

@@ -22,7 +22,6 @@ from study.training import PAUSE, Diverged, FunctionTrial, Trial, TrialConfig, U
 from study.training.device import CPU, CUDA, CardFull, NoDevice, before_cuda, facts, free_memory, keep_to, try_cards
 from study.training.gpu_errors import fault
 from study.upstream.environment import Part, set_here
-from study.upstream.tune import report_nothing_else
 
 if TYPE_CHECKING:
     from study.ranking.epochs import EpochChoice
@@ -80,7 +79,6 @@ def goes_on_behind(trial: Trial | FunctionTrial, checkpoint: Path, heard: int) -
 
 
 set_here(Part.TRIAL)
-report_nothing_else()
 
 
 def run_job(config: Mapping[str, Any], *, datasets: Mapping[str, Any], weights: Mapping[str, tuple[str, str]]) -> None:
