@@ -29,7 +29,7 @@ class Statement(NamedTuple):
 WHO = r"[Tt]rial \d+"
 GAIN = re.compile(
     r"(?P<metric>\w+/\w+) is [^;]*? against [^;]*? of the baseline[^:]*: \S+(?: points)?"
-    r"(?: on the seeds that both have)?(?: \(95% interval (?P<interval>[^)]*)\)| on every seed alike)?, "
+    r"(?: on the seeds that both have)?(?: \(95% interval (?P<interval>[^)]*)\)| \(too few seeds to tell\)| on every seed alike)?, "
     r"(?P<verdict>(?:better|worse) beyond|within|which one seed)"
 )
 
@@ -43,17 +43,19 @@ def statements(spec: StudySpec, told: StudyRecord) -> Iterator[Statement]:
         apart = {"which one seed": None, "within": False}.get(found["verdict"], True)
         yield Statement(best, "baseline", found["metric"], found["interval"], apart)
     sure = parts.get("How sure", "")
-    if runner_up := re.search(r"runner-up, (trial \d+), is \S+(?: points)? \(95% interval ([^)]*)\)", sure):
+    if runner_up := re.search(r"runner-up, (trial \d+), is \S+(?: points)? \((?:95% interval )?([^)]*)\)", sure):
         named = re.search(r"cannot be told from trials? ([\d, and]+)\.", sure)
         undecided = re.findall(r"\d+", named[1]) if named else []
-        yield Statement(best, runner_up[1], spec.metric, runner_up[2], runner_up[1].split()[1] not in undecided)
+        interval = None if runner_up[2] == formatting.VAGUE else runner_up[2]
+        yield Statement(best, runner_up[1], spec.metric, interval, runner_up[1].split()[1] not in undecided)
     if open_pair := re.search(rf"({WHO}) and (the baseline|trial \d+) are not told apart", parts.get("Next", "")):
         yield Statement(best, open_pair[2].removeprefix("the "), spec.metric, None, False)
     for section in page.sections:
         for block in section.blocks:
             if isinstance(block, Table) and {"difference", "95% interval"} <= set(block.header):
                 for row in block.frame.to_dict("records"):
-                    interval = None if row["95% interval"] in ("-", formatting.ALIKE) else row["95% interval"]
+                    without = ("-", formatting.ALIKE, formatting.VAGUE)
+                    interval = None if row["95% interval"] in without else row["95% interval"]
                     yield Statement(best, "baseline", row["metric"], interval, None)
 
 

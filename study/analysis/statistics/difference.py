@@ -127,6 +127,12 @@ class Difference:
         """Return whether every seed gave the same values, so that the interval has no width."""
         return self.interval is not None and self.interval[0] == self.interval[1]
 
+    @property
+    def is_vague(self) -> bool:
+        """Return whether two seeds alone stand behind an interval that holds zero: Student's t is 12.7 then, and the
+        interval may reach over more than all values that the metric has."""
+        return self.clear is False and self.freedom is not None and self.freedom < 2
+
     def to_document(self) -> dict[str, Any]:
         """As plain values: difference, interval, paired, among."""
         interval = list(self.interval) if self.interval else None

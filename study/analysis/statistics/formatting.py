@@ -67,6 +67,9 @@ def change(metric: str, number: float, signed: bool = True) -> str:
 ALIKE = "on every seed alike"
 """In the place of an interval, where no seed gave another value than the others: their spread says nothing then."""
 
+VAGUE = "too few seeds to tell"
+"""In the place of an interval that two seeds alone make so wide that it holds zero."""
+
 
 def amount(metric: str, difference: "Difference", words: str = "95% interval ", where: str = "") -> str:
     """`+16.0 points (95% interval +12.1 to +19.9)`; the change alone where there is no interval.
@@ -78,15 +81,19 @@ def amount(metric: str, difference: "Difference", words: str = "95% interval ", 
     text = change(metric, difference.value) + where
     if difference.interval is None:
         return text
-    return f"{text} {ALIKE}" if difference.is_alike else f"{text} ({words}{interval(metric, difference)})"
+    if difference.is_alike:
+        return f"{text} {ALIKE}"
+    return f"{text} ({'' if difference.is_vague else words}{interval(metric, difference)})"
 
 
 def interval(metric: str, difference: "Difference") -> str:
-    """`+12.1 to +19.9`, in the unit of `change`."""
+    """`+12.1 to +19.9`, in the unit of `change`; words in its place where it says nothing."""
     if difference.interval is None:
         return MISSING
     if difference.is_alike:
         return ALIKE
+    if difference.is_vague:
+        return VAGUE
     scale, digits = (100, 1) if in_percent(metric) else (1, 3)
     return " to ".join(f"{scale * end:+.{digits}f}" for end in difference.interval)
 

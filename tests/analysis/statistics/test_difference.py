@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from study.analysis.statistics import formatting
 from study.analysis.statistics.difference import chosen_quantile, difference, difference_of_means, sides
 from study.ranking import Spread, spread
 
@@ -115,3 +116,16 @@ def test_without_fresh_seeds_it_was_chosen_among_all_that_ran(spec, writer):
     study.trial("search", [0.2], state="pruned")
     study.trial("search", [], state="failed")
     assert sides(spec, study.record())[1].among == 2
+
+
+@pytest.mark.parametrize(
+    ("other", "told"),
+    [
+        ([0.60, 0.44], "+18.0 points (too few seeds to tell)"),  # by the t of two seeds from -83.6 to +119.6
+        ([0.60, 0.5985], "+10.1 points (95% interval +9.1 to +11.0)"),
+        ([0.60, 0.44, 0.52], "+18.0 points (95% interval -1.9 to +37.9)"),
+    ],
+)
+def test_two_seeds_that_cannot_tell_say_so(other: list[float], told: str) -> None:
+    found = difference(dict(enumerate([0.7] * len(other))), dict(enumerate(other)))
+    assert formatting.amount("test/accuracy", found) == told
