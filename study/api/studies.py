@@ -286,7 +286,8 @@ class Study:
         """Train the best configuration on these seeds, as `study train` does.
 
         Args:
-            seeds: None: three that the study did not use.
+            seeds: None: those of this training if it is there, else of another final training of the study, else three
+                that the study did not use.
 
         Returns:
             The final training, a study of its own: `train().model()` predicts.
@@ -301,7 +302,7 @@ class Study:
 
         (file,) = self.export(self.folder.best_file)
         best = load_study(str(file))
-        final = final_study(best, default_seeds(best, name, home=self._home) if seeds is None else list(seeds), name)
+        final = final_study(best, default_seeds(self._home, best, name) if seeds is None else list(seeds), name)
         return Study(self._home, train(self._home, final, view(quiet), address).folder)
 
     def model(self, seed: int | None = None, device: str | None = None) -> "Model":

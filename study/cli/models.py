@@ -69,7 +69,12 @@ def train(
     spec: Spec,
     seeds: Annotated[
         str | None,
-        typer.Option("--seeds", metavar="S,S", help="Training seeds; default: three that its study did not use."),
+        typer.Option(
+            "--seeds",
+            metavar="S,S",
+            help="Training seeds; default: those of this training if it is there, else of the study's other final "
+            "training, else three that the study did not use.",
+        ),
     ] = None,
     epochs: Annotated[
         int | None, typer.Option("--epochs", min=1, help="Train longer or shorter than the search.")
@@ -103,10 +108,10 @@ def train(
         from study.spec.load import load_for_elsewhere
 
         given = baseline_of(Home.locate(), spec, changes) if baseline else load_for_elsewhere(spec, changes)
-        chosen = parse_seeds(seeds) if seeds is not None else default_seeds(given)
-        final = final_study(given, chosen, name, data == "train+val")
-        told = ",".join(map(str, chosen))
-        remote, words = Jobs(address), options(seeds=told, data=data, device=device, quiet=quiet)
+        remote, with_val = Jobs(address), data == "train+val"
+        chosen = parse_seeds(seeds) if seeds is not None else on_cluster.seeds(address, given, name, with_val)
+        final = final_study(given, chosen, name, with_val)
+        words = options(seeds=",".join(map(str, chosen)), data=data, device=device, quiet=quiet)
         on_cluster.training(remote, final)
         done = train_there(remote, given, final, words, {"STUDY_OWNER": owner()})
         show_submitted(remote, final.name, done, follow)
@@ -116,7 +121,7 @@ def train(
 
     given = baseline_of(Home.locate(), spec, changes) if baseline else load_study(spec, changes, one_trial=True)
     given, with_val = on_device(given, device), data == "train+val"
-    chosen = parse_seeds(seeds) if seeds is not None else default_seeds(given, name, with_val, Home.locate())
+    chosen = parse_seeds(seeds) if seeds is not None else default_seeds(Home.locate(), given, name, with_val)
     study = final_study(given, chosen, name, with_val)
     show(running.train(Home.locate(), study, view(quiet), address))
 

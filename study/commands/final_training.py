@@ -1,6 +1,6 @@
 """Final training of a configuration on several seeds: a study whose trials are the seeds."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from study.spec import StudySpec, load_study
 from study.spec.configuration import FORMAT, configuration_digest
 from study.spec.load import check_name
 from study.spec.schema import AIM, Search
+from study.spec.study_spec import PLACEMENT
 from study.text import typed
 
 if TYPE_CHECKING:
@@ -35,27 +36,33 @@ def parse_seeds(text: str) -> list[int]:
 
 
 SEEDS = 3
-"""Of a final training whose user names none."""
+"""How many, where no seeds are named."""
 
 
-def default_seeds(
-    spec: StudySpec, name: str | None = None, with_val: bool = False, home: Home | None = None
-) -> list[int]:
-    """The seeds of a final training whose user names none.
-
-    They are those of the same training, if it is in the home: it goes on. Else those of another training of the same
-    study, as its baseline's: the two are compared. Else three that the study did not use, of which the file says the
-    first; from 0 on where it says nothing.
-    """
+def default_seeds(home: Home, spec: StudySpec, name: str | None = None, with_val: bool = False) -> list[int]:
+    """Seeds for a final training where none are named: those of the same training, which goes on; else those of another
+    final training of the study, so that the two compare; else three. Of the last two the study itself used none."""
     final = final_study(spec, range(SEEDS), name, with_val)
-    for folder in home.studies() if home is not None else ():
-        if folder.name == final.name:
-            with suppress(UserError):  # another configuration, which is refused later
-                return list(trained_seeds(folder.spec(), final, folder.name))
-    if home is not None and (other := next(_of_same_study(home, final), None)):
-        return list(other[1].final_seeds or ())
-    first = (spec.origin or {}).get("unused_seed", 0)
+    if (folder := _study_called(home, final.name)) is not None:
+        with suppress(UserError):  # another configuration, which is refused later
+            return list(trained_seeds(folder.spec(), final, folder.name))
+    first = _unused_seed(home, spec.origin or {})
+    for _, other in _of_same_study(home, final):
+        if other.final_seeds and min(other.final_seeds) >= first:
+            return list(other.final_seeds)
     return list(range(first, first + SEEDS))
+
+
+def _unused_seed(home: Home, origin: Mapping[str, Any]) -> int:
+    """The first seed that a study did not use: as its exported file says, and as the study is now if the home has it.
+    0 where neither says anything."""
+    unused = [origin.get("unused_seed", 0)]
+    if (folder := _study_called(home, str(origin.get("study")))) is not None:
+        with suppress(UserError):  # damaged, or of another version
+            record = StudyRecord.load(folder.ledger_file)
+            if origin.get("study_id") in (None, record.id):
+                unused.append(ranking.unused_seed(record, folder.spec()))
+    return max(unused)
 
 
 def baseline_of(home: Home, name: str, changes: Sequence[str] = ()) -> StudySpec:
@@ -78,11 +85,11 @@ def baseline_of(home: Home, name: str, changes: Sequence[str] = ()) -> StudySpec
             f"{name}: has no search.baseline. --baseline takes the name or file of a study that has one{hint}"
         )
     origin: dict[str, Any] = {"format": FORMAT, "study": spec.name, "baseline": True}
-    if folder is not None:
-        record = StudyRecord.load(folder.ledger_file)
-        origin |= {"study_id": record.id, "study_hash": spec.hash, "test_readings": record.test_readings}
     if (ran := folder or _study_called(home, spec.name)) is not None:
-        origin["unused_seed"] = ranking.unused_seed(StudyRecord.load(ran.ledger_file), spec)
+        record = StudyRecord.load(ran.ledger_file)
+        origin["unused_seed"] = ranking.unused_seed(record, spec)
+        if folder is not None:
+            origin |= {"study_id": record.id, "study_hash": spec.hash, "test_readings": record.test_readings}
     origin |= {"changed": list(changes)} if changes else {}
     base = spec.trial_document(spec.search.baseline)
     search = Search(trials=1, **spec.search.model_dump(include=AIM))
@@ -116,7 +123,7 @@ def _counterpart(home: Home, spec: StudySpec) -> tuple[StudySpec, StudyRecord] |
     for folder, other in _of_same_study(home, spec):
         theirs = other.origin or {}
         is_other = bool(theirs.get("baseline")) != bool(origin.get("baseline"))
-        is_as_found = theirs.get("changed") == origin.get("changed")
+        is_as_found = _changed_trials(theirs) == _changed_trials(origin)
         if is_other and is_as_found and set(other.final_seeds or ()) & set(spec.final_seeds or ()):
             record = StudyRecord.load(folder.ledger_file)
             if any(trial.state == "complete" for trial in record.by_stage("final")):
@@ -132,9 +139,16 @@ def _of_same_study(home: Home, spec: StudySpec) -> Iterator[tuple[StudyFolder, S
     for folder in reversed(home.studies()):
         with suppress(UserError):  # of another version
             other = folder.spec()
-            is_same = other.final_seeds is not None and (other.origin or {}).get("study") == origin["study"]
+            theirs = other.origin or {}
+            ids = {one["study_id"] for one in (theirs, origin) if "study_id" in one}
+            is_same = other.final_seeds is not None and theirs.get("study") == origin["study"] and len(ids) < 2
             if is_same and other.name != spec.name and _measured_by(other) == _measured_by(spec):
                 yield folder, other
+
+
+def _changed_trials(origin: Mapping[str, Any]) -> list[str]:
+    """The overrides of an exported configuration that change what its trials compute."""
+    return [change for change in origin.get("changed", ()) if change.partition("=")[0] not in PLACEMENT]
 
 
 def _measured_by(spec: StudySpec) -> tuple[Any, ...]:
@@ -178,7 +192,7 @@ def extend(home: Home, spec: StudySpec, function: bytes | None = None) -> StudyF
     Raises:
         UserError: the name is taken by another configuration.
     """
-    folder = next((candidate for candidate in home.studies() if candidate.name == spec.name), None)
+    folder = _study_called(home, spec.name)
     if folder is None:
         return home.create(spec, function)
     existing = folder.checked_spec()

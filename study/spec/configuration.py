@@ -34,6 +34,12 @@ def check_origin(document: Document, changes: Iterable[str]) -> None:
             f"{document.place(('origin', 'format'))}: origin.format: {version!r} given, this version of study reads "
             f"{FORMAT}. Export the configuration again with it, or read this file with the version that wrote it"
         )
+    unused = origin.get("unused_seed", 0)
+    if type(unused) is not int or not 0 <= unused < 2**31:
+        raise UserError(
+            f"{document.place(('origin', 'unused_seed'))}: origin.unused_seed: {shown(unused)} given, allowed: a whole "
+            "number from 0 on, below 2**31, as it was exported"
+        )
     is_changed = "changed" in origin and "digest" not in origin
     if not is_changed and origin.get("digest") != configuration_digest(document.values):
         raise UserError(

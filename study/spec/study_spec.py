@@ -171,7 +171,8 @@ class StudySpec:
     def varied_data(self) -> list[str]:
         """Keys by which the trials' samples or labels differ, as `data.rho`: values on one are then no measure of a
         configuration on another. The side of images is not among them."""
-        if not any(key.startswith("data.") for key in self.search.space):
+        given = [self.search.space, self.search.baseline or {}, *self.search.enqueue]
+        if not any(key.startswith("data.") for keys in given for key in keys):
             return []  # told at once: which sections there are takes seconds of PyTorch
         first, *others = self.data_sections
         keys = dict.fromkeys(key for section in (first, *others) for key in section if key != "size")

@@ -73,20 +73,34 @@ def test_with_the_validation_split_it_is_another_configuration() -> None:
     ("origin", "seeds"),
     [(None, [0, 1, 2]), ({"study": "mine"}, [0, 1, 2]), ({"study": "mine", "unused_seed": 6}, [6, 7, 8])],
 )
-def test_without_seeds_it_takes_three_that_the_study_did_not_use(origin: Any, seeds: list[int]) -> None:
-    assert default_seeds(replace(SPEC, origin=origin)) == seeds
+def test_without_seeds_it_takes_three_that_the_study_did_not_use(home: Home, origin: Any, seeds: list[int]) -> None:
+    assert default_seeds(home, replace(SPEC, origin=origin)) == seeds
+
+
+def test_seeds_that_the_study_used_since_are_not_taken(home: Home) -> None:
+    folder = home.create(replace(SPEC, name="mine"))
+    write_ledger(folder.ledger_file, Told("baseline", [0.5], seed=0), Told("confirm", [0.5], seed=11, repeats=0))
+    identity = StudyRecord.load(folder.ledger_file).id
+    assert default_seeds(home, replace(SPEC, origin={"study": "mine", "unused_seed": 4})) == [12, 13, 14]
+    assert default_seeds(home, replace(SPEC, origin={"study": "mine", "study_id": identity})) == [12, 13, 14]
+    deleted = {"study": "mine", "study_id": "0" * 32, "unused_seed": 4}  # another study has its name now
+    assert default_seeds(home, replace(SPEC, origin=deleted)) == [4, 5, 6]
 
 
 def test_without_seeds_it_goes_on_with_a_training_that_is_there_or_takes_the_seeds_of_what_it_is_compared_with(
     home: Home,
 ) -> None:
-    best = replace(SPEC, origin={"study": "mine", "unused_seed": 9})
-    baseline = replace(best, origin={"study": "mine", "unused_seed": 9, "baseline": True})
-    assert default_seeds(best, home=home) == [9, 10, 11]
-    home.create(final_study(replace(SPEC, origin={"study": "mine", "unused_seed": 4}), [4, 5]))
-    assert default_seeds(best, home=home) == [4, 5]
-    assert default_seeds(baseline, home=home) == [4, 5]
-    assert default_seeds(replace(best, origin={"study": "other", "unused_seed": 7}), home=home) == [7, 8, 9]
+    best = replace(SPEC, origin={"study": "mine", "study_id": "1" * 32, "unused_seed": 4})
+    baseline = replace(best, origin={**(best.origin or {}), "baseline": True})
+    assert default_seeds(home, best) == [4, 5, 6]
+    home.create(final_study(best, [0, 8]))
+    assert default_seeds(home, best) == [0, 8], "it goes on, whatever its seeds are"
+    assert default_seeds(home, baseline) == [4, 5, 6], "the search may have seen seed 0"
+    home.create(final_study(best, [8, 9], "second"))
+    assert default_seeds(home, baseline) == [8, 9]
+    assert default_seeds(home, replace(baseline, base=quickstart("train.epochs=11").base)) == [4, 5, 6]
+    for other in ({"study": "other", "unused_seed": 7}, {"study": "mine", "study_id": "2" * 32, "unused_seed": 7}):
+        assert default_seeds(home, replace(best, origin=other), "third") == [7, 8, 9]
 
 
 def test_the_baseline_of_a_file_takes_the_seeds_behind_those_of_its_study(home: Home) -> None:
@@ -94,7 +108,7 @@ def test_the_baseline_of_a_file_takes_the_seeds_behind_those_of_its_study(home: 
         home.create(SPEC).ledger_file, Told("baseline", [0.5], seed=0), Told("confirm", [0.5], seed=11, repeats=0)
     )
     for name in ("quickstart", str(home.find("quickstart").spec_file)):
-        assert default_seeds(baseline_of(home, name), home=home) == [12, 13, 14]
+        assert default_seeds(home, baseline_of(home, name)) == [12, 13, 14]
 
 
 def test_it_is_named_after_the_study_that_found_it() -> None:
@@ -195,6 +209,11 @@ def test_best_and_baseline_stand_side_by_side_on_the_seeds_of_both(home: Home) -
         rows = dict(zip(table[""], table["mine-final"], strict=True))
         assert rows["final test/accuracy"] == "75.8 ± 1.1% (2)"
         assert rows["final test/accuracy, minus that of mine-baseline-final"].startswith("+25.2 points")
+    on_gpu = trained(home, {"study": "mine", "changed": ["resources.gpu=1"]}, 0.75, "on-gpu")
+    longer = trained(home, {"study": "mine", "changed": ["method.alpha=2"]}, 0.75, "other-alpha")
+    for folder, is_compared in ((on_gpu, True), (longer, False)):
+        table = beside_baseline(folder, folder.spec(), StudyRecord.load(folder.ledger_file))
+        assert (table is not None) == is_compared
     assert "Best and baseline" in (report(home, "mine-final", home.path / "out")[0].with_suffix(".md")).read_text()
     other = trained(home, {"study": "other"}, 0.75)
     assert beside_baseline(other, other.spec(), StudyRecord.load(other.ledger_file)) is None
@@ -220,9 +239,9 @@ def test_a_figure_carries_the_error_of_its_split_which_is_told_first_where_it_is
     )
 
 
-def trained(home: Home, origin: dict[str, Any], accuracy: float) -> StudyFolder:
+def trained(home: Home, origin: dict[str, Any], accuracy: float, name: str | None = None) -> StudyFolder:
     """A final training on two seeds with these accuracies."""
-    folder = extend(home, final_study(replace(SPEC, origin=origin), [3, 4]))
+    folder = extend(home, final_study(replace(SPEC, origin=origin), [3, 4], name))
     ledger = Ledger(folder.ledger_file)
     ledger.append("opened", owner="ada", version="1", data="1", libraries={})
     for number, seed in enumerate((3, 4)):

@@ -29,7 +29,8 @@ class Statement(NamedTuple):
 WHO = r"[Tt]rial \d+"
 GAIN = re.compile(
     r"(?P<metric>\w+/\w+) is [^;]*? against [^;]*? of the baseline[^:]*: \S+(?: points)?"
-    r"(?: on the seeds that both have)?(?: \(95% interval (?P<interval>[^)]*)\)| \(too few seeds to tell\)| on every seed alike)?, "
+    r"(?: on the seeds that both have)?(?: \(95% interval (?P<interval>[^)]*)\)"
+    r"| \(too few seeds to tell\)| on every seed alike)?, "
     r"(?P<verdict>(?:better|worse) beyond|within|which one seed)"
 )
 

@@ -153,3 +153,9 @@ def test_values_on_different_data_rank_nothing() -> None:
     assert said.keys() == {"Result", "Cost"}
     assert next_steps(spec, study) == []
     assert quickstart().varied_data == []
+
+
+@pytest.mark.parametrize("given", ["search.baseline={%s}", "search.enqueue=[{%s}]"])
+def test_a_configuration_that_is_given_may_differ_in_its_data(given: str) -> None:
+    values = "method.alpha: 1.0, method.lambda: 0.0, method.epsilon: 0.0, data.rho: 0.5"
+    assert quickstart(given % values).varied_data == ["data.rho"]
