@@ -47,6 +47,7 @@ def small_ray() -> Iterator[None]:
     ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False, _node_ip_address="127.0.0.1")
     yield
     ray.shutdown()
+    reset_auth_token_state()
 
 
 @pytest.fixture(scope="session")

@@ -61,4 +61,7 @@ def guide(topic: Words = None) -> None:
     console = Console()
     with console.capture() as written:
         console.print(Markdown(text, hyperlinks=False))
-    click.echo_via_pager(written.get())
+    try:
+        click.echo_via_pager(written.get())
+    except ValueError:  # what PAGER says is no command
+        tell(text, end="")

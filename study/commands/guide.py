@@ -16,7 +16,7 @@ WHOLE, SHORT = 3, 5
 
 IN_HEADING, LATE = 0.5, -3
 """What a word in the heading adds to the number of words found, and what a late passage loses: with them the first
-passage answers 40 of the 54 questions of `tests/benchmarks/guide_search.py`, without them 34."""
+passage answers 40 of the 54 questions of `tests/benchmarks/guide_search.py`, on which they were chosen, without 34."""
 
 FEW = 4
 """Most rows of a table or items of a list that are one passage; of longer ones, each is one."""

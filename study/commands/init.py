@@ -317,9 +317,12 @@ def _words(names: Sequence[str]) -> str:
     return " and ".join(name.replace("+", " with ") for name in names)
 
 
-TRIALS, BESIDE_PAPERS = 24, 8
-"""Trials of a drafted search; of images with bias labels and the papers' configurations, where more make the choice by
-few conflicting samples worse, not better: measured by `tests/benchmarks/draft_space.py`."""
+TRIALS, FEW_TRIALS = 24, 8
+"""Trials of a draft; of one that tries the papers' configurations first and has few conflicting validation samples:
+there more trials chose worse ones (`tests/benchmarks/draft_space.py`)."""
+
+FEW_CONFLICTS = 100
+"""Conflicting validation samples that are few: it was measured with 3 to 16."""
 
 FILE_COLUMNS = ("file", "filename", "file_name", "image", "image_path", "img_filename", "path")
 """Names that the column of the images' files often has, the likeliest first."""
@@ -354,6 +357,12 @@ class Flags:
     guess: str | None = None
     missing: str | None = None
     assignments: Sequence[str] = ()
+
+
+def _has_few_conflicts(section: Mapping[str, Any]) -> bool:
+    """Return whether few validation samples conflict with the bias, as far as they are counted."""
+    conflicting = cells.count(section)["splits"].get("val", {}).get("conflicting")
+    return conflicting is not None and conflicting < FEW_CONFLICTS
 
 
 def write(flags: Flags, out: Path | None, force: bool, asker: Asker) -> Path:
@@ -391,9 +400,8 @@ def write(flags: Flags, out: Path | None, force: bool, asker: Asker) -> Path:
     gpu = asker("--gpu", compute, "Where its trials run, cpu or gpu", "cpu", where) == "gpu"
     count = None if flags.trials is None else str(flags.trials)
     methods_wished = tuple(split_names(methods_answer))
-    is_image = not data.describe(dict(gaps.section)).is_table
-    beside_papers = is_image and bias.known != "none" and methods_wished == WITH_LABELS
-    trials = int(asker("--trials", count, "Trials", str(BESIDE_PAPERS if beside_papers else TRIALS), check_trials))
+    few = methods_wished == WITH_LABELS and _has_few_conflicts(gaps.section)
+    trials = int(asker("--trials", count, "Trials", str(FEW_TRIALS if few else TRIALS), check_trials))
     try:
         wishes = _fitted(Wishes(name, gaps.section, methods_wished, gpu, trials, bias, notes=gaps.notes))
         text = _text(wishes, assignments, path)

@@ -124,5 +124,5 @@ def publish(queue: Path, cluster: str) -> Path:
 
 
 def state_file(queue: Path, cluster: str) -> Path:
-    """Return where that is written."""
+    """The file with the queue's state."""
     return queue / f"state-{''.join(char if char.isalnum() else '-' for char in cluster)}.json"

@@ -76,7 +76,7 @@ def _metrics(value: Any) -> bool:
 
 
 def _mapping(value: Any) -> bool:
-    """Return what `study.home.record.Epoch` looks at itself, as there are so many."""
+    """Return whether a value is a mapping; `study.home.record.Epoch` looks at the rest, as there are so many."""
     return isinstance(value, dict)
 
 
@@ -127,7 +127,7 @@ def _told_of(one: Mapping[str, Any]) -> bool:
 
 
 def _files(value: Any) -> bool:
-    """Return what trials begin from or run, each with its name, file and SHA-256."""
+    """Return whether a value lists files that trials begin from or run, each with name, file and SHA-256."""
     return isinstance(value, list) and all(
         isinstance(one, dict) and all(_text(one.get(key)) for key in ("name", "file", "sha256")) for one in value
     )

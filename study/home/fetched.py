@@ -60,7 +60,7 @@ class Fetched:
 
 
 def file(folder: Path) -> Path:
-    """Return where a folder tells it."""
+    """The file in which a study's folder says where it came from."""
     return folder / "fetched.json"
 
 

@@ -60,12 +60,12 @@ class StudyFolder:
 
     @property
     def tracking_file(self) -> Path:
-        """Return how far the ledger is in MLflow."""
+        """The file that says how far the ledger is in MLflow."""
         return self.path / "tracking.json"
 
     @property
     def requests(self) -> Path:
-        """Return what users ask of its driver, see `study.home.requests`."""
+        """The folder of what users ask of its driver, see `study.home.requests`."""
         return self.path / "requests"
 
     @property
@@ -84,7 +84,7 @@ class StudyFolder:
         return self.models / f"trial-{trial:05d}{behind}.safetensors"
 
     def description_file(self, trial: int) -> Path:
-        """Return what rebuilds the networks of a final trial's weights."""
+        """The file with what rebuilds the networks of a final trial's weights."""
         return self.model_file(trial).with_suffix(".json")
 
     @property
@@ -165,17 +165,17 @@ class Home:
 
     @property
     def artifacts(self) -> Path:
-        """Return where MLflow keeps artifacts of a home of its own."""
+        """The folder in which MLflow keeps artifacts of a home of its own."""
         return self.path / "artifacts"
 
     @property
     def suites(self) -> Path:
-        """Return what is remembered of suites, whose studies are among the others."""
+        """The folder of what is remembered of suites, whose studies are among the others."""
         return self.path / "suites"
 
     @property
     def sharing(self) -> Path:
-        """Return how its studies share a cluster, see `study.home.sharing`; need not be there."""
+        """The file that says how its studies share a cluster, see `study.home.sharing`; need not be there."""
         return self.path / FILE
 
     def studies(self) -> list[StudyFolder]:

@@ -15,7 +15,7 @@ FORMAT = 2
 
 
 def file(home: Path) -> Path:
-    """Return where a home tells its form."""
+    """The file with the form of a home."""
     return home / "format"
 
 

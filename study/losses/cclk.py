@@ -27,7 +27,7 @@ def kernel_matrix(condition: Tensor, name: KernelName, sigma2: float, degree: in
         condition: classes, shape (B,), as if one-hot; or continuous values, shape (B, K).
         name: "rbf" e^(-|c-c'|^2 / sigma2), "laplacian" e^(-|c-c'| / sigma2), "linear" c.c' / sigma2,
             "polynomial" (c.c')^degree / sigma2, "cosine".
-        sigma2: the width (no factor 2); not for "cosine".
+        sigma2: what the kernel divides by, of "rbf" the squared width (no factor 2); not for "cosine".
         degree: of "polynomial".
     """
     if condition.ndim == 1:

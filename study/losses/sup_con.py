@@ -100,7 +100,10 @@ def sup_con_in(
     base_temperature: BaseTemperature = None,
     epsilon: Annotated[
         Margin,
-        Doc("margin on the positives of the denominator, in units of similarity / temperature; the print has none"),
+        Doc(
+            "margin on the positives of the denominator, in units of a similarity divided by the temperature; the "
+            "print has none"
+        ),
     ] = 0.0,
     mean_positives: Annotated[
         bool, Doc("the positives enter the denominator by their mean, as in the released code, not their sum")

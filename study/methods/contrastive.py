@@ -334,8 +334,8 @@ class Contrastive(Method):
         return embeddings[: self.pair_views], inputs
 
     def _known(self, batch: Batch) -> Tensor:
-        """Return whether each sample's bias is known, on the host, (B,): of a batch of the training split without a
-        wait."""
+        """The samples whose bias is known, as booleans (B,) on the host: for a training batch without waiting for the
+        device."""
         if batch.host_index is not None:
             return self.known[batch.host_index]
         return cast(Tensor, batch.labels.bias != UNKNOWN).cpu()

@@ -57,7 +57,10 @@ class HeadOptions:
 
     head: Annotated[
         Literal["none", "linear", "mlp"],
-        Doc("projection head: `none`, `linear`, or `mlp` with one hidden layer of `head_hidden` units"),
+        Doc(
+            "projection head: `none` (the loss sees the features), `linear`, or `mlp` with one hidden layer of "
+            "`head_hidden` units"
+        ),
     ] = "none"
     head_hidden: Annotated[Width, Doc("units of the hidden layer of an `mlp` head")] = 128
     head_features: Annotated[Width, Doc("width of the embeddings")] = 128

@@ -251,7 +251,7 @@ def confirm_seeds(record: StudyRecord, spec: StudySpec) -> range:
 
 
 def unused_seed(record: StudyRecord, spec: StudySpec) -> int:
-    """The first training seed from which on no trial of the study has one, or will have one on fresh seeds."""
+    """The smallest seed above every seed of the study, planned fresh ones included."""
     return max([confirm_seeds(record, spec).stop, *(trial.seed + 1 for trial in list(record.trials.values()))])
 
 

@@ -3,8 +3,9 @@
     python tests/benchmarks/guide_search.py
 
 Asks 54 questions as users type them, each with words that an answer has, with and without the weights of headings and
-of late pages (`study.commands.guide.IN_HEADING`, `LATE`). Printed: how many are answered by the first, second, third
-passage and by none of these, and which are not by the first with the weights as they are.
+of late pages (`study.commands.guide.IN_HEADING`, `LATE`), which were chosen on these questions. Printed: how many are
+answered by the first, second, third passage and by none of these, and which are not by the first with the weights as
+they are.
 """
 
 from collections import Counter

@@ -33,12 +33,12 @@ from study.home.requests import Request  # noqa: E402
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--studies", type=int, default=20)
-    parser.add_argument("--drivers", type=int, default=3)
+    parser.add_argument("--drivers", type=int, help="studies that run at once; default: 3, with --wait 4")
     parser.add_argument("--trials", type=int, default=2, help="of each study but the large one")
     parser.add_argument("--wait", action="store_true", help="one large and three small studies: how long each waits")
     parser.add_argument("--epochs", type=int, default=40, help="of each trial, with --wait")
     given = parser.parse_args()
-    given.drivers = 4 if given.wait else given.drivers
+    given.drivers = given.drivers or (4 if given.wait else 3)
     with tempfile.TemporaryDirectory(prefix="study-queue-") as folder:
         command = Command(Path(folder) / "home", Path(folder), patience=900)
         done = command("cluster", "up", "--nodes", "1", "--cpus-per-node", "2", MLFLOW_TRACKING_URI="")

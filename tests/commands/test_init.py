@@ -36,7 +36,7 @@ def test_a_file_for_a_data_set_says_what_is_what_and_where_its_schema_is() -> No
     own = {"method.alpha", "method.lambda", "method.epsilon", "method.temperature"}
     assert spec.search.space.keys() == own | {"train.learning_rate"}
     assert spec.search.baseline == {"method.alpha": 1.0, "method.lambda": 0.0, "method.epsilon": 0.0}
-    assert (spec.metric, spec.trials) == ("val/shrunk_unbiased_accuracy", 8)
+    assert (spec.metric, spec.trials) == ("val/shrunk_unbiased_accuracy", 24)
     assert spec.resources.gpu == 0
     assert spec.search.enqueue[0] == {
         "method.alpha": 0.0013,
@@ -54,6 +54,18 @@ def test_constraints_can_be_given() -> None:
     )
     spec = load_study("mine.yaml")
     assert (spec.search.sampler, bool(spec.search.enqueue)) == ("tpe", True)
+
+
+def test_a_draft_tries_few_configurations_where_few_validation_samples_conflict() -> None:
+    birds = {"data": "birds", "file": "image", "target": "kind"}
+    for flags, trials in (
+        (of(**birds, bias="place"), 8),
+        (of("sup_con", **birds, bias="place"), 24),
+        (of(**birds, bias="none"), 24),
+        (of(data="people.csv", target="paid", bias="group"), 24),
+    ):
+        write(flags, None, True, nobody())
+        assert load_study("mine.yaml").trials == trials, flags
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC
+from itertools import islice
 from typing import Any
 
 import pandas as pd
@@ -16,7 +17,7 @@ from study.analysis.report.rules import rules_section
 from study.analysis.statistics import formatting, hypervolume
 from study.analysis.statistics.ablation_effects import Effect, Part, ablation_effects, frame_of
 from study.analysis.statistics.debiased import group_range, sampling_error, worst_group
-from study.analysis.statistics.difference import Difference, Side, difference, final_side, sides
+from study.analysis.statistics.difference import Difference, Side, difference, final_side, sides, split_metrics
 from study.analysis.statistics.frame import varied
 from study.analysis.statistics.importance import explained
 from study.analysis.tables import report_tables
@@ -265,9 +266,13 @@ def summary_note(spec: StudySpec, record: StudyRecord) -> str:
     reference, best = sides(spec, record)
     if best and (reference or best.among > 1):
         note += f" {_seeds(spec, best)}"
-    gain = best and reference and difference(best.values(spec.metric), reference.values(spec.metric), best.among)
-    if gain and gain.interval and not gain.is_alike:
-        note += f" {_interval(gain)}"
+    if best and reference:
+        gains = (
+            difference(best.values(name), reference.values(name), best.among)
+            for name in split_metrics(spec, (best, reference))
+        )
+        told = (gain for gain in gains if gain and gain.interval and not (gain.is_alike or gain.is_vague))
+        note += "".join(f" {_interval(gain)}" for gain in islice(told, 1))
     return note + same
 
 

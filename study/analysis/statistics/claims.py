@@ -55,22 +55,22 @@ class ClaimResult:
 
 
 def better(cell: Cell, other: Cell) -> ClaimResult:
-    """Return whether a cell is better than another of the same metric: higher, or lower where less is better."""
+    """Judge whether a cell is better than another of the same metric: higher, or lower where less is better."""
     return _judged([_ordered(cell, other)])
 
 
 def increasing(cells: Sequence[Cell]) -> ClaimResult:
-    """Return whether each cell's mean is larger than that before it."""
+    """Judge whether each cell's mean is larger than that before it."""
     return _judged([(after, before) for before, after in pairwise(cells)])
 
 
 def decreasing(cells: Sequence[Cell]) -> ClaimResult:
-    """Return whether each cell's mean is smaller than that before it."""
+    """Judge whether each cell's mean is smaller than that before it."""
     return _judged([(before, after) for before, after in pairwise(cells)])
 
 
 def best(cell: Cell, among: Sequence[Cell]) -> ClaimResult:
-    """Return whether a cell is better than each of the others that have a value; the remark says how many."""
+    """Judge whether a cell is better than each of the others that have a value; the remark says how many."""
     measured = [other for other in among if other.values]
     result = _judged([_ordered(cell, other) for other in measured])
     if len(measured) == len(among):
@@ -118,7 +118,7 @@ def _ordered(cell: Cell, other: Cell) -> Order:
 
 
 def _judged(orders: Sequence[Order]) -> ClaimResult:
-    """Return whether all of some orders of two cells hold."""
+    """Judge whether all of some orders of two cells hold."""
     cells = [cell for order in orders for cell in order]
     empty = sum(not cell.values for cell in cells)
     if empty or not orders:

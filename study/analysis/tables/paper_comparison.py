@@ -156,7 +156,7 @@ def compare_with_paper(
 
 
 def claims_table(stated: Sequence[Mapping[str, Any]], cells: Mapping[Labels, Cell]) -> pd.DataFrame:
-    """Return whether each claim of a published table holds, as text; `statistics.claims.RULE` explains it.
+    """The verdict on each claim of a published table, as text; `statistics.claims.RULE` explains it.
 
     Args:
         stated: as `study.analysis.statistics.claims.check` takes them, each with its `text`.

@@ -30,6 +30,8 @@ def printed_front(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
     keys, tests = param_keys(spec, record.trials.values()), _tests(spec)
     sides = [side_of(spec, candidate) for candidate in found]
     on_test = _on_test(spec, sides)
+    read = [candidate for candidate, side in zip(found, sides, strict=True) if any(map(side.spread, tests))]
+    where = " on fresh seeds" if all(candidate.confirmed for candidate in read) else ""
     rows = []
     for candidate, side in zip(found, sides, strict=True):
         is_baseline = candidate.trial.stage == "baseline"
@@ -38,7 +40,7 @@ def printed_front(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
             f"{name} in the search": formatting.value(name, value)
             for name, value in zip(spec.objective.metrics, candidate.score.values, strict=True)
         }
-        row |= {f"{name} on fresh seeds": formatting.mean(name, side.spread(name)) for name in tests}
+        row |= {f"{name}{where}": formatting.mean(name, side.spread(name)) for name in tests}
         row["on the front on test"] = on_test.get(side.number, "not read")
         rows.append(row | {key: shown(spec, candidate.trial, key) for key in keys})
     return pd.DataFrame(rows)

@@ -45,7 +45,9 @@ class Options:
 
     split_seed: Annotated[int, Range(low=0), Doc("seed of the splits, 70/15/15 (WCL paper section 6.2)")] = 0
     filtered: Annotated[bool, Doc("keep only the 6,172 of 7,214 rows that ProPublica's analysis keeps")] = True
-    races: Annotated[Literal["two", "all"], Doc("`two`: African-American and Caucasian defendants; `all` six")] = "two"
+    races: Annotated[
+        Literal["two", "all"], Doc("`two`: African-American and Caucasian defendants; `all`: all six values")
+    ] = "two"
     val: holdout.Val = "biased"
     val_share: tables.ValShare = 0.15
     sensitive_input: Annotated[bool, Doc("whether race is among the inputs")] = True

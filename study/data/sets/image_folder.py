@@ -59,7 +59,10 @@ class Options:
     condition: Annotated[tuple[str, ...], Doc("columns of continuous attributes")] = ()
     condition_file: Annotated[
         str | None,
-        Doc("file of continuous attributes, in the place of `condition`, see `study.data.conditions`"),
+        Doc(
+            "file of continuous attributes in the place of `condition`; its keys are those of the column `file`, see "
+            "`study.data.conditions`"
+        ),
     ] = None
     split: Annotated[
         str | None,

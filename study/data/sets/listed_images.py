@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 SplitSeed = Annotated[int, Range(low=0), Doc("seed that chooses the images")]
-EvalSamples = Annotated[int, Range(low=4), Doc("number of images in the validation, and in the test split")]
+EvalSamples = Annotated[int, Range(low=4), Doc("images in the validation split, and as many in the test split")]
 
 
 @dataclass(frozen=True)
