@@ -42,8 +42,8 @@ def submit(
     """Have a cluster run a study. Example: study submit quickstart --address http://head:8265 --follow"""
     from study.cluster.job import from_this_shell
     from study.cluster.jobs import Jobs
+    from study.home.driver_queue import Standing
     from study.home.provenance import owner
-    from study.home.standing import Standing
     from study.spec import load_study
 
     check_follow(follow, as_json)

@@ -144,7 +144,7 @@ def predict(
     """
     fetch = typed("fetch", "NAME" if "/" in model else model, "--models", "--address", address)
     check_here(address, f"Bring the model first: {fetch}; then: {typed('predict', model, *inputs)}")
-    from study.commands.find_model import find_model
+    from study.commands.final_training import find_model
     from study.files import check_output, write_output
     from study.home.folder import Home
     from study.trained import Classifier
@@ -192,7 +192,7 @@ def evaluate(
         measured = evaluate_there(Jobs(address), model, words, spec)
         groups: dict[str, str] = measured.pop("groups", {})
     else:
-        from study.commands.find_model import find_model
+        from study.commands.final_training import find_model
         from study.home.folder import Home
         from study.trained import evaluate as evaluating
 

@@ -102,12 +102,12 @@ def extend(
     as_json: Json = False,
 ) -> None:
     """Let trials go on beyond their last epoch. Example: study extend quickstart --epochs 40 --top 5"""
-    from study.commands import extend_trials
+    from study.commands import extending
 
-    request = extend_trials.Request(epochs, top, stopped, _numbers(trials))
+    request = extending.Request(epochs, top, stopped, _numbers(trials))
 
     def planned(plan: dict[str, Any]) -> None:
-        print_json(plan) if as_json else tell("\n".join(extend_trials.lines(plan)))
+        print_json(plan) if as_json else tell("\n".join(extending.lines(plan)))
 
     if is_elsewhere(address, follow):
         from study.cluster.jobs import Jobs
@@ -128,7 +128,7 @@ def extend(
     from study.home.folder import Home
 
     home = Home.locate()
-    plan = extend_trials.plan_of(home.find(name), request)
+    plan = extending.plan_of(home.find(name), request)
     planned(plan)
     if dry_run:
         return

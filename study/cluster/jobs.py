@@ -22,7 +22,7 @@ from study.cluster.job import FINAL, STOPPED, SUITE, UNUSABLE, Job, job_id, tags
 from study.cluster.queued_driver import WINDOW
 from study.cluster.upload import STUDY_FILE, Uploaded, size, upload
 from study.errors import Interrupted, Stopped, UserError
-from study.home.standing import USUAL, Standing
+from study.home.driver_queue import USUAL, Standing
 from study.logging import hush
 from study.spec import StudySpec
 from study.spec.suite import SuiteFile

@@ -15,9 +15,8 @@ from study.cluster.job import Job
 from study.cluster.reading import Reading
 from study.errors import UserError, of_disk
 from study.files import below, write_whole
-from study.home import format as home_format
 from study.home.fetched import Fetched, fetched
-from study.home.folder import Home, StudyFolder
+from study.home.folder import Home, StudyFolder, write_format
 from study.home.lease import Holder
 from study.home.ledger import lease_file
 
@@ -50,7 +49,7 @@ class Mirror:
         """
         try:
             self.home.path.mkdir(parents=True, exist_ok=True)
-            home_format.write(self.home.path)
+            write_format(self.home.path)
             found, _ = Reading(head, name, drivers, self.known(name)).bring(
                 below(self.home.path, name), Wish(read_files)
             )

@@ -17,7 +17,7 @@ from study.analysis.statistics.cells import Cell, cell
 from study.analysis.statistics.claims import RULE
 from study.analysis.tables.grid import Along, Entry, Grid
 from study.analysis.tables.paper_comparison import OURS, PAPER, VERDICT, claims_table, compare_with_paper
-from study.commands.table_studies import write_forms
+from study.commands.run import write_forms
 from study.home.folder import StudyFolder
 from study.home.record import StudyRecord
 from study.metrics import is_share, lower_is_better, searchable

@@ -4,9 +4,8 @@ from dataclasses import dataclass
 
 from study import published
 from study.commands.final_training import parse_seeds
-from study.commands.run_end import RunEnd
-from study.commands.session import View
-from study.commands.table_studies import differences, listed, run_left
+from study.commands.run import differences, listed, run_left
+from study.commands.session import RunEnd, View
 from study.errors import UserError
 from study.home.folder import Home
 from study.home.record import StudyRecord

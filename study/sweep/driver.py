@@ -18,11 +18,11 @@ from study.data import Dataset, inventory
 from study.data.cells import group_sizes
 from study.errors import Stopped, UserError
 from study.files import parts
+from study.home.driver_queue import Standing
 from study.home.folder import StudyFolder
 from study.home.ledger import Ledger, TakenOver
 from study.home.provenance import owner, provenance
 from study.home.record import StudyRecord
-from study.home.standing import Standing
 from study.spec import StudySpec
 from study.sweep.adapters import RequestInbox
 from study.sweep.agenda import Agenda, CannotGoOn
@@ -32,9 +32,8 @@ from study.sweep.kept_states import KeptStates, tidy
 from study.sweep.own_ray import CannotStart, OwnRay
 from study.sweep.phases import PREPARING, STARTING, STOPPING
 from study.sweep.processes import Processes
-from study.sweep.ray_session import Slots, fitting, gpus, nothing, ray_session
+from study.sweep.ray_session import Session, Slots, fitting, gpus, nothing, ray_session
 from study.sweep.share import Share, newcomer
-from study.sweep.shared_ray import Session
 from study.text import tell, typed
 from study.training import own_function
 from study.upstream.interrupt import NUMBERS, dropped_ones_come_again, has_come, once

@@ -1,4 +1,4 @@
-"""Ray for one study: one of its own on this machine, quiet and private, or an existing cluster."""
+"""Ray for one study or several: one of its own on this machine, quiet and private, or an existing cluster."""
 
 import gc
 import logging
@@ -8,9 +8,10 @@ import resource
 import socket
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, Protocol, Self
 
 import psutil
 
@@ -335,3 +336,73 @@ def cluster_resources(address: str, home: Path | None) -> dict[str, float]:
         there = ray.cluster_resources()
         alive = sum(node["Alive"] for node in ray.nodes())
         return {"nodes": alive, "cpus": there.get("CPU", 0.0), "gpus": there.get("GPU", 0.0)}
+
+
+# One Ray for several studies, one after the other: its start takes longer than a small study's trials.
+
+
+class Session(Protocol):
+    """Gives a Ray to a driver, see `study.sweep.ray_session.ray_session`."""
+
+    def __call__(
+        self,
+        address: str | None,
+        home: Path | None,
+        processes: Processes | None,
+        tell: Callable[[str], None],
+        stopping: Callable[[], bool],
+    ) -> AbstractContextManager[OwnRay | JoinedRay]: ...
+
+
+class SharedRay:
+    """A Ray of its own that the first study starts, and that stays until the block is left. On a cluster each study
+    joins and leaves by itself: there is nothing to start.
+
+    Each study has to take the same resources per trial: the processes that are started at once are told their threads
+    by the first.
+    """
+
+    def __init__(self) -> None:
+        self._open = ExitStack()
+        self._ray: OwnRay | JoinedRay | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._open.close()
+
+    @contextmanager
+    def __call__(
+        self,
+        address: str | None,
+        home: Path | None,
+        processes: Processes | None,
+        tell: Callable[[str], None],
+        stopping: Callable[[], bool],
+    ) -> Iterator[OwnRay | JoinedRay]:
+        """The Ray of all; the arguments are those of `ray_session`, of which later studies' change nothing."""
+        if address is not None:
+            with ray_session(address, home, processes, tell, stopping) as joined:
+                yield joined
+            return
+        if self._ray is None:
+            self._ray = self._open.enter_context(ray_session(address, home, processes, tell, stopping))
+        try:
+            yield self._ray
+        finally:
+            if self._ray is not None and not self._ray.ended():
+                free_everything()
+
+
+def free_everything() -> None:
+    """End the processes of trials that a study leaves behind, and give back what they took: Tune would wait for each to
+    end by itself, so it is not asked to."""
+    from ray import PlacementGroupID
+    from ray.util.placement_group import PlacementGroup, placement_group_table, remove_placement_group
+
+    for group, about in placement_group_table().items():
+        if about["state"] != "REMOVED":
+            remove_placement_group(PlacementGroup(PlacementGroupID.from_hex(group)))
