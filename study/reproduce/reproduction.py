@@ -21,8 +21,7 @@ from study.commands.run import write_forms
 from study.home.folder import StudyFolder
 from study.home.record import StudyRecord
 from study.metrics import is_share, lower_is_better, searchable
-from study.published import PublishedTable
-from study.published.table import PER_UNIT, Claim
+from study.published import PER_UNIT, Claim, PublishedTable
 from study.ranking import Spread
 from study.spec import StudySpec, load_study
 from study.spec.space import grid_cells
