@@ -13,7 +13,7 @@ from study import data, published
 from study.analysis import epochs_frame, to_csv, to_latex, to_markdown, trials_frame
 from study.analysis.report.page import markdown_table
 from study.analysis.statistics import formatting
-from study.analysis.statistics.cells import Cell, cell
+from study.analysis.statistics.cell_tables import Cell, cell
 from study.analysis.statistics.claims import RULE
 from study.analysis.tables.grid import Along, Entry, Grid
 from study.analysis.tables.paper_comparison import OURS, PAPER, VERDICT, claims_table, compare_with_paper
