@@ -73,8 +73,7 @@ def suite(
 
 def _there(address: str, file: str, plan: bool, follow: bool, quiet: bool, as_json: bool) -> None:
     """A suite on a cluster elsewhere: run there, or how far it is as that is told here."""
-    from study.cluster.jobs import Jobs, run_suite
-    from study.cluster.upload import STUDY_FILE
+    from study.cluster.jobs import STUDY_FILE, Jobs, run_suite
     from study.commands.suite import plan_text
     from study.home.provenance import owner
     from study.spec.suite import SuiteFile

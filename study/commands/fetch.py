@@ -10,8 +10,7 @@ from tempfile import TemporaryDirectory
 
 from study.cluster.download import Apart, Wish
 from study.cluster.head import Head
-from study.cluster.mirror import read_files
-from study.cluster.reading import Reading
+from study.cluster.mirror import Reading, read_files
 from study.errors import UserError, of_disk
 from study.files import below
 from study.home import ledger

@@ -11,8 +11,7 @@ from study.cluster.following import ours_alone
 from study.cluster.head import Head, HeadGone
 from study.cluster.job import FINAL, SUITE, UNUSABLE, Job
 from study.cluster.jobs import Jobs, with_places
-from study.cluster.mirror import Mirror
-from study.cluster.reading import NotMade
+from study.cluster.mirror import Mirror, NotMade
 from study.commands import ablation, extending, final_training, status
 from study.commands import placement as placing
 from study.errors import UserError, nearest
