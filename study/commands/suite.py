@@ -12,7 +12,7 @@ from study.analysis.statistics import formatting
 from study.analysis.statistics.suite_table import NOT_YET
 from study.analysis.tables import suite_tables
 from study.analysis.tables.suite_tables import SuiteTables
-from study.commands import estimate
+from study.commands import cost
 from study.commands.plan import rule_trials
 from study.commands.run import differences, listed, run_left, write_forms
 from study.commands.session import View
@@ -211,7 +211,7 @@ def plan_suite(home: Home, suite: Suite, measure: bool) -> dict[str, Any]:
         if epochs := _epochs(begun):
             paces[method] = sum(record.busy for record in begun) / epochs
         elif measure:
-            paces[method] = estimate.measured_pace(suite.by_place[method, suite.data[0]][0].spec).seconds
+            paces[method] = cost.measured_pace(suite.by_place[method, suite.data[0]][0].spec).seconds
     places: list[dict[str, Any]] = []
     for (method, label), here in records.items():
         each = _of_one_search(suite.by_place[method, label][0].spec)
