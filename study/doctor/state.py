@@ -9,8 +9,7 @@ from dataclasses import replace
 from study import address as addresses
 from study import data
 from study.commands import data as data_commands
-from study.doctor.finding import Finding, isolated
-from study.doctor.machine import existing
+from study.doctor.machine import Finding, existing, isolated
 from study.errors import UserError
 from study.home.folder import Home, check_format
 from study.tracking.connection import TIMEOUT, load_mlflow, mlflow_versions, public
