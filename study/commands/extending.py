@@ -11,12 +11,11 @@ from study.errors import UserError
 from study.home.events import ENDED
 from study.home.folder import StudyFolder
 from study.home.ledger import Ledger
-from study.home.record import BY_HAND, StudyRecord, TrialRecord
+from study.home.record import BY_HAND, EVERY_CONFIGURATION, StudyRecord, TrialRecord
 from study.ranking.picks import are_confirmed, picked
 from study.spec import StudySpec
 from study.spec.objective import order
 from study.spec.search_checks import count_configurations
-from study.sweep.budget import EVERY_CONFIGURATION
 from study.text import typed
 from study.training import own_function
 from study.training.compatibility import bound

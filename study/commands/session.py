@@ -26,7 +26,7 @@ from study.home.ledger import Ledger
 from study.home.record import StudyRecord, TrialRecord, as_searched
 from study.ranking import summary
 from study.spec import StudySpec
-from study.sweep.phases import LOADING, REPORTING
+from study.sweep import LOADING, REPORTING
 from study.sweep.ray_session import SharedRay, ray_session
 from study.text import tell, typed
 from study.tracking import Tracker
