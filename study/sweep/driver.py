@@ -28,11 +28,10 @@ from study.sweep import PREPARING, STARTING, STOPPING
 from study.sweep.adapters import RequestInbox
 from study.sweep.agenda import Agenda, CannotGoOn
 from study.sweep.early_stopping import early_stopping
-from study.sweep.joined_ray import JoinedRay
 from study.sweep.kept_states import KeptStates, tidy
 from study.sweep.own_ray import CannotStart, OwnRay
 from study.sweep.processes import Processes
-from study.sweep.ray_session import Session, Slots, fitting, gpus, nothing, ray_session
+from study.sweep.ray_session import JoinedRay, Session, Slots, fitting, gpus, nothing, ray_session
 from study.sweep.share import Share, newcomer
 from study.text import tell, typed
 from study.training import own_function
