@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import typer
 
 from study.cli import cluster
-from study.cli.cluster import Env, Python
+from study.cli.cluster import Env, Follow, NotThere, Python, check_here, is_elsewhere, options, show_submitted
 from study.cli.options import (
     AnyAddress,
     Json,
@@ -20,7 +20,6 @@ from study.cli.options import (
     show,
     view,
 )
-from study.cli.remote import Follow, NotThere, check_here, is_elsewhere, options, show_submitted
 from study.metrics import is_standard_error
 from study.text import tell, typed
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from study.cli.cluster import Follow, NotThere, check_follow, check_here, go_on, is_elsewhere, options, show_submitted
 from study.cli.options import (
     Address,
     AnyAddress,
@@ -22,7 +23,6 @@ from study.cli.options import (
     show,
     view,
 )
-from study.cli.remote import Follow, NotThere, check_follow, check_here, go_on, is_elsewhere, options, show_submitted
 from study.errors import UserError
 from study.text import tell, typed
 
