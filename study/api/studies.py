@@ -255,9 +255,9 @@ class Study:
     def extend(self, epochs: int, address: str | None = None, quiet: bool = False, **which: Any) -> "Study":
         """Let trials go on, as `study extend` does; `which`: `top`, `stopped`, `trials`. Gives the study itself."""
         from study.api.notebook import view
-        from study.commands import extend_trials, run
+        from study.commands import extending, run
 
-        run.extend(self._home, self.name, view(quiet), extend_trials.Request(epochs, **which), address)
+        run.extend(self._home, self.name, view(quiet), extending.Request(epochs, **which), address)
         return self.refresh()
 
     def export(
@@ -312,7 +312,7 @@ class Study:
             UserError: the study is a search, or has no such model.
         """
         from study.api.model import Model
-        from study.commands.find_model import find_model
+        from study.commands.final_training import find_model
         from study.trained import Classifier
 
         with find_model(self._home, self.name, seed) as description:

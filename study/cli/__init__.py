@@ -19,7 +19,7 @@ from typing import Annotated, Any
 
 import typer
 
-from study.cli import cluster, data, help, models, requests, running, studies, study_files, suites
+from study.cli import cluster, help, models, preparing, running, studies
 from study.errors import Interrupted, Stopped, UserError, disk_remedy, of_disk
 from study.logging import is_verbose, let_through
 from study.text import tell
@@ -43,12 +43,12 @@ COMMANDS: dict[typer.Typer, dict[str, Callable[..., None]]] = {
         "confirm": running.confirm,
         "extend": running.extend,
         "ablate": running.ablate,
-        "stop": requests.stop,
-        "enqueue": requests.enqueue,
+        "stop": studies.stop,
+        "enqueue": studies.enqueue,
         "delete": studies.delete,
-        "init": study_files.init,
-        "spaces": study_files.spaces,
-        "schema": study_files.schema,
+        "init": preparing.init,
+        "spaces": preparing.spaces,
+        "schema": preparing.schema,
         "plan": studies.plan,
         "trial": running.trial,
         "list": studies.list_studies,
@@ -57,7 +57,7 @@ COMMANDS: dict[typer.Typer, dict[str, Callable[..., None]]] = {
         "cost": studies.cost,
         "report": studies.report,
         "compare": studies.compare,
-        "suite": suites.suite,
+        "suite": running.suite,
         "reproduce": running.reproduce,
         "export": studies.export,
         "train": models.train,
@@ -70,7 +70,7 @@ COMMANDS: dict[typer.Typer, dict[str, Callable[..., None]]] = {
         "doctor": help.doctor,
         "guide": help.guide,
     },
-    data_app: {"list": data.list_data, "prepare": data.prepare_data, "export": data.export_data},
+    data_app: {"list": preparing.list_data, "prepare": preparing.prepare_data, "export": preparing.export_data},
     models_app: {"list": models.list_models, "prepare": models.prepare_model},
     cluster_app: {"up": cluster.up, "down": cluster.down, "status": cluster.cluster_status},
 }

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import typer
 
 from study.cli import cluster
-from study.cli.cluster import Env, Python
+from study.cli.cluster import Env, Follow, NotThere, Python, check_here, is_elsewhere, options, show_submitted
 from study.cli.options import (
     AnyAddress,
     Json,
@@ -20,7 +20,6 @@ from study.cli.options import (
     show,
     view,
 )
-from study.cli.remote import Follow, NotThere, check_here, is_elsewhere, options, show_submitted
 from study.metrics import is_standard_error
 from study.text import tell, typed
 
@@ -149,7 +148,7 @@ def predict(
     """
     fetch = typed("fetch", "NAME" if "/" in model else model, "--models", "--address", address)
     check_here(address, f"Bring the model first: {fetch}; then: {typed('predict', model, *inputs)}")
-    from study.commands.find_model import find_model
+    from study.commands.final_training import find_model
     from study.files import check_output, write_output
     from study.home.folder import Home
     from study.trained import Classifier
@@ -197,7 +196,7 @@ def evaluate(
         measured = evaluate_there(Jobs(address), model, words, spec)
         groups: dict[str, str] = measured.pop("groups", {})
     else:
-        from study.commands.find_model import find_model
+        from study.commands.final_training import find_model
         from study.home.folder import Home
         from study.trained import evaluate as evaluating
 

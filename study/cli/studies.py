@@ -1,4 +1,4 @@
-"""The commands that show, export and remove studies."""
+"""The commands that show, export and remove studies, and ask something of one that runs."""
 
 import sys
 from pathlib import Path
@@ -9,7 +9,7 @@ import typer
 from study.cli import cluster
 from study.cli.options import Json, Name, Profile, Set, Spec, Where, print_json
 from study.errors import UserError
-from study.text import tell
+from study.text import tell, typed
 
 if TYPE_CHECKING:
     from study.home.folder import Home
@@ -40,12 +40,12 @@ def plan(
     as_json: Json = False,
 ) -> None:
     """Show what a study would run; starts nothing. Example: study plan quickstart --measure"""
-    from study.commands import estimate
+    from study.commands.cost import plan_with_cost, planned_text
     from study.home.folder import Home
     from study.spec import load_study
 
-    document = estimate.plan_with_cost(load_study(spec, assignments or (), profile), Home.locate(), measure, like)
-    print_json(document) if as_json else tell(estimate.text(document))
+    document = plan_with_cost(load_study(spec, assignments or (), profile), Home.locate(), measure, like)
+    print_json(document) if as_json else tell(planned_text(document))
 
 
 def cost(name: Name, address: Where = None, as_json: Json = False) -> None:
@@ -217,7 +217,88 @@ def delete(
 
 def ui(port: Annotated[int, typer.Option("--port", min=1, max=65535)] = 5000) -> None:
     """Start the MLflow UI on this home, on loopback. Example: study ui --port 5001"""
-    from study.commands import ui as mlflow_ui
     from study.home.folder import Home
+    from study.tracking import pages as mlflow_ui
 
     mlflow_ui.serve(Home.locate(), port)
+
+
+# The commands that ask something of a study that runs.
+
+
+def stop(
+    name: cluster.Name,
+    trial: Annotated[
+        list[int] | None,
+        typer.Option("--trial", metavar="T", min=0, help="Only this trial, at its next report; may be repeated."),
+    ] = None,
+    search: Annotated[
+        bool, typer.Option("--search", help="Only the search: no further configuration is tried, the study goes on.")
+    ] = False,
+    address: Where = None,
+    as_json: Json = False,
+) -> None:
+    """Stop a study cleanly, a trial of it, or its search. Example: study stop quickstart --trial 3"""
+    from study.cluster.jobs import Jobs
+    from study.commands import requests
+    from study.commands import stop as stopping
+    from study.home.folder import Home
+
+    if trial and search:
+        raise UserError("--trial stops trials, --search the search. Give only one of them")
+    if trial or search:
+        given = [word for number in trial or () for word in ("--trial", str(number))] or ["--search"]
+        if address is not None:
+            _show_remote(Jobs(address).ask(name, "stop", name, *given), as_json)
+            return
+        folder = Home.locate().find(name)
+        done = requests.stopped_trials(folder, trial) if trial else [requests.ended_search(folder)]
+        documents = [one.to_document() for one in done]
+        print_json({"name": name, "asked": documents}) if as_json else tell("\n".join(one.words for one in done))
+        return
+    how = typed("resume", name, *(("--address", address) if address else ()))
+    if address is None:
+        stopped = stopping.stop(Home.locate(), name)
+    else:
+        job = Jobs(address).stop(name)
+        stopped = f"job {job.id}" if job.place is None else f"job {job.id}, which waited for its turn"
+        how = how if job.place is None or job.number > 1 else "study submit of the same file"
+    print_json({"name": name, "stopped": stopped}) if as_json else tell(
+        f"{name}: stopped, {stopped}. Go on with it: {how}"
+    )
+
+
+def enqueue(
+    name: cluster.Name,
+    assignments: Annotated[
+        list[str] | None, typer.Argument(metavar="KEY=VALUE ...", help="Searched keys and their values.")
+    ] = None,
+    like: Annotated[
+        int | None, typer.Option("--like", metavar="T", min=0, help="Every other key as in this trial.")
+    ] = None,
+    address: Where = None,
+    as_json: Json = False,
+) -> None:
+    """Have a search try a configuration next. Example: study enqueue quickstart --like 3 method.alpha=0.5"""
+    from study.cluster.jobs import Jobs
+    from study.commands import requests
+    from study.home.folder import Home
+
+    if not assignments and like is None:
+        raise UserError(f"KEY=VALUE: is missing, as in {typed('enqueue', name, '--like', 3, 'method.alpha=0.5')}")
+    if address is not None:
+        given = [*(assignments or ()), *(("--like", str(like)) if like is not None else ())]
+        _show_remote(Jobs(address).ask(name, "enqueue", name, *given), as_json)
+        return
+    done = requests.enqueued(Home.locate().find(name), assignments or (), like)
+    print_json({"name": name, "asked": [done.to_document()]}) if as_json else tell(done.words)
+
+
+def _show_remote(document: dict[str, object], as_json: bool) -> None:
+    """Show what a cluster answered."""
+    if as_json:
+        print_json(document)
+        return
+    asked = document["asked"]
+    assert isinstance(asked, list)
+    tell("\n".join(one["words"] for one in asked))

@@ -14,7 +14,7 @@ from study import __version__
 from study.cluster.log_share import FOLDERS, SINGLE
 from study.errors import UserError
 from study.files import below, is_plain_name, whole
-from study.home.format import FORMAT
+from study.home.folder import FORMAT
 from study.home.line import Chain
 from study.spec.document import dump
 from study.spec.document import read as read_document

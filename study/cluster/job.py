@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from study.errors import UserError
-from study.home.standing import USUAL, Standing
+from study.home.driver_queue import USUAL, Standing
 from study.spec.load import check_name
 from study.text import printed
 

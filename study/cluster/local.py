@@ -20,8 +20,7 @@ import psutil
 from study.address import LOOPBACK
 from study.cluster import local_parts
 from study.cluster.following import COLOURS
-from study.cluster.local_parts import LINK, LocalState, Part
-from study.cluster.process import Process, end, free_ports, of_cluster, read
+from study.cluster.local_parts import LINK, LocalState, Part, Process, end, free_ports, of_cluster, read
 from study.errors import Interrupted, Stopped, UserError
 from study.files import PRIVATE, write_whole
 from study.home.folder import Home

@@ -20,8 +20,7 @@ from typing import Any
 from study import __version__
 from study.errors import UserError
 from study.files import PRIVATE, write_whole
-from study.home.folder import Home, StudyFolder
-from study.home.format import FORMAT
+from study.home.folder import FORMAT, Home, StudyFolder
 from study.text import tell
 from study.upstream.ray_internals import job_logs
 

@@ -18,11 +18,10 @@ from typing import Never
 
 import psutil
 
-from study.home.driver_queue import ENTRY, FOLDER, Turn, in_order, moment_of, publish, serve, served, turns
+from study.home.driver_queue import ENTRY, FOLDER, Standing, Turn, in_order, moment_of, publish, serve, served, turns
 from study.home.lease import machine
 from study.home.presence import Presence, locked
 from study.home.sharing import LatestSharing, Sharing
-from study.home.standing import Standing
 from study.text import tell
 from study.upstream.ray_internals import job_logs, job_metadata
 

@@ -1,9 +1,15 @@
-"""What a study has cost, from its ledger."""
+"""What a study has cost, from its ledger, and what one would cost, by its plan."""
 
+import math
+import platform
+from dataclasses import dataclass
 from typing import Any
 
 from study.analysis.statistics import formatting
 from study.analysis.statistics.spent import spent
+from study.commands import plan
+from study.errors import UserError
+from study.home.folder import Home
 from study.home.record import StudyRecord
 from study.metrics import PHASES
 from study.spec import StudySpec
@@ -93,3 +99,165 @@ def _reported(record: StudyRecord, metric: str) -> float:
 
 def _duration(hours: float) -> str:
     return formatting.duration(hours * HOUR)
+
+
+# The expected cost of a study: the seconds of an epoch, measured here or in an earlier study, times its plan.
+
+COSTLY = {"method.name", "train.batch_size", "train.augmentation", "train.data_share", "train.precision"}
+"""Keys that change the cost of an epoch, besides those of data set and network."""
+
+SECTIONS = ("data", "model", "method", "train")
+FREE = {"train.seed", "train.epochs", "train.keep_epochs", "train.report_test"}
+"""Keys that hardly change the cost of an epoch."""
+
+
+@dataclass(frozen=True)
+class Pace:
+    """The time of an epoch.
+
+    Attributes:
+        seconds: of one epoch.
+        basis: where this number is from, in words.
+        caveats: what it leaves out, and how the study may differ.
+    """
+
+    seconds: float
+    basis: str
+    caveats: tuple[str, ...]
+
+
+def plan_with_cost(spec: StudySpec, home: Home, measure: bool, like: str | None) -> dict[str, Any]:
+    """The plan of a study (`study.commands.plan.plan`) with its `cost`, None without `measure` and `like`.
+
+    Args:
+        measure: run an epoch of the file's own configuration in this process.
+        like: a study of the home whose pace is used.
+
+    Raises:
+        UserError: both are given, the configuration diverges, there is no such study, or none of its trials has ended.
+    """
+    if measure and like is not None:
+        raise UserError("--measure and --like: give one of them, as each gives the seconds of an epoch")
+    document = plan.plan(spec)
+    if not measure and like is None:
+        return document | {"cost": None}
+    pace = measured_pace(spec) if like is None else pace_of_study(spec, home, like)
+    return document | {"cost": cost(spec, document, pace)}
+
+
+def measured_pace(spec: StudySpec) -> Pace:
+    """The pace of the file's own configuration: its first epoch, in this process.
+
+    Raises:
+        UserError: it diverged, or its data are not there.
+    """
+    import torch
+
+    from study.commands import trial as one_trial
+
+    first_epoch = next(one_trial.run(spec, "auto" if spec.resources.gpu else "cpu"))
+    on_gpu = spec.resources.gpu > 0 and torch.cuda.is_available()
+    device = torch.cuda.get_device_name() if on_gpu else f"the CPU of {platform.node()}"
+    caveats = [
+        "the first epoch is slower than later ones; a trial's start, checkpoints and final classifiers are left out",
+        "it ran alone: trials that run at the same time slow each other down",
+    ]
+    if searched_keys := [key for key in spec.space.domains if key.startswith(("data.", "model.")) or key in COSTLY]:
+        caveats.append(f"searched, but measured with the file's values: {', '.join(searched_keys)}")
+    if on_gpu:
+        caveats.append(f"its tensors took at most {first_epoch['memory/peak_mib'] / 1024:.1f} GiB of the GPU")
+    if spec.resources.gpu and not on_gpu:
+        caveats.append("the study asks for a GPU, which this process does not have: with one the time differs")
+    return Pace(
+        first_epoch["time/epoch"], f"one epoch of the file's own configuration, measured on {device}", tuple(caveats)
+    )
+
+
+def pace_of_study(spec: StudySpec, home: Home, name: str) -> Pace:
+    """The pace of an earlier study: the time of its trials per epoch, everything else that they did included.
+
+    Raises:
+        UserError: there is no such study, or no trial of its search has ended.
+    """
+    from study.analysis.statistics.spent import spent
+
+    folder = home.find(name)
+    other, record = folder.spec(), StudyRecord.load(folder.ledger_file)
+    cost = spent(other, record)["all"]
+    if not cost.epochs or not cost.seconds:
+        raise UserError(f"--like {name}: no trial of its search has ended, so its pace is not known")
+    nodes = sorted({str(session["node"]) for session in record.sessions if "node" in session})
+    basis = f"{cost.trials} trials of {name}, their start and checkpoints included"
+    caveats = [f"they ran on {', '.join(nodes) or 'an unknown machine'}, as many at a time as fitted there"]
+    if differing := _differing(spec, other):
+        caveats.append(f"the two differ in {', '.join(differing)}")
+    return Pace(cost.seconds / cost.epochs, basis, tuple(caveats))
+
+
+def cost(spec: StudySpec, document: dict[str, Any], pace: Pace) -> dict[str, Any]:
+    """Hours of trials, GPUs and the clock that a plan would take at a pace, with early stopping and without."""
+    from study.sweep.ray_session import fitting
+
+    at_once = fitting(spec.resources, spec.search.concurrency)
+    trials, full = document["trials"], spec.epochs
+    searched_trials = sum(count for stage, count in trials.items() if stage not in ("confirm", "rule"))
+    hours = {}
+    for name, epochs in document["epochs"].items():
+        fresh = trials["confirm"] + document["rule_trials"][name]
+        waves = math.ceil(fresh / at_once) if at_once else 0
+        search = epochs - fresh * full
+        longest = max(full, search / max(1, min(at_once, searched_trials))) + waves * full
+        hours[name] = {
+            "trial_hours": epochs * pace.seconds / HOUR,
+            "gpu_hours": epochs * pace.seconds * spec.resources.gpu / HOUR,
+            "wall_hours": longest * pace.seconds / HOUR if at_once else None,
+        }
+    return {
+        "seconds_per_epoch": pace.seconds,
+        "basis": pace.basis,
+        "caveats": list(pace.caveats),
+        "trials_at_once_here": at_once,
+        "without_early_stopping": hours["most"],
+        "expected": hours["expected"],
+    }
+
+
+def planned_text(document: dict[str, Any]) -> str:
+    """A plan and its cost, for people."""
+    costs = document["cost"]
+    if costs is None:
+        return (
+            f"{plan.text(document)}\ntime: not measured; --measure runs one epoch here and tells how long all will take"
+        )
+    lines = [plan.text(document), f"an epoch: {costs['seconds_per_epoch']:.3g} s, by {costs['basis']}"]
+    for label, name in (("expected", "expected"), ("if no trial is pruned", "without_early_stopping")):
+        hours = costs[name]
+        lines.append(f"{label}: {_hours(hours['trial_hours'])} of trials")
+        lines[-1] += f", {_hours(hours['gpu_hours'])} of GPU" if hours["gpu_hours"] else ""
+        if hours["wall_hours"] is not None:
+            at_once = costs["trials_at_once_here"]
+            lines[-1] += f", {_hours(hours['wall_hours'])} of wall-clock time on this machine ({at_once} at once)"
+    if not costs["trials_at_once_here"]:
+        lines.append("no wall-clock time: a trial does not fit this machine")
+    return "\n".join([*lines, *(f"but: {caveat}" for caveat in costs["caveats"])])
+
+
+def _hours(hours: float) -> str:
+    """A duration in hours, or in seconds if it is short."""
+    return f"{hours:.2f} h" if hours >= 0.1 else f"{hours * HOUR:.0f} s"
+
+
+def _differing(spec: StudySpec, other: StudySpec) -> list[str]:
+    """Keys in which two studies differ and that may change the cost of an epoch."""
+    settings, other_settings = _settings(spec), _settings(other)
+    return sorted(
+        key
+        for key in settings.keys() | other_settings.keys()
+        if key not in FREE and settings.get(key) != other_settings.get(key)
+    )
+
+
+def _settings(spec: StudySpec) -> dict[str, Any]:
+    settings = {f"{section}.{key}": value for section in SECTIONS for key, value in spec.base[section].items()}
+    settings |= {"resources.cpu": spec.resources.cpu, "resources.gpu": spec.resources.gpu}
+    return {key: value for key, value in settings.items() if key not in spec.search.space}

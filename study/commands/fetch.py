@@ -10,14 +10,12 @@ from tempfile import TemporaryDirectory
 
 from study.cluster.download import Apart, Wish
 from study.cluster.head import Head
-from study.cluster.mirror import read_files
-from study.cluster.reading import Reading
+from study.cluster.mirror import Reading, read_files
 from study.errors import UserError, of_disk
 from study.files import below
-from study.home import format as home_format
 from study.home import ledger
 from study.home.fetched import Fetched, fetched
-from study.home.folder import Home, StudyFolder
+from study.home.folder import Home, StudyFolder, write_format
 from study.home.record import StudyRecord
 from study.spec.load import check_name
 from study.text import typed
@@ -71,7 +69,7 @@ def fetch(home: Home, name: str, address: str, models: bool = False, rename: str
     )
     try:
         home.path.mkdir(parents=True, exist_ok=True)
-        home_format.write(home.path)
+        write_format(home.path)
         source, files = reading.bring(place, wish)
         StudyRecord.load(place / folder.ledger_file.name)  # raises where this version cannot read it
         if not known:
@@ -147,7 +145,7 @@ def _tracked(home: Home, folder: StudyFolder) -> str | None:
     """Bring it into the MLflow of this home; one from elsewhere may be the cluster's, which has it."""
     if not home.owns_tracking:
         return None
-    from study.commands.run_end import lead_parts, report_files
+    from study.commands.session import lead_parts, report_files
     from study.tracking import Tracker
 
     spec, record = folder.spec(), StudyRecord.load(folder.ledger_file)

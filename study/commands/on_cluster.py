@@ -12,9 +12,8 @@ from study.cluster.following import ours_alone
 from study.cluster.head import Head, HeadGone
 from study.cluster.job import FINAL, SUITE, UNUSABLE, Job
 from study.cluster.jobs import Jobs, with_places
-from study.cluster.mirror import Mirror
-from study.cluster.reading import NotMade
-from study.commands import ablation, extend_search, extend_trials, final_training, status
+from study.cluster.mirror import Mirror, NotMade
+from study.commands import ablation, extending, final_training, status
 from study.commands import placement as placing
 from study.errors import UserError, nearest
 from study.home.folder import NO_SUCH, Home, StudyFolder
@@ -355,20 +354,20 @@ class Elsewhere:
 
 
 def more_trials(jobs: Jobs, name: str, trials: str) -> None:
-    """That a search can try more; raises as `study.commands.extend_search.check_trials`."""
-    extend_search.check_trials(_folder(jobs, name).spec(), trials)
+    """That a search can try more; raises as `study.commands.extending.check_trials`."""
+    extending.check_trials(_folder(jobs, name).spec(), trials)
 
 
 def failures(jobs: Jobs, name: str) -> None:
-    """That there is something that failed; raises as `study.commands.extend_search.failed_again`."""
-    extend_search.failures(_folder(jobs, name))
+    """That there is something that failed; raises as `study.commands.extending.failed_again`."""
+    extending.failures(_folder(jobs, name))
 
 
 def more_seeds(jobs: Jobs, name: str, top: int | None, seeds: int | None, rules: bool) -> None:
-    """That there is something to confirm; raises as `study.commands.extend_search.more_seeds`."""
+    """That there is something to confirm; raises as `study.commands.extending.more_seeds`."""
     folder = _folder(jobs, name)
     record, extended = StudyRecord.load(folder.ledger_file), StudyRecord.load(folder.ledger_file)
-    extend_search.seeds_asked(record, extended, folder.spec(), top, seeds, rules)
+    extending.seeds_asked(record, extended, folder.spec(), top, seeds, rules)
 
 
 def ablation_plan(jobs: Jobs, name: str, request: ablation.Request) -> dict[str, Any]:
@@ -376,9 +375,9 @@ def ablation_plan(jobs: Jobs, name: str, request: ablation.Request) -> dict[str,
     return ablation.plan_of(_folder(jobs, name), request)
 
 
-def more_epochs(jobs: Jobs, name: str, request: extend_trials.Request) -> None:
-    """That there is something to extend; raises as `study.commands.extend_trials.planned`."""
-    extend_trials.plan_of(_folder(jobs, name), request)
+def more_epochs(jobs: Jobs, name: str, request: extending.Request) -> None:
+    """That there is something to extend; raises as `study.commands.extending.planned`."""
+    extending.plan_of(_folder(jobs, name), request)
 
 
 def placement(jobs: Jobs, name: str, assignments: Iterable[str]) -> None:

@@ -12,7 +12,7 @@ from study.ranking import ablation
 from study.ranking.order import ties
 from study.ranking.picks import picked
 from study.spec import StudySpec
-from study.sweep.phases import LOADING, STARTING, STEPS, STOPPING
+from study.sweep import LOADING, STARTING, STEPS, STOPPING
 
 SEARCHING = "searching"
 EXTENDING = "extending"
@@ -47,7 +47,7 @@ class StudyProgress:
         self._warned_of: tuple[int, list[str]] = 0, []
 
     def tell(self, text: str) -> bool:
-        """Take a step of the driver (`study.sweep.phases`) as the phase, until a trial runs; says whether it is one."""
+        """Take a step of the driver (`study.sweep.STEPS`) as the phase, until a trial runs; says whether it is one."""
         if text == STOPPING:
             self._phase = STOPS
         elif text in STEPS:

@@ -13,7 +13,7 @@ from study.home import ledger
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
 from study.text import typed
-from study.tracking.artifacts import refresh
+from study.tracking.tracked import refresh
 
 SHARE = 0.05
 """Of a core, that a watched report takes at most: the driver may need the same one."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from study.commands import extend_search
+from study.commands import extending
 from study.commands.progress import to_try
 from study.errors import UserError
 from study.files import writing
@@ -67,7 +67,7 @@ def enqueued(
         if any(same(one.params, request.params) for one in wanted):
             raise UserError(f"{spec.name}: it is enqueued already")
         if _is_over(spec, record, to_try(record) + len(wanted)):
-            extend_search.more_trials(folder, spec, "+1")
+            extending.more_trials(folder, spec, "+1")
     return asked(folder, request, patience)
 
 

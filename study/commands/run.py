@@ -1,27 +1,38 @@
-"""A study from its file to its outputs: what has to be there before it begins or goes on, then one session of it."""
+"""A study from its file to its outputs: what has to be there before it begins or goes on, then one session of it; and
+studies in turn, whose results make one table."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from study.address import check_cluster
 from study.cluster.log_share import shown
-from study.commands import ablation, check_metrics, extend_search, extend_trials, final_training, memory, session
+from study.commands import ablation, check_metrics, extending, final_training, memory, session
 from study.commands.ablation import Request
 from study.commands.delete import delete
 from study.commands.fetch import check_not_there
 from study.commands.placement import placement
-from study.commands.run_end import RunEnd, lead_parts, outputs, registered
-from study.commands.session import GO_ON, View, interrupted_as, loaded, resumable, run_session
+from study.commands.session import (
+    GO_ON,
+    RunEnd,
+    View,
+    interrupted_as,
+    lead_parts,
+    loaded,
+    outputs,
+    registered,
+    resumable,
+    run_session,
+)
 from study.errors import UserError
+from study.files import write_whole, writing
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
 from study.spec import StudySpec
-from study.sweep.ray_session import NotJoined, check_machine, check_taken
-from study.sweep.shared_ray import SharedRay
+from study.sweep.ray_session import NotJoined, SharedRay, check_machine, check_taken
 from study.tracking import Tracker
 from study.tracking.connection import check_server
 from study.training.own_function import FILE, PICKLE, digest, load, place
@@ -142,9 +153,7 @@ def start_or_resume(
             f"{spec.name}: another study of that name is in {home.path}. Run this one under another: --name"
         )
     record = StudyRecord.load(existing.ledger_file)
-    if extend_search.is_spent(record, spec) or (
-        record.state == "complete" and not Tracker(home, existing, spec).is_behind
-    ):
+    if extending.is_spent(record, spec) or (record.state == "complete" and not Tracker(home, existing, spec).is_behind):
         with shown(existing):  # whoever submitted it again reads it as any other
             return RunEnd(existing, spec, record, None, ran=False)
     return resume(home, spec.name, view, address=address, shared=shared)
@@ -214,13 +223,13 @@ def _resume(
     if trials is not None:
         _check_place(home, placed, address)
         with resumable(folder):
-            record = extend_search.more_trials(folder, spec, trials)
+            record = extending.more_trials(folder, spec, trials)
     if failed:
         _check_place(home, placed, address)
         with resumable(folder):
-            record = extend_search.failed_again(folder, spec)
+            record = extending.failed_again(folder, spec)
     if record.state != "complete" or trials is not None:
-        extend_search.check_not_spent(record, spec)
+        extending.check_not_spent(record, spec)
         _check_place(home, placed, address)
         return run_session(home, folder, loaded(spec, view), view, address, shared, told)
     tracker = Tracker(home, folder, spec)
@@ -228,7 +237,7 @@ def _resume(
     datasets = loaded(spec, view) if is_cut_off else None
     with shown(folder), resumable(folder), closing(Ledger(folder.ledger_file)):
         if not is_cut_off and not tracker.is_behind and not tracker.is_lost():
-            again = f". {extend_search.RETRY.format(name)}" if extend_search.failed_trials(record) else ""
+            again = f". {extending.RETRY.format(name)}" if extending.failed_trials(record) else ""
             raise UserError(
                 f"{name}: complete, there is nothing to go on with. Its results: study report {name}{again}"
             )
@@ -253,28 +262,28 @@ def confirm(
     """Run the best configurations of a study whose search is over again, on fresh seeds, and the baseline with them.
 
     Args:
-        top, seeds, rules: see `study.commands.extend_search.more_seeds`.
+        top, seeds, rules: see `study.commands.extending.more_seeds`.
 
     Raises:
-        UserError: see `resume`; or nothing would be run, see `study.commands.extend_search.more_seeds`.
+        UserError: see `resume`; or nothing would be run, see `study.commands.extending.more_seeds`.
     """
     folder, spec = _going_on(home, name, address)
     datasets = loaded(spec, view)
     with resumable(folder):
-        extend_search.more_seeds(folder, spec, top, seeds, rules)
+        extending.more_seeds(folder, spec, top, seeds, rules)
     return run_session(home, folder, datasets, view, address)
 
 
-def extend(home: Home, name: str, view: View, request: extend_trials.Request, address: str | None = None) -> RunEnd:
+def extend(home: Home, name: str, view: View, request: extending.Request, address: str | None = None) -> RunEnd:
     """Let trials of a study whose search is over go on beyond their last epoch.
 
     Raises:
-        UserError: see `resume`; or these cannot go on, see `study.commands.extend_trials.planned`.
+        UserError: see `resume`; or these cannot go on, see `study.commands.extending.planned`.
     """
     folder, spec = _going_on(home, name, address)
     datasets = loaded(spec, view)
     with resumable(folder):
-        extend_trials.ask(folder, spec, request)
+        extending.ask(folder, spec, request)
     return run_session(home, folder, datasets, view, address)
 
 
@@ -315,3 +324,82 @@ def train(home: Home, spec: StudySpec, view: View, address: str | None = None) -
     _check_place(home, spec, address)
     datasets = loaded(spec, view)
     return run_session(home, final_training.extend(home, spec, brought(home, spec)), datasets, view, address)
+
+
+# Studies whose results make one table, a suite's many or a published table's one: what is left of them is run in turn,
+# those that began with other settings are refused, and the table is written in every form.
+
+MOST_DIFFERENCES = 20
+"""Keys that a refusal names."""
+
+
+def run_left(
+    home: Home,
+    specs: Sequence[StudySpec],
+    view: View,
+    tell: Callable[[int], None] = lambda _: None,
+    address: str | None = None,
+    shared: SharedRay | None = None,
+) -> Iterator[RunEnd]:
+    """Run studies in their order, each from where it is, and give their ends; the last is of one that was stopped.
+
+    Args:
+        tell: is told the place of each that is not over, from 1.
+        address, shared: see `study.commands.run.start`.
+    """
+    for number, spec in enumerate(specs, 1):
+        if is_over(home, spec):
+            continue
+        tell(number)
+        end = start_or_resume(home, spec, view, address, shared)
+        yield end
+        if end.record.state not in ("complete", "failed"):
+            return
+
+
+def is_over(home: Home, spec: StudySpec) -> bool:
+    """Return whether a study is complete and all of it in MLflow."""
+    folder = StudyFolder(home.path / spec.name)
+    if not folder.ledger_file.is_file() or StudyRecord.load(folder.ledger_file).state != "complete":
+        return False
+    return not Tracker(home, folder, spec).is_behind
+
+
+def differences(home: Home, specs: Iterable[StudySpec]) -> Iterator[str]:
+    """Keys in which studies differ from what they began with, of each key the first study that does."""
+    seen = set()
+    for spec in specs:
+        folder = StudyFolder(home.path / spec.name)
+        if not folder.spec_file.is_file() or (there := folder.spec()).hash == spec.hash:
+            continue
+        before, given = _flat(there.to_document()), _flat(spec.to_document())
+        for key in sorted(before.keys() | given.keys()):
+            if key not in seen and before.get(key) != given.get(key) and not key.startswith("resources."):
+                seen.add(key)
+                yield f"{key}: {before.get(key)!r} before, {given.get(key)!r} given ({spec.name})"
+
+
+def listed(differing: Sequence[str]) -> str:
+    """Differences as the lines of a message."""
+    more = [f"and {len(differing) - MOST_DIFFERENCES} more"] if len(differing) > MOST_DIFFERENCES else []
+    return "\n".join([*differing[:MOST_DIFFERENCES], *more])
+
+
+def write_forms(folder: Path, name: str, forms: Mapping[str, str]) -> None:
+    """Write a table into a folder, a file for each ending.
+
+    Raises:
+        UserError: they cannot be written.
+    """
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        for ending, text in forms.items():
+            write_whole(folder / f"{name}.{ending}", text)
+
+
+def _flat(values: Mapping[str, Any], above: str = "") -> dict[str, Any]:
+    """Nested values by dotted key."""
+    found: dict[str, Any] = {}
+    for key, value in values.items():
+        found |= _flat(value, f"{above}{key}.") if isinstance(value, dict) and value else {f"{above}{key}": value}
+    return found

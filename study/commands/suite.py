@@ -12,19 +12,18 @@ from study.analysis.statistics import formatting
 from study.analysis.statistics.suite_table import NOT_YET
 from study.analysis.tables import suite_tables
 from study.analysis.tables.suite_tables import SuiteTables
-from study.commands import estimate
+from study.commands import cost
 from study.commands.plan import rule_trials
+from study.commands.run import differences, listed, run_left, write_forms
 from study.commands.session import View
-from study.commands.table_studies import differences, listed, run_left, write_forms
 from study.errors import Interrupted, Stopped, UserError
 from study.files import below, check_output, write_output, write_whole, writing
-from study.home import format as home_format
-from study.home.folder import ANOTHER_HOME, Home, StudyFolder
+from study.home.folder import ANOTHER_HOME, Home, StudyFolder, check_format, write_format
 from study.home.record import StudyRecord
 from study.spec import StudySpec, rungs
 from study.spec.document import dump, read
 from study.spec.suite import Suite, SuiteSearch
-from study.sweep.shared_ray import SharedRay
+from study.sweep.ray_session import SharedRay
 from study.text import rows_as_markdown, typed
 
 MEMORY = "suite.yaml"
@@ -123,11 +122,11 @@ def remember(home: Home, suite: Suite) -> None:
     Raises:
         UserError: the home cannot be written, or a newer version of this package made it.
     """
-    home_format.check(home.path)
+    check_format(home.path)
     file = below(home.suites, suite.name) / MEMORY
     with writing(file.parent, ANOTHER_HOME):
         file.parent.mkdir(parents=True, exist_ok=True)
-        home_format.write(home.path)
+        write_format(home.path)
         write_whole(file, dump(suite.to_document()))
 
 
@@ -212,7 +211,7 @@ def plan_suite(home: Home, suite: Suite, measure: bool) -> dict[str, Any]:
         if epochs := _epochs(begun):
             paces[method] = sum(record.busy for record in begun) / epochs
         elif measure:
-            paces[method] = estimate.measured_pace(suite.by_place[method, suite.data[0]][0].spec).seconds
+            paces[method] = cost.measured_pace(suite.by_place[method, suite.data[0]][0].spec).seconds
     places: list[dict[str, Any]] = []
     for (method, label), here in records.items():
         each = _of_one_search(suite.by_place[method, label][0].spec)

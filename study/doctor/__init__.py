@@ -6,8 +6,8 @@ A library that may be broken, such as torch, is imported only by the check of it
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from study.doctor import gpus, machine, state
-from study.doctor.finding import STATES, Finding, isolated
+from study.doctor import machine, state
+from study.doctor.machine import STATES, Finding, isolated
 from study.home import provenance
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def diagnose(address: str | None = None) -> list[Finding]:
         "libraries": machine.libraries,
         "torch": machine.torch,
         "torchvision": machine.torchvision,
-        "GPUs": gpus.gpus,
+        "GPUs": machine.gpus,
         "CPUs": machine.cpus,
         "memory": machine.memory,
         "shared memory": machine.shared_memory,

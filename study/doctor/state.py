@@ -5,25 +5,20 @@ import os
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from study import address as addresses
 from study import data
 from study.commands import data as data_commands
-from study.doctor.finding import Finding, isolated
-from study.doctor.machine import existing
+from study.doctor.machine import Finding, existing, isolated
 from study.errors import UserError
-from study.home import format as home_format
+from study.home.folder import Home, check_format
 from study.tracking.connection import TIMEOUT, load_mlflow, mlflow_versions, public
-
-if TYPE_CHECKING:
-    from study.home.folder import Home
 
 REMEDY = "studies run without it, and study resume adds what it missed; check MLFLOW_TRACKING_URI"
 ANOTHER_HOME = "another home: STUDY_HOME=..."
 
 
-def home(home: "Home") -> Iterator[Finding]:
+def home(home: Home) -> Iterator[Finding]:
     """Yield whether studies can be written to the home, its format, and whether its studies can be read."""
     from study.home.record import StudyRecord
 
@@ -31,7 +26,7 @@ def home(home: "Home") -> Iterator[Finding]:
         yield Finding("home", "problem", f"{home.path}: is not a folder", ANOTHER_HOME)
         return
     try:
-        form = home_format.check(home.path)
+        form = check_format(home.path)
         _check_writable(home)
     except UserError as error:
         yield Finding("home", "problem", str(error))
@@ -60,7 +55,7 @@ def data_sets() -> Iterator[Finding]:
     yield Finding("data sets", "ok", f"{count} of {len(rows)} in {data.root()}; study data list shows which")
 
 
-def mlflow(home: "Home") -> Iterator[Finding]:
+def mlflow(home: Home) -> Iterator[Finding]:
     """Yield whether MLflow answers, and its version; passwords are not shown."""
     from study.tracking.database_file import damage
 
@@ -81,7 +76,7 @@ def mlflow(home: "Home") -> Iterator[Finding]:
         yield replace(found, told=told, remedy=REMEDY if found.state == "problem" else found.remedy)
 
 
-def _answer(home: "Home") -> Iterator[Finding]:
+def _answer(home: Home) -> Iterator[Finding]:
     try:
         uri, version, own = mlflow_versions(home)
     except UserError as error:
@@ -95,7 +90,7 @@ def _answer(home: "Home") -> Iterator[Finding]:
         yield Finding("MLflow", "ok", f"{uri}: answers{f', version {version}' if version else ''}")
 
 
-def ray(home: "Home", address: str | None) -> Iterator[Finding]:
+def ray(home: Home, address: str | None) -> Iterator[Finding]:
     """The token's file, and the cluster at the address, if there is one."""
     try:
         addresses.give_token()
@@ -124,7 +119,7 @@ def _jobs(address: str) -> Finding:
     )
 
 
-def _cluster(address: str, home: "Home") -> Finding:
+def _cluster(address: str, home: Home) -> Finding:
     """A cluster whose network this machine is in."""
     from study.sweep.ray_session import cluster_resources
 
@@ -134,7 +129,7 @@ def _cluster(address: str, home: "Home") -> Finding:
     return Finding("Ray", "ok", f"{message}; all of them see {home.path}" if home.path.exists() else message)
 
 
-def _check_writable(home: "Home") -> None:
+def _check_writable(home: Home) -> None:
     """Write, lock and remove a file in the home, or where it would be made.
 
     Raises:

@@ -1,4 +1,4 @@
-"""The queue of drivers that were submitted to a cluster, in the home that its nodes share.
+"""The queue of drivers that were submitted to a cluster, in the home that its nodes share; a driver's standing.
 
 Each driver has an entry from before it loads anything: a light process waits until it is the first in order and there
 is room for one more (`study.cluster.queued_driver`). The order is by priority; within a priority the owner who has the
@@ -10,6 +10,7 @@ import math
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -126,3 +127,44 @@ def publish(queue: Path, cluster: str) -> Path:
 def state_file(queue: Path, cluster: str) -> Path:
     """The file with the queue's state."""
     return queue / f"state-{''.join(char if char.isalnum() else '-' for char in cluster)}.json"
+
+
+# A submitted study's priority and limits among the others of its cluster, as its job was told.
+
+MOST = 100.0
+"""The highest share."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A driver's priority and limits among others on its cluster.
+
+    Attributes:
+        priority: of its turn to begin; higher ones first.
+        share: of the trials that run at once, beside that of other studies.
+        slots: trials that it may run at once at most; None: as many as there is room for.
+    """
+
+    priority: int = 0
+    share: float = 1.0
+    slots: int | None = None
+
+    @classmethod
+    def of(cls, metadata: Mapping[str, str]) -> "Standing":
+        """From what a job was submitted with; what is no number there is left at its default."""
+        values: dict[str, Any] = {}
+        for name, kind in (("priority", int), ("share", float), ("slots", int)):
+            with suppress(KeyError, ValueError):
+                values[name] = kind(metadata[name])
+        found = cls(**values)
+        sound = 0 < found.share <= MOST and (found.slots is None or found.slots > 0)
+        return found if sound else cls(found.priority)
+
+    def tags(self) -> dict[str, str]:
+        """Return what a job is submitted with, as `of` reads it, and the moment."""
+        slots = {} if self.slots is None else {"slots": str(self.slots)}
+        return {"priority": str(self.priority), "share": f"{self.share:g}", "submitted": repr(time.time()), **slots}
+
+
+USUAL = Standing()
+"""That of a study of which nothing is said."""

@@ -1,9 +1,10 @@
-"""Where state lives: one home folder with a folder per study, the MLflow database and its artifacts.
+"""Where state lives: one home folder with a folder per study, the MLflow database and its artifacts; and its form.
 
 `STUDY_HOME` says where, `./studies` is the default. Nothing of a study lies outside its folder but its MLflow runs.
 """
 
 import errno
+import json
 import os
 import shutil
 import tempfile
@@ -11,14 +12,82 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
 
+from study import __version__
 from study.errors import UserError, nearest
 from study.files import PRIVATE, write_whole, writing
-from study.home import format as home_format
 from study.home.ledger import Ledger
 from study.home.sharing import FILE
 from study.spec import StudySpec, load_checked, load_resolved
 from study.spec.load import check_name
 from study.training import own_function
+
+# The form that a home is in, told by its file `format`: which form, and which version of this package made it.
+#
+# A form is what older versions could not read or write: it counts up when the files of a home change so.
+
+FORMAT = 2
+"""The form that this version writes, and the one that it reads. Form 1 had ledgers without numbers and check values."""
+
+
+def format_file(home: Path) -> Path:
+    """The file with the form of a home."""
+    return home / "format"
+
+
+def write_format(home: Path) -> None:
+    """Tell the form of a home that is made, in one step; a home that tells it already keeps it.
+
+    Raises:
+        OSError: the home cannot be written; nothing is left behind.
+    """
+    path = format_file(home)
+    if path.exists():
+        return
+    write_whole(path, _format_content() + "\n")
+
+
+def check_format(home: Path) -> int:
+    """The form of a home, which need not exist.
+
+    Raises:
+        UserError: a version of this package made it that has another form, which is named; or the file is damaged, or
+            missing although there are studies.
+    """
+    path = format_file(home)
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+        form, maker = int(values["format"]), str(values["study"])
+    except (FileNotFoundError, NotADirectoryError):
+        if any(home.glob("[!.]*/ledger.jsonl")):
+            raise UserError(
+                f"{home}: holds studies, and no file {path.name} that tells their form. Either a version from before "
+                f"the first release made it, which study {__version__} does not read: take another home, "
+                f"STUDY_HOME=...; or the file was lost: what study {__version__} writes there is {_format_content()}"
+            ) from None
+        return FORMAT
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
+        raise UserError(f"{path}: damaged. One that this version writes is {_format_content()}") from None
+    if form > FORMAT:
+        raise UserError(
+            f"{home}: is in form {form}, which study {maker} made; this is study {__version__}, which reads form "
+            f"{FORMAT}. Install study {maker} or later, or take another home: STUDY_HOME=..."
+        )
+    if form < FORMAT:
+        raise UserError(
+            f"{home}: is in form {form}, which a version from before the first release made (study {maker}); this is "
+            f"study {__version__}, which reads form {FORMAT}. Read that home with the version that made it, and take "
+            "another one for new studies: STUDY_HOME=..."
+        )
+    return form
+
+
+def _format_content() -> str:
+    return json.dumps({"format": FORMAT, "study": __version__})
+
+
+# The home and its studies.
 
 ANOTHER_HOME = "Another home: STUDY_HOME=..."
 
@@ -186,7 +255,7 @@ class Home:
         """
         if not self.path.is_dir():
             return []
-        home_format.check(self.path)
+        check_format(self.path)
         paths = (path for path in self.path.iterdir() if not path.name.startswith("."))
         candidates = (StudyFolder(path) for path in paths if not path.is_symlink())
         folders = [folder for folder in candidates if folder.ledger_file.is_file() and folder.spec_file.is_file()]
@@ -214,9 +283,9 @@ class Home:
                 study's, or a newer version of this package made the home, or it cannot be written.
         """
         check_name(name)
-        home_format.check(self.path)
+        check_format(self.path)
         self._check_no_link(name)
-        if self.path / name in (self.database, self.artifacts, self.suites, self.sharing, home_format.file(self.path)):
+        if self.path / name in (self.database, self.artifacts, self.suites, self.sharing, format_file(self.path)):
             raise UserError(f"{name}: is the home's own in {self.path}. Another name: --name {self._free_name(name)}")
         if (self.path / name).exists():
             raise UserError(
@@ -241,7 +310,7 @@ class Home:
         folder = StudyFolder(self.path / spec.name)
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            home_format.write(self.path)
+            write_format(self.path)
             draft = Path(tempfile.mkdtemp(prefix=f".{spec.name}-", dir=self.path))
             try:
                 StudyFolder(draft).write_spec(spec)

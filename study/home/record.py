@@ -76,6 +76,9 @@ class Epoch(Mapping[str, Any]):
 BY_HAND = "a user"
 """What pruned a trial that a user stopped."""
 
+EVERY_CONFIGURATION = "every configuration of the space"
+"""What ended a search that has nothing left to try."""
+
 
 @dataclass
 class TrialRecord:

@@ -1,17 +1,278 @@
 """The papers' tables as data: one file `NAME.yaml` per table in this folder, transcribed as printed.
 
-`names()` lists the tables, `load(name)` gives one. `study/published/table.py` says what a file holds.
+`names()` lists the tables, `load(name)` gives one.
 """
 
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Annotated, Any, Literal, Self
 
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 from ruamel.yaml import YAML
 
 from study.errors import UserError, nearest
-from study.published.table import Claim, Line, Paper, PrintedCell, PublishedTable
 
 __all__ = ["Claim", "Line", "Paper", "PrintedCell", "PublishedTable", "load", "names"]
+
+# A table of a paper: the form of its file, its cells as numbers, and the study-file keys of its rows and columns.
+
+CHECKED = ConfigDict(extra="forbid", frozen=True)
+PRINTED = re.compile(r"(-?\d+(?:\.\d+)?)(?: ± (\d+(?:\.\d+)?))?")
+NOTHING = "-"
+"""The content of a cell without a printed number."""
+
+PER_UNIT = {"percent": 100.0, "fraction": 1.0, "number": 1.0, "squared_255": 255.0**2}
+"""What a printed number is divided by, by unit: 65025 for the squared error of a colour printed as 0 to 255."""
+
+Unit = Literal["percent", "fraction", "number", "squared_255"]
+Key = Annotated[str, Field(pattern=r"^(data|model|method|train)\.[a-z][a-z0-9_]*$")]
+Metric = Annotated[str, Field(pattern=r"^[a-z_]+/[a-z0-9_]+$")]
+Labels = Annotated[list[str], Field(min_length=2)]
+
+
+@dataclass(frozen=True)
+class PrintedCell:
+    """A printed cell.
+
+    Attributes:
+        printed: as in the table, in its unit.
+        value: the number in the unit of our metric (a fraction for percent), None where none is printed.
+        spread: the number after ±, in the unit of `value`; None without one.
+    """
+
+    printed: str
+    value: float | None
+    spread: float | None
+
+
+class Paper(BaseModel):
+    """A publication; `key` is its short name here, with which its tables' names begin."""
+
+    model_config = CHECKED
+    title: str
+    authors: str
+    year: int
+    key: Literal["fairkl", "dcl", "cclk", "wcl", "fscl"]
+
+
+class Line(BaseModel):
+    """A row or a column.
+
+    Attributes:
+        label: as printed, symbols spelled out.
+        set: the study-file keys and values of this line's trials.
+        published_only: the line has no trials: this project lacks the method, or the table's study has no such setting.
+        metric, unit: of the line's cells, where they differ from the table's.
+        no_verdict: why the line's printed numbers and ours are shown, but not compared: they are not of one quantity.
+        prefix: put before the metric's name for a further classifier or encoder of the trial, as `lbfgs` for
+            `test/lbfgs_accuracy`.
+    """
+
+    model_config = CHECKED
+    label: str
+    set: dict[Key, bool | int | float | str] = Field(default_factory=dict)
+    published_only: bool = False
+    metric: Metric | None = None
+    unit: Unit | None = None
+    no_verdict: str | None = None
+    prefix: str | None = None
+
+
+class CellSequence(BaseModel):
+    """Cells of one row over some columns, or of one column over some rows, in their order."""
+
+    model_config = CHECKED
+    row: str | None = None
+    columns: Labels | None = None
+    column: str | None = None
+    rows: Labels | None = None
+
+    @model_validator(mode="after")
+    def _one_form(self) -> Self:
+        keys = [key for key in ("row", "columns", "column", "rows") if getattr(self, key) is not None]
+        if keys not in (["row", "columns"], ["column", "rows"]):
+            raise ValueError(f"{', '.join(keys) or 'nothing'} given: give row and columns, or column and rows")
+        return self
+
+    def cells(self) -> list[tuple[str, str]]:
+        """(row, column) of each cell."""
+        if self.row is not None:
+            return [(self.row, column) for column in self.columns or ()]
+        return [(row, self.column or "") for row in self.rows or ()]
+
+
+class Best(BaseModel):
+    """The cell that is best `among` its `column` (those above and below it) or its `row` (those beside it)."""
+
+    model_config = CHECKED
+    row: str
+    column: str
+    among: Literal["column", "row"] = "column"
+
+
+class Claim(BaseModel):
+    """A conclusion of the table's reader, in exactly one of the forms `better`, `increasing`, `decreasing`, `best`.
+
+    Attributes:
+        text: the claim in a sentence.
+        better: (row, column) of two cells; the first is better: higher, or lower where less is better.
+        increasing, decreasing: cells whose numbers become larger (smaller) in this order.
+        best: a cell that is the best one of its column or row.
+        not_as_printed: why the paper's own numbers do not show it although its text says so; None: they do.
+    """
+
+    model_config = CHECKED
+    text: str
+    better: tuple[tuple[str, str], tuple[str, str]] | None = None
+    increasing: CellSequence | None = None
+    decreasing: CellSequence | None = None
+    best: Best | None = None
+    not_as_printed: str | None = None
+
+    @model_validator(mode="after")
+    def _one_form(self) -> Self:
+        forms = [key for key in ("better", "increasing", "decreasing", "best") if getattr(self, key) is not None]
+        if len(forms) != 1:
+            raise ValueError(f"{', '.join(forms) or 'nothing'} given: give one of better, increasing, decreasing, best")
+        return self
+
+    def cells(self) -> list[tuple[str, str]]:
+        """(row, column) of each cell that the claim names, in its order."""
+        trend = self.increasing or self.decreasing
+        if trend is not None:
+            return trend.cells()
+        return [(self.best.row, self.best.column)] if self.best is not None else list(self.better or ())
+
+
+class PublishedTable(BaseModel):
+    """A table of a paper, in the printed layout.
+
+    Attributes:
+        name: of the table here, and of the study file that runs it.
+        source: where it is in the paper: table and section; for a figure, that it prints no numbers.
+        metric, unit: our metric closest to the printed one, and the unit of the cells.
+        trials: how many are behind a cell; None: the paper does not say.
+        spread: what ± is, or that none is printed, and what the paper leaves open about it.
+        rows_title, columns_title: titles of the row labels and of the column labels.
+        needs: which data the user must bring; None: `study data prepare` gets all.
+        no_study: why no cell of it can be run here; it has no study file then. None: the one of its name runs it.
+        notes: remarks of the transcription: inconsistencies in the paper, settings of single cells.
+        cells: a list per row with a string per column: `90.51 ± 1.55`, `11.8`, or `-` where no number is printed.
+    """
+
+    model_config = CHECKED
+    name: str
+    paper: Paper
+    source: str
+    caption: str
+    metric: Metric
+    unit: Unit
+    trials: Annotated[int, Field(ge=2)] | None = None
+    spread: str
+    rows_title: str
+    columns_title: str
+    needs: str | None = None
+    no_study: str | None = None
+    notes: list[str] = Field(default_factory=list)
+    columns: Annotated[list[Line], Field(min_length=1)]
+    rows: Annotated[list[Line], Field(min_length=1)]
+    cells: list[list[str]]
+    claims: list[Claim] = Field(default_factory=list)
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        rows, columns = _labels(self.rows, "row"), _labels(self.columns, "column")
+        widths = [len(row) for row in self.cells]
+        if self.no_study and not all(row.published_only for row in self.rows):
+            raise ValueError("no_study given: each row is then published_only")
+        if widths != [len(columns)] * len(rows):
+            raise ValueError(f"rows of {widths} cells given, {len(rows)} rows of {len(columns)} cells are needed")
+        for row in self.cells:
+            for printed in row:
+                _numbers(printed)
+        for claim in self.claims:
+            for row_label, column_label in claim.cells():
+                self.at(row_label, column_label)
+        return self
+
+    def at(self, row: str, column: str) -> tuple[Line, Line, str]:
+        """The row and the column of these labels, and the printed text of their cell.
+
+        Raises:
+            ValueError: there is no such row or column; says which there are.
+        """
+        across, down = _index(self.rows, row, "row"), _index(self.columns, column, "column")
+        return self.rows[across], self.columns[down], self.cells[across][down]
+
+    def unit_of(self, row: str, column: str) -> Unit:
+        """The unit in which a cell is printed."""
+        of_row, of_column, _ = self.at(row, column)
+        return of_column.unit or of_row.unit or self.unit
+
+    def cell(self, row: str, column: str) -> PrintedCell:
+        """The printed cell of a row's and a column's label; raises ValueError as `at` does."""
+        *_, printed = self.at(row, column)
+        per_unit = PER_UNIT[self.unit_of(row, column)]
+        value, spread = (None if number is None else number / per_unit for number in _numbers(printed))
+        return PrintedCell(printed, value, spread)
+
+    def metric_of(self, row: str, column: str) -> str:
+        """Our metric of a cell, as `test/accuracy`."""
+        of_row, of_column, _ = self.at(row, column)
+        split, name = (of_column.metric or of_row.metric or self.metric).split("/")
+        prefixes = [line.prefix for line in (of_row, of_column) if line.prefix]
+        return f"{split}/{'_'.join([*prefixes, name])}"
+
+    def no_verdict(self, row: str, column: str) -> str | None:
+        """Why a cell's printed number is not compared with ours; None: it is."""
+        of_row, of_column, _ = self.at(row, column)
+        return of_column.no_verdict or of_row.no_verdict
+
+    def not_judged(self, claim: Claim) -> str | None:
+        """Why a claim is not judged by our numbers: that of its first cell without verdict; None: it is."""
+        return next((why for place in claim.cells() if (why := self.no_verdict(*place))), None)
+
+    def where(self, row: str, column: str) -> dict[str, Any] | None:
+        """The study-file keys and values of a cell's trials.
+
+        None: it has no trials, as this project lacks the method, or its row and column have different values of a key.
+        """
+        of_row, of_column, _ = self.at(row, column)
+        apart = any(of_row.set[key] != of_column.set[key] for key in of_row.set.keys() & of_column.set.keys())
+        if apart or of_row.published_only or of_column.published_only:
+            return None
+        return of_row.set | of_column.set
+
+
+def _labels(lines: Sequence[Line], kind: str) -> list[str]:
+    labels = [line.label for line in lines]
+    twice = sorted({label for label in labels if labels.count(label) > 1})
+    if twice:
+        raise ValueError(f"{kind} labels given twice: {', '.join(twice)}")
+    return labels
+
+
+def _index(lines: Sequence[Line], label: str, kind: str) -> int:
+    labels = [line.label for line in lines]
+    if label not in labels:
+        raise ValueError(f"{label!r} is not a {kind}. There are: {', '.join(labels)}")
+    return labels.index(label)
+
+
+def _numbers(printed: str) -> tuple[float | None, float | None]:
+    """The number of a cell and the number after ±."""
+    if printed == NOTHING:
+        return None, None
+    match = PRINTED.fullmatch(printed)
+    if match is None:
+        raise ValueError(f"{printed!r} is not a cell: allowed are forms as '90.51 ± 1.55', '11.8' or '{NOTHING}'")
+    return float(match[1]), None if match[2] is None else float(match[2])
+
+
+# The tables.
 
 FOLDER = Path(__file__).parent
 

@@ -13,16 +13,15 @@ from study import data, published
 from study.analysis import epochs_frame, to_csv, to_latex, to_markdown, trials_frame
 from study.analysis.report.page import markdown_table
 from study.analysis.statistics import formatting
-from study.analysis.statistics.cells import Cell, cell
+from study.analysis.statistics.cell_tables import Cell, cell
 from study.analysis.statistics.claims import RULE
 from study.analysis.tables.grid import Along, Entry, Grid
 from study.analysis.tables.paper_comparison import OURS, PAPER, VERDICT, claims_table, compare_with_paper
-from study.commands.table_studies import write_forms
+from study.commands.run import write_forms
 from study.home.folder import StudyFolder
 from study.home.record import StudyRecord
 from study.metrics import is_share, lower_is_better, searchable
-from study.published import PublishedTable
-from study.published.table import PER_UNIT, Claim
+from study.published import PER_UNIT, Claim, PublishedTable
 from study.ranking import Spread
 from study.spec import StudySpec, load_study
 from study.spec.space import grid_cells

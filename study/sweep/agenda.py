@@ -9,6 +9,7 @@ training has one stage, its seeds, and reads the test split for each.
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from study import ranking
@@ -21,9 +22,27 @@ from study.ranking import ablation
 from study.ranking.picks import fresh_trials, picked
 from study.spec import StudySpec
 from study.sweep.early_stopping import EarlyStopping, Verdict
-from study.sweep.failures import Failure
-from study.sweep.job import CannotGoOn, Job
+from study.sweep.failures import CannotGoOn, Failure
 from study.sweep.search_stage import Decision, SearchStage
+
+
+@dataclass(frozen=True)
+class Job:
+    """One thing for a worker to do: train a trial, or read the test split with a trained one."""
+
+    kind: Literal["train", "test"]
+    trial: TrialRecord
+
+    @property
+    def needs_model_file(self) -> bool:
+        """Return whether weights are written (confirm, rule, ablation and final trials) or read (tests)."""
+        return self.trial.stage in ("confirm", "rule", "ablation", "final")
+
+    def needs_chosen_weights(self, spec: StudySpec) -> bool:
+        """Return whether a trial ends with the weights of another epoch than the last: to be written, or for
+        `train.final`."""
+        return spec.objective.window is not None and (self.needs_model_file or bool(spec.base["train"]["final"]))
+
 
 # What runs behind a search: repeats on fresh seeds, the steps of an ablation, the seeds of a final training, and
 # whose model the test split is read with.

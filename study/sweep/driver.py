@@ -18,23 +18,21 @@ from study.data import Dataset, inventory
 from study.data.cells import group_sizes
 from study.errors import Stopped, UserError
 from study.files import parts
+from study.home.driver_queue import Standing
 from study.home.folder import StudyFolder
 from study.home.ledger import Ledger, TakenOver
 from study.home.provenance import owner, provenance
 from study.home.record import StudyRecord
-from study.home.standing import Standing
 from study.spec import StudySpec
+from study.sweep import PREPARING, STARTING, STOPPING
 from study.sweep.adapters import RequestInbox
 from study.sweep.agenda import Agenda, CannotGoOn
 from study.sweep.early_stopping import early_stopping
-from study.sweep.joined_ray import JoinedRay
 from study.sweep.kept_states import KeptStates, tidy
 from study.sweep.own_ray import CannotStart, OwnRay
-from study.sweep.phases import PREPARING, STARTING, STOPPING
 from study.sweep.processes import Processes
-from study.sweep.ray_session import Slots, fitting, gpus, nothing, ray_session
+from study.sweep.ray_session import JoinedRay, Session, Slots, fitting, gpus, nothing, ray_session
 from study.sweep.share import Share, newcomer
-from study.sweep.shared_ray import Session
 from study.text import tell, typed
 from study.training import own_function
 from study.upstream.interrupt import NUMBERS, dropped_ones_come_again, has_come, once
@@ -230,7 +228,7 @@ def drive(
         record: what the ledger says; its `state` tells afterwards how the study ended: complete, interrupted or
             failed (no trial is complete, or a seed of a final training is not).
         address: of the cluster that trials run on; None: this machine.
-        tell: is told each of `study.sweep.phases`, and what the user should know at once: a start of Ray that takes
+        tell: is told each of `study.sweep.STEPS`, and what the user should know at once: a start of Ray that takes
             long, a signal that has come.
         session: gives Ray; by default one for this study alone.
 

@@ -1,16 +1,18 @@
-"""Why a trial did not come to its end, and whether running it again can help."""
+"""Why a trial did not come to its end, and whether running it again can help; and what ends all work at once."""
 
 import socket
 import traceback
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from study.sweep.nodes import NodeUnusable
+from study.errors import disk_remedy, of_disk
 from study.training.gpu_errors import Sign, sign_in
 
 if TYPE_CHECKING:  # tenths of a second, which processes of trials have no use for
     from study.home.events import Kind
+    from study.home.ledger import TakenOver
     from study.home.record import TrialRecord
     from study.spec import StudySpec
 
@@ -54,6 +56,20 @@ class Failure:
 HUNG = Failure("HUNG", "did not report any more")
 PROCESS_DIED = Failure("PREEMPTED", "its process died")
 NODE_LOST = Failure("PREEMPTED", "its node died", node_died=True)
+
+
+class NodeUnusable(Exception):
+    """A trial's process found that the GPU it was given cannot be used.
+
+    Args:
+        machine: Ray's id of the node.
+        host: its name.
+        reason: why, and the remedy.
+    """
+
+    def __init__(self, machine: str, host: str, reason: str) -> None:
+        super().__init__(machine, host, reason)
+        self.machine, self.host, self.reason = machine, host, reason
 
 
 class Broken(Exception):
@@ -158,3 +174,20 @@ def is_out_of_reach(machine: str | None, nodes: Iterable[Mapping[str, Any]]) -> 
     except OSError:
         return True
     return False
+
+
+class CannotGoOn(BaseException):
+    """The study has to stop at once, through no fault of a trial's; what is in the ledger stays. No Exception, so that
+    nothing on the way takes it for a trial's.
+
+    Args:
+        problem: the file system's, or that of the lease.
+        place: what could not be written, where the problem does not name a file.
+    """
+
+    def __init__(self, problem: "OSError | TakenOver", place: Path) -> None:
+        text = str(problem)
+        if isinstance(problem, OSError):
+            text = f"{problem.filename or place}: {problem.strerror}"
+            text += f". {disk_remedy(problem)}" if of_disk(problem) else ""
+        super().__init__(text)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from study.errors import UserError, nearest
 from study.spec.schema import Resources
-from study.sweep.job import CannotGoOn
+from study.sweep.failures import CannotGoOn
 
 if TYPE_CHECKING:
     from ray.tune import PlacementGroupFactory
@@ -24,20 +24,6 @@ SOME = 0.001
 
 JOINING = 60.0
 """Seconds that a cluster gets until a node has joined it that a trial fits on."""
-
-
-class NodeUnusable(Exception):
-    """A trial's process found that the GPU it was given cannot be used.
-
-    Args:
-        machine: Ray's id of the node.
-        host: its name.
-        reason: why, and the remedy.
-    """
-
-    def __init__(self, machine: str, host: str, reason: str) -> None:
-        super().__init__(machine, host, reason)
-        self.machine, self.host, self.reason = machine, host, reason
 
 
 class NoNodeLeft(CannotGoOn):

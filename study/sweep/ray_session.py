@@ -1,4 +1,4 @@
-"""Ray for one study: one of its own on this machine, quiet and private, or an existing cluster."""
+"""Ray for one study or several: one of its own on this machine, quiet and private, or an existing cluster."""
 
 import gc
 import logging
@@ -8,9 +8,10 @@ import resource
 import socket
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, Protocol, Self
 
 import psutil
 
@@ -18,20 +19,114 @@ from study.address import HOST_PORT, check_cluster, check_token, give_token, is_
 from study.errors import UserError
 from study.logging import hush, is_verbose
 from study.spec.schema import Resources
-from study.sweep.joined_ray import JoinedRay
 from study.sweep.own_ray import OwnRay, own_ray
 from study.sweep.processes import Processes
-from study.upstream.environment import Part, set_here
+from study.upstream.environment import RECONNECT, Part, set_here
 from study.upstream.own_ray_internals import forget
 from study.upstream.ray_internals import (
     accelerator,
     gcs_answer,
+    is_job,
     leave,
     leave_signals_alone,
     read_the_token_again,
     stay_on_loopback,
     take_signals_back,
 )
+
+# A cluster that a driver has joined: whether its head, and this machine's node, still answer.
+
+EVERY = 1.0
+"""Seconds between two questions."""
+
+ANSWER = 5.0
+"""Seconds that a machine gets to take a connection."""
+
+RAYS_OWN = 60.0
+"""Seconds after which Ray ends a driver whose head is gone, where `RECONNECT` does not set them."""
+
+SOONER = 10.0
+"""Seconds by which that is told sooner: Ray ends the process without a word of the study's."""
+
+FINAL = 3.0
+"""Seconds that a head's process has to be gone where it cannot come back: this driver is a job on its machine, and was
+given no Redis."""
+
+RAYLET = "Ray's raylet on the driver's machine has ended"
+
+HEAD = "Ray's head, on the driver's machine, has ended"
+
+
+class JoinedRay:
+    """The cluster, by the two of its processes that a driver cannot be without.
+
+    A head that keeps its state in Redis may come back, and drivers go on: so a head is missed for as long as Ray itself
+    would wait. The node of a driver that is a job takes the driver with it, within a second or two.
+
+    Args:
+        head, node: host and port of the head's gcs_server, and of this machine's raylet.
+    """
+
+    def __init__(self, head: tuple[str, int], node: tuple[str, int]) -> None:
+        self._head, self._node = head, node
+        self._asked, self._missed_since = 0.0, float("inf")
+        is_final = is_job() and self._is_here() and not os.environ.get("RAY_REDIS_ADDRESS")
+        self._patience = FINAL if is_final else max(FINAL, _reconnects() - SOONER)
+        self._ended: str | None = None
+
+    @property
+    def grace(self) -> float:
+        """Seconds that a driver gets to end by itself once something has ended."""
+        return 0.0 if self._ended in (RAYLET, HEAD) else 10.0
+
+    def ended(self) -> str | None:
+        """Return which of them has ended; None while both answer, and while the head may come back."""
+        now = time.monotonic()
+        if not self._ended and now - self._asked >= EVERY:
+            self._asked, missing = now, self.missing()
+            self._missed_since = min(self._missed_since, now) if missing else float("inf")
+            if missing in (RAYLET, HEAD) or now - self._missed_since >= self._patience:
+                self._ended = missing
+        return self._ended
+
+    def missing(self) -> str | None:
+        """Return which of them does not answer at this moment."""
+        if _is_gone(self._node, is_here=True):
+            return HEAD if self._is_here() and _is_gone(self._head, is_here=True) else RAYLET
+        if _is_gone(self._head, self._is_here()):
+            return f"Ray's head (its gcs_server, at {self._head[0]}:{self._head[1]}) does not answer any more"
+        return None
+
+    def all(self) -> list[psutil.Process]:
+        """None: the cluster is not this process's."""
+        return []
+
+    def kill(self, tree: list[psutil.Process]) -> None:
+        """Nothing."""
+
+    def _is_here(self) -> bool:
+        return self._head[0] == self._node[0]
+
+
+def _is_gone(place: tuple[str, int], is_here: bool) -> bool:
+    """Return whether nothing takes connections. On this machine the system takes them for a process that is kept busy,
+    and only a refusal says that it has ended."""
+    try:
+        socket.create_connection(place, ANSWER).close()
+    except ConnectionRefusedError:
+        return True
+    except OSError:
+        return not is_here
+    return False
+
+
+def _reconnects() -> float:
+    with suppress(ValueError):
+        return float(os.environ.get(RECONNECT, RAYS_OWN))
+    return RAYS_OWN
+
+
+# Ray for one study.
 
 GCS_PATIENCE = 5.0
 """Seconds that a cluster gets to answer whether it takes the token."""
@@ -335,3 +430,73 @@ def cluster_resources(address: str, home: Path | None) -> dict[str, float]:
         there = ray.cluster_resources()
         alive = sum(node["Alive"] for node in ray.nodes())
         return {"nodes": alive, "cpus": there.get("CPU", 0.0), "gpus": there.get("GPU", 0.0)}
+
+
+# One Ray for several studies, one after the other: its start takes longer than a small study's trials.
+
+
+class Session(Protocol):
+    """Gives a Ray to a driver, see `study.sweep.ray_session.ray_session`."""
+
+    def __call__(
+        self,
+        address: str | None,
+        home: Path | None,
+        processes: Processes | None,
+        tell: Callable[[str], None],
+        stopping: Callable[[], bool],
+    ) -> AbstractContextManager[OwnRay | JoinedRay]: ...
+
+
+class SharedRay:
+    """A Ray of its own that the first study starts, and that stays until the block is left. On a cluster each study
+    joins and leaves by itself: there is nothing to start.
+
+    Each study has to take the same resources per trial: the processes that are started at once are told their threads
+    by the first.
+    """
+
+    def __init__(self) -> None:
+        self._open = ExitStack()
+        self._ray: OwnRay | JoinedRay | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._open.close()
+
+    @contextmanager
+    def __call__(
+        self,
+        address: str | None,
+        home: Path | None,
+        processes: Processes | None,
+        tell: Callable[[str], None],
+        stopping: Callable[[], bool],
+    ) -> Iterator[OwnRay | JoinedRay]:
+        """The Ray of all; the arguments are those of `ray_session`, of which later studies' change nothing."""
+        if address is not None:
+            with ray_session(address, home, processes, tell, stopping) as joined:
+                yield joined
+            return
+        if self._ray is None:
+            self._ray = self._open.enter_context(ray_session(address, home, processes, tell, stopping))
+        try:
+            yield self._ray
+        finally:
+            if self._ray is not None and not self._ray.ended():
+                free_everything()
+
+
+def free_everything() -> None:
+    """End the processes of trials that a study leaves behind, and give back what they took: Tune would wait for each to
+    end by itself, so it is not asked to."""
+    from ray import PlacementGroupID
+    from ray.util.placement_group import PlacementGroup, placement_group_table, remove_placement_group
+
+    for group, about in placement_group_table().items():
+        if about["state"] != "REMOVED":
+            remove_placement_group(PlacementGroup(PlacementGroupID.from_hex(group)))

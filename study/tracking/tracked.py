@@ -1,12 +1,13 @@
-"""How far a ledger is in MLflow, kept beside it."""
+"""What MLflow has of a study: how far its ledger is there, kept beside it, and files that were made anew."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from study.files import write_whole
-from study.home.folder import path_of
-from study.tracking.connection import public
+from study.home.folder import Home, StudyFolder, path_of
+from study.tracking.connection import error_line, open_mlflow, public
 
 STUDY = "study"
 """Key of the study's own run; those of its trials are their numbers, as text."""
@@ -63,3 +64,30 @@ def _is_sound(noted: Tracked) -> bool:
     """Return whether everything is of the kind that it should be: the file may have been edited."""
     kinds = {name: type(value) for name, value in vars(Tracked()).items()}
     return all(type(value) is kinds[name] for name, value in vars(noted).items())
+
+
+# Files of a study that were made anew after it ended, into MLflow.
+
+TIMEOUT = 5
+"""Seconds that a request may take here, where someone waits."""
+
+
+def refresh(home: Home, folder: StudyFolder, files: Mapping[Path, str | None]) -> str | None:
+    """Log files as artifacts of the study's run in place of those that it has. Others may be writing to that run.
+
+    Args:
+        files: each with the artifact folder that it goes to (None: the topmost).
+
+    Returns:
+        What went wrong, else None; nothing is done for a study that MLflow does not have.
+    """
+    progress = Tracked.load(folder.tracking_file, home.tracking_uri)
+    if STUDY not in progress.runs:
+        return None
+    try:
+        client = open_mlflow(home, TIMEOUT)
+        for path, artifact_folder in files.items():
+            client.log_artifact(progress.runs[STUDY], str(path), artifact_folder)
+    except Exception as error:  # whatever MLflow, its database or the network raise
+        return error_line(error, home.tracking_uri)
+    return None

@@ -12,11 +12,10 @@ from study.spec import StudySpec
 from study.tracking.connection import open_mlflow, public
 from study.tracking.database import Database, close_connections
 from study.tracking.database_file import set_aside
-from study.tracking.events import Events
+from study.tracking.events import NOTE, Events, note
 from study.tracking.pages import run_page
 from study.tracking.run_update import Change, milliseconds
 from study.tracking.store import AT_ONCE, Store
-from study.tracking.study_run import NOTE, note
 from study.tracking.tracked import STUDY, Tracked
 
 SHARE = 500

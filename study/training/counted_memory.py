@@ -20,7 +20,7 @@ from torch.utils._pytree import tree_leaves
 from study import models
 from study.data.dataset import Facts
 from study.methods import Batch, Labels, Method
-from study.training import augment, evaluation, gradient_cache
+from study.training import augment, evaluation, optimization
 from study.training.config import TrialConfig
 from study.training.networks import networks
 from study.training.optimization import groups, optimizer
@@ -105,7 +105,7 @@ def _counted(config: TrialConfig, facts: Facts, with_loss: bool) -> tuple[int, i
         with _not_cut_off():
             trained = networks(config, facts, begins=False)
         method: Method = trained["method"]  # type: ignore[assignment]
-        gradient_cache.split(method, options)
+        optimization.take_in_parts(method, options)
         main = optimizer(groups(method, options), options, torch.device("cpu"))
         batch = _batch(config, facts, method)
         with unset_fake_temporarily():  # methods look at the values of all labels, once
@@ -125,7 +125,7 @@ def _counted(config: TrialConfig, facts: Facts, with_loss: bool) -> tuple[int, i
         with torch.no_grad(), _precision(options.precision):
             images = torch.empty(size, *_evaluated(config, facts))
             method.network.encoder(images)
-        norms = any(isinstance(part, gradient_cache.NORMS) for part in method.modules())
+        norms = any(isinstance(part, optimization.NORMS) for part in method.modules())
         kept = tree_leaves([trained.state_dict(), main.state_dict()])
         state = sum(one.nbytes for one in kept if isinstance(one, Tensor))
     return step, storages.peak, norms, state

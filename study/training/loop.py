@@ -24,7 +24,7 @@ from study.data import holdout
 from study.data.dataset import Dataset, Facts, Split
 from study.files import write_whole
 from study.methods import UNKNOWN, Batch, Labels, Method
-from study.training import augment, checkpoint, compatibility, gradient_cache
+from study.training import augment, checkpoint, compatibility, optimization
 from study.training.checkpoint import Checkpoint, Choice, ChosenWeights, Unusable
 from study.training.clock import Clock
 from study.training.config import TrainOptions, TrialConfig
@@ -404,7 +404,7 @@ class TrainingLoop:
         facts = dataset.facts.on("train")
         self._networks = networks(config, dataset.facts, begins)
         self.method, self.probes = cast(Method, self._networks["method"]), cast(nn.ModuleDict, self._networks["probes"])
-        gradient_cache.split(self.method, self.options)
+        optimization.take_in_parts(self.method, self.options)
         self._networks.to(self.device).to(memory_format=torch.channels_last)
         self._splits: dict[str, Resident] = self._on_device(facts)
         self._augmentation = augment.build(self.options.augmentation, facts.shape, self.options)

@@ -89,7 +89,8 @@ def stand_in(crowd: Any) -> type:
             super().__init__(*arguments, **options)
             nothing = lambda *_, **__: None  # noqa: E731
             self._resource_manager = SimpleNamespace(
-                **dict.fromkeys(("request_resources", "cancel_resource_request", "free_resources", "clear"), nothing)
+                **dict.fromkeys(("request_resources", "cancel_resource_request", "free_resources", "clear"), nothing),
+                get_resource_futures=list,
             )
             self._numbers = iter(range(1_000_000))
 

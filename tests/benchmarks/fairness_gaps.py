@@ -28,7 +28,7 @@ from scipy.stats import spearmanr
 from scipy.stats import t as student_t
 
 from study import data, published
-from study.analysis.statistics.cells import Cell
+from study.analysis.statistics.cell_tables import Cell
 from study.analysis.statistics.claims import RULE, check
 from study.training import Trial
 

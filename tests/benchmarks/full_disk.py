@@ -33,7 +33,7 @@ from helpers import computed  # noqa: E402
 from study.commands import session  # noqa: E402
 from study.home.folder import Home  # noqa: E402
 from study.home.record import StudyRecord  # noqa: E402
-from study.sweep.shared_ray import SharedRay  # noqa: E402
+from study.sweep.ray_session import SharedRay  # noqa: E402
 from study.tracking.connection import open_mlflow  # noqa: E402
 
 SIZE = 1 << 30

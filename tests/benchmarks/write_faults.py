@@ -119,7 +119,7 @@ def main() -> int:
     from study.commands import session
     from study.home.folder import Home
     from study.home.record import StudyRecord
-    from study.sweep.shared_ray import SharedRay
+    from study.sweep.ray_session import SharedRay
     from study.tracking.connection import open_mlflow
 
     few_figures()

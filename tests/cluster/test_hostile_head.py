@@ -24,8 +24,7 @@ from study.cluster.log_share import Window
 from study.commands.fetch import fetch
 from study.commands.on_cluster import Elsewhere
 from study.errors import UserError
-from study.home.folder import Home
-from study.home.format import FORMAT
+from study.home.folder import FORMAT, Home
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | ESCAPES | st.just("\x1b]0;x\x07"),

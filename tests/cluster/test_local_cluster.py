@@ -13,7 +13,7 @@ import pytest
 from command import Command
 
 from study.cluster.local import LocalCluster
-from study.cluster.process import of_cluster
+from study.cluster.local_parts import of_cluster
 from study.home.folder import Home
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]

@@ -13,7 +13,7 @@ import pytest
 
 from study.cluster import local_parts
 from study.cluster.local import LocalCluster, tell_nobody
-from study.cluster.process import Process, free_ports
+from study.cluster.local_parts import Process, free_ports
 from study.commands.local_cluster import lines
 from study.errors import UserError
 from study.home.folder import Home

@@ -17,11 +17,10 @@ from study.cluster import queued_driver as room
 from study.cluster.job import Job
 from study.cluster.jobs import with_places
 from study.cluster.queued_driver import has_room
-from study.home.driver_queue import Turn, state_file
+from study.home.driver_queue import Standing, Turn, state_file
 from study.home.lease import machine
 from study.home.presence import Presence, members
 from study.home.sharing import Sharing
-from study.home.standing import Standing
 
 CLUSTER = "127.0.0.1:6379"
 

@@ -8,7 +8,7 @@ import pytest
 from helpers import quickstart
 
 import study
-from study.cluster.upload import STUDY_FILE, size, upload
+from study.cluster.jobs import STUDY_FILE, size, upload
 from study.spec import load_study
 
 
@@ -40,7 +40,7 @@ def test_pages_are_taken_along_with_all_their_parts() -> None:
 
 def test_what_lies_about_is_left(tmp_path: Path) -> None:
     """Secrets, data and links beside the code stay where they are."""
-    from study.cluster import upload as module
+    from study.cluster import jobs as module
 
     source = tmp_path / "source"
     (source / "inner").mkdir(parents=True)

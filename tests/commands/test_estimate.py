@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from helpers import quickstart
 
-from study.commands import estimate, plan
+from study.commands import cost, plan
 from study.errors import UserError
 from study.home.folder import Home
 from study.home.ledger import Ledger
@@ -23,7 +23,7 @@ def home(tmp_path: Path) -> Home:
 
 def costed(*assignments: str, seconds: float = 10.0) -> dict[str, Any]:
     spec = quickstart("search.trials=5", "search.confirm={top: 1, seeds: 2}", *SMALL, *assignments)
-    return estimate.cost(spec, plan.plan(spec), estimate.Pace(seconds, "by hand", ()))
+    return cost.cost(spec, plan.plan(spec), cost.Pace(seconds, "by hand", ()))
 
 
 def test_the_hours_by_hand() -> None:
@@ -50,20 +50,20 @@ def test_where_no_trial_fits_there_is_no_time_of_the_clock() -> None:
     assert told["trials_at_once_here"] == 0
     assert told["expected"]["wall_hours"] is None
     assert told["expected"]["gpu_hours"] == pytest.approx(told["expected"]["trial_hours"])
-    shown = estimate.text(plan.plan(quickstart()) | {"cost": told})
+    shown = cost.planned_text(plan.plan(quickstart()) | {"cost": told})
     assert "a trial does not fit this machine" in shown
     assert "of wall-clock time on this machine" not in shown
 
 
 def test_measured(home: Home) -> None:
     spec = quickstart(*SMALL, "search.space.model.width={choices: [4, 8]}")
-    document = estimate.plan_with_cost(spec, home, measure=True, like=None)
+    document = cost.plan_with_cost(spec, home, measure=True, like=None)
     told = document["cost"]
     assert 0 < told["seconds_per_epoch"] < 60
     assert told["expected"]["trial_hours"] < told["without_early_stopping"]["trial_hours"]
     assert any("searched, but measured with the file's values: model.width" in one for one in told["caveats"])
     assert json.loads(json.dumps(document, allow_nan=False)) == document
-    shown = estimate.text(document)
+    shown = cost.planned_text(document)
     assert shown.startswith(plan.text(plan.plan(spec)))
     assert "measured on" in shown
     assert "of wall-clock time on this machine" in shown
@@ -82,21 +82,21 @@ def test_at_the_pace_of_an_earlier_study(home: Home) -> None:
         ledger.append("ended", time=seconds, trial=trial, state="complete" if epochs == 4 else "pruned")
     ledger.close()
     spec = quickstart(*SMALL, "resources.cpu=0.5", "train.epochs=8", "train.seed=3")
-    told = estimate.plan_with_cost(spec, home, measure=False, like="other")["cost"]
+    told = cost.plan_with_cost(spec, home, measure=False, like="other")["cost"]
     assert told["seconds_per_epoch"] == pytest.approx(6)
     assert told["basis"].startswith("2 trials of other")
     assert "they ran on there, as many at a time as fitted there" in told["caveats"]
     assert "the two differ in resources.cpu, train.batch_size" in told["caveats"]
-    same = estimate.plan_with_cost(quickstart(*SMALL, "train.batch_size=64"), home, measure=False, like="other")["cost"]
+    same = cost.plan_with_cost(quickstart(*SMALL, "train.batch_size=64"), home, measure=False, like="other")["cost"]
     assert not any("differ" in caveat for caveat in same["caveats"])
 
 
 def test_one_pace_at_a_time(home: Home) -> None:
-    assert estimate.plan_with_cost(quickstart(), home, measure=False, like=None)["cost"] is None
+    assert cost.plan_with_cost(quickstart(), home, measure=False, like=None)["cost"] is None
     with pytest.raises(UserError, match="--measure and --like: give one of them"):
-        estimate.plan_with_cost(quickstart(), home, measure=True, like="other")
+        cost.plan_with_cost(quickstart(), home, measure=True, like="other")
     with pytest.raises(UserError, match="othr: no such study"):
-        estimate.plan_with_cost(quickstart(), home, measure=False, like="othr")
+        cost.plan_with_cost(quickstart(), home, measure=False, like="othr")
     home.create(quickstart("name=other"))
     with pytest.raises(UserError, match="--like other: no trial of its search has ended"):
-        estimate.plan_with_cost(quickstart(), home, measure=False, like="other")
+        cost.plan_with_cost(quickstart(), home, measure=False, like="other")

@@ -6,8 +6,8 @@ import pytest
 from course import Course, score, spec_of
 
 from study import ranking
-from study.commands import extend_trials
-from study.commands.extend_trials import Request
+from study.commands import extending
+from study.commands.extending import Request
 from study.commands.final_training import final_study
 from study.errors import UserError
 from study.home.folder import Home, StudyFolder
@@ -36,7 +36,7 @@ def history(folder: StudyFolder, spec: StudySpec = SPEC) -> list[str]:
 
 
 def went_on(folder: StudyFolder, request: Request, spec: StudySpec = SPEC) -> StudyRecord:
-    extend_trials.ask(folder, spec, request)
+    extending.ask(folder, spec, request)
     assert record_of(folder).state == "interrupted", "a crash here leaves something to resume"
     Course(folder.ledger_file, spec).play()
     return record_of(folder)
@@ -99,7 +99,7 @@ def test_what_early_stopping_ended_goes_on_to_the_end_and_is_judged_no_more(tmp_
 def test_until_all_have_ended_they_count_as_they_had(tmp_path: Path) -> None:
     folder = played(tmp_path)
     before = ranking.ranked(record_of(folder), SPEC)
-    extend_trials.ask(folder, SPEC, Request(8, top=2))
+    extending.ask(folder, SPEC, Request(8, top=2))
     while_on = record_of(folder)
     assert [(one.trial.number, one.score, one.confirmed) for one in ranking.ranked(while_on, SPEC)] == [
         (one.trial.number, one.score, one.confirmed) for one in before
@@ -113,7 +113,7 @@ def test_until_all_have_ended_they_count_as_they_had(tmp_path: Path) -> None:
 def test_a_study_whose_every_extended_trial_fails_is_as_complete_as_it_was(tmp_path: Path) -> None:
     spec = spec_of("search.trials=3", "search.early_stopping={name: none}", "search.confirm={top: 0}")
     folder = played(tmp_path, spec)
-    extend_trials.ask(folder, spec, Request(8, top=2))
+    extending.ask(folder, spec, Request(8, top=2))
     course = Course(folder.ledger_file, spec, lambda trial, epoch: None if epoch > 4 else score(trial, epoch)).play()
     assert {trial.state for trial in course.record.trials.values()} == {"failed"}
     assert course.agenda.outcome == "complete"
@@ -125,7 +125,7 @@ def test_a_second_extension_to_as_many_epochs_is_compared_with_the_first(tmp_pat
     before = numbers(ranking.candidates(record_of(folder), SPEC))
     went_on(folder, Request(8, top=1))
     later = next(trial.number for trial in stopped(record_of(folder)))
-    extend_trials.ask(folder, SPEC, Request(8, trials=(later,)))
+    extending.ask(folder, SPEC, Request(8, trials=(later,)))
     found = extended(record_of(folder), SPEC)
     assert found is not None
     assert sentence(found) == (
@@ -141,7 +141,7 @@ def test_a_second_extension_to_as_many_epochs_is_compared_with_the_first(tmp_pat
 def test_one_that_fails_counts_as_it_had_ended_and_is_not_compared(tmp_path: Path) -> None:
     folder = played(tmp_path)
     first = numbers(ranking.candidates(record_of(folder), SPEC))[0]
-    extend_trials.ask(folder, SPEC, Request(8, top=2))
+    extending.ask(folder, SPEC, Request(8, top=2))
 
     def breaks(trial: TrialRecord, epoch: int) -> float | None:
         return None if trial.number == first and epoch == 6 else score(trial, epoch)
@@ -157,7 +157,7 @@ def test_one_that_fails_counts_as_it_had_ended_and_is_not_compared(tmp_path: Pat
 def test_a_driver_that_died_is_followed_by_one_that_goes_on(tmp_path: Path) -> None:
     whole, cut = played(tmp_path / "whole"), played(tmp_path / "cut")
     expected = went_on(whole, Request(8, top=2))
-    extend_trials.ask(cut, SPEC, Request(8, top=2))
+    extending.ask(cut, SPEC, Request(8, top=2))
     course = Course(cut.ledger_file, SPEC)
     running = [[course.agenda.next(), 0] for _ in range(2)]
     for _ in range(3):
@@ -183,15 +183,15 @@ def test_a_second_extension_goes_further(tmp_path: Path) -> None:
     told = summary(SPEC, after)
     assert told["extended"] == {"epochs": 16, "of": 4, "trials": [0, best.trial.number], "left": 0, "compared": 16}
     with pytest.raises(UserError, match="--epochs 8: trials of quickstart have run 16; at least that many"):
-        extend_trials.planned(folder, SPEC, after, Request(8))
+        extending.planned(folder, SPEC, after, Request(8))
 
 
 def test_a_search_that_goes_on_later_tries_trials_of_its_own_length(tmp_path: Path) -> None:
-    from study.commands import extend_search
+    from study.commands import extending
 
     folder = played(tmp_path)
     went_on(folder, Request(8, top=1))
-    extend_search.more_trials(folder, SPEC, "+3")
+    extending.more_trials(folder, SPEC, "+3")
     Course(folder.ledger_file, SPEC).play()
     new = list(record_of(folder).by_stage("search"))[-3:]
     assert all(trial.until is None and trial.epochs <= 4 for trial in new)
@@ -224,7 +224,7 @@ def test_what_cannot_go_on_is_refused_and_nothing_is_changed(
 ) -> None:
     size = course_folder.ledger_file.stat().st_size
     with pytest.raises(UserError, match=message):
-        extend_trials.ask(course_folder, SPEC, request_)
+        extending.ask(course_folder, SPEC, request_)
     assert course_folder.ledger_file.stat().st_size == size
 
 
@@ -232,7 +232,7 @@ def test_a_trial_on_a_further_seed_is_named_by_its_configuration(course_folder: 
     record = record_of(course_folder)
     repeat = next(record.by_stage("confirm"))
     with pytest.raises(UserError, match=rf"stage confirm, as a repeat of trial {repeat.repeats}: give that one"):
-        extend_trials.planned(course_folder, SPEC, record, Request(8, trials=(repeat.number,)))
+        extending.planned(course_folder, SPEC, record, Request(8, trials=(repeat.number,)))
 
 
 @pytest.fixture(scope="module")
@@ -248,31 +248,31 @@ def course_folder(tmp_path_factory: pytest.TempPathFactory) -> StudyFolder:
 def test_a_schedule_that_depends_on_the_total_is_refused(course_folder: StudyFolder, given: str, key: str) -> None:
     message = rf"trial 0 of 4 epochs is no part of one of 8: {key} ties it .* study run .* train.epochs=8 --name"
     with pytest.raises(UserError, match=message):
-        extend_trials.planned(course_folder, spec_of(given), record_of(course_folder), Request(8))
+        extending.planned(course_folder, spec_of(given), record_of(course_folder), Request(8))
 
 
 def test_a_search_must_be_over(tmp_path: Path) -> None:
     folder = Home(tmp_path).create(SPEC)
     with pytest.raises(UserError, match="is new, its search must end first: study resume quickstart"):
-        extend_trials.ask(folder, SPEC, Request(8))
+        extending.ask(folder, SPEC, Request(8))
 
 
 def test_a_final_training_has_no_search(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="a final training; one of more epochs: study train FILE --epochs 8"):
-        extend_trials.planned(StudyFolder(tmp_path), final_study(SPEC, [0, 1]), StudyRecord(), Request(8))
+        extending.planned(StudyFolder(tmp_path), final_study(SPEC, [0, 1]), StudyRecord(), Request(8))
 
 
 def test_what_runs_again_is_told_before(tmp_path: Path) -> None:
     folder = played(tmp_path)
-    plan = extend_trials.plan_of(folder, Request(8, top=1))
+    plan = extending.plan_of(folder, Request(8, top=1))
     assert plan["to_run"] == 8 * len(plan["trials"])
     assert plan["again"] == 4 * len(plan["trials"])
     folder.checkpoints.mkdir()
     folder.end_file(0).touch()
-    kept = extend_trials.plan_of(folder, Request(8, top=1))
+    kept = extending.plan_of(folder, Request(8, top=1))
     assert (kept["to_run"], kept["again"]) == (plan["to_run"] - 4, plan["again"] - 4)
     best = plan["configurations"][1]
-    assert extend_trials.lines(kept) == [
+    assert extending.lines(kept) == [
         f"trials 0, {best} to epoch 8, with 4 trials on further seeds: 44 epochs",
         "5 of 6 run again from their first epoch, as their state was not kept: 20 of these epochs "
         "(resources.keep_checkpoints)",

@@ -13,8 +13,7 @@ from study.commands import session
 from study.commands import session as telling
 from study.commands.export import export
 from study.commands.final_training import final_study
-from study.commands.run_end import RunEnd, closing_lines
-from study.commands.session import message, notify
+from study.commands.session import RunEnd, closing_lines, message, notify
 from study.errors import Stopped, UserError
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger

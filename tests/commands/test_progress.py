@@ -14,7 +14,7 @@ from study.commands.progress import StudyProgress
 from study.commands.progress_view import ProgressView, rest
 from study.home.record import StudyRecord
 from study.spec import StudySpec
-from study.sweep.phases import LOADING, STOPPING
+from study.sweep import LOADING, STOPPING
 
 SPEC = quickstart("search.trials=4", "search.confirm={top: 1, seeds: 2}", "train.epochs=4")
 LINE = re.compile(r"\d+:\d\d  .+(; best so far: .+)?(; about \d+:\d\d(:\d\d)? to go)?")

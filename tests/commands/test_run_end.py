@@ -12,7 +12,7 @@ from helpers import Told, quickstart, write_ledger
 from study.cli.options import show
 from study.commands import run
 from study.commands.export import export
-from study.commands.run_end import RunEnd, closing_lines
+from study.commands.session import RunEnd, closing_lines
 from study.errors import UserError
 from study.home.folder import Home
 from study.home.ledger import Ledger

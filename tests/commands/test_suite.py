@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from study.analysis.tables import suite_tables
 from study.cli import app
 from study.commands import suite as suites
-from study.commands.run_end import RunEnd
+from study.commands.session import RunEnd
 from study.commands.suite import plan_suite, plan_text
 from study.errors import Interrupted, Stopped, UserError
 from study.home.folder import Home

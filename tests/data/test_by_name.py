@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 from study import data
-from study.data.by_name import numbered_as
 from study.data.dataset import Dataset, Facts, Split
 from study.errors import UserError
+from study.trained.evaluate import numbered_as
 
 
 def named(target: list[str], bias: list[str] | None, classes: tuple[str, ...], biases: tuple[str, ...] | None):

@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 from study import doctor
 from study.cli import app
 from study.doctor import state
-from study.doctor.finding import Finding, isolated
+from study.doctor.machine import Finding, isolated
 from study.home.folder import Home
 from study.tracking.connection import connect, public
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from study.doctor import machine
-from study.doctor.gpus import Observed, findings
+from study.doctor.machine import Observed, gpu_findings
 
 CARD = ("NVIDIA H100, 550.54, 81559 MiB",)
 
@@ -23,14 +23,14 @@ CARD = ("NVIDIA H100, 550.54, 81559 MiB",)
     ],
 )
 def test_gpus(observed: Observed, state: str, told: str) -> None:
-    (found,) = findings(observed)
+    (found,) = gpu_findings(observed)
     assert found.state == state
     assert told in found.told
     assert (found.remedy is None) == (state == "ok")
 
 
 def test_ray_and_torch_may_disagree() -> None:
-    _, found = findings(Observed(CARD, "12.8", None, ray=1))
+    _, found = gpu_findings(Observed(CARD, "12.8", None, ray=1))
     assert (found.name, found.state) == ("GPUs of Ray", "warning")
     assert "on 1 GPUs, torch sees 0" in found.told
 

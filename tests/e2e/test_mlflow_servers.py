@@ -13,7 +13,7 @@ from runs import Runs
 from servers import ADMIN, PASSWORD, MlflowServer, Postgres
 from tracked_study import PARAMS, SESSION, SPEC
 
-from study.commands.find_model import find_model
+from study.commands.final_training import find_model
 from study.home.folder import Home
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord

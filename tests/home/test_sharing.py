@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from study.errors import UserError
+from study.home.driver_queue import Standing
 from study.home.folder import Home
 from study.home.sharing import Owner, Sharing, sharing
-from study.home.standing import Standing
 
 
 def test_without_a_file_nothing_is_limited(tmp_path: Path) -> None:

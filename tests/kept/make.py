@@ -30,7 +30,7 @@ from study.home.ledger import Ledger, read
 from study.home.requests import Request, ask
 from study.knobs import knobs
 from study.spec.schema import Resources, Search
-from study.sweep.shared_ray import SharedRay
+from study.sweep.ray_session import SharedRay
 from study.training.config import TrainOptions
 
 KEPT = Path(__file__).parent / "studies"

@@ -9,7 +9,7 @@ import pytest
 from published_study import Course
 
 from study import published
-from study.analysis.statistics.cells import Cell
+from study.analysis.statistics.cell_tables import Cell
 from study.home.folder import Home
 from study.reproduce import document, markdown, tabulate
 from study.reproduce.reproduction import MEANING, Reproduction, paper_entry, places

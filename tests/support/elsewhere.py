@@ -12,8 +12,7 @@ from helpers import Told, quickstart, write_ledger
 from study import cli
 from study.cluster import jobs
 from study.cluster.job import Job
-from study.cluster.jobs import Submitted
-from study.cluster.upload import Uploaded
+from study.cluster.jobs import Submitted, Uploaded
 from study.commands import on_cluster as cluster_checks
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger

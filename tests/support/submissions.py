@@ -15,12 +15,11 @@ from study.cluster.head import Head
 from study.cluster.job import Job
 from study.cluster.jobs import Jobs, with_places
 from study.cluster.local import LocalCluster
-from study.home.driver_queue import FOLDER
+from study.home.driver_queue import FOLDER, Standing
 from study.home.events import ENDED
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import read
 from study.home.record import StudyRecord
-from study.home.standing import Standing
 from study.spec import load_study
 
 FILE = """\

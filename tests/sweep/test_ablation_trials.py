@@ -9,7 +9,7 @@ from course import Course, outcome, score, spec_of
 
 from study import ranking
 from study.commands import ablation as commands
-from study.commands import extend_search, status
+from study.commands import extending, status
 from study.commands.ablation import Request
 from study.commands.progress import StudyProgress
 from study.errors import UserError
@@ -164,14 +164,14 @@ def test_knobs_that_are_not_measured_move_together_at_last(study: tuple[StudyFol
 def test_a_longer_search_keeps_the_ablation_of_the_best_that_was(study: tuple[StudyFolder, StudySpec]) -> None:
     folder, spec = study
     first = ablated(folder, spec)
-    extend_search.more_trials(folder, spec, "+2")
+    extending.more_trials(folder, spec, "+2")
     assert asked_for(Course(folder.ledger_file, spec).play().record) == asked_for(first)
 
 
 def test_a_longer_search_begins_before_the_rest_of_an_ablation(study: tuple[StudyFolder, StudySpec]) -> None:
     folder, spec = study
     commands.ask(folder, spec, Request())
-    extend_search.more_trials(folder, spec, "+2")
+    extending.more_trials(folder, spec, "+2")
     stages = [trial.stage for trial in Course(folder.ledger_file, spec).play().record.trials.values()]
     assert Counter(stages)["ablation"] == 16
     assert "search" not in stages[stages.index("ablation") :]

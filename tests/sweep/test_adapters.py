@@ -23,8 +23,9 @@ from study.spec.schema import Resources
 from study.sweep import adapters
 from study.sweep.adapters import JobSearcher, ReportingScheduler
 from study.sweep.agenda import CannotGoOn, Job
-from study.sweep.job import JobPayload
-from study.sweep.nodes import Nodes, NodeUnusable, wish
+from study.sweep.failures import NodeUnusable
+from study.sweep.nodes import Nodes, wish
+from study.sweep.processes import JobPayload
 
 
 @pytest.fixture

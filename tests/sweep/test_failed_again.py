@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from course import BROKEN, Course, outcome, score, spec_of
 
-from study.commands import extend_search
+from study.commands import extending
 from study.errors import UserError
 from study.home.folder import StudyFolder
 from study.home.ledger import read
@@ -32,7 +32,7 @@ def broken(trial: TrialRecord, epoch: int) -> float | Failure | None:
 
 
 def retried(path: Path, spec: StudySpec) -> StudyRecord:
-    return extend_search.failed_again(StudyFolder(path.parent), spec)
+    return extending.failed_again(StudyFolder(path.parent), spec)
 
 
 @pytest.mark.slow
@@ -75,7 +75,7 @@ def test_a_study_that_gave_up_begins_again_and_one_that_fails_again_gives_up_aga
     first = Course(path, spec, lambda trial, epoch: BROKEN).play()
     assert first.agenda.outcome == "failed"
     with pytest.raises(UserError, match=r"has failed, and all .* is what failed. .* study resume .* --failed"):
-        extend_search.check_not_spent(first.record, spec)
+        extending.check_not_spent(first.record, spec)
     retried(path, spec)
     assert Course(path, spec, lambda trial, epoch: BROKEN).play().agenda.outcome == "failed"
     assert retried(path, spec).trials[0].attempt == 2

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from study.sweep import worker
-from study.sweep.failures import Broken
-from study.sweep.nodes import NodeUnusable
+from study.sweep.failures import Broken, NodeUnusable
 
 ECC, ILLEGAL = "CUDA error: uncorrectable ECC error encountered", "CUDA error: an illegal memory access was encountered"
 

@@ -9,7 +9,7 @@ import pytest
 
 from study.home.ledger import Ledger, read
 from study.sweep.agenda import Journal
-from study.sweep.job import CannotGoOn
+from study.sweep.failures import CannotGoOn
 
 
 @pytest.fixture

@@ -9,7 +9,8 @@ import torch
 from study.errors import UserError
 from study.spec.schema import Resources
 from study.sweep import nodes, worker
-from study.sweep.nodes import Nodes, NodeUnusable, NoNodeLeft
+from study.sweep.failures import NodeUnusable
+from study.sweep.nodes import Nodes, NoNodeLeft
 from study.training.device import CardFull, NoDevice
 
 

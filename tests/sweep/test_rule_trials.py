@@ -8,7 +8,7 @@ import pytest
 from course import Course, outcome, spec_of
 
 from study import ranking
-from study.commands import extend_search
+from study.commands import extending
 from study.commands.plan import plan
 from study.errors import UserError
 from study.home.folder import Home, StudyFolder
@@ -111,7 +111,7 @@ def later(home: Path, *assignments: str) -> tuple[StudyFolder, StudySpec]:
 
 def test_asked_later_is_as_asked_at_once(course: Course, tmp_path: Path) -> None:
     folder, spec = later(tmp_path)
-    extend_search.more_seeds(folder, spec, None, None, rules=True)
+    extending.more_seeds(folder, spec, None, None, rules=True)
     assert StudyRecord.load(folder.ledger_file).state == "interrupted", "a crash here leaves something to resume"
     play(folder.ledger_file, spec)
     record = StudyRecord.load(folder.ledger_file)
@@ -120,19 +120,19 @@ def test_asked_later_is_as_asked_at_once(course: Course, tmp_path: Path) -> None
     assert ranks(record, spec) == ranks(course.record, course.spec)
     size = folder.ledger_file.stat().st_size
     with pytest.raises(UserError, match=r"trials 0, \d+, \d+, \d+ have run on 2 fresh seeds or more"):
-        extend_search.more_seeds(folder, spec, None, None, rules=True)
+        extending.more_seeds(folder, spec, None, None, rules=True)
     assert folder.ledger_file.stat().st_size == size
 
 
 def test_once_asked_for_the_picks_follow_the_study(tmp_path: Path) -> None:
     """More seeds and a longer search take them along."""
     folder, spec = later(tmp_path, "search.sampler=random")
-    extend_search.more_seeds(folder, spec, None, None, rules=True)
+    extending.more_seeds(folder, spec, None, None, rules=True)
     play(folder.ledger_file, spec)
-    extend_search.more_seeds(folder, spec, 1, 3)
+    extending.more_seeds(folder, spec, 1, 3)
     more = play(folder.ledger_file, spec).record
     assert {(trial.number, seed) for trial in picked(more, spec) for seed in (1, 2, 3)} <= set(fresh_seeds(more))
-    extend_search.more_trials(folder, spec, "+6")
+    extending.more_trials(folder, spec, "+6")
     longer = play(folder.ledger_file, spec).record
     assert {(trial.number, seed) for trial in picked(longer, spec) for seed in (1, 2, 3)} <= set(fresh_seeds(longer))
     last = max(trial.number for trial in longer.by_stage("search"))

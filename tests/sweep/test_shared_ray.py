@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from study.sweep import shared_ray
-from study.sweep.ray_session import nothing
-from study.sweep.shared_ray import SharedRay
+from study.sweep import ray_session
+from study.sweep.ray_session import SharedRay, nothing
 
 
 class Ray:
@@ -32,8 +31,8 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         yield Ray() if address is None else None
         events.append("end")
 
-    monkeypatch.setattr(shared_ray, "ray_session", session)
-    monkeypatch.setattr(shared_ray, "free_everything", lambda: events.append("free"))
+    monkeypatch.setattr(ray_session, "ray_session", session)
+    monkeypatch.setattr(ray_session, "free_everything", lambda: events.append("free"))
     return events
 
 

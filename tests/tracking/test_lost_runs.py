@@ -15,7 +15,7 @@ from servers import MlflowServer
 from tracked_study import SPEC, STATUS, append_second_session, make_home, make_study
 
 from study.commands import run as running
-from study.commands.run_end import RunEnd, closing_lines, lead_parts, outputs
+from study.commands.session import RunEnd, closing_lines, lead_parts, outputs
 from study.errors import Stopped, UserError
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from scipy.special import stdtr
 
-from study.analysis.statistics.cells import Cell
+from study.analysis.statistics.cell_tables import Cell
 from study.analysis.statistics.difference import ROUNDING, difference, difference_of_means
 from study.metrics import lower_is_better
 from study.ranking import spread

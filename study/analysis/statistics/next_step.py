@@ -1,9 +1,9 @@
-"""The next step with a study, by a stated rule over its numbers.
+"""The next step with a study, by a stated rule over its numbers; and what that asks: edges, rivals, seeds needed.
 
 The steps that apply, in this order; the first is the one to take:
 
 1. `resume`: the study is not over.
-2. `widen`: the best configuration lies at the edge of a range, in more than chance (`study.analysis.statistics.edges`).
+2. `widen`: the best configuration lies at the edge of a range, in more than chance (`edges`).
 3. `search`: the best configuration came, or with several metrics the front last grew, in the last `LATE` of the
    search's trials.
 4. `confirm`: the best configurations have not run on fresh seeds.
@@ -13,20 +13,238 @@ The steps that apply, in this order; the first is the one to take:
 """
 
 import math
-from dataclasses import dataclass
-from statistics import stdev
-from typing import Literal
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import NormalDist, stdev
+from typing import Any, Literal
 
 from study import ranking
 from study.analysis.statistics import formatting
-from study.analysis.statistics.difference import Side, difference, sides
-from study.analysis.statistics.edges import Edge, edges
+from study.analysis.statistics.difference import Difference, Side, chosen_among, difference, side_of, sides
 from study.analysis.statistics.hypervolume import last_growth
-from study.analysis.statistics.rivals import rivals
 from study.home.record import StudyRecord
+from study.knobs import Range
+from study.ranking import candidates
 from study.spec import StudySpec
+from study.spec.schema import Domain
 from study.spec.search_checks import count_configurations
 from study.text import typed
+
+# Where the best lies at the edge of what was searched, so that a wider range may hold a better one.
+
+OUTER = 0.05
+"""Share of a range, on its own scale, that is its edge."""
+
+FALSE_ALARMS = 0.05
+"""Share of the searches in which no parameter matters that may name one."""
+
+STEPS = 5
+"""Values that a range in steps must have at least: of fewer, one is at an edge too often."""
+
+AHEAD, BEHIND = 3, 6
+"""Other configurations in the better third and behind it, at least: fewer show no trend."""
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A parameter whose best value lies at the edge of its range, where better configurations lie, too.
+
+    Attributes:
+        key: dotted.
+        end: which edge.
+        value: of the best configuration.
+        limit: the searched range's end.
+        further: whether the parameter may take values beyond it.
+    """
+
+    key: str
+    end: Literal["low", "high"]
+    value: float
+    limit: float
+    further: bool
+
+
+def edges(spec: StudySpec, record: StudyRecord) -> list[Edge]:
+    """The searched ranges at whose edge the best configuration lies, where that is more than chance.
+
+    Two things must hold. The best configuration lies in the outer `OUTER` of the range on its scale, or has the range's
+    end where it is searched in steps. And of the other configurations that ended, the better third lies nearer to
+    this edge than the rest (Mann-Whitney, one-sided, normal approximation with ties; pruned ones count as worse than
+    complete ones). The level of that test is chosen so that, in a search where no parameter matters, at most
+    `FALSE_ALARMS` of the searches name any: by chance the best lies at an edge far more often.
+    """
+    complete = candidates(record, spec)
+    if not complete:
+        return []
+    pruned = [trial for trial in record.by_stage("search") if trial.state == "pruned"]
+    pruned.sort(key=lambda trial: -trial.epochs)
+    best, *others = [*(candidate.trial.params for candidate in complete), *(trial.params for trial in pruned)]
+    scales = {key: domain for key, domain in spec.search.space.items() if _is_scale(domain)}
+    widths = {key: _width(domain, isinstance(best.get(key), int)) for key, domain in scales.items()}
+    chance = 2 * sum(widths.values())
+    level = min(0.5, FALSE_ALARMS / chance) if chance else 0.0
+    found = []
+    for key, domain in scales.items():
+        spot = _place(domain, best.get(key))
+        ends: dict[Literal["low", "high"], float] = {"low": 0.0, "high": 1.0}
+        for end, place in ends.items():
+            if spot is None or abs(spot - place) > (OUTER if widths[key] == OUTER else 1e-9):
+                continue
+            away = [abs(at - place) for params in others if (at := _place(domain, params.get(key))) is not None]
+            if _nearer(away) <= level:
+                limit = domain.low if end == "low" else domain.high
+                assert limit is not None
+                found.append(Edge(key, end, float(best[key]), float(limit), _further(spec, key, best, end, limit)))
+    return found
+
+
+def _is_scale(domain: Domain) -> bool:
+    """Return whether values of a domain lie on a scale that is long enough to have edges."""
+    if domain.choices is not None or domain.low is None or domain.high is None or domain.low == domain.high:
+        return False
+    return domain.step is None or (domain.high - domain.low) / domain.step >= STEPS - 1
+
+
+def _width(domain: Domain, whole: bool) -> float:
+    """The share of a uniformly drawn parameter's values that are at one edge."""
+    assert domain.low is not None
+    assert domain.high is not None
+    step = domain.step or (1 if whole and not domain.log else None)
+    return OUTER if step is None else max(OUTER, 1 / (math.floor((domain.high - domain.low) / step) + 1))
+
+
+def _place(domain: Domain, value: Any) -> float | None:
+    """Return where a value lies between the ends, 0 to 1 on the range's scale; None for what is no such number."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or domain.low is None or domain.high is None:
+        return None
+    if not domain.low <= value <= domain.high:
+        return None
+    low, high, at = (math.log(each) if domain.log else each for each in (domain.low, domain.high, value))
+    return (at - low) / (high - low)
+
+
+def _nearer(distances: Sequence[float]) -> float:
+    """The chance that the first third of some distances, in random order, is as small against the rest as it is."""
+    first = len(distances) // 3
+    ahead, behind = distances[:first], distances[first:]
+    if len(ahead) < AHEAD or len(behind) < BEHIND:
+        return 1.0
+    rest = sorted(behind)  # of each of the rest that is farther away one, of each as far a half
+    wins = sum(len(rest) - (bisect_left(rest, one) + bisect_right(rest, one)) / 2 for one in ahead)
+    total, pairs = len(distances), len(ahead) * len(behind)
+    ties = sum(count**3 - count for count in Counter(distances).values())
+    variance = pairs / 12 * (total + 1 - ties / (total * (total - 1)))
+    if variance <= 0:
+        return 1.0
+    return 1 - NormalDist().cdf((wins - pairs / 2 - 0.5) / math.sqrt(variance))
+
+
+def _further(spec: StudySpec, key: str, params: Mapping[str, Any], end: str, limit: float) -> bool:
+    """Return whether the parameter may be smaller than its lowest searched value, or larger than its highest."""
+    section, _, name = key.partition(".")
+    knob = spec.sections.knobs(section, params).get(name)
+    notes = getattr(knob.type, "__metadata__", ()) if knob else ()
+    for note in (note for note in notes if isinstance(note, Range)):
+        bounds = (note.low, note.above) if end == "low" else (note.high, note.below)
+        if any(bound is not None and (limit <= bound if end == "low" else limit >= bound) for bound in bounds):
+            return False
+    return True
+
+
+# The best configuration against the others that were compared with it on the same seeds.
+
+# How sure the choice of the best is: against the runner-up, and which others may be the truly best.
+
+
+def against_runner_up(spec: StudySpec, record: StudyRecord) -> Difference | None:
+    """The best configuration of the search minus the second, in the study's metric; None with fewer than two.
+
+    Both were chosen by what they are compared by. The interval allows for the best among all (see
+    `study.analysis.statistics.difference`); the runner-up's own luck makes the difference smaller.
+    """
+    peers = peers_of_best(spec, record)
+    if len(peers) < 2:
+        return None
+    best, second = peers[:2]
+    return difference(best.values(spec.metric), second.values(spec.metric), best.among)
+
+
+def cannot_be_told_from_best(spec: StudySpec, record: StudyRecord) -> list[int]:
+    """The configurations, by the number of their trial, that the data cannot tell from the best, the nearest first.
+
+    Among the best and these is the truly best of all that were compared, with 95% confidence or more: a configuration
+    is left out only where the interval of its difference to the best, which allows for the choice of the best and is
+    the one that is printed, leaves out zero (subset selection: Gupta 1965; multiple comparisons with the best: Hsu
+    1984; here with each pair's own variance). With one seed nothing is told apart, so that all are named.
+
+    Those that miss the constraints by more than the best are left out: they are not in question.
+    """
+    peers = peers_of_best(spec, record)
+    return [other.number for other in peers[1:] if not _is_worse(spec, peers[0], other)]
+
+
+def peers_of_best(spec: StudySpec, record: StudyRecord) -> Sequence[Side]:
+    """The best configuration of the search and those that were compared with it on the same seeds, in their order."""
+    ranked = candidates(record, spec)
+    if not ranked:
+        return []
+    among, fresh = chosen_among(spec, record, ranked[0]), ranked[0].confirmed is not None
+    sides = []
+    for candidate in ranked:
+        if fresh and candidate.confirmed_score:
+            score, seen = candidate.confirmed_score, candidate
+        elif not fresh:
+            score, seen = candidate.score, replace(candidate, repeats=[], confirmed=None)
+        else:
+            continue
+        sides.append((score.violation, side_of(spec, seen)))
+    least = sides[0][0] if sides else 0.0
+    return [replace(side, among=among if place == 0 else 1) for place, (missed, side) in enumerate(sides)
+            if missed <= least]  # fmt: skip
+
+
+def _is_worse(spec: StudySpec, best: Side, other: Side) -> bool:
+    """Return whether a configuration is left out."""
+    gap = difference(best.values(spec.metric), other.values(spec.metric), best.among)
+    return bool(gap and gap.clear and spec.better(gap.value, 0.0))
+
+
+@dataclass(frozen=True)
+class Rivals:
+    """The configurations that may be as good as the best.
+
+    Attributes:
+        best, runner_up: the best searched configuration, and the second.
+        gap: the best minus the runner-up, in the study's metric; its interval allows for the choice of the best.
+        compared: how many configurations ran on these seeds.
+        undecided: the trials that cannot be told from the best, see `cannot_be_told_from_best`.
+    """
+
+    best: Side
+    runner_up: Side
+    gap: Difference
+    compared: int
+    undecided: tuple[int, ...]
+
+
+def rivals(spec: StudySpec, record: StudyRecord) -> Rivals | None:
+    """The rivals of the best searched configuration.
+
+    None where fewer than two configurations were compared, or the study has several metrics: a front has no single
+    best.
+    """
+    if len(spec.objective.metrics) > 1 or spec.final_seeds is not None:
+        return None
+    gap, peers = against_runner_up(spec, record), peers_of_best(spec, record)
+    if gap is None:
+        return None
+    best, runner_up = peers[:2]
+    others = [peer.number for peer in peers[1:]]
+    undecided = others if gap.interval is None else cannot_be_told_from_best(spec, record)
+    return Rivals(best, runner_up, gap, len(peers), tuple(undecided))
+
 
 # How many paired seeds make a difference clear.
 

@@ -10,8 +10,7 @@ import pandas as pd
 from study.analysis.statistics import formatting
 from study.analysis.statistics.cell_tables import Place
 from study.analysis.tables.ablation_table import ablation_grid, is_ablation
-from study.analysis.tables.cell_grid import to_grid
-from study.analysis.tables.grid import Along, Entry, Grid
+from study.analysis.tables.grid import Along, Entry, Grid, to_grid
 from study.text import Markdown, escaped, neutral_cell, rows_as_markdown
 
 TEX = {

@@ -5,12 +5,14 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
+
+import pandas as pd
 
 from study.analysis.statistics import formatting
-from study.analysis.statistics.cell_tables import Place
+from study.analysis.statistics.cell_tables import STATISTICS, Cell, Place, seed_factor
 from study.metrics import better, is_share
 from study.ranking import Spread
 
@@ -109,3 +111,138 @@ class Grid:
         if is_share(metric):
             return 1.0, self.digits + 2
         return 1.0, max(0, 3 - math.floor(math.log10(abs(mean)))) if mean else 3
+
+
+# Tables of cells as printed grids, with notes that explain the numbers.
+
+OVER = {
+    ("seeds",): "over seeds",
+    ("configurations",): "over configurations, each with its mean over its seeds",
+    ("configurations", "seeds"): "over seeds, in a cell of one configuration; in a cell of several the sample standard "
+    "deviation over configurations, each with its mean over its seeds, stands in square brackets",
+}
+"""What the standard deviation is taken over, by the kinds of cells that a table has."""
+
+KINDS = {
+    "pruned": "pruned (by early stopping)",
+    "failed": "failed",
+    "open": "open (not ended)",
+    "unread": "unread (complete, without this metric)",
+}
+"""Trials without a value, as a cell counts them."""
+
+
+def to_grid(*tables: pd.DataFrame, digits: int = 1) -> Grid:
+    """A table of `ablation` or `sensitivity`, or several of the same rows side by side.
+
+    Args:
+        tables: as those functions give them.
+        digits: see `Grid`.
+    """
+    rows = [_place(label) for label in tables[0].index]
+    across = [str(name) for name in tables[0].columns.names[1:]]
+    names_metric = len(tables) > 1 or not across
+    cells: dict[Place, list[Cell]] = {}
+    for table in tables:
+        metric = str(table.columns.names[0])
+        for place in dict.fromkeys(_place(column)[1:] for column in table.columns):
+            keys = [(name, *place) if place else name for name in STATISTICS[3:]]
+            columns = zip(*(table[key] for key in keys), strict=True)
+            label = (metric, *place) if names_metric else place
+            cells[label] = [Cell(metric, **dict(zip(STATISTICS[3:], column, strict=True))) for column in columns]
+    all_cells = [cell for column in cells.values() for cell in column]
+    entries = [[to_entry(cells[label][row], all_cells) for label in cells] for row in range(len(rows))]
+    notes = notes_on(all_cells)
+    if any(str(label).startswith("[") for place in [*rows, *cells] for label in place):
+        notes.append("A bin [a, b) holds a and not b.")
+    heads = (("",) if names_metric else ()) + tuple(across)
+    return Grid(tuple(map(str, tables[0].index.names)), rows, heads, list(cells), entries, notes, digits)
+
+
+def to_entry(cell: Cell, cells: Collection[Cell], source: str = "") -> Entry:
+    """A cell as it is printed, with its counts unless all cells of the table have the same.
+
+    Args:
+        cells: all of the table.
+        source: whose number it is.
+    """
+    n, counts = len(cell.values), ", ".join(f"{getattr(cell, kind)} {kind}" for kind in KINDS if getattr(cell, kind))
+    remark = "; ".join(part for part in (str(n) if n else "", counts) if part)
+    bracketed = cell.over == "configurations" and len(_over(cells)) > 1
+    shown = f"({remark})" if remark and not _is_even(cells) else ""
+    return Entry(cell.metric, cell.spread, shown, source, bracketed=bracketed)
+
+
+def notes_on(cells: Collection[Cell], gaps_in_percent: bool = False) -> list[str]:
+    """Notes on the numbers of these cells: unit, what ± is taken over, how many, what the brackets count.
+
+    Args:
+        gaps_in_percent: as in `Grid`.
+    """
+    over = _over(cells)
+    units = formatting.in_percent if not gaps_in_percent else is_share
+    metrics = ", ".join(dict.fromkeys(_unit(cell.metric, units(cell.metric)) for cell in cells))
+    if not over:
+        return [f"{metrics}: no trial has a value yet.", *_on_pruned(cells)]
+    notes = [f"{metrics}: mean ± sample standard deviation {OVER[over]}."]
+    if _is_even(cells):
+        return [*notes, f"n = {max(len(cell.values) for cell in cells)} in every cell.", *_seed_notes(cells)]
+    counted = [meaning for kind, meaning in KINDS.items() if any(getattr(cell, kind) for cell in cells)]
+    notes.append("In brackets n" + (f", and trials without a value: {', '.join(counted)}." if counted else "."))
+    notes += _on_pruned(cells)
+    if repeated := sum(cell.repeated for cell in cells):
+        verb = "repeats" if repeated == 1 else "repeat"
+        notes.append(f"{formatting.count(repeated, 'trial')} {verb} another's configuration and seed and counts once.")
+    return [*notes, *_seed_notes(cells)]
+
+
+def _seed_notes(cells: Collection[Cell]) -> Iterator[str]:
+    """For each metric, how much cells deviate with the seed as a factor, where they share their seeds."""
+    for metric in dict.fromkeys(cell.metric for cell in cells):
+        if found := seed_factor([cell for cell in cells if cell.metric == metric]):
+            within, residual = (_deviation(metric, number) for number in (found.within, found.residual))
+            yield (
+                f"Seed as a factor ({metric}, {formatting.seeds(found.seeds)}, {found.cells} cells): the standard "
+                f"deviation within cells is {within}, and {residual} once what each seed does to all cells is taken "
+                "out. Compare cells by the second."
+            )
+
+
+def _deviation(metric: str, number: float) -> str:
+    return f"{100 * number:.1f} points" if is_share(metric) else f"{number:.3g}"
+
+
+def _is_even(cells: Iterable[Cell]) -> bool:
+    """Return whether all cells have the same number of values and nothing else to count."""
+    sizes, others = set(), 0
+    for cell in cells:
+        sizes.add(len(cell.values))
+        others += cell.pruned + cell.failed + cell.open + cell.unread + cell.repeated
+    return len(sizes) == 1 and others == 0
+
+
+def _on_pruned(cells: Iterable[Cell]) -> list[str]:
+    """Return what the numbers of cells with pruned trials are, and in which direction they miss."""
+    notes = []
+    for metric in dict.fromkeys(cell.metric for cell in cells if cell.pruned and cell.values):
+        direction = {"max": "too high", "min": "too low", None: "biased"}[better(metric)]
+        notes.append(
+            f"A cell with pruned trials is the mean of the trials that were not pruned. If early stopping went by "
+            f"{metric}, and trials that lead early end ahead, it is mostly {direction}."
+        )
+    return notes
+
+
+def _over(cells: Iterable[Cell]) -> tuple[str, ...]:
+    """Return what the deviations of these cells are over; cells of one value count only where all are such."""
+    filled = [cell for cell in cells if cell.values]
+    several = {cell.over for cell in filled if len(cell.values) > 1}
+    return tuple(sorted(several or {cell.over for cell in filled}))
+
+
+def _unit(metric: str, in_percent: bool) -> str:
+    return f"{metric} in percent" if in_percent else f"{metric} as a fraction" if is_share(metric) else metric
+
+
+def _place(label: Any) -> Place:
+    return label if isinstance(label, tuple) else (label,)

@@ -8,10 +8,9 @@ from typing import Any, Literal
 import pandas as pd
 
 from study.analysis.statistics import claims, formatting
-from study.analysis.statistics.cells import Cell
+from study.analysis.statistics.cell_tables import Cell
 from study.analysis.statistics.difference import Difference, difference_of_means
-from study.analysis.tables.cell_grid import notes_on, to_entry
-from study.analysis.tables.grid import Entry, Grid
+from study.analysis.tables.grid import Entry, Grid, notes_on, to_entry
 from study.metrics import is_share
 from study.ranking import Spread
 

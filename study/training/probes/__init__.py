@@ -15,6 +15,7 @@ from typing import Any
 from torch import Tensor
 
 from study import catalogue
+from study.errors import UserError
 from study.knobs import Knob, knobs
 
 Classifier = Callable[[Tensor], Tensor]
@@ -48,3 +49,18 @@ def fit(
     module = catalogue.modules(__name__, "Options")[name]
     classifier: Classifier = module.fit(features, target, classes, seed, module.Options(**(options or {})))
     return classifier
+
+
+def labelled(features: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    """Features (n, F), float32 without a gradient, and classes (n,) of the samples whose class is known.
+
+    Raises:
+        UserError: there is none.
+    """
+    known = target >= 0
+    if not known.any():
+        raise UserError(
+            f"none of {len(target)} samples has a class, so that no classifier can be fitted to their features: "
+            "name a target, or a split that has one"
+        )
+    return features.detach()[known].float(), target[known]

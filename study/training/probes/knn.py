@@ -9,8 +9,7 @@ from torch.nn.functional import normalize
 from typing_extensions import Doc
 
 from study.knobs import Range
-from study.training.probes import Classifier
-from study.training.probes.labelled import labelled
+from study.training.probes import Classifier, labelled
 
 CHUNK = 2**24
 """Similarities held at a time: 64 MiB."""

@@ -10,8 +10,7 @@ from typing_extensions import Doc
 
 from study.knobs import Range
 from study.training.optimization import LBFGS
-from study.training.probes import Classifier
-from study.training.probes.labelled import labelled
+from study.training.probes import Classifier, labelled
 
 JITTER = 1e-7
 # The cross entropy is curved by p (1 - p) times the covariance, and p is near 0 or 1 for most samples in the end.

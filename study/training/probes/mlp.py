@@ -10,8 +10,7 @@ from typing_extensions import Doc
 
 from study.knobs import Range
 from study.training.optimization import Adam
-from study.training.probes import Classifier
-from study.training.probes.labelled import labelled
+from study.training.probes import Classifier, labelled
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from study.analysis import ablation, sensitivity, trials_frame
-from study.analysis.statistics.cells import STATISTICS, Cell, cell
+from study.analysis.statistics.cell_tables import STATISTICS, Cell, cell
 from study.errors import UserError
 from study.ranking import spread
 

@@ -3,7 +3,7 @@
 import pytest
 
 from study.analysis.statistics.difference import chosen_quantile
-from study.analysis.statistics.rivals import against_runner_up, cannot_be_told_from_best
+from study.analysis.statistics.next_step import against_runner_up, cannot_be_told_from_best
 from study.spec import load_study
 
 

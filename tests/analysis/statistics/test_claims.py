@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from study.analysis.statistics.cells import Cell
+from study.analysis.statistics.cell_tables import Cell
 from study.analysis.statistics.claims import best, better, check, decreasing, increasing
 
 

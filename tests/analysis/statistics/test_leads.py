@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from study.analysis.figures.by_optuna import by_optuna
 from study.analysis.statistics.debiased import group_range, sampling_error, worst_group
 from study.analysis.statistics.difference import final_side
-from study.analysis.statistics.edges import edges
 from study.analysis.statistics.hypervolume import last_growth, reference_point
-from study.analysis.statistics.next_step import MOST_SEEDS, power, seeds_needed
+from study.analysis.statistics.next_step import MOST_SEEDS, edges, power, seeds_needed
 from study.home.record import StudyRecord
 from study.ranking import searched
 from study.spec import StudySpec

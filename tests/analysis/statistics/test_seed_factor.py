@@ -3,7 +3,7 @@
 import pytest
 
 from study.analysis import ablation, to_markdown, trials_frame
-from study.analysis.statistics.cells import Cell, seed_factor
+from study.analysis.statistics.cell_tables import Cell, seed_factor
 
 
 def cell(*values: float, seeds: tuple[int, ...] = (0, 1, 2)) -> Cell:

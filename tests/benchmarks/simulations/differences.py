@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from study.analysis.report.conclusions import conclusions
-from study.analysis.statistics.cells import Cell, seed_factor
+from study.analysis.statistics.cell_tables import Cell, seed_factor
 from study.analysis.statistics.compare_studies import against
 from study.analysis.statistics.difference import difference
-from study.analysis.statistics.rivals import against_runner_up, cannot_be_told_from_best
+from study.analysis.statistics.next_step import against_runner_up, cannot_be_told_from_best
 from study.analysis.statistics.rule_picks import agreement
 from study.home.record import Epoch, StudyRecord, TrialRecord
 from study.ranking import ranked_once

@@ -11,13 +11,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from study.analysis.report.lead import rung_places
 from study.analysis.statistics.debiased import sampling_error
 from study.analysis.statistics.difference import Side, difference
-from study.analysis.statistics.edges import edges
-from study.analysis.statistics.next_step import POWER, came, seeds_needed
+from study.analysis.statistics.next_step import POWER, came, edges, rivals, seeds_needed
 from study.analysis.statistics.next_step import power as power_of
-from study.analysis.statistics.rivals import rivals
-from study.analysis.statistics.rung_values import rung_places
 from study.spec import StudySpec
 from study.spec.objective import Score
 from study.sweep.early_stopping import early_stopping

@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 
-from study.analysis.statistics.cells import Cell
+from study.analysis.statistics.cell_tables import Cell
 from study.analysis.statistics.claims import ClaimResult, best, better, increasing
 from study.analysis.tables.paper_comparison import MARGIN, Verdict, verdict, widest
 from study.ranking import Spread, spread
