@@ -79,7 +79,7 @@ COMMANDS: dict[typer.Typer, dict[str, Callable[..., None]]] = {
 for group, commands in COMMANDS.items():
     for name, command in commands.items():
         group.command(name)(command)
-app.command("window", hidden=True)(cluster.window)
+app.command("share", hidden=True)(cluster.share_logs)
 app.add_typer(data_app, name="data")
 app.add_typer(models_app, name="models")
 app.add_typer(cluster_app, name="cluster")

@@ -260,12 +260,12 @@ def fetch(
     print_json(fetching.to_document(done)) if as_json else tell("\n".join(fetching.words(done)))
 
 
-def window(name: Name, as_json: Json = False) -> None:
+def share_logs(name: Name, as_json: Json = False) -> None:
     """Show a study to who has the cluster's token; for the jobs of a cluster."""
-    from study.cluster import log_share as windows
+    from study.cluster import log_share
     from study.home.folder import Home
 
-    document = windows.make(Home.locate(), name)
+    document = log_share.make(Home.locate(), name)
     print_json(document) if as_json else tell(document["folder"])
 
 

@@ -55,7 +55,7 @@ class Apart(UserError):
 
 @dataclass(frozen=True)
 class Manifest:
-    """The list of files that a window offers.
+    """The list of files that a log share offers.
 
     Attributes:
         files: bytes and SHA-256 by name; of the ledger of its beginning, which may have grown since.
@@ -68,7 +68,7 @@ class Manifest:
 
     @classmethod
     def of(cls, name: str, document: Any) -> "Manifest":
-        """From a window's file.
+        """From a log share's file.
 
         Raises:
             UserError: another version of this package wrote it, or it says what cannot be.
@@ -122,7 +122,7 @@ class Wish:
     change: Callable[[Path], None] | None = None
 
 
-def bring(read: Read, manifest: Manifest, folder: Path, wish: Wish) -> list[str]:
+def download(read: Read, manifest: Manifest, folder: Path, wish: Wish) -> list[str]:
     """Bring what is new into a folder; gives the names of the files that came.
 
     The ledger comes first: where it is refused, nothing else comes.
@@ -136,11 +136,11 @@ def bring(read: Read, manifest: Manifest, folder: Path, wish: Wish) -> list[str]
         if needed not in manifest.files:
             raise UserError(f"{folder.name}: has no {needed} on the cluster, in {manifest.folder}")
     folder.mkdir(parents=True, exist_ok=True)
-    came = [LEDGER] if _bring_ledger(read, manifest, folder / LEDGER, wish.own) else []
-    if _bring_file(read, manifest, folder, STUDY, wish.change):
+    came = [LEDGER] if _download_ledger(read, manifest, folder / LEDGER, wish.own) else []
+    if _download_file(read, manifest, folder, STUDY, wish.change):
         came.append(STUDY)
     for name in sorted({*manifest.files} - {STUDY, LEDGER}):
-        if wish.files(name) and _bring_file(read, manifest, folder, name):
+        if wish.files(name) and _download_file(read, manifest, folder, name):
             came.append(name)
     for part in (part for part in ("errors", "requests") if wish.files(f"{part}/")):
         for path in (folder / part).glob("[!.]*"):
@@ -149,7 +149,7 @@ def bring(read: Read, manifest: Manifest, folder: Path, wish: Wish) -> list[str]
     return came
 
 
-def _bring_file(
+def _download_file(
     read: Read, manifest: Manifest, folder: Path, name: str, change: Callable[[Path], None] | None = None
 ) -> bool:
     path, (size, digest) = below(folder, name), manifest.files[name]
@@ -196,11 +196,11 @@ def _is_notify(key: object) -> bool:
     return str(key).partition(".")[0] == "notify"
 
 
-def _bring_ledger(read: Read, manifest: Manifest, path: Path, own: bool) -> bool:
+def _download_ledger(read: Read, manifest: Manifest, path: Path, own: bool) -> bool:
     """Bring the lines of the ledger that are new; says whether there were any.
 
     Raises:
-        Changed, Apart: see `bring`.
+        Changed, Apart: see `download`.
     """
     size, digest = manifest.files[LEDGER]
     here = _whole_lines(path.read_bytes()) if path.exists() else b""

@@ -1,8 +1,8 @@
-"""The window of a study: a place below a node's Ray logs through which whoever has the cluster's token can read it.
+"""A study's log share: a place below a node's Ray logs through which whoever has the cluster's token can read it.
 
 Ray's dashboard gives the files below that folder to who has its token, and follows links there. So a job links the
-folder of its study to `logs/study/NAME/folder`, and says beside it in `manifest.json` which files there are to bring,
-each with its size and SHA-256: what a laptop brings is compared with that. No server of our own listens for it.
+folder of its study to `logs/study/NAME/folder`, and says beside it in `manifest.json` which files there are,
+each with its size and SHA-256: what a laptop downloads is compared with that. No server of our own listens for it.
 """
 
 import hashlib
@@ -25,21 +25,21 @@ from study.text import tell
 from study.upstream.ray_internals import job_logs
 
 PLACE, FOLDER, MANIFEST = "study", "folder", "manifest.json"
-"""Below a node's logs: the folder of all windows; in that of one study the link to it, and what there is to bring."""
+"""Below a node's logs: the folder of all log shares; in that of one study the link to it, and the list of its files."""
 
 RENEWAL = 5.0
-"""Seconds between two looks of a driver whether there is more to bring."""
+"""Seconds between two looks of a driver whether there is more to share."""
 
 SINGLE = ("study.yaml", "ledger.jsonl", "best.yaml", "model_card.md")
 FOLDERS = ("errors", "requests", "report", "models")
-"""What of a study is brought: these files, and all in these folders. Not its checkpoints, nor a training function of
+"""What of a study is shared: these files, and all in these folders. Not its checkpoints, nor a training function of
 the user's own, which is a pickle."""
 
 BLOCK = 1 << 20
 
 
-class Window:
-    """The window of one study on this node.
+class LogShare:
+    """The log share of one study on this node.
 
     Args:
         logs: the folder of the node's Ray logs.
@@ -54,16 +54,16 @@ class Window:
         """Make it, and remove those of studies that are no more.
 
         Raises:
-            UserError: something of another user, or that is no window, is in its place.
+            UserError: something of another user, or that is no log share, is in its place.
         """
-        windows = self._place.parent
-        for path in (windows, self._place):
+        shares = self._place.parent
+        for path in (shares, self._place):
             path.mkdir(mode=0o700, exist_ok=True)
             found = path.lstat()
             if path.is_symlink() or found.st_uid != os.getuid():
                 raise UserError(f"{path}: is not this user's own folder, so the study is not shown there")
             path.chmod(0o700)
-        prune(windows)
+        prune(shares)
         link = self._place / FOLDER
         if not link.is_symlink() or Path(os.readlink(link)) != self._folder.path:
             part = self._place / f".{FOLDER}.{os.getpid()}"
@@ -73,7 +73,7 @@ class Window:
         self.renew()
 
     def renew(self) -> None:
-        """Write anew what there is to bring."""
+        """Write anew which files there are."""
         document = {
             "format": FORMAT,
             "study": __version__,
@@ -126,9 +126,9 @@ class Window:
         return {"bytes": self._read, "sha256": self._ledger.hexdigest()}
 
 
-def prune(windows: Path) -> None:
-    """Remove the windows of studies that are no more."""
-    for place in windows.glob("*"):
+def prune(shares: Path) -> None:
+    """Remove the log shares of studies that are no more."""
+    for place in shares.glob("*"):
         link = place / FOLDER
         if link.is_symlink() and not link.exists():
             shutil.rmtree(place, ignore_errors=True)
@@ -142,28 +142,28 @@ def prune_here() -> None:
 
 @contextmanager
 def shown(folder: StudyFolder) -> Iterator[None]:
-    """While a study runs in a job, keep its window, which stays; nothing in a process that is no job's.
+    """While a study runs in a job, keep its log share, which stays; nothing in a process that is no job's.
 
-    What is wrong with the window is told and does not stop the study.
+    What is wrong with it is told and does not stop the study.
     """
     logs = job_logs()
     if logs is None:
         yield
         return
-    window, over = Window(folder, logs), threading.Event()
+    share, over = LogShare(folder, logs), threading.Event()
 
     def keep() -> None:
         while not over.wait(RENEWAL):
             with suppress(OSError):
-                window.renew()
+                share.renew()
 
     try:
-        window.open()
+        share.open()
     except (OSError, UserError) as error:
         tell(f"this study cannot be read from outside the cluster: {error}")
         yield
         return
-    thread = threading.Thread(target=keep, name="window", daemon=True)
+    thread = threading.Thread(target=keep, name="log-share", daemon=True)
     thread.start()
     try:
         yield
@@ -171,18 +171,18 @@ def shown(folder: StudyFolder) -> Iterator[None]:
         over.set()
         thread.join()
         with suppress(OSError):
-            window.renew()
+            share.renew()
 
 
 def make(home: Home, name: str) -> dict[str, Any]:
-    """Make the window of a study that is there, for a job that does nothing else; says what it shows.
+    """Make the log share of a study that is there, for a job that does nothing else; says what it shows.
 
     Raises:
         UserError: there is no such study, or this process is no job.
     """
     folder, logs = home.find(name), job_logs()
     if logs is None:
-        raise UserError("study window: is what a cluster's jobs run, to show a study to who has the cluster's token")
-    Window(folder, logs).open()
+        raise UserError("study share: is what a cluster's jobs run, to show a study to who has the cluster's token")
+    LogShare(folder, logs).open()
     document: dict[str, Any] = json.loads((logs / PLACE / name / MANIFEST).read_text(encoding="utf-8"))
     return document

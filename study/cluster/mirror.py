@@ -1,4 +1,4 @@
-"""Studies on a cluster, read from outside it: where the window of each is, its files brought into a folder here, and
+"""Studies on a cluster, read from outside it: where each shares its files, these downloaded into a folder here, and
 the copy of those that were read.
 """
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from study.cluster.download import LARGEST, LEDGER, Changed, Manifest, Wish, bring
+from study.cluster.download import LARGEST, LEDGER, Changed, Manifest, Wish, download
 from study.cluster.head import Head, NodeGone, NotThere
 from study.cluster.job import Job
 from study.cluster.log_share import FOLDER as WINDOW
@@ -31,7 +31,7 @@ TRIES = 3
 """How often files are asked for that are not what the cluster says: they may be changing."""
 
 JOB = 180.0
-"""Seconds that a job which makes a window may take: all cores of the head may be busy."""
+"""Seconds that a job that shares a study's files may take: all cores of the head may be busy."""
 
 LONGEST = 64 << 20
 """Bytes of a manifest that are read."""
@@ -56,17 +56,17 @@ class Reading:
         self._nodes = list(dict.fromkeys(node for node in nodes if node))
         self._node = ""
 
-    def bring(self, folder: Path, wish: Wish) -> tuple[Fetched, list[str]]:
+    def download(self, folder: Path, wish: Wish) -> tuple[Fetched, list[str]]:
         """Bring what is new into a folder, which then says where it came from; gives that, and the files that came.
 
         Raises:
             NotMade: there is no such study, or not yet.
-            UserError: see `study.cluster.download.bring`, or the cluster does not answer.
+            UserError: see `study.cluster.download.download`, or the cluster does not answer.
         """
-        manifest = self._window()
+        manifest = self._manifest_there()
         for left in reversed(range(TRIES)):
             try:
-                came = bring(self._read, manifest, folder, wish)
+                came = download(self._read, manifest, folder, wish)
                 break
             except Changed:
                 if not left:
@@ -97,11 +97,11 @@ class Reading:
         return self._last.python if self._last else self._known.python if self._known else "python"
 
     def _read(self, name: str, lines: int) -> Iterator[bytes]:
-        # `bring` reads no more than was announced
+        # `download` reads no more than was announced
         return self._head.file(self._node, f"{PLACE}/{self._name}/{WINDOW}/{name}", lines, most=LARGEST)
 
-    def _window(self) -> Manifest:
-        """Return what there is to bring; where no node that is there has a window, a job makes one."""
+    def _manifest_there(self) -> Manifest:
+        """Return what there is to download; where no node that is there shares its files, a job does."""
         lost = not self._nodes and (self._last is None or self._last.is_over)
         for node in self._nodes:
             self._node = node
@@ -138,7 +138,7 @@ class Reading:
         return Manifest.of(self._name, document)
 
     def _made(self) -> Manifest:
-        """By a job that makes a window.
+        """By a job that shares the study's files.
 
         Raises:
             NotMade: there is no such study.
@@ -146,7 +146,7 @@ class Reading:
         from study.cluster.jobs import Jobs
 
         jobs = Jobs(self._head.address)
-        job = jobs.begin(["window", self._name, "--json"], self._python, self._last.environment if self._last else {})
+        job = jobs.begin(["share", self._name, "--json"], self._python, self._last.environment if self._last else {})
         self._node = jobs.wait(job, JOB, "answer").node or ""
         try:
             return Manifest.of(self._name, jobs.answer(job))
@@ -190,12 +190,12 @@ class Mirror:
         """Bring what is new of a study.
 
         Raises:
-            UserError: see `Reading.bring`; or the local home cannot be written.
+            UserError: see `Reading.download`; or the local home cannot be written.
         """
         try:
             self.home.path.mkdir(parents=True, exist_ok=True)
             write_format(self.home.path)
-            found, _ = Reading(head, name, drivers, self.known(name)).bring(
+            found, _ = Reading(head, name, drivers, self.known(name)).download(
                 below(self.home.path, name), Wish(read_files)
             )
             self._tell_whether_it_runs(name, found)

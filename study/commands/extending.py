@@ -222,7 +222,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Longer:
+class PlannedExtension:
     """The trials that go on.
 
     Attributes:
@@ -267,7 +267,7 @@ def lines(document: dict[str, Any]) -> list[str]:
     return texts
 
 
-def ask(folder: StudyFolder, spec: StudySpec, request: Request) -> Longer:
+def ask(folder: StudyFolder, spec: StudySpec, request: Request) -> PlannedExtension:
     """Note in the ledger what is to go on; a UserError as `planned`, or another process runs the study."""
     ledger = Ledger(folder.ledger_file)
     try:
@@ -283,7 +283,7 @@ def plan_of(folder: StudyFolder, request: Request) -> dict[str, Any]:
     return planned(folder, folder.spec(), StudyRecord.load(folder.ledger_file), request).to_document()
 
 
-def planned(folder: StudyFolder, spec: StudySpec, record: StudyRecord, request: Request) -> Longer:
+def planned(folder: StudyFolder, spec: StudySpec, record: StudyRecord, request: Request) -> PlannedExtension:
     """Return what goes on.
 
     Raises:
@@ -313,7 +313,7 @@ def planned(folder: StudyFolder, spec: StudySpec, record: StudyRecord, request: 
     found = [trial for trial in _with_seeds(record, chosen) if not _is_done(trial, spec, epochs)]
     behind = {trial.number: trial.epochs if _is_kept(folder, trial) else 0 for trial in found}
     again = sum(trial.epochs for trial in found if not behind[trial.number])
-    return Longer(epochs, tuple(numbers), behind, again)
+    return PlannedExtension(epochs, tuple(numbers), behind, again)
 
 
 def _chosen(spec: StudySpec, record: StudyRecord, request: Request) -> list[TrialRecord]:

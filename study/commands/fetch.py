@@ -70,7 +70,7 @@ def fetch(home: Home, name: str, address: str, models: bool = False, rename: str
     try:
         home.path.mkdir(parents=True, exist_ok=True)
         write_format(home.path)
-        source, files = reading.bring(place, wish)
+        source, files = reading.download(place, wish)
         StudyRecord.load(place / folder.ledger_file.name)  # raises where this version cannot read it
         if not known:
             home.check_new(local)
@@ -113,7 +113,7 @@ def _not_fetched(home: Home, folder: StudyFolder, reading: Reading, name: str, a
         UserError: it is another one, or that on the cluster has gone on otherwise.
     """
     with TemporaryDirectory(prefix=f".{folder.name}.", dir=home.path) as place:
-        source, _ = reading.bring(Path(place), Wish(lambda file: False))
+        source, _ = reading.download(Path(place), Wish(lambda file: False))
         there = (Path(place) / folder.ledger_file.name).read_bytes()
     here = folder.ledger_file.read_bytes() if folder.ledger_file.exists() else b""
     if here.startswith(there):

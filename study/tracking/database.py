@@ -31,7 +31,7 @@ from sqlalchemy import ColumnElement, Connection, delete, select
 
 from study.home.folder import Home
 from study.tracking.database_file import relocate
-from study.tracking.run_update import CONTEXT, Change, Input
+from study.tracking.run_update import CONTEXT, Input, RunUpdate
 from study.tracking.store import Store
 
 Rows = dict[type, list[dict[str, Any]]]
@@ -71,7 +71,7 @@ class Database(Store):
         super().attach(run_id, path, folder)
 
     def write(
-        self, experiment: str, changes: list[Change], runs: dict[str, str], former: Mapping[str, str] | None = None
+        self, experiment: str, changes: list[RunUpdate], runs: dict[str, str], former: Mapping[str, str] | None = None
     ) -> None:
         """Apply changes, all or none; see `Store.write`."""
         taken = self._there() if former else set()
@@ -140,7 +140,7 @@ class Database(Store):
             unread = SqlDataset.dataset_uuid.in_(sources) & SqlDataset.dataset_uuid.not_in(read)
             connection.execute(delete(SqlDataset).where(unread))
 
-    def _run(self, experiment: str, change: Change, run_id: str) -> dict[str, Any]:
+    def _run(self, experiment: str, change: RunUpdate, run_id: str) -> dict[str, Any]:
         if experiment not in self._locations:
             self._locations[experiment] = self.client.get_experiment(experiment).artifact_location
         return NEW_RUN | {
@@ -169,7 +169,7 @@ def _insert(connection: Connection, table: Any, rows: list[dict[str, Any]], how:
     connection.exec_driver_sql(statement, list(map(itemgetter(*names), rows)))
 
 
-def _reopen_or_end(connection: Connection, changes: list[tuple[str, Change]]) -> None:
+def _reopen_or_end(connection: Connection, changes: list[tuple[str, RunUpdate]]) -> None:
     """Status, end, name and tags that go, of runs that are there."""
     states = [(change.status, change.end, run_id) for run_id, change in changes if change.status is not None]
     if states:
@@ -183,7 +183,7 @@ def _reopen_or_end(connection: Connection, changes: list[tuple[str, Change]]) ->
             connection.execute(delete(SqlTag).where(SqlTag.run_uuid == run_id, SqlTag.key.in_(change.untag)))
 
 
-def _fill(rows: Rows, change: Change, run_id: str) -> None:
+def _fill(rows: Rows, change: RunUpdate, run_id: str) -> None:
     _tag(rows, run_id, change.tags if change.rename is None else change.tags | {"mlflow.runName": change.rename})
     rows[SqlParam] += ({"run_uuid": run_id, "key": key, "value": value} for key, value in change.params.items())
     points = [

@@ -14,7 +14,7 @@ from study.ranking.picks import picks
 from study.ranking.summary import lines, result_metrics, result_seeds, summary
 from study.spec import StudySpec
 from study.text import Markdown, escaped, rows_as_markdown
-from study.tracking.run_update import Change, Point, inputs, milliseconds
+from study.tracking.run_update import Point, RunUpdate, inputs, milliseconds
 from study.tracking.tracked import STUDY, Tracked
 
 # What the study's own run says of the study: its parameters, and a note in Markdown.
@@ -171,10 +171,10 @@ class Events:
 
     def __init__(self, spec: StudySpec, progress: Tracked, record: StudyRecord) -> None:
         self._spec, self._progress, self.record = spec, progress, record
-        self._changes: dict[str, Change] = {}
+        self._changes: dict[str, RunUpdate] = {}
         self._unknown: set[str] = set()
 
-    def changes(self, events: Iterable[Event]) -> list[Change]:
+    def changes(self, events: Iterable[Event]) -> list[RunUpdate]:
         """Return what these events change, one change per run. Events of a newer version are left out, and a tag says
         so."""
         self._changes = {}
@@ -189,8 +189,8 @@ class Events:
                 self._tag(STUDY, {"study.unknown_events": ", ".join(sorted(self._unknown))})
         return list(self._changes.values())
 
-    def _change(self, key: str) -> Change:
-        return self._changes.setdefault(key, Change(key))
+    def _change(self, key: str) -> RunUpdate:
+        return self._changes.setdefault(key, RunUpdate(key))
 
     def _tag(self, key: str, tags: Mapping[str, Any]) -> None:
         change = self._change(key)

@@ -41,7 +41,7 @@ class Input(NamedTuple):
 
 
 @dataclass
-class Change:
+class RunUpdate:
     """Everything that several events of a ledger are for one run, so that it takes as few requests as can be.
 
     Applying it twice is the same as once.

@@ -8,7 +8,7 @@ from mlflow import MlflowClient
 from mlflow.entities import Dataset, DatasetInput, InputTag, Metric, Param, RunTag, ViewType
 from mlflow.exceptions import MlflowException
 
-from study.tracking.run_update import CONTEXT, Change, Input
+from study.tracking.run_update import CONTEXT, Input, RunUpdate
 from study.tracking.tracked import STUDY
 
 UI_TAGS = {"mlflow.experimentKind": "custom_model_development"}
@@ -98,7 +98,7 @@ class Store:
         self.client.log_artifact(run_id, str(path), folder)
 
     def write(
-        self, experiment: str, changes: list[Change], runs: dict[str, str], former: Mapping[str, str] | None = None
+        self, experiment: str, changes: list[RunUpdate], runs: dict[str, str], former: Mapping[str, str] | None = None
     ) -> None:
         """Apply changes: runs are made after those that they are nested under, and the study's run ends last.
 
@@ -115,7 +115,7 @@ class Store:
         for level in (levels, nested, study):
             in_parallel(lambda change: self._apply(experiment, change, runs), level, self._at_once)
 
-    def _make(self, experiment: str, change: Change, runs: dict[str, str]) -> None:
+    def _make(self, experiment: str, change: RunUpdate, runs: dict[str, str]) -> None:
         if change.key not in runs:
             nesting = {"mlflow.parentRunId": runs[change.parent]} if change.parent else {}
             tags = change.tags | nesting
@@ -124,11 +124,11 @@ class Store:
             change.status = None if change.status == "RUNNING" else change.status
             change.untag = set()
 
-    def _log_inputs(self, change: Change, runs: Mapping[str, str]) -> None:
+    def _log_inputs(self, change: RunUpdate, runs: Mapping[str, str]) -> None:
         if change.inputs:
             self.client.log_inputs(runs[change.key], [_logged(one) for one in change.inputs])
 
-    def _apply(self, experiment: str, change: Change, runs: dict[str, str]) -> None:
+    def _apply(self, experiment: str, change: RunUpdate, runs: dict[str, str]) -> None:
         self._make(experiment, change, runs)
         run_id = runs[change.key]
         for name in change.untag & self.client.get_run(run_id).data.tags.keys() if change.untag else ():
@@ -155,7 +155,7 @@ def _logged(one: Input) -> DatasetInput:
     )
 
 
-def in_parallel(function: Callable[[Change], None], changes: list[Change], threads: int) -> None:
+def in_parallel(function: Callable[[RunUpdate], None], changes: list[RunUpdate], threads: int) -> None:
     """Call a function for each change, several at a time.
 
     Raises:

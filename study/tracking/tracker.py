@@ -161,7 +161,7 @@ class Tracker:
         while not self._given_up.is_set():
             last, began = self._finish.is_set(), time.monotonic()
             try:
-                while not self._given_up.is_set() and self._bring(to_the_end=last):
+                while not self._given_up.is_set() and self._write_new(to_the_end=last):
                     pass
                 self._trouble = None
                 if last:
@@ -174,7 +174,7 @@ class Tracker:
                 self._writer = None
                 self._given_up.wait(RETRY)
 
-    def _bring(self, to_the_end: bool) -> bool:
+    def _write_new(self, to_the_end: bool) -> bool:
         """Write some events; says whether to go on at once: there may be more, and many or it is the end."""
         writer = self._connected()
         from study.tracking.writer import SHARE
@@ -182,7 +182,7 @@ class Tracker:
         if self._given_up.is_set():  # while MLflow was opened: whoever goes on with the study may be bringing the same
             return False
         try:
-            return writer.bring() >= (1 if to_the_end else SHARE)
+            return writer.write_new() >= (1 if to_the_end else SHARE)
         except Exception:
             self._since = self._since or writer.reached
             raise

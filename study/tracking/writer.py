@@ -14,7 +14,7 @@ from study.tracking.database import Database, close_connections
 from study.tracking.database_file import set_aside
 from study.tracking.events import NOTE, Events, note
 from study.tracking.pages import run_page
-from study.tracking.run_update import Change, milliseconds
+from study.tracking.run_update import RunUpdate, milliseconds
 from study.tracking.store import AT_ONCE, Store
 from study.tracking.tracked import STUDY, Tracked
 
@@ -62,7 +62,7 @@ class Writer:
         self._sure = False
         self.reached: int | None = None
 
-    def bring(self) -> int:
+    def write_new(self) -> int:
         """Write the next events of the ledger, `SHARE` at most. Says how many there were."""
         events = list(islice(self._tail.new(), SHARE))
         if not events:
@@ -98,7 +98,7 @@ class Writer:
         shown = {path.name: f"{folder}/{path.name}" if folder else path.name for path, folder in files.items()}
         links = {name: run_page("", progress.experiment, run_id, shown[name]) for name in LINKED if name in shown}
         text = note(self._spec, self._events.record, lead, links)
-        self._store.write(progress.experiment, [Change(STUDY, tags={NOTE: text})], progress.runs)
+        self._store.write(progress.experiment, [RunUpdate(STUDY, tags={NOTE: text})], progress.runs)
         progress.attached = True
         self._progress.save(self._folder.tracking_file)
 

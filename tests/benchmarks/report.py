@@ -137,7 +137,7 @@ def read_back(runs: int, epochs: int, trials: int) -> None:
         folder = home.create(spec)
         write(folder.ledger_file, runs, epochs)
         writer = Writer(home, folder, spec)
-        while writer.bring():
+        while writer.write_new():
             pass
         client = MlflowClient(home.tracking_uri)
         experiment = client.get_experiment_by_name(spec.name)

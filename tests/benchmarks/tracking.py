@@ -53,7 +53,7 @@ def measure(home: Home, where: str, trials: int, reports: int) -> str:
     began = time.perf_counter()
     writer = Writer(home, folder, spec)
     connected, busy = time.perf_counter(), time.process_time()
-    while writer.bring():
+    while writer.write_new():
         pass
     wall, busy = time.perf_counter() - connected, time.process_time() - busy
     return (

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from helpers import Told, quickstart, write_ledger
 
-from study.cluster.download import OVERLAP, Apart, Changed, Manifest, Wish, bring
-from study.cluster.log_share import Window
+from study.cluster.download import OVERLAP, Apart, Changed, Manifest, Wish, download
+from study.cluster.log_share import LogShare
 from study.errors import UserError
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
@@ -24,10 +24,10 @@ class There:
         self.study = Home(folder / "home").create(quickstart("name=mine"))
         write_ledger(self.study.ledger_file, Told("baseline", [0.5] * (2 * OVERLAP)))
         (folder / "logs").mkdir()
-        self.window, self._told = Window(self.study, folder / "logs"), folder / "logs/study/mine/manifest.json"
+        self.share, self._told = LogShare(self.study, folder / "logs"), folder / "logs/study/mine/manifest.json"
         self.here = StudyFolder(folder / "here" / "mine")
         self.asked: list[tuple[str, int]] = []
-        self.window.open()
+        self.share.open()
 
     def read(self, name: str, lines: int) -> Iterator[bytes]:
         self.asked.append((name, lines))
@@ -35,12 +35,12 @@ class There:
         yield data if lines == -1 else b"".join(data.splitlines(keepends=True)[-lines:])
 
     def document(self) -> dict[str, Any]:
-        self.window.renew()
+        self.share.renew()
         told: dict[str, Any] = json.loads(self._told.read_text())
         return told
 
-    def bring(self, wish: Wish = ALL) -> list[str]:
-        return bring(self.read, Manifest.of("mine", self.document()), self.here.path, wish)
+    def download(self, wish: Wish = ALL) -> list[str]:
+        return download(self.read, Manifest.of("mine", self.document()), self.here.path, wish)
 
     def add(self, folder: StudyFolder, count: int = 1) -> None:
         ledger = Ledger(folder.ledger_file)
@@ -60,21 +60,21 @@ def there(tmp_path: Path) -> There:
 
 def test_what_is_new_is_brought_and_nothing_twice(there: There) -> None:
     there.study.write_error(3, "a traceback")
-    assert there.bring() == ["ledger.jsonl", "study.yaml", "errors/trial-00003.txt"]
+    assert there.download() == ["ledger.jsonl", "study.yaml", "errors/trial-00003.txt"]
     assert there.is_the_same
-    assert there.bring() == []
+    assert there.download() == []
     there.add(there.study, 3)
     there.asked.clear()
-    assert there.bring() == ["ledger.jsonl"]
+    assert there.download() == ["ledger.jsonl"]
     assert there.asked == [("ledger.jsonl", OVERLAP)]
     assert there.is_the_same
 
 
 def test_of_a_ledger_that_grew_much_the_new_lines_are_asked_for(there: There) -> None:
-    there.bring()
+    there.download()
     there.add(there.study, OVERLAP + 7)
     there.asked.clear()
-    assert there.bring() == ["ledger.jsonl"]
+    assert there.download() == ["ledger.jsonl"]
     assert there.asked == [("ledger.jsonl", OVERLAP), ("ledger.jsonl", 2 * OVERLAP + 7)]
     assert there.is_the_same
 
@@ -83,35 +83,35 @@ def test_a_ledger_that_is_being_written_is_read_to_its_last_whole_line(there: Th
     whole = there.study.ledger_file.read_bytes()
     with there.study.ledger_file.open("ab") as file:
         file.write(b'{"event":"extended","half')
-    there.bring()
+    there.download()
     assert there.here.ledger_file.read_bytes() == whole
     with there.here.ledger_file.open("ab") as file:  # nor does a half line here stay
         file.write(b'{"event"')
     there.study.ledger_file.write_bytes(whole)
     there.add(there.study)
-    there.bring()
+    there.download()
     assert there.is_the_same
 
 
 def test_another_ledger_takes_the_place_of_what_was_read(there: There) -> None:
-    there.bring()
+    there.download()
     there.add(there.here)
     there.add(there.study, 2)
-    there.bring()
+    there.download()
     assert there.is_the_same
 
 
 def test_a_study_with_events_of_its_own_keeps_them(there: There) -> None:
     """They are kept where nothing is new on the cluster, and where there is, nothing is written."""
-    there.bring()
+    there.download()
     there.add(there.here)
     before = there.here.ledger_file.read_bytes()
     own = Wish(lambda name: True, own=True)
-    assert there.bring(own) == []
+    assert there.download(own) == []
     assert there.here.ledger_file.read_bytes() == before
     there.add(there.study, 2)
     with pytest.raises(Apart, match="has events of its own"):
-        there.bring(own)
+        there.download(own)
     assert there.here.ledger_file.read_bytes() == before
 
 
@@ -124,7 +124,7 @@ def test_what_is_not_as_the_cluster_says_is_not_put_in_its_place(there: There, n
     changed[5] ^= 1
     file.write_bytes(changed)
     with pytest.raises(Changed, match=f"{name}: "):
-        bring(there.read, Manifest.of("mine", document), there.here.path, ALL)
+        download(there.read, Manifest.of("mine", document), there.here.path, ALL)
     assert not (there.here.path / name).exists()
     assert not [*there.here.path.rglob(".*")]
 
@@ -135,17 +135,17 @@ def test_a_file_that_breaks_off_is_not_put_in_its_place(there: There) -> None:
         raise UserError("broke off")
 
     with pytest.raises(UserError, match="broke off"):
-        bring(broken, Manifest.of("mine", there.document()), there.here.path, ALL)
+        download(broken, Manifest.of("mine", there.document()), there.here.path, ALL)
     assert not [path for path in there.here.path.rglob("*") if path.is_file()]
-    there.bring()
+    there.download()
     assert there.is_the_same
 
 
 def test_what_the_cluster_removed_goes_here_too(there: There) -> None:
     there.study.write_error(3, "a traceback")
-    there.bring()
+    there.download()
     there.study.error_file(3).unlink()
-    there.bring()
+    there.download()
     assert not there.here.error_file(3).exists()
 
 

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from study.cluster import head as head_module
 from study.cluster.download import Manifest
 from study.cluster.head import Head
-from study.cluster.log_share import Window
+from study.cluster.log_share import LogShare
 from study.commands.fetch import fetch
 from study.commands.on_cluster import Elsewhere
 from study.errors import UserError
@@ -189,7 +189,7 @@ def test_what_is_fetched_names_no_command_and_no_address(
     theirs = Home(tmp_path / "theirs").create(quickstart("name=theirs", "notify.command=[touch, /nowhere]"))
     write_ledger(theirs.ledger_file, Told("baseline", [0.5]))
     (tmp_path / "logs").mkdir()
-    Window(theirs, tmp_path / "logs").open()
+    LogShare(theirs, tmp_path / "logs").open()
     assert theirs.spec().notify is not None
     with stand_in(tmp_path / "logs") as head:
         head.jobs = [job("theirs", "SUCCEEDED")]

@@ -1,4 +1,4 @@
-"""The window of a study: what it shows, and to whom it does not lead."""
+"""The share of a study: what it shows, and to whom it does not lead."""
 
 import hashlib
 import json
@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from helpers import Told, quickstart, write_ledger
 
-from study.cluster import log_share as windows
-from study.cluster.log_share import Window, prune
+from study.cluster import log_share as shares
+from study.cluster.log_share import LogShare, prune
 from study.errors import UserError
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
@@ -49,7 +49,7 @@ def test_it_leads_to_the_study_and_tells_its_files_with_their_digests(folder: St
         (folder.path / name).parent.mkdir(exist_ok=True)
         (folder.path / name).write_text("text")
     (folder.path / "report" / "link").symlink_to("/etc/hostname")
-    Window(folder, logs).open()
+    LogShare(folder, logs).open()
     told = manifest(logs)
     assert {*told["files"]} == {"study.yaml", "ledger.jsonl", "errors/trial-00003.txt", "report/page.html"}
     for name, file in told["files"].items():
@@ -59,21 +59,21 @@ def test_it_leads_to_the_study_and_tells_its_files_with_their_digests(folder: St
 
 
 def test_of_a_ledger_its_whole_lines_are_told_as_it_grows(folder: StudyFolder, logs: Path) -> None:
-    window = Window(folder, logs)
-    window.open()
+    share = LogShare(folder, logs)
+    share.open()
     ledger = Ledger(folder.ledger_file)
     ledger.append("closed", state="interrupted")
     ledger.close()
     whole = folder.ledger_file.read_bytes()
     with folder.ledger_file.open("ab") as file:
         file.write(b'{"event":"opened","half')
-    window.renew()
+    share.renew()
     told = manifest(logs)["files"]["ledger.jsonl"]
     assert told == {"bytes": len(whole), "sha256": hashlib.sha256(whole).hexdigest()}
 
 
 def test_the_windows_of_studies_that_are_no_more_go(folder: StudyFolder, logs: Path) -> None:
-    Window(folder, logs).open()
+    LogShare(folder, logs).open()
     prune(logs / "study")
     assert (logs / "study/mine/manifest.json").exists()
     shutil.rmtree(folder.path)
@@ -83,7 +83,7 @@ def test_the_windows_of_studies_that_are_no_more_go(folder: StudyFolder, logs: P
 
 def test_only_its_user_can_enter_it(folder: StudyFolder, logs: Path) -> None:
     (logs / "study").mkdir(mode=0o777)
-    Window(folder, logs).open()
+    LogShare(folder, logs).open()
     modes = [path.stat().st_mode & 0o777 for path in (logs / "study", logs / "study/mine")]
     assert [*modes, (logs / "study/mine/manifest.json").stat().st_mode & 0o777] == [0o700, 0o700, 0o600]
 
@@ -92,7 +92,7 @@ def test_a_place_that_somebody_else_made_is_not_used(folder: StudyFolder, logs: 
     (tmp_path / "theirs").mkdir()
     (logs / "study").symlink_to(tmp_path / "theirs")
     with pytest.raises(UserError, match="is not this user's own folder"):
-        Window(folder, logs).open()
+        LogShare(folder, logs).open()
     assert not os.listdir(tmp_path / "theirs")
 
 
@@ -100,12 +100,12 @@ def test_a_study_runs_where_it_cannot_be_shown(
     folder: StudyFolder, logs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (logs / "study").write_text("a file")
-    monkeypatch.setattr(windows, "job_logs", lambda: logs)
-    with windows.shown(folder):
+    monkeypatch.setattr(shares, "job_logs", lambda: logs)
+    with shares.shown(folder):
         pass
     assert "cannot be read from outside the cluster" in capsys.readouterr().out
 
 
 def test_only_a_job_makes_a_window(folder: StudyFolder) -> None:
     with pytest.raises(UserError, match="what a cluster's jobs run"):
-        windows.make(Home(folder.path.parent), "mine")
+        shares.make(Home(folder.path.parent), "mine")

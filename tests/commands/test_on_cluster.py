@@ -12,7 +12,7 @@ from helpers import Told, quickstart, write_ledger
 
 from study.address import LEAST
 from study.cluster.head import HeadGone
-from study.cluster.log_share import Window
+from study.cluster.log_share import LogShare
 from study.commands import fetch as fetching
 from study.commands.final_training import final_study
 from study.commands.on_cluster import Elsewhere, seeds
@@ -30,15 +30,15 @@ class There:
         write_ledger(self.study.ledger_file, Told("baseline", [0.5]), Told("search", [0.7, 0.8], "running"))
         (self.study.path / "models").mkdir()
         (self.study.path / "models/trial-00001.safetensors").write_bytes(b"weights")
-        self.window, self.head, self.home = Window(self.study, head.logs), head, Home(folder / "laptop")
-        self.window.open()
+        self.share, self.head, self.home = LogShare(self.study, head.logs), head, Home(folder / "laptop")
+        self.share.open()
         head.jobs.append(job("mine"))
 
     def add(self, folder: StudyFolder, state: str = "interrupted") -> None:
         ledger = Ledger(folder.ledger_file)
         ledger.append("closed", state=state)
         ledger.close()
-        self.window.renew()
+        self.share.renew()
 
     def fetch(self, **options: object) -> fetching.Brought:
         return fetching.fetch(self.home, "mine", self.head.address, **options)  # type: ignore[arg-type]
@@ -219,8 +219,8 @@ def test_a_final_training_there_goes_on_with_its_seeds(there: There) -> None:
     exported = replace(quickstart(), origin={"study": "mine", "unused_seed": 4})
     assert seeds(there.head.address, exported, None, False) == [4, 5, 6]
     final = Home(there.study.path.parent).create(final_study(exported, [6, 7]))
-    window = Window(final, there.head.logs)
-    window.open()
+    share = LogShare(final, there.head.logs)
+    share.open()
     there.head.jobs.append(job(final.name))
     assert seeds(there.head.address, exported, None, False) == [6, 7]
 

@@ -7,7 +7,7 @@ from study.home.ledger import Event
 from study.home.record import StudyRecord
 from study.spec import StudySpec
 from study.tracking.events import Events
-from study.tracking.run_update import Change
+from study.tracking.run_update import RunUpdate
 from study.tracking.tracked import Tracked
 
 TRIALS = (
@@ -17,7 +17,7 @@ TRIALS = (
 )
 
 
-def brought(spec: StudySpec) -> dict[str, Change]:
+def brought(spec: StudySpec) -> dict[str, RunUpdate]:
     """What a ledger with these trials is for each run."""
     found: list[Event] = [{"event": "created", "id": "study", "time": 0.0}]
     for at, (name, fields) in enumerate(told_events(*TRIALS), 1):

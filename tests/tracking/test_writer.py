@@ -46,7 +46,7 @@ def brought(
 
 def bring(home: Home, folder: StudyFolder) -> Runs:
     writer = Writer(home, folder, SPEC)
-    while writer.bring():
+    while writer.write_new():
         pass
     return Runs(home.tracking_uri, SPEC.name)
 
@@ -261,7 +261,7 @@ def test_a_request_that_fails_is_made_up_for(
         patch.setattr(writing, "Database", lambda client, *_: Store(Failing(client, fails_at, after)))  # type: ignore[arg-type]
         writer = Writer(home, folder, SPEC)
         with pytest.raises(ConnectionError):
-            writer.bring()
+            writer.write_new()
     with through("client"):
         check(bring(home, folder))
 
