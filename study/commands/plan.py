@@ -11,9 +11,8 @@ from study.commands import check_metrics, memory
 from study.data import cells, user_data
 from study.data.dataset import Facts
 from study.errors import UserError
-from study.metrics import METRICS
+from study.metrics import METRICS, group_names
 from study.metrics.rules import RULES
-from study.metrics.table import words_of_group
 from study.ranking import epochs
 from study.ranking.picks import at_most
 from study.spec import StudySpec, rungs, search_checks
@@ -146,7 +145,7 @@ def small_cells(spec: StudySpec, cells: Mapping[str, Any], errors: Mapping[str, 
 def named_groups(spec: StudySpec) -> dict[str, str]:
     """The class and bias class, by name, of each metric of one group that the study needs."""
     facts = spec.facts
-    told = {name: words_of_group(name, facts.class_names, facts.bias_names) for name in spec.objective.needed}
+    told = {name: group_names.words(name, facts.class_names, facts.bias_names) for name in spec.objective.needed}
     return {name: words for name, words in told.items() if words}
 
 

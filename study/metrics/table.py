@@ -5,15 +5,14 @@ computed stands in `study.training.metrics` and `study.training.representation`,
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
-from study.text import quoted, some
-
 if TYPE_CHECKING:
     from study.data.dataset import Facts
+
 
 Direction = Literal["max", "min"]
 
@@ -264,55 +263,3 @@ def _shortened(name: str) -> str:
     while name not in FIELD and (shorter := _AVERAGED.sub("", name)) != name:
         name = shorter
     return name
-
-
-# The class and bias class, by name, whose cell a metric such as `val/group_0_3_accuracy` is the accuracy of.
-
-Names = Sequence[str] | None
-
-
-def words_of_group(metric: str, classes: Names, biases: Names) -> str | None:
-    """Return what the group of a metric is, `class 'no', bias class 'f'`; None for other metrics and where names are
-    unknown.
-
-    Args:
-        metric: with or without its split and prefix.
-        classes, biases: names in the order of their numbers.
-    """
-    found = re.search(r"(?:^|[/_])group_(\d+)_(\d+)_accuracy$", metric)
-    if not found or not classes or not biases:
-        return None
-    target, bias = map(int, found.groups())
-    if target >= len(classes) or bias >= len(biases):
-        return None
-    return f"class {classes[target]!r}, bias class {biases[bias]!r}"
-
-
-def groups_compared(cells: Sequence[Sequence[int]], classes: Names) -> str:
-    """Of which classes the gaps between groups are, in a sentence.
-
-    Args:
-        cells: samples of each class with each bias class.
-        classes: their names in the order of their numbers.
-    """
-    names = [quoted(name) for name in classes] if classes else [str(number) for number in range(len(cells))]
-    alone = [y for y, row in enumerate(cells) if sum(count > 0 for count in row) < 2]
-    told = f"equalized_odds compares groups of the classes {some(names)}"
-    if alone:
-        several = "classes" if len(alone) > 1 else "class"
-        told = f"equalized_odds is no number: of {several} {some([names[y] for y in alone])} no two groups have samples"
-    if len(cells) != 2:
-        return f"{told}."
-    of_one = "compares groups of the class" if 1 not in alone else "is no number without two groups of the class"
-    return f"{told}; equal_opportunity {of_one} {names[1]}."
-
-
-def group_legend(classes: Names, biases: Names) -> dict[str, str]:
-    """The words of every group that has a metric of its own, by its number, `group_0_3`."""
-    told = {name.removesuffix("_accuracy"): words_of_group(name, classes, biases) for name in GROUPS}
-    return {name: text for name, text in told.items() if text}
-
-
-def groups_of_study(groups: Mapping[str, Sequence[str]] | None) -> dict[str, str]:
-    """The same of what is kept with a study, see `study.data.cells`; empty where its data name no groups."""
-    return group_legend(groups.get("classes"), groups.get("biases")) if groups else {}

@@ -8,7 +8,7 @@ from study import data, ranking
 from study.home.events import ENDED, EVENTS
 from study.home.ledger import Event
 from study.home.record import StudyRecord
-from study.metrics.table import groups_of_study
+from study.metrics import group_names
 from study.ranking import Candidate, ablation, epochs
 from study.ranking.picks import picks
 from study.ranking.summary import lines, result_metrics, result_seeds, summary
@@ -143,7 +143,7 @@ def inherited(spec: StudySpec, record: StudyRecord) -> dict[str, Any]:
         tags[f"study.{key}"] = "; ".join("{name}: {file}, sha256 {sha256}".format(**one) for one in session[key])
     tags |= {f"version.{key}": value for key, value in session.get("libraries", {}).items()}
     tags |= {"mlflow.user": session["owner"]} if session else {}  # the UI's column of who made a run
-    if groups := groups_of_study(record.groups):
+    if groups := group_names.of_study(record.groups):
         tags["study.groups"] = cut("; ".join(f"{name}: {words}" for name, words in groups.items()))
     source = f"study {session['version']}" if "version" in session else "study"
     tags |= {"mlflow.source.name": source, "mlflow.source.type": "LOCAL"}  # its column of what made it

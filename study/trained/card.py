@@ -10,8 +10,8 @@ from study import ranking
 from study.data import Dataset, Facts, Split, user_data
 from study.data.cells import contents
 from study.home.record import StudyRecord, TrialRecord
+from study.metrics import group_names
 from study.metrics.rules import FEWEST
-from study.metrics.table import groups_compared, words_of_group
 from study.ranking import Spread, epochs
 from study.spec import StudySpec
 from study.text import escaped, rows_as_markdown
@@ -140,7 +140,7 @@ def _preference(spec: StudySpec, dataset: Dataset) -> str:
     if spec.base["train"]["with_val"]:
         return "the first of them: the validation split was used for training and could not choose"
     facts = dataset.facts
-    words = words_of_group(spec.metric, facts.class_names, facts.bias_names)
+    words = group_names.words(spec.metric, facts.class_names, facts.bias_names)
     return f"the best of them by {spec.metric}" + (f" ({escaped(words)})" if words else "")
 
 
@@ -194,7 +194,7 @@ def _groups(spec: StudySpec, trials: Sequence[TrialRecord], trial: TrialRecord, 
     if gaps:
         yield "Gaps, 0 is fair:\n\n" + "\n".join(gaps)
         cells = contents(dataset.splits[split], facts)["cells"]
-        yield escaped(f"On {split} {groups_compared(cells, facts.class_names)}")
+        yield escaped(f"On {split} {group_names.compared(cells, facts.class_names)}")
 
 
 def _group_rows(

@@ -15,7 +15,7 @@ from study.errors import UserError
 from study.files import below
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger, read
-from study.metrics.table import words_of_group
+from study.metrics import group_names
 from study.spec import load_study
 from study.spec.document import Document, override
 from study.spec.load import resolve
@@ -83,7 +83,7 @@ def evaluate(
 def group_words(model: Path, metrics: Iterable[str]) -> dict[str, str]:
     """The class and bias class, by the model's names, of each of these metrics that is of one group."""
     facts = Description.read(model).facts
-    told = {name: words_of_group(name, facts.class_names, facts.bias_names) for name in metrics}
+    told = {name: group_names.words(name, facts.class_names, facts.bias_names) for name in metrics}
     return {name: words for name, words in told.items() if words}
 
 

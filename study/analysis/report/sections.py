@@ -25,8 +25,8 @@ from study.analysis.tables.ablation_table import notes, printed_ablation
 from study.analysis.tables.report_tables import front_note, printed_front
 from study.home.provenance import devices, in_words
 from study.home.record import StudyRecord, as_searched
+from study.metrics import group_names
 from study.metrics.rules import DEBIASED
-from study.metrics.table import groups_compared, groups_of_study
 from study.ranking import epochs
 from study.ranking.ablation import Ablation, asked, is_chosen_by, runs
 from study.spec import StudySpec, rungs
@@ -215,7 +215,7 @@ def groups(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
             yield f"The worst group on {split}: {'; '.join(texts)}.{_sizes(record, split)}"
         cells = (record.groups or {}).get(split)
         if cells and any(side.spread(f"{split}/{name}") for side in compared for name in BY_CLASS):
-            yield f"On {split} {groups_compared(cells, (record.groups or {}).get('classes'))}"
+            yield f"On {split} {group_names.compared(cells, (record.groups or {}).get('classes'))}"
     if named := _named(record):
         yield named
     side = compared[-1]
@@ -245,7 +245,7 @@ def _worst(record: StudyRecord, side: Side, split: str) -> str | None:
 
 def _named(record: StudyRecord) -> str | None:
     """Return which class and bias class each number of a group stands for; None for data without names."""
-    found = groups_of_study(record.groups)
+    found = group_names.of_study(record.groups)
     return f"Groups by name: {'; '.join(f'{name}: {words}' for name, words in found.items())}." if found else None
 
 
