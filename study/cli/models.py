@@ -108,7 +108,7 @@ def train(
 
         given = baseline_of(Home.locate(), spec, changes) if baseline else load_for_elsewhere(spec, changes)
         remote, with_val = Jobs(address), data == "train+val"
-        chosen = parse_seeds(seeds) if seeds is not None else on_cluster.seeds(address, given, name, with_val)
+        chosen = parse_seeds(seeds) if seeds is not None else on_cluster.seeds(remote, given, name, with_val)
         final = final_study(given, chosen, name, with_val)
         words = options(seeds=",".join(map(str, chosen)), data=data, device=device, quiet=quiet)
         on_cluster.training(remote, final)

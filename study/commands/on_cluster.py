@@ -235,14 +235,6 @@ class Elsewhere:
                 raise self._unknown(name, jobs or [])
         return self._mirror.home
 
-    def has(self, name: str) -> bool:
-        """Return whether a study of this name was submitted to the head since it was started.
-
-        Raises:
-            UserError: the cluster does not answer or refuses the token.
-        """
-        return any(job.study == name for job in self._head.jobs())
-
     def status(self, name: str) -> dict[str, Any]:
         """The document of `study cluster status`.
 
@@ -398,14 +390,14 @@ def training(jobs: Jobs, final: StudySpec) -> None:
             final_training.trained_seeds(_folder(jobs, final.name).spec(), final, jobs.address)
 
 
-def seeds(address: str, spec: StudySpec, name: str | None, with_val: bool) -> list[int]:
+def seeds(jobs: Jobs, spec: StudySpec, name: str | None, with_val: bool) -> list[int]:
     """Seeds for a final training on the cluster where none are named, see `final_training.default_seeds`: by the
     cluster's copy of this training if it has one, else by this home."""
     trained = final_training.final_study(spec, range(1), name, with_val).name
-    home, there = Home.locate(), Elsewhere(address)
-    if there.has(trained):
+    home = Home.locate()
+    if jobs.of(trained):
         with suppress(NotMade):
-            home = there.home([trained])
+            home = Home(_folder(jobs, trained).path.parent)
     return final_training.default_seeds(home, spec, name, with_val)
 
 

@@ -7,9 +7,13 @@ from typing import Any
 
 import pytest
 from elsewhere import SPEC, THERE, URL, Jobs, as_it_is_there, replaced, types_commands
+from helpers import quickstart
 
+from study.commands import on_cluster as cluster_checks
 from study.commands.export import export
+from study.commands.final_training import final_study
 from study.errors import Stopped, UserError
+from study.home.folder import Home
 from study.home.record import StudyRecord
 from study.spec import StudySpec
 from study.spec.document import shipped_folder
@@ -234,6 +238,19 @@ def test_a_training_of_another_configuration_is_refused(
     status, _, err = typed("train", "quickstart", "--name", "mine", *THERE)
     assert (status, cluster.started) == (2, [])
     assert err == f"error: mine: exists already in {URL} with another configuration. Give a --name\n"
+
+
+def test_a_training_that_is_there_goes_on_with_its_seeds(
+    cluster: type[Jobs], typed: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    trained = Home(tmp_path / "elsewhere").create(final_study(quickstart(), [6, 7], "mine"))
+    monkeypatch.setattr(cluster_checks, "_folder", lambda jobs, name: trained)
+    assert typed("train", "quickstart", "--name", "mine", *THERE)[0] == 0
+    command = cluster.started[-1][1]
+    assert command[command.index("--seeds") + 1] == "6,7"
+    assert typed("train", "quickstart", "--name", "new", *THERE)[0] == 0
+    command = cluster.started[-1][1]
+    assert command[command.index("--seeds") + 1] == "0,1,2"
 
 
 def test_a_study_is_removed_there_and_its_jobs_with_it(

@@ -3,7 +3,6 @@
 import json
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,8 +13,7 @@ from study.address import LEAST
 from study.cluster.head import HeadGone
 from study.cluster.log_share import LogShare
 from study.commands import fetch as fetching
-from study.commands.final_training import final_study
-from study.commands.on_cluster import Elsewhere, seeds
+from study.commands.on_cluster import Elsewhere
 from study.errors import UserError
 from study.home.fetched import fetched
 from study.home.folder import Home, StudyFolder
@@ -213,16 +211,6 @@ def test_a_study_of_another_version_is_refused_whole(there: There) -> None:
 
 def test_what_was_made_here_came_from_nowhere(there: There) -> None:
     assert fetched(there.study) is None
-
-
-def test_a_final_training_there_goes_on_with_its_seeds(there: There) -> None:
-    exported = replace(quickstart(), origin={"study": "mine", "unused_seed": 4})
-    assert seeds(there.head.address, exported, None, False) == [4, 5, 6]
-    final = Home(there.study.path.parent).create(final_study(exported, [6, 7]))
-    share = LogShare(final, there.head.logs)
-    share.open()
-    there.head.jobs.append(job(final.name))
-    assert seeds(there.head.address, exported, None, False) == [6, 7]
 
 
 def test_reading_loads_no_ray(there: There) -> None:

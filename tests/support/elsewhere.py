@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +87,8 @@ def replaced(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> type[Jobs]:
     monkeypatch.setattr(jobs, "Jobs", Jobs)
     monkeypatch.setattr(Jobs, "started", [], raising=False)
     monkeypatch.setattr(Jobs, "forgotten", [], raising=False)
-    monkeypatch.setattr(cluster_checks, "_folder", lambda jobs, name: as_it_is_there(tmp_path / "there"))
+    folder = cache(as_it_is_there)
+    monkeypatch.setattr(cluster_checks, "_folder", lambda jobs, name: folder(tmp_path / "there"))
     monkeypatch.setenv("STUDY_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("STUDY_OWNER", "somebody")
     return Jobs

@@ -48,7 +48,7 @@ def runs(home: Home) -> Runs:
     ledger.append("ended", trial=7, state="pruned", reason="asha")
     ledger.append("closed", state="complete")
     ledger.close()
-    Writer(home, folder, SPEC).bring()
+    Writer(home, folder, SPEC).write_new()
     return Runs(home.tracking_uri, SPEC.name)
 
 
@@ -89,7 +89,7 @@ def test_the_tag_of_the_best_goes_to_the_next_best(home: Home, runs: Runs) -> No
     ledger.append("closed", state="complete")
     ledger.close()
     for _ in range(2):
-        Writer(home, folder, SPEC).bring()
+        Writer(home, folder, SPEC).write_new()
         best = {f"trial 8, seed {seed}" for seed in (0, 1, 2)}
         assert names(runs, "tags.`study.best` = 'true'") == Runs(home.tracking_uri, SPEC.name).starred == best
         assert names(runs, "tags.`study.baseline` = 'true'") == BASELINE

@@ -227,8 +227,8 @@ def test_a_writer_that_ends_after_any_share_is_made_up_for(
         while more:
             with monkeypatch.context() as patch:
                 patch.setattr(Tracked, "save", lambda *_: None)
-                Writer(home, folder, SPEC).bring()
-            more = Writer(home, folder, SPEC).bring()
+                Writer(home, folder, SPEC).write_new()
+            more = Writer(home, folder, SPEC).write_new()
         check(Runs(home.tracking_uri, SPEC.name))
 
 
@@ -279,6 +279,6 @@ def test_a_request_that_was_given_up_and_is_carried_out_late_leaves_no_second_ru
         held, last = Ledger(folder.ledger_file), read(folder.ledger_file)[-1]
         held.append(**last)
         held.close()
-        Writer(home, folder, SPEC, since=first.info.start_time).bring()
+        Writer(home, folder, SPEC, since=first.info.start_time).write_new()
         check(Runs(home.tracking_uri, SPEC.name))
         assert folder.tracking_file.read_text().count(first.info.run_id) == 1
