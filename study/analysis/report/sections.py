@@ -315,7 +315,7 @@ BY_SEED = "Both were trained finally. Differences are by seed, over the seeds th
 
 
 BEHIND = ("How sure", "Search", "Cost")
-"""Parts of the lead that the page folds: the first screen says what came out, what it cost and what to do."""
+"""Parts of the lead that the page folds: the first screen says what came out, what accuracy it cost and what to do."""
 
 
 def report_page(
