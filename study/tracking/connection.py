@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 import secrets
 import time
 from collections.abc import Iterator
@@ -184,6 +185,14 @@ def public(uri: str) -> str:
     return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2], query="&".join(shown)))
 
 
+UNREACHABLE = {
+    "Connection refused": "nothing listens at {}",
+    "Name or service not known|[Nn]ame resolution|NameResolutionError": "there is no such host as that of {}",
+    "[Tt]imed out": "{} does not answer in time",
+}
+"""What is told of a server that cannot be reached, by what the libraries say."""
+
+
 def error_line(error: Exception, uri: str) -> str:
     """An error of MLflow in one line."""
     if problem := of_disk(error):
@@ -195,6 +204,10 @@ def error_line(error: Exception, uri: str) -> str:
         return f"{public(uri)} does not accept the user name and password (401); it takes {asks}"
     if status == 403:
         return f"{public(uri)} does not let this user write (403); who that is, is in {asks}"
+    if uri.startswith(("http://", "https://")):
+        for pattern, told in UNREACHABLE.items():
+            if re.search(pattern, text):
+                return told.format(public(uri))
     return text[:300]
 
 

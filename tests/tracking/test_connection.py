@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 from helpers import ROOT
+from mlflow.exceptions import MlflowException
+from servers import closed_port
 
 from study.errors import UserError
 from study.home.folder import Home
-from study.tracking.connection import OTHER_WAYS, check_server, connect
+from study.tracking.connection import OTHER_WAYS, check_server, connect, error_line
 
 
 @pytest.fixture(autouse=True)
@@ -53,6 +55,20 @@ def test_a_server_elsewhere_needs_a_good_password(
 def test_there_are_other_ways_to_show_who_one_is(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setenv(name, "x")
     check_server("https://mlflow.example.org")
+
+
+@pytest.mark.slow
+def test_a_server_that_cannot_be_reached_is_told_in_words() -> None:
+    """What MLflow raises of it is a line of 300 letters that begins with HTTPConnectionPool."""
+    with closed_port() as port:
+        refused, unknown = f"http://ada:secret@127.0.0.1:{port}", "http://no-such-host.invalid:5000"
+        for uri, told in (
+            (refused, f"nothing listens at http://127.0.0.1:{port}"),
+            (unknown, f"there is no such host as that of {unknown}"),
+        ):
+            with pytest.raises(MlflowException) as failed:
+                connect(uri, timeout=5)
+            assert error_line(failed.value, uri) == told
 
 
 @pytest.mark.slow
