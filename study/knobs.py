@@ -76,7 +76,7 @@ class Knob:
 
     @property
     def searched(self) -> Searched | None:
-        """Return where a search for it begins, if that is declared; of several declarations the last."""
+        """The range that a search for it begins with, if that is declared; of several declarations the last."""
         notes = [note for part in self._branches if get_origin(part) is Annotated for note in get_args(part)[1:]]
         return next((note for note in reversed(notes) if isinstance(note, Searched)), None)
 

@@ -106,7 +106,7 @@ class Study:
 
     @property
     def summary(self) -> dict[str, Any]:
-        """Return what `study status --json` prints of the results: baseline and best with their metrics."""
+        """The results as `study status --json` prints them: baseline and best with their metrics."""
         return summary.summary(self.spec, self.record)
 
     @property
@@ -135,7 +135,7 @@ class Study:
 
     @property
     def picks(self) -> "pd.DataFrame":
-        """Return what each selection rule would have picked, see `study.analysis.picks_frame`."""
+        """The picks of each selection rule, see `study.analysis.picks_frame`."""
         from study.analysis import picks_frame
 
         return picks_frame(self.spec, self.record)

@@ -215,7 +215,7 @@ class LocalState:
 
     @property
     def mark(self) -> str:
-        """Return what its processes have inherited, see `MARK`."""
+        """The variable that its processes have inherited, see `MARK`."""
         return os.path.realpath(self.path)
 
     @property

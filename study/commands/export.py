@@ -31,7 +31,7 @@ class Exported:
 
     @property
     def rests_on_one_seed(self) -> bool:
-        """Return whether its metrics are those of one trial."""
+        """Whether its metrics are those of one trial."""
         return len(trials_of(self.candidate)) == 1
 
     def to_document(self) -> dict[str, Any]:

@@ -58,7 +58,7 @@ class Passage:
 
     @property
     def late(self) -> bool:
-        """Return whether others come first that answer as well: it is for maintainers, or the first lines of a page."""
+        """Whether others come first that answer as well: it is for maintainers, or the first lines of a page."""
         return self.page.endswith(tuple(f"({name})" for name in FOR_MAINTAINERS)) or self.page.startswith(
             f"{self.heading} ("
         )

@@ -89,12 +89,12 @@ class Column:
 
     @property
     def width(self) -> int:
-        """Return how many inputs it becomes."""
+        """The number of inputs that it becomes."""
         return 1 if self.values is None else len(self.values)
 
     @property
     def is_truth(self) -> bool:
-        """Return whether its texts are yes and no."""
+        """Whether its texts are yes and no."""
         return self.values is not None and {*self.values} - {MISSING} <= TRUTHS
 
     def encoded(self, column: "pd.Series", decimal: str = ".") -> tuple[NDArray[np.float32], dict[int, str]]:

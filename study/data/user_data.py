@@ -107,7 +107,7 @@ class Labels:
 
     @property
     def some_bias(self) -> bool:
-        """Return whether the bias of samples is not known."""
+        """Whether the bias of samples is not known."""
         return self.bias is not None and bool((self.bias < 0).any())
 
 

@@ -38,7 +38,7 @@ class Fetched:
 
     @property
     def ran(self) -> bool:
-        """Return whether a driver was to be expected to go on with it there."""
+        """Whether a driver was to be expected to go on with it there."""
         return self.state in ("pending", "waiting", "running")
 
     @property

@@ -224,12 +224,12 @@ class Home:
 
     @property
     def database(self) -> Path:
-        """Return where MLflow of a home of its own keeps its runs."""
+        """The file in which MLflow of a home of its own keeps its runs."""
         return self.path / "mlflow.db"
 
     @property
     def owns_tracking(self) -> bool:
-        """Return whether MLflow is the SQLite of this home, not one from elsewhere."""
+        """Whether MLflow is the SQLite of this home, not one from elsewhere."""
         return not os.environ.get("MLFLOW_TRACKING_URI")
 
     @property

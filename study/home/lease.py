@@ -148,7 +148,7 @@ class Holder:
 
     @property
     def is_sound(self) -> bool:
-        """Return whether every field holds what it is for; what a file says need not."""
+        """Whether every field holds what it is for; what a file says need not."""
         texts = (self.owner, self.machine, self.host, self.namespace, self.started, self.command)
         numbers = type(self.pid) is int and type(self.since) in (int, float)
         return (

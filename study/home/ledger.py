@@ -96,7 +96,7 @@ class Ledger:
 
     @property
     def is_taken_over(self) -> bool:
-        """Return whether another driver has the study now."""
+        """Whether another driver has the study now."""
         return self._lease.is_lost
 
     def append(self, event: str, **fields: Any) -> Event:

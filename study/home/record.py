@@ -165,7 +165,7 @@ class TrialRecord:
 
     @property
     def test_readings(self) -> int:
-        """Return how often the test split was read with its model: at each of its ends, and in each epoch where
+        """How often the test split was read with its model: at each of its ends, and in each epoch where
         `train.report_test` asks for that."""
         in_epochs = self.epochs if self.reports and any(name.startswith("test/") for name in self.reports[0]) else 0
         return sum(bool(version.tested) for version in self.versions) + in_epochs
@@ -205,17 +205,17 @@ class TrialRecord:
 
     @property
     def run(self) -> int:
-        """Return which of its runs is the newest, from 0: each is ended by a loss."""
+        """The number of its newest run, from 0: each is ended by a loss."""
         return self.attempt
 
     @property
     def is_stopped(self) -> bool:
-        """Return whether a user asked for its end, and the report at which it comes has come."""
+        """Whether a user asked for its end, and the report at which it comes has come."""
         return self.stops_at is not None and self.epochs >= self.stops_at
 
     @property
     def why(self) -> str | None:
-        """Return which rule pruned a trial; how and why a failed one failed."""
+        """The rule that pruned a trial; how and why a failed one failed."""
         return f"{self.kind}: {self.reason}" if self.kind else self.reason
 
     def last(self, metric: str) -> float | None:
@@ -389,7 +389,7 @@ class StudyRecord:
 
     @property
     def test_readings(self) -> int:
-        """Return how often the test split was read: at a trial's end, in `report_test`'s epochs, by evaluation."""
+        """How often the test split was read: at a trial's end, in `report_test`'s epochs, by evaluation."""
         return sum(trial.test_readings for trial in list(self.trials.values())) + self.evaluations
 
     def taken(self, key: Literal["cpu", "gpu"], planned: float) -> float:

@@ -49,7 +49,7 @@ class Weights:
 
     @property
     def contrast(self) -> Scalar:
-        """Return what the first term is multiplied by."""
+        """The factor of the first term."""
         if not self.alpha_squared or is_zero(self.lambda_):
             return self.alpha
         squared = self.alpha**2

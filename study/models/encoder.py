@@ -104,7 +104,7 @@ class Network(nn.Module):
 
     @property
     def has_head(self) -> bool:
-        """Return whether the embeddings are other than the features."""
+        """Whether the embeddings are other than the features."""
         return not isinstance(self.head, nn.Identity)
 
     def forward(self, inputs: Tensor) -> tuple[Tensor, Tensor]:

@@ -373,7 +373,7 @@ class Reproduction:
 
     @property
     def best_along(self) -> Along:
-        """Return along which the best is marked, each row or each column: as claims compare, else each column."""
+        """Whether the best of each row or of each column is marked: as claims compare, else each column."""
         return next((claim.best.among for claim in self.table.claims if claim.best), "column")
 
 

@@ -54,7 +54,7 @@ class StudySpec:
 
     @property
     def metric(self) -> str:
-        """Return what is searched for, as `SPLIT/NAME`; the first where there are several."""
+        """The searched metric, as `SPLIT/NAME`; the first of several."""
         return self.objective.metrics[0]
 
     @property
@@ -64,7 +64,7 @@ class StudySpec:
 
     @property
     def mode(self) -> Direction:
-        """Return which direction of the metric is better."""
+        """The better direction of the metric."""
         return self.objective.modes[0]
 
     def direction(self, metric: str) -> Direction | None:
@@ -83,7 +83,7 @@ class StudySpec:
 
     @property
     def trials(self) -> int:
-        """Return how many configurations the search tries, the baseline and what is enqueued among them."""
+        """The number of configurations that the search tries, the baseline and the enqueued ones among them."""
         assert self.search.trials is not None  # filled in when the file was read
         return self.search.trials
 
@@ -94,7 +94,7 @@ class StudySpec:
 
     @cached_property
     def facts(self) -> Facts:
-        """Return what the data set has; of several data sets the first."""
+        """The facts of the data set; of several the first."""
         return self.describe(self.data_sections[0])
 
     def describe(self, section: Mapping[str, Any]) -> Facts:
@@ -116,7 +116,7 @@ class StudySpec:
 
     @property
     def function_is_pickled(self) -> bool:
-        """Return whether that function lies in the study's folder, and not in a module."""
+        """Whether that function lies in the study's folder, and not in a module."""
         return bool(self.function and self.function.startswith(PICKLE))
 
     @property
@@ -130,7 +130,7 @@ class StudySpec:
 
     @property
     def data_titles(self) -> list[str]:
-        """Return what tables and reports call the data sets, each once."""
+        """The names of the data sets in tables and reports, each once."""
         return list(
             dict.fromkeys(self.describe(section).title or str(section["name"]) for section in self.data_sections)
         )
@@ -152,12 +152,12 @@ class StudySpec:
 
     @cached_property
     def sections(self) -> Sections:
-        """Return what the sections of each trial are."""
+        """The sections of the trials."""
         return Sections(self.base, self.search.alternatives)
 
     @cached_property
     def space(self) -> Space:
-        """Return what is searched, in the order in which a trial's parameters are decided."""
+        """The searched space, in the order in which a trial's parameters are decided."""
         return space(self.search.space, self.sections)
 
     @cached_property

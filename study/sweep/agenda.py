@@ -35,7 +35,7 @@ class Job:
 
     @property
     def needs_model_file(self) -> bool:
-        """Return whether weights are written (confirm, rule, ablation and final trials) or read (tests)."""
+        """Whether weights are written (confirm, rule, ablation and final trials) or read (tests)."""
         return self.trial.stage in ("confirm", "rule", "ablation", "final")
 
     def needs_chosen_weights(self, spec: StudySpec) -> bool:
@@ -214,12 +214,12 @@ class Agenda:
 
     @property
     def enough(self) -> str | None:
-        """Return which limit ended the search, None while it goes on or where there is none."""
+        """The limit that ended the search; None while it goes on or where there is none."""
         return None if self.spec.final_seeds is not None else self._search.over
 
     @property
     def outcome(self) -> str:
-        """Return how the study ended: stopped, failed (nothing is complete, or a final seed is missing) or complete."""
+        """The end of the study: stopped, failed (nothing is complete, or a final seed is missing) or complete."""
         trials = list(self.record.by_stage("baseline", "search", "final"))
         finals = [trial.state == "complete" for trial in trials if trial.stage == "final"]
         fine = all(finals) if finals else any(each.state == "complete" for trial in trials for each in trial.versions)
@@ -227,7 +227,7 @@ class Agenda:
 
     @property
     def is_over(self) -> bool:
-        """Return whether the study is stopped, or no job is left or under way.
+        """Whether the study is stopped, or no job is left or under way.
 
         Raises:
             CannotGoOn: it is another driver's now.

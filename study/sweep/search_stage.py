@@ -52,7 +52,7 @@ class Budget:
 
     @property
     def spent(self) -> str | None:
-        """Return which limit is reached, None if none is."""
+        """The limit that is reached, None if none is."""
         search, record = self._search, self._record
         if record.extended is not None:
             return None
@@ -66,7 +66,7 @@ class Budget:
 
     @property
     def _gains_little(self) -> bool:
-        """Return whether as many trials again would gain `stop.gain` at most."""
+        """Whether as many trials again would gain `stop.gain` at most."""
         stop, so_far = self._search.stop, self._so_far
         if stop is None or so_far.ended < stop.trials or unsuitable(self._spec) or so_far.lacks(self._spec):
             return False

@@ -68,7 +68,7 @@ class Tracker:
 
     @property
     def is_behind(self) -> bool:
-        """Return whether MLflow lacks events of the ledger, or has others, or lacks the study's files."""
+        """Whether MLflow lacks events of the ledger, or has others, or lacks the study's files."""
         progress = self._progress()
         return progress.offset != self._folder.ledger_file.stat().st_size or not progress.attached
 

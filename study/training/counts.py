@@ -48,7 +48,7 @@ class Cells:
 
     @cached_property
     def _alike(self) -> Tensor:
-        """Return which cells are alike: 1 for the cells of each kind, else 0, (kinds, Y, S)."""
+        """The cells that are alike: 1 for the cells of each kind, else 0, (kinds, Y, S)."""
         classes, groups = self.samples.shape
         if classes != groups:
             return torch.ones_like(self.samples)[None]
@@ -57,7 +57,7 @@ class Cells:
 
     @cached_property
     def _prior_share(self) -> Tensor:
-        """Return how much of each cell's accuracy is its prior, (Y, S)."""
+        """The share of the prior in each cell's accuracy, (Y, S)."""
         return SHRINKAGE / (self.samples + SHRINKAGE)
 
     @cached_property

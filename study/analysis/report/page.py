@@ -82,7 +82,7 @@ class Table:
 
     @cached_property
     def numeric(self) -> list[bool]:
-        """Return which columns hold numbers."""
+        """The columns that hold numbers, as booleans."""
         columns = list(zip(*self.rows, strict=True)) or [()] * len(self.header)
         return [all(re.match(r"[+-]?\d|-$", cell) for cell in column) for column in columns]
 

@@ -348,7 +348,7 @@ class Came:
 
     @property
     def late(self) -> bool:
-        """Return whether that was among the last."""
+        """Whether that was among the last."""
         return self.of >= FEWEST and self.place > (1 - LATE) * self.of
 
 

@@ -144,7 +144,7 @@ class Ranks:
 
     @property
     def can_tell(self) -> bool:
-        """Return whether any outcome on so many data sets could tell two methods apart."""
+        """Whether any outcome on so many data sets could tell two methods apart."""
         return self.critical <= len(self.average) - 1
 
 

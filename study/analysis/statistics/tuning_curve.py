@@ -193,7 +193,7 @@ class Draws:
 
     @property
     def lower_is_better(self) -> bool:
-        """Return whether the smaller of two values is the better one."""
+        """Whether the smaller of two values is the better one."""
         return (self.better or better(self.metric)) == "min"
 
 

@@ -60,7 +60,7 @@ class ListedImages:
 
     @property
     def name(self) -> str:
-        """Return what a study file calls it."""
+        """Its name in a study file."""
         return self.labels.__name__
 
     def describe(self, options: Any) -> Facts:
