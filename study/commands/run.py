@@ -235,8 +235,9 @@ def _resume(
     tracker = Tracker(home, folder, spec)
     is_cut_off = spec.final_seeds is not None and not spec.function and not folder.card_file.exists()
     datasets = loaded(spec, view) if is_cut_off else None
+    is_told = shared is not None or folder.report_page.exists()  # what another study runs has no report of its own
     with shown(folder), resumable(folder), closing(Ledger(folder.ledger_file)):
-        if not is_cut_off and not tracker.is_behind and not tracker.is_lost():
+        if not is_cut_off and not tracker.is_behind and not tracker.is_lost() and is_told:
             again = f". {extending.RETRY.format(name)}" if extending.failed_trials(record) else ""
             raise UserError(
                 f"{name}: complete, there is nothing to go on with. Its results: study report {name}{again}"

@@ -152,7 +152,7 @@ def closing_lines(end: RunEnd) -> list[str]:
 def _places(end: RunEnd) -> list[str]:
     """Return where on this machine the files of a complete study are."""
     folder, spec = end.folder, end.spec
-    lines = [f"report     {folder.report / 'report.html'}"]
+    lines = [f"report     {folder.report_page}"]
     if spec.final_seeds is not None and not spec.function:
         lines += [f"models     {folder.model_file(0).parent}", f"card       {folder.card_file}"]
     return [*lines, f"best       {folder.best_file}"] if folder.best_file.exists() else lines

@@ -124,6 +124,10 @@ class StudyFolder:
         return self.path / "report"
 
     @property
+    def report_page(self) -> Path:
+        return self.report / "report.html"
+
+    @property
     def best_file(self) -> Path:
         return self.path / "best.yaml"
 

@@ -14,6 +14,7 @@ from study import data
 from study.commands import run
 from study.errors import Stopped, UserError
 from study.home.folder import Home
+from study.home.ledger import Ledger
 
 SPEC = quickstart()
 
@@ -43,6 +44,25 @@ def test_a_full_disk_is_told_with_its_place_and_the_way_on(tmp_path: Path, comma
     assert str(stopped.value).startswith(str(place))
     assert "File too large. Nothing is lost; once there is room: study resume quickstart" in str(stopped.value)
     assert folder.ledger_file.read_bytes() == before
+
+
+@pytest.mark.slow
+def test_a_study_that_was_stopped_before_its_report_gets_it_when_it_is_resumed(
+    tmp_path: Path, empty_database: Path
+) -> None:
+    home = Home(tmp_path / "home")
+    folder = home.create(SPEC)
+    write_ledger(folder.ledger_file, Told("baseline", [0.5]), Told("search", [0.7]))
+    ledger = Ledger(folder.ledger_file)
+    ledger.append("closed", state="complete")
+    ledger.close()
+    shutil.copy(empty_database, home.database)
+    end = run.resume(home, SPEC.name, lambda *_: nullcontext(no_word))
+    assert (end.record.state, end.untracked, end.ran) == ("complete", None, False)
+    assert folder.report_page.exists()
+    assert folder.best_file.exists()
+    with pytest.raises(UserError, match="there is nothing to go on with"):
+        run.resume(home, SPEC.name, lambda *_: nullcontext(no_word))
 
 
 @pytest.mark.slow

@@ -114,10 +114,10 @@ def files(folder: Path) -> dict[Path, bytes]:
 @pytest.mark.slow
 def test_the_runs_of_a_complete_study_are_made_again(home: Home, folder: StudyFolder) -> None:
     """With the ids that they had, so that what was exported still names them and their artifacts are theirs."""
-    with pytest.raises(UserError, match="complete, there is nothing to go on with"):
-        resumed(home, folder)
     record = StudyRecord.load(folder.ledger_file)
     made = outputs(folder, SPEC, record), lead_parts(SPEC, record)
+    with pytest.raises(UserError, match="complete, there is nothing to go on with"):
+        resumed(home, folder)
     assert Tracker(home, folder, SPEC).attach(*made) is None  # as at the end of a run
     before, artifacts = runs_of(home), files(home.artifacts)
     halve(home.database)
