@@ -195,7 +195,7 @@ def outline(architecture: str, weights: str | None, side: int) -> nn.Module:
     try:
         with torch.device("meta"):
             net = plain(architecture, weights, side)
-    except NotImplementedError:  # a RegNet computes its widths by tensors
+    except NotImplementedError:  # a RegNet reads its widths off tensors, which meta tensors refuse
         with torch.random.fork_rng(devices=[]):
             net = plain(architecture, weights, side).to("meta")
     behead(net)

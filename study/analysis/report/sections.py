@@ -3,7 +3,6 @@
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC
-from itertools import islice
 from typing import Any
 
 import pandas as pd
@@ -271,8 +270,9 @@ def summary_note(spec: StudySpec, record: StudyRecord) -> str:
             difference(best.values(name), reference.values(name), best.among)
             for name in split_metrics(spec, (best, reference))
         )
-        told = (gain for gain in gains if gain and gain.interval and not (gain.is_alike or gain.is_vague))
-        note += "".join(f" {_interval(gain)}" for gain in islice(told, 1))
+        printed = (gain for gain in gains if gain and gain.interval and not (gain.is_alike or gain.is_vague))
+        if gain := next(printed, None):
+            note += f" {_interval(gain)}"
     return note + same
 
 
