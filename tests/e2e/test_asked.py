@@ -14,6 +14,7 @@ PARAMS = {"method.alpha": 0.5, "method.lambda": 1.25, "method.epsilon": 0.25}
 def test_a_study_does_what_it_is_asked_while_it_runs(make_command: Callable[[], Command]) -> None:
     study = make_command()
     settings = ("train.epochs=60", "train.keep_epochs=[]", "search.trials=20", "search.early_stopping={}")
+    settings += ("search.confirm={top: 0}",)
     changes = (word for one in settings for word in ("--set", one))
     driver = study.start("run", "tiny.yaml", *changes, SABOTAGE='{"slow": 0.15}')
     study.wait_for("tiny", lambda record: len(record.trials) > 1 and record.trials[1].epochs > 0)

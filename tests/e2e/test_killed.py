@@ -53,9 +53,14 @@ def kill(command: Command, moment: list[Any], *arguments: str, slow: float = 0) 
     return done.returncode == -9
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("first", range(0, 20, 5))
+@pytest.mark.parametrize(
+    "first",
+    [
+        *(pytest.param(first, marks=pytest.mark.slow) for first in (0, 10)),
+        *(pytest.param(first, marks=pytest.mark.long) for first in (5, 15)),
+    ],
+)
 def test_killed_at_twenty_moments_a_study_ends_as_the_undisturbed_one(
     first: int, make_command: Callable[[], Command], finished: Command
 ) -> None:

@@ -1,7 +1,7 @@
 """What there is to train on a GPU, from the catalogues: a new method, network or switch need not be named here."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, get_args
 
 from study import methods, models
@@ -26,6 +26,9 @@ NETWORKS: list[Section] = [{"name": "small_conv_net"}, {"name": "mlp"}]
 
 MARGIN: Section = {"name": "eps_sup_info_nce", "regulariser": "fair_kl", "lambda": 1.0, "alpha": 0.1, "epsilon": 0.5}
 """A loss of pairs with a regulariser: what networks, optimizers and options are tried with."""
+
+SWITCHED_AS_RESNET18 = ("resnet50", "torchvision")
+"""Networks whose switches are those of resnet18 and do the same, in more seconds."""
 
 COMPILED = "compile"
 """The option that is left out: there is nothing to compile kernels with on a device that runs none."""
@@ -53,13 +56,14 @@ TRAINED: list[Section] = [
 
 @dataclass(frozen=True)
 class Case:
-    """One configuration: the kind of data, and the sections of a study file."""
+    """One configuration: the kind of data, and the sections of a study file. One epoch is enough for a short one."""
 
     label: str
     facts: str
     model: Section
     method: Section
     train: Section = field(default_factory=dict)
+    short: bool = False
 
     def document(self) -> dict[str, Any]:
         """The sections that a trial is made of."""
@@ -106,7 +110,8 @@ def _methods() -> Iterator[Case]:
         yield from _case(f"method {name}, table", base, "table")
         yield from _case(f"method {name}, head, bfloat16", base, head="mlp", precision="bfloat16")
         for key, section in _switched(base, methods.method_knobs):
-            yield from _case(f"method {name}, {key}", section)
+            short = "classifier_epochs" not in section  # it is trained in the second
+            yield from (replace(case, short=short) for case in _case(f"method {name}, {key}", section))
 
 
 def _switched(base: Section, keys: Callable[[Section], Mapping[str, Knob]]) -> Iterator[tuple[str, Section]]:
@@ -138,7 +143,7 @@ def _networks() -> Iterator[Case]:
         for precision in ("float32", "bfloat16"):
             yield from _case(f"network {name}, {precision}", MARGIN, facts, {"name": name}, precision=precision)
         for key, section in _switched({"name": name}, models.model_knobs):
-            if key.partition("=")[0] not in ("weights",):
+            if key.partition("=")[0] not in ("weights",) and name not in SWITCHED_AS_RESNET18:
                 yield from _case(f"network {name}, {key}", MARGIN, facts, section)
 
 

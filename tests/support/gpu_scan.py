@@ -6,7 +6,8 @@
     python tests/support/gpu_scan.py --recorded                       with `train.graph`, where a step can be recorded
 
 Each case trains two epochs, writes a checkpoint between them, goes on from it in a second trial, and measures the test
-split with saved weights. Within a step (phases `data` and `training`) a wait for the device is an error.
+split with saved weights; a short one trains one epoch. Within a step (phases `data` and `training`) a wait for the
+device is an error.
 
 Memory is all zeros, what is computed is never written: what depends on it is left out here (checks for what is not
 finite), or done with values by the CPU (`NEEDS_VALUES`; see real_values.py).
@@ -170,6 +171,9 @@ def _train(case: Case, folder: Path) -> None:
     checkpoint.unlink(missing_ok=True)
     epochs = trial.run(checkpoint)
     next(epochs)
+    if case.short:
+        epochs.close()
+        return
     next(epochs)
     epochs.close()
     again = Trial(config, of)
@@ -189,7 +193,8 @@ def main(*arguments: str) -> None:
     changed = {"graph": RECORDED in arguments, "deterministic": DETERMINISTIC in arguments}
     if RECORDED in arguments:
         chosen = [case for case in chosen if is_recordable(case)]
-    chosen = [replace(case, train={**case.train, **changed}) for case in chosen]
+    short = RECORDED not in arguments  # a recording begins some steps later
+    chosen = [replace(case, train={**case.train, **changed}, short=case.short and short) for case in chosen]
     found: list[Finding] = []
     for one in scan(chosen):
         found.append(one)
