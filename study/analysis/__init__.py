@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from study.analysis.statistics.cell_tables import ablation, sensitivity
     from study.analysis.statistics.frame import epochs_frame, load, trials_frame
     from study.analysis.statistics.rule_picks import load_picks, picks_frame
-    from study.analysis.statistics.tuning_curve import tuning_curve
     from study.analysis.tables.formats import to_csv, to_latex, to_markdown
 
 __all__ = [
@@ -29,7 +28,6 @@ __all__ = [
     "to_latex",
     "to_markdown",
     "trials_frame",
-    "tuning_curve",
     "write_report",
 ]
 
@@ -39,6 +37,5 @@ __getattr__ = later(
     | dict.fromkeys(("ablation_frame", "load_ablation"), "study.analysis.statistics.ablation_effects")
     | dict.fromkeys(("epochs_frame", "load", "trials_frame"), "study.analysis.statistics.frame")
     | dict.fromkeys(("load_picks", "picks_frame"), "study.analysis.statistics.rule_picks")
-    | {"tuning_curve": "study.analysis.statistics.tuning_curve"}
     | dict.fromkeys(("to_csv", "to_latex", "to_markdown"), "study.analysis.tables.formats")
 )
