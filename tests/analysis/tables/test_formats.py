@@ -60,9 +60,7 @@ $\alpha$ & $\lambda$ = 0.5 & $\lambda$ = 1 \\
 \par\smallskip{\footnotesize """
         + (
             r"val/accuracy in percent: mean $\pm$ sample standard deviation over seeds. n = 3 in every cell. "
-            r"Seed as a factor (val/accuracy, 3 seeds (0, 1, 2), 4 cells): the standard deviation within cells is 0.9 "
-            r"points, and 0.5 points once what each seed does to all cells is taken out. Compare cells by the "
-            r"second. Best of a row in bold, second underlined.}"
+            r"Best of a row in bold, second underlined.}"
             "\n" + r"\end{table}"
         )
     )

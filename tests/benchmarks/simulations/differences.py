@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from study.analysis.report.conclusions import conclusions
-from study.analysis.statistics.cell_tables import Cell, seed_factor
 from study.analysis.statistics.compare_studies import against
 from study.analysis.statistics.difference import difference
 from study.analysis.statistics.next_step import against_runner_up, cannot_be_told_from_best
@@ -109,7 +108,6 @@ def rows(draws: int) -> Iterator[Row]:
         yield from _sure(truth, max(draws // 5, 100))
     yield from _between(max(draws // 20, 50))
     yield from _taus(draws)
-    yield _seed_factor(draws)
 
 
 def _gains(draws: int) -> Iterator[Row]:
@@ -241,15 +239,3 @@ def _taus(draws: int) -> Iterator[Row]:
             inside += bool(found.interval and found.interval[0] <= tau <= found.interval[1])
         truth = f"{count} configurations, tau {tau:.2f}"
         yield Row("95% interval of tau", "report (rules)", truth, "at least 94%", 0.94, 1.0, inside / draws, draws)
-
-
-def _seed_factor(draws: int) -> Row:
-    """The residual deviation of 12 cells of 3 seeds: its mean square over the true one."""
-    generator, squares = np.random.default_rng(0), []
-    for _ in range(draws):
-        values = generator.normal(size=3) * 2 + generator.normal(size=(12, 3)) + generator.normal(size=(12, 1))
-        found = seed_factor([Cell("val/accuracy", tuple(line), seeds=(0, 1, 2)) for line in values.tolist()])
-        assert found is not None
-        squares.append(found.residual**2)
-    return Row("deviation with the seed as a factor, mean square over the true one", "tables", "12 cells, 3 seeds", "1",
-               0.97, 1.03, float(np.mean(squares)), 0)  # fmt: skip
