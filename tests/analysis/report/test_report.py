@@ -2,7 +2,7 @@ import csv
 import json
 import re
 import zlib
-from base64 import b85decode
+from base64 import b64decode
 from html.parser import HTMLParser
 from io import BytesIO
 
@@ -74,11 +74,8 @@ def test_the_page_needs_nothing_else(report):
 
 def carried(html):
     """What the scripts of a page unpack, by name."""
-    found = re.findall(r'<script type="text/plain" id="(\w+)" data-length="(\d+)">([^<]*)</script>', html)
-    return {
-        name: zlib.decompress(b85decode(digits.replace(",", "<"))[: int(length)]).decode()
-        for name, length, digits in found
-    }
+    found = re.findall(r'<script type="text/plain" id="(\w+)">([^<]*)</script>', html)
+    return {name: zlib.decompress(b64decode(text)).decode() for name, text in found}
 
 
 def test_the_page_carries_plotly_once_and_every_plot(report):
