@@ -140,7 +140,6 @@ CAPTIONS = {
     "the search's complete trials that have the parameter; with early stopping, among what it let through. A "
     "parameter: what it explains alone. Interactions: what pairs explain beyond that. Remainder: noise between trials, "
     "and what is too jagged or takes three parameters. Lines are 95% intervals.",
-    "surface": "Each mark is one complete trial{mean}. Each tile with three trials or more is their mean.",
     "slice": "Each mark is one complete trial of the search{mean}; the dashed line is the baseline.{missed}",
     "rank": "Each mark is one complete trial of the search{mean}, coloured by its rank: an outlying value hides no "
     "other.{missed}",

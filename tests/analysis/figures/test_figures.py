@@ -1,13 +1,11 @@
 from itertools import pairwise
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from study.analysis.figures import FIGURES
 from study.analysis.figures.by_optuna import NEWEST, OPTUNA, by_optuna
-from study.analysis.figures.surface import parameter_pair
 from study.analysis.figures.two_metrics import pareto, trade_off_metrics
 from study.analysis.report.report import as_pdf, as_png
 from study.analysis.statistics.frame import thin
@@ -116,7 +114,7 @@ def test_texts_of_users_are_escaped(writer):
 
 @pytest.mark.slow
 def test_files_are_the_same_every_time(spec, wide):
-    one, other = (FIGURES["surface"](spec, wide) for _ in range(2))
+    one, other = (FIGURES["seeds"](spec, wide) for _ in range(2))
     assert as_png(one) == as_png(other)
     file = as_pdf(one)
     assert file == as_pdf(other)
@@ -197,27 +195,6 @@ def test_which_metrics_are_weighed(spec, wide, frozen):
     assert trade_off_metrics(two, frozen) == ("val/accuracy", "val/worst_group_accuracy")
     gap = load_study("quickstart", ["search.metric=val/accuracy_parity"])
     assert trade_off_metrics(gap, wide) == ("val/accuracy_parity", "val/accuracy")
-
-
-def test_tiles_hold_means_and_gaps(writer):
-    spec = load_study(
-        "quickstart", ["search.space={method.lambda: {low: 0, high: 2}, method.epsilon: {choices: [0.0, 0.5]}}"]
-    )
-
-    def of(*further):
-        study, left = writer(), [(0.2, 0.1, 0.0), (0.4, 0.3, 0.0), (0.3, 0.9, 0.0), (0.9, 0.1, 0.5)]
-        right = [(0.8, 1.9, 0.5), (0.9, 1.9, 0.5), (1.0, 1.1, 0.5), (0.2, 1.5, 0.0), (0.4, 1.5, 0.0)]
-        for value, strength, epsilon in [*left, *right, *further]:
-            study.trial("search", [value], params={"method.lambda": strength, "method.epsilon": epsilon})
-        return parameter_pair(spec, study.record())
-
-    assert of() is None, "nine trials are too few"
-    found = of((0.9, 0.1, 0.5))
-    assert found.keys == ("method.lambda", "method.epsilon")
-    (across, up), means = found.tiles()
-    assert across.tolist() == [0.0, 1.0, 2.0]
-    assert up.tolist() == [-0.5, 0.5, 1.5]
-    np.testing.assert_allclose(means, [[0.3, np.nan], [np.nan, 0.9]], err_msg="tiles of two are empty")
 
 
 @given(count=st.integers(0, 50), most=st.integers(1, 20))
