@@ -135,11 +135,11 @@ def duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
-def listed(items: Iterable[Any], most: int = 12) -> str:
-    """`1`, `1 and 2`, `1, 2 and 3`; of more than `most`, the first ones and how many more there are."""
+def listed(items: Iterable[Any]) -> str:
+    """`1`, `1 and 2`, `1, 2 and 3`; of more than twelve, the first ten and how many more there are."""
     texts = [str(item) for item in items] or [MISSING]
-    if len(texts) > most:
-        return f"{', '.join(texts[: most - 2])} and {len(texts) - most + 2} more"
+    if len(texts) > 12:
+        return f"{', '.join(texts[:10])} and {len(texts) - 10} more"
     *front, last = texts
     return f"{', '.join(front)} and {last}" if front else last
 

@@ -22,7 +22,16 @@ from typing import Any, Literal
 
 from study import ranking
 from study.analysis.statistics import formatting
-from study.analysis.statistics.difference import Difference, Side, chosen_among, difference, side_of, sides
+from study.analysis.statistics.difference import (
+    CONFIDENCE,
+    Difference,
+    Side,
+    chosen_among,
+    chosen_quantile,
+    difference,
+    side_of,
+    sides,
+)
 from study.analysis.statistics.hypervolume import last_growth
 from study.home.record import StudyRecord
 from study.knobs import Range
@@ -258,7 +267,7 @@ MOST_SEEDS = 10
 """More than these nobody runs to tell two configurations apart."""
 
 
-def seeds_needed(gap: float, deviation: float, freedom: float, among: int = 1, confidence: float = 0.95) -> int | None:
+def seeds_needed(gap: float, deviation: float, freedom: float, among: int = 1) -> int | None:
     """The paired seeds with which a difference is clear, if it truly is as large as it was measured.
 
     The interval is that of `study.analysis.statistics.difference`; its power is that of the noncentral t. A standard
@@ -271,7 +280,6 @@ def seeds_needed(gap: float, deviation: float, freedom: float, among: int = 1, c
         deviation: sample standard deviation of the paired differences.
         freedom: degrees of freedom that it is known with.
         among: from how many configurations the better one was chosen.
-        confidence: of the interval.
 
     Returns:
         At least 2; None where `MOST_SEEDS` are too few.
@@ -284,30 +292,28 @@ def seeds_needed(gap: float, deviation: float, freedom: float, among: int = 1, c
     if bound == 0.0:
         return 2
     low, high = 2, MOST_SEEDS
-    if power(abs(gap) / bound, high, among, confidence) < POWER:
+    if power(abs(gap) / bound, high, among) < POWER:
         return None
     while low < high:
         middle = (low + high) // 2
-        if power(abs(gap) / bound, middle, among, confidence) >= POWER:
+        if power(abs(gap) / bound, middle, among) >= POWER:
             high = middle
         else:
             low = middle + 1
     return low
 
 
-def power(size: float, seeds: int, among: int = 1, confidence: float = 0.95) -> float:
+def power(size: float, seeds: int, among: int = 1) -> float:
     """The chance that a true difference is clear.
 
     Args:
         size: the difference in standard deviations of the paired differences.
         seeds: at least 2.
-        among, confidence: as in `seeds_needed`.
+        among: as in `seeds_needed`.
     """
     from scipy.special import nctdtr
 
-    from study.analysis.statistics.difference import chosen_quantile
-
-    limit = chosen_quantile((1 + confidence) / 2, seeds - 1, among)
+    limit = chosen_quantile((1 + CONFIDENCE) / 2, seeds - 1, among)
     return 1 - float(nctdtr(seeds - 1, math.sqrt(seeds) * size, limit))
 
 

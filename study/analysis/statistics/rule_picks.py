@@ -12,7 +12,6 @@ from scipy.special import stdtrit
 from study import ranking
 from study.analysis.statistics.difference import CONFIDENCE
 from study.analysis.statistics.frame import metric, param, param_keys
-from study.home.folder import Home
 from study.home.record import StudyRecord, TrialRecord
 from study.metrics import Direction
 from study.ranking import Spread, epochs, spread
@@ -140,16 +139,6 @@ def rule_picks(spec: StudySpec, record: StudyRecord) -> RulePicks:
             )
         )
     return RulePicks(judge, results, by_seed, better)
-
-
-def load_picks(name: str) -> pd.DataFrame:
-    """Return what each selection rule would have picked in a study of this home, as `picks_frame`.
-
-    Raises:
-        UserError: there is no such study.
-    """
-    folder = Home.locate().find(name)
-    return picks_frame(folder.spec(), StudyRecord.load(folder.ledger_file))
 
 
 def picks_frame(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:

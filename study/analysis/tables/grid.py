@@ -132,31 +132,25 @@ KINDS = {
 """Trials without a value, as a cell counts them."""
 
 
-def to_grid(*tables: pd.DataFrame, digits: int = 1) -> Grid:
-    """A table of `ablation` or `sensitivity`, or several of the same rows side by side.
+def to_grid(table: pd.DataFrame, digits: int = 1) -> Grid:
+    """A table of `ablation` or `sensitivity`, as those functions give it.
 
     Args:
-        tables: as those functions give them.
         digits: see `Grid`.
     """
-    rows = [_place(label) for label in tables[0].index]
-    across = [str(name) for name in tables[0].columns.names[1:]]
-    names_metric = len(tables) > 1 or not across
+    rows = [_place(label) for label in table.index]
+    metric, *across = map(str, table.columns.names)
     cells: dict[Place, list[Cell]] = {}
-    for table in tables:
-        metric = str(table.columns.names[0])
-        for place in dict.fromkeys(_place(column)[1:] for column in table.columns):
-            keys = [(name, *place) if place else name for name in STATISTICS[3:]]
-            columns = zip(*(table[key] for key in keys), strict=True)
-            label = (metric, *place) if names_metric else place
-            cells[label] = [Cell(metric, **dict(zip(STATISTICS[3:], column, strict=True))) for column in columns]
+    for place in dict.fromkeys(_place(column)[1:] for column in table.columns):
+        keys = [(name, *place) if place else name for name in STATISTICS[3:]]
+        columns = zip(*(table[key] for key in keys), strict=True)
+        cells[place or (metric,)] = [Cell(metric, **dict(zip(STATISTICS[3:], each, strict=True))) for each in columns]
     all_cells = [cell for column in cells.values() for cell in column]
     entries = [[to_entry(cells[label][row], all_cells) for label in cells] for row in range(len(rows))]
     notes = notes_on(all_cells)
     if any(str(label).startswith("[") for place in [*rows, *cells] for label in place):
         notes.append("A bin [a, b) holds a and not b.")
-    heads = (("",) if names_metric else ()) + tuple(across)
-    return Grid(tuple(map(str, tables[0].index.names)), rows, heads, list(cells), entries, notes, digits)
+    return Grid(tuple(map(str, table.index.names)), rows, tuple(across) or ("",), list(cells), entries, notes, digits)
 
 
 def to_entry(cell: Cell, cells: Collection[Cell], source: str = "") -> Entry:

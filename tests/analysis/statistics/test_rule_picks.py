@@ -2,12 +2,10 @@
 
 import json
 
-import pandas as pd
 import pytest
 
-from study.analysis import load_picks, picks_frame
+from study.analysis import picks_frame
 from study.analysis.statistics.rule_picks import document, rule_picks
-from study.home.folder import Home
 from study.home.record import StudyRecord
 from study.spec import load_study
 
@@ -108,12 +106,3 @@ def test_as_plain_values(record):
     rows = document(SPEC, rule_picks(SPEC, record))
     assert json.loads(json.dumps(rows, allow_nan=False)) == rows
     assert rows[0] | {"rule": "accuracy", "trial": 1, "tau": None, "method.lambda": 1.5} == rows[0]
-
-
-def test_by_the_name_of_a_study(record, writer, tmp_path, monkeypatch):
-    monkeypatch.setenv("STUDY_HOME", str(tmp_path))
-    folder = Home(tmp_path).create(load_study("quickstart", ["name=mine"]))
-    study = writer()
-    write(study)
-    folder.ledger_file.write_bytes(study.path.read_bytes())
-    pd.testing.assert_frame_equal(load_picks("mine"), picks_frame(folder.spec(), StudyRecord.load(folder.ledger_file)))

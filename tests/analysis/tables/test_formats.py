@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from study.analysis import ablation, sensitivity, to_csv, to_latex, to_markdown, trials_frame
 from study.analysis.statistics.cell_tables import Cell
 from study.analysis.tables.formats import latex
-from study.analysis.tables.grid import Entry, Grid, to_grid
+from study.analysis.tables.grid import Entry, Grid
 from study.analysis.tables.paper_comparison import claims_table, compare_with_paper
 from study.ranking import Spread, spread
 
@@ -128,23 +128,6 @@ def test_no_text_in_the_csv_is_a_formula() -> None:
     rows = list(csv.reader(io.StringIO(to_csv(grid))))
     assert [row[:2] for row in rows[1:]] == [["'=1+2", "'@x"], ["-0.5", "'@x"]]
     assert rows[1][-1] == "'+y"
-
-
-def test_several_metrics_side_by_side_rank_each_in_its_direction() -> None:
-    found = record(
-        Told("search", [0.8], params={"method.alpha": 0.1}, tested={"test/accuracy": 0.8, "test/equalized_odds": 0.3}),
-        Told("search", [0.8], params={"method.alpha": 1.0}, tested={"test/accuracy": 0.7, "test/equalized_odds": 0.1}),
-    )
-    tables = [
-        ablation(trials_frame(SPEC, found), "method.alpha", f"test/{name}") for name in ("accuracy", "equalized_odds")
-    ]
-    assert to_markdown(to_grid(*tables), best="column").splitlines()[:4] == [
-        "| method.alpha | test/accuracy | test/equalized_odds |",
-        "| --- | ---: | ---: |",
-        "| 0.1 | **80.0** | *0.300* |",
-        "| 1 | *70.0* | **0.100** |",
-    ], "gaps are fractions, in the library as in the report"
-    assert "test/accuracy in percent, test/equalized_odds as a fraction: " in to_markdown(to_grid(*tables))
 
 
 def test_what_is_no_share_is_no_percent() -> None:
