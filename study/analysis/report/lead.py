@@ -135,15 +135,7 @@ def _metric(spec: StudySpec, name: str, reference: Side | None, best: Side) -> s
     change = difference(best.values(name), reference.values(name), among=best.among)
     assert change is not None  # both have values
     amount = formatting.amount(name, change)
-    if change.clear is None:
-        verdict = "which one seed cannot tell from luck"
-    else:
-        better = (change.value < 0) == (spec.direction(name) == "min")
-        verdict = (
-            f"{'better' if better else 'worse'} beyond the spread over seeds"
-            if change.clear
-            else "within the spread over seeds"
-        )
+    verdict = formatting.verdict(change, (change.value < 0) == (spec.direction(name) == "min"))
     return f"{name} is {reached} against {formatting.mean(name, before)} of the baseline: {amount}, {verdict}."
 
 

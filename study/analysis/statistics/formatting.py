@@ -98,6 +98,15 @@ def interval(metric: str, difference: "Difference") -> str:
     return " to ".join(f"{scale * end:+.{digits}f}" for end in difference.interval)
 
 
+def verdict(difference: "Difference", better: bool) -> str:
+    """Return what a difference tells beyond its amount; `better`: whether its direction is the wanted one."""
+    if difference.clear is None:
+        return "which one seed cannot tell from luck"
+    if difference.clear:
+        return f"{'better' if better else 'worse'} beyond the spread over seeds"
+    return "within the spread over seeds"
+
+
 def between(metric: str, ends: tuple[float, float] | None) -> str:
     """`64.1 to 79.9%`, the ends of a value's interval, in the unit of `value`."""
     if ends is None:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from study.analysis.figures import FIGURES
 from study.analysis.figures.by_optuna import NEWEST, OPTUNA, by_optuna
-from study.analysis.figures.two_metrics import pareto, trade_off_metrics
+from study.analysis.figures.two_metrics import trade_off_metrics
 from study.analysis.report.report import as_pdf, as_png
 from study.analysis.statistics.frame import thin
 from study.analysis.statistics.importance import LEAST, explained
@@ -171,21 +171,6 @@ def test_all_trials_alike_say_nothing_about_importance(spec, writer):
     for number in range(LEAST):
         study.trial("search", [0.5], params={"method.alpha": 0.1 + number / 50, "method.lambda": number / 20})
     assert explained(spec, study.record()).missing == "all trials have the same value"
-
-
-POINTS = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), max_size=12)
-
-
-@pytest.mark.slow
-@given(points=POINTS)
-def test_the_front_is_what_nothing_is_better_than(points):
-    found = pareto(points, "min", "max")  # a small gap and a high accuracy are wanted
-
-    def beaten(one):
-        return any(x <= one[0] and y >= one[1] and (x, y) != one for x, y in points)
-
-    assert sorted(found) == [place for place, one in enumerate(points) if not beaten(one)]
-    assert all(points[a] <= points[b] for a, b in pairwise(found))
 
 
 def test_which_metrics_are_weighed(spec, wide, frozen):
