@@ -4,7 +4,6 @@ import re
 import zlib
 from base64 import b64decode
 from html.parser import HTMLParser
-from io import BytesIO
 
 import numpy as np
 import pandas as pd
@@ -13,7 +12,6 @@ from matplotlib.image import imread
 from plotly.offline import get_plotlyjs
 
 from study.analysis import trials_frame, write_report
-from study.analysis.report.report import as_png
 from study.analysis.report.sections import data_sets
 from study.errors import UserError
 from study.spec import load_study
@@ -263,9 +261,3 @@ def test_pdfs_are_written_once_asked_for_and_then_renewed(spec, writer, tmp_path
         file.write_bytes(b"of before")
     write_report(spec, record, tmp_path)
     assert {file: file.read_bytes() for file in figures.glob("*.pdf")} == pdfs
-
-
-def test_pictures_are_png():
-    from matplotlib.figure import Figure
-
-    assert imread(BytesIO(as_png(Figure(figsize=(1, 1))))).shape[0] == 180

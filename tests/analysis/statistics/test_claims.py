@@ -1,6 +1,5 @@
 """Claims: what holds beyond doubt, what cannot be told, and how often a claim of nothing is believed."""
 
-import random
 from typing import Any
 
 import pytest
@@ -135,17 +134,6 @@ def test_claims_as_a_published_table_states_them(claim: dict[str, Any], word: st
 def test_a_claim_of_no_known_form_is_refused() -> None:
     with pytest.raises(ValueError, match="'worse'"):
         check({"worse": []}, CELLS)
-
-
-@pytest.mark.parametrize(("n", "deviations"), [(2, (1.0, 1.0)), (3, (1.0, 1.0)), (3, (1.0, 0.1)), (5, (1.0, 1.0))])
-def test_of_cells_of_the_same_truth_few_are_called_better(n: int, deviations: tuple[float, float]) -> None:
-    drawn, tries = random.Random(n), 1000
-    words = [
-        better(*(cell(*(drawn.gauss(0, deviation) for _ in range(n))) for deviation in deviations)).word
-        for _ in range(tries)
-    ]
-    assert words.count("holds") <= 0.064 * tries  # 5%, and two standard errors
-    assert words.count("does not hold") <= 0.064 * tries
 
 
 VALUES = st.lists(st.floats(0, 1) | st.sampled_from([0.5, 0.25]), min_size=0, max_size=4)
