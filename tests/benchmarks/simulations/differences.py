@@ -15,7 +15,7 @@ import numpy as np
 from study.analysis.report.conclusions import conclusions
 from study.analysis.statistics.compare_studies import against
 from study.analysis.statistics.difference import difference
-from study.analysis.statistics.next_step import against_runner_up, cannot_be_told_from_best
+from study.analysis.statistics.next_step import rivals
 from study.analysis.statistics.rule_picks import agreement
 from study.home.record import Epoch, StudyRecord, TrialRecord
 from study.ranking import ranked_once
@@ -188,13 +188,14 @@ def _sure(truth: Truth, draws: int) -> Iterator[Row]:
         spec, record = study_of(truth, seed)
         ranked = sorted(range(1, 1 + truth.top), key=lambda number: -_mean(record, number))
         with ranked_once(record):
-            gap, others = against_runner_up(spec, record), cannot_be_told_from_best(spec, record)
-        assert gap is not None
+            found = rivals(spec, record)
+        assert found is not None
+        gap = found.gap
         assert gap.interval is not None
         true = DEVIATION * float(truth.gain[ranked[0]] - truth.gain[ranked[1]])
         inside += gap.interval[0] <= true <= gap.interval[1]
         truly_best = 1 + int(truth.gain[1:].argmax())
-        named += truly_best in (ranked[0], *others)
+        named += truly_best in (ranked[0], *found.undecided)
     for statement, count in (("95% interval, best - runner-up", inside), ("cannot be told from the best", named)):
         yield Row(statement, "report", str(truth), "at least 95%", 0.95, 1.0, count / draws, draws)
 
