@@ -14,7 +14,7 @@ from study.analysis import epochs_frame, to_csv, to_latex, to_markdown, trials_f
 from study.analysis.report.page import markdown_table
 from study.analysis.statistics import formatting
 from study.analysis.statistics.cell_tables import Cell, cell
-from study.analysis.statistics.claims import RULE
+from study.analysis.statistics.claims import RULE, ClaimResult, best, better, decreasing, increasing
 from study.analysis.tables.grid import Along, Entry, Grid
 from study.analysis.tables.paper_comparison import OURS, PAPER, VERDICT, claims_table, compare_with_paper
 from study.commands.run import write_forms
@@ -393,7 +393,7 @@ def build_reproduction(table: PublishedTable, spec: StudySpec, record: StudyReco
         reasons,
         _grid(table, last, reasons, [LAST_EPOCH, *sentences]),
         _grid(table, best, reasons, [BEST_EPOCH]) if any(cell.values for cell in best.values()) else None,
-        claims_table([_stated(table, claim) for claim in table.claims], last),
+        claims_table(_verdicts(table, last)),
     )
 
 
@@ -401,13 +401,29 @@ def printed_alone(table: PublishedTable) -> Reproduction:
     """A table of which nothing can be run here: the paper's numbers alone."""
     reasons = dict.fromkeys(places(table), PUBLISHED_ONLY)
     grid = _grid(table, {}, reasons, [f"Not run: {table.no_study}.", spread_note(table), *table.notes])
-    claims = claims_table([_stated(table, claim) for claim in table.claims], {})
+    claims = claims_table(_verdicts(table, {}))
     return Reproduction(table, {}, {}, reasons, grid, None, claims)
 
 
-def _stated(table: PublishedTable, claim: Claim) -> dict[str, Any]:
-    """A claim as `claims_table` takes it."""
-    return claim.model_dump(exclude_none=True) | {"no_verdict": table.not_judged(claim)}
+def _verdicts(table: PublishedTable, cells: Cells) -> dict[str, ClaimResult]:
+    """The verdict on each claim of a table, by its text."""
+    verdicts = {}
+    for claim in table.claims:
+        why = table.not_judged(claim)
+        verdicts[claim.text] = ClaimResult("cannot tell", None, None, why) if why else judged(claim, cells)
+    return verdicts
+
+
+def judged(claim: Claim, cells: Mapping[Labels, Cell]) -> ClaimResult:
+    """The verdict on a claim by our cells; one that is absent has no value."""
+    named = [cells.get(place, Cell("")) for place in claim.cells()]
+    if claim.better:
+        return better(*named)
+    if claim.best:
+        ((row, column),) = claim.cells()
+        others = [place for place in cells if (place[0] == row if claim.best.among == "row" else place[1] == column)]
+        return best(named[0], [cells[place] for place in others if place != (row, column)])
+    return increasing(named) if claim.increasing else decreasing(named)
 
 
 def paper_entry(table: PublishedTable, place: Labels) -> Entry:

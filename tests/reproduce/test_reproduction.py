@@ -3,14 +3,17 @@
 import csv
 import io
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from published_study import Course
 
 from study import published
+from study.analysis.statistics.cell_tables import Cell
 from study.home.folder import Home
+from study.published import Claim
 from study.reproduce import document, markdown, tabulate
-from study.reproduce.reproduction import Reproduction, paper_entry
+from study.reproduce.reproduction import Reproduction, judged, paper_entry
 
 Begin = Callable[..., Course]
 
@@ -195,3 +198,26 @@ def test_numbers_of_another_quantity_get_no_verdict_and_the_table_says_why(begin
     cells = {(cell["row"], cell["column"]): cell for cell in document(reproduction)["cells"]}
     assert "another quantity" in cells["WCL (E_d)", "COMPAS EOd"]["no_verdict"]
     assert cells["WCL (E_d)", "Adult EOd"]["no_verdict"] is None
+
+
+OURS = {
+    ("0.999", GOOD): Cell("test/accuracy", (0.50, 0.51, 0.52)),
+    ("0.999", OTHER): Cell("test/accuracy", (0.10, 0.11, 0.12)),
+    ("0.997", GOOD): Cell("test/accuracy", (0.90, 0.91, 0.92)),
+}
+
+
+@pytest.mark.parametrize(
+    ("claim", "word"),
+    [
+        ({"better": [["0.999", GOOD], ["0.999", OTHER]]}, "holds"),
+        ({"better": [["0.999", GOOD], ["0.995", GOOD]]}, "cannot tell"),
+        ({"increasing": {"column": GOOD, "rows": ["0.999", "0.997"]}}, "holds"),
+        ({"decreasing": {"row": "0.999", "columns": [GOOD, OTHER]}}, "holds"),
+        ({"best": {"row": "0.997", "column": GOOD}}, "holds"),
+        ({"best": {"row": "0.999", "column": GOOD}}, "does not hold"),
+        ({"best": {"row": "0.999", "column": GOOD, "among": "row"}}, "holds"),
+    ],
+)
+def test_claims_as_a_published_table_states_them(claim: dict[str, Any], word: str) -> None:
+    assert judged(Claim.model_validate({"text": "as printed"} | claim), OURS).word == word

@@ -3,12 +3,13 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 import pandas as pd
 
-from study.analysis.statistics import claims, formatting
+from study.analysis.statistics import formatting
 from study.analysis.statistics.cell_tables import Cell
+from study.analysis.statistics.claims import ClaimResult
 from study.analysis.statistics.difference import Difference, difference_of_means
 from study.analysis.tables.grid import Entry, Grid, notes_on, to_entry
 from study.metrics import is_share
@@ -151,24 +152,18 @@ def compare_with_paper(
     )
 
 
-def claims_table(stated: Sequence[Mapping[str, Any]], cells: Mapping[Labels, Cell]) -> pd.DataFrame:
-    """The verdict on each claim of a published table, as text; `statistics.claims.RULE` explains it.
-
-    Args:
-        stated: as `study.analysis.statistics.claims.check` takes them, each with its `text`.
-        cells: ours, by the labels of row and column.
-    """
-    results = [claims.check(claim, cells) for claim in stated]
+def claims_table(results: Mapping[str, ClaimResult]) -> pd.DataFrame:
+    """The verdict on each claim of a published table, by its text, as text; `statistics.claims.RULE` explains it."""
     return pd.DataFrame(
         {
-            "claim": [str(claim["text"]) for claim in stated],
-            "result": [result.word for result in results],
+            "claim": list(results),
+            "result": [result.word for result in results.values()],
             "our means": [
                 formatting.MISSING if result.direction is None else _direction_text(result.direction)
-                for result in results
+                for result in results.values()
             ],
-            "p": [formatting.MISSING if result.p is None else _p_text(result.p) for result in results],
-            "remark": [result.remark or formatting.MISSING for result in results],
+            "p": [formatting.MISSING if result.p is None else _p_text(result.p) for result in results.values()],
+            "remark": [result.remark or formatting.MISSING for result in results.values()],
         },
         dtype=object,
     )

@@ -1,14 +1,12 @@
 """Claims: what holds beyond doubt, what cannot be told, and how often a claim of nothing is believed."""
 
-from typing import Any
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
 from study.analysis.statistics.cell_tables import Cell
-from study.analysis.statistics.claims import best, better, check, decreasing, increasing
+from study.analysis.statistics.claims import best, better, decreasing, increasing
 
 
 def cell(*values: float, metric: str = "test/accuracy") -> Cell:
@@ -103,37 +101,6 @@ def test_a_missing_cell_gives_nothing() -> None:
 def test_a_tie_is_not_better() -> None:
     found = better(cell(0.7, 0.7), cell(0.7, 0.7, 0.7))
     assert (found.word, found.direction) == ("does not hold", False)
-
-
-CELLS = {
-    ("CE", "0.999"): LOW,
-    ("CE", "0.99"): MIDDLE,
-    ("ours", "0.999"): MIDDLE,
-    ("ours", "0.99"): HIGH,
-    ("other", "0.999"): WIDE,
-}
-
-
-@pytest.mark.parametrize(
-    ("claim", "word"),
-    [
-        ({"better": [["ours", "0.99"], ["CE", "0.99"]]}, "holds"),
-        ({"better": [["ours", "0.99"], ["gone", "0.99"]]}, "cannot tell"),
-        ({"increasing": {"row": "CE", "columns": ["0.999", "0.99"]}}, "holds"),
-        ({"decreasing": {"column": "0.999", "rows": ["ours", "CE"]}}, "holds"),
-        ({"best": {"row": "ours", "column": "0.99"}}, "holds"),
-        ({"best": {"row": "ours", "column": "0.999", "among": "column"}}, "cannot tell"),
-        ({"best": {"row": "ours", "column": "0.99", "among": "row"}}, "holds"),
-        ({"best": {"row": "CE", "column": "0.999", "among": "row"}}, "does not hold"),
-    ],
-)
-def test_claims_as_a_published_table_states_them(claim: dict[str, Any], word: str) -> None:
-    assert check({"text": "as printed"} | claim, CELLS).word == word
-
-
-def test_a_claim_of_no_known_form_is_refused() -> None:
-    with pytest.raises(ValueError, match="'worse'"):
-        check({"worse": []}, CELLS)
 
 
 VALUES = st.lists(st.floats(0, 1) | st.sampled_from([0.5, 0.25]), min_size=0, max_size=4)

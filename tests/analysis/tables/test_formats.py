@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from study.analysis import ablation, sensitivity, to_csv, to_latex, to_markdown, trials_frame
 from study.analysis.statistics.cell_tables import Cell
+from study.analysis.statistics.claims import better, decreasing
 from study.analysis.tables.formats import latex
 from study.analysis.tables.grid import Entry, Grid
 from study.analysis.tables.paper_comparison import claims_table, compare_with_paper
@@ -196,11 +197,11 @@ def test_a_row_label_is_printed_once_in_latex() -> None:
 
 
 def test_claims_as_a_table() -> None:
-    stated = [
-        {"text": "new is better", "better": [["new", "0.99"], ["CE", "0.99"]]},
-        {"text": "CE falls", "decreasing": {"row": "CE", "columns": ["0.9", "0.99"]}},
-    ]
-    assert claims_table(stated, OURS).to_numpy().tolist() == [
+    results = {
+        "new is better": better(OURS["new", "0.99"], OURS["CE", "0.99"]),
+        "CE falls": decreasing([OURS["CE", "0.9"], OURS["CE", "0.99"]]),
+    }
+    assert claims_table(results).to_numpy().tolist() == [
         ["new is better", "holds", "show it", "< 0.001", "-"],
         ["CE falls", "cannot tell", "show it", "-", "one value is too few"],
     ]
