@@ -41,12 +41,13 @@ def places(table: PublishedTable) -> list[Labels]:
     return list(product((row.label for row in table.rows), (column.label for column in table.columns)))
 
 
-def planned(spec: StudySpec) -> Iterator[dict[str, Any]]:
-    """The configurations that a study tries in any case: its baseline, the enqueued ones and the cells of its grid."""
+def planned(spec: StudySpec) -> list[tuple[Mapping[str, Any], Document]]:
+    """The configurations that a study tries in any case, each with its sections: its baseline, the enqueued ones and
+    the cells of its grid."""
     search = spec.search
-    yield from ([search.baseline] if search.baseline is not None else []) + search.enqueue
-    if search.sampler == "grid":
-        yield from grid_cells(spec.space)
+    given = ([search.baseline] if search.baseline is not None else []) + search.enqueue
+    cells = grid_cells(spec.space) if search.sampler == "grid" else ()
+    return [(params, spec.trial_document(params)) for params in (*given, *cells)]
 
 
 def belongs(where: Mapping[str, Any], params: Mapping[str, Any], document: Document) -> bool:
@@ -173,8 +174,7 @@ def missing(table: PublishedTable, spec: StudySpec, full: StudySpec, ours: Mappi
         full: the table's study file without a profile.
         ours: our cells, without those that cannot have trials.
     """
-    planned_here = [(params, spec.trial_document(params)) for params in planned(spec)]
-    planned_in_full = [(params, full.trial_document(params)) for params in planned(full)]
+    planned_here, planned_in_full = planned(spec), planned(full)
     reasons = {}
     for place in places(table):
         values = table.where(*place)
@@ -272,15 +272,14 @@ def _no_verdicts(table: PublishedTable) -> list[str]:
 
 def _documents(table: PublishedTable, spec: StudySpec, full: StudySpec) -> Iterator[tuple[Document, Document]]:
     """The sections of each cell's trials here, and in the paper's protocol."""
-    planned_here = [(params, spec.trial_document(params)) for params in planned(spec)]
-    planned_in_full = [(params, full.trial_document(params)) for params in planned(full)]
+    planned_here, planned_in_full = planned(spec), planned(full)
     for row in table.rows:
         for column in table.columns:
             values = table.where(row.label, column.label)
             if values is None:
                 continue
-            ours = next((planned for planned in planned_here if belongs(values, *planned)), None)
-            theirs = next((planned for planned in planned_in_full if belongs(values, *planned)), None)
+            ours = next((each for each in planned_here if belongs(values, *each)), None)
+            theirs = next((each for each in planned_in_full if belongs(values, *each)), None)
             if ours and theirs:
                 yield ours[1], theirs[1]
 
