@@ -7,7 +7,7 @@ import pandas as pd
 from study import ranking
 from study.analysis.report.page import Block, Section, Table, Text
 from study.analysis.statistics import formatting
-from study.analysis.statistics.frame import param_keys, shown
+from study.analysis.statistics.frame import numbered, param_keys, shown
 from study.analysis.statistics.rule_picks import LEAST, PickResult, RulePicks, rule_picks
 from study.home.record import StudyRecord
 from study.spec import StudySpec
@@ -34,7 +34,7 @@ def printed_picks(spec: StudySpec, table: RulePicks) -> pd.DataFrame:
 
 def _in_search(result: PickResult) -> dict[str, str]:
     pick = result.pick
-    name = f"{pick.number} (baseline)" if pick.candidate.trial.stage == "baseline" else str(pick.number)
+    name = numbered(pick.candidate.trial)
     missed = f", misses its limit by {pick.score.violation:.3f}" if pick.score.violation else ""
     return {
         "rule": f"{pick.rule.name} (this study's)" if pick.rule.is_own else pick.rule.name,

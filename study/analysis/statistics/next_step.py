@@ -170,19 +170,14 @@ def peers_of_best(spec: StudySpec, record: StudyRecord) -> Sequence[Side]:
     ranked = candidates(record, spec)
     if not ranked:
         return []
-    among, fresh = chosen_among(spec, record, ranked[0]), ranked[0].confirmed is not None
-    sides = []
-    for candidate in ranked:
-        if fresh and candidate.confirmed_score:
-            score, seen = candidate.confirmed_score, candidate
-        elif not fresh:
-            score, seen = candidate.score, replace(candidate, repeats=[], confirmed=None)
-        else:
-            continue
-        sides.append((score.violation, side_of(spec, seen)))
-    least = sides[0][0] if sides else 0.0
-    return [replace(side, among=among if place == 0 else 1) for place, (missed, side) in enumerate(sides)
-            if missed <= least]  # fmt: skip
+    among = chosen_among(spec, record, ranked[0])
+    if ranked[0].confirmed is not None:
+        seen = [(candidate.confirmed_score, candidate) for candidate in ranked if candidate.confirmed_score]
+    else:
+        seen = [(candidate.score, replace(candidate, repeats=[], confirmed=None)) for candidate in ranked]
+    least = next((score.violation for score, _ in seen), 0.0)
+    peers = [side_of(spec, candidate) for score, candidate in seen if score.violation <= least]
+    return [replace(peer, among=among) for peer in peers[:1]] + peers[1:]
 
 
 def _is_worse(spec: StudySpec, best: Side, other: Side) -> bool:

@@ -8,7 +8,7 @@ import pandas as pd
 from study import ranking
 from study.analysis.statistics import debiased, formatting
 from study.analysis.statistics.difference import Difference, Side, difference, final_side, side_of, sides, split_metrics
-from study.analysis.statistics.frame import param_keys, shown, trials_frame
+from study.analysis.statistics.frame import numbered, param_keys, shown, trials_frame
 from study.home.record import StudyRecord
 from study.metrics import rules
 from study.ranking import Candidate, Spread, baseline, best, candidates, epochs, spread
@@ -35,8 +35,7 @@ def printed_front(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
     where = " on fresh seeds" if all(candidate.confirmed for candidate in read) else ""
     rows = []
     for candidate, side in zip(found, sides, strict=True):
-        is_baseline = candidate.trial.stage == "baseline"
-        row = {"trial": f"{candidate.trial.number} (baseline)" if is_baseline else str(candidate.trial.number)}
+        row = {"trial": numbered(candidate.trial)}
         row |= {
             f"{name} in the search": formatting.value(name, value)
             for name, value in zip(spec.objective.metrics, candidate.score.values, strict=True)
@@ -95,9 +94,7 @@ def printed_configurations(spec: StudySpec, record: StudyRecord) -> pd.DataFrame
     are_confirmed = any(candidate and candidate.repeats for candidate in listed)
     rows = [
         {
-            "trial": f"{candidate.trial.number} (baseline)"
-            if candidate.trial.stage == "baseline"
-            else str(candidate.trial.number),
+            "trial": numbered(candidate.trial),
             **{f"{name} in the search": formatting.mean(name, _in_search(spec, candidate, name)) for name in metrics},
             **(_on_fresh_seeds(spec, candidate) if are_confirmed else {}),
             **{key: shown(spec, candidate.trial, key) for key in keys},
