@@ -138,19 +138,6 @@ def test_a_best_at_the_end_of_its_range_asks_for_a_wider_one() -> None:
     assert next_steps(spec, over(*falling))[0].kind != "widen", "lambda cannot be below 0"
 
 
-def test_who_survived_by_being_early_is_said() -> None:
-    spec = quickstart("train.epochs=2", "search.early_stopping={name: asha, grace: 1, reduction: 2}",
-                      "search.confirm={top: 0}")  # fmt: skip
-    better = [Told("search", [0.4 + place / 100], "pruned") for place in range(5)]
-    found = over(Told("search", [0.3, 0.9]), Told("search", [0.6, 0.6]), *better)
-    assert (
-        "It went on from epoch 1 because it came early: it was the first to come there, but 7th of 7 in the end, below "
-        "the cut-off of the whole search. Of the 6 ahead of it there 5 were pruned."
-    ) in said(spec, found)["Search"]
-    on_time = over(Told("search", [0.3, 0.4]), Told("search", [0.6, 0.9]), *better)
-    assert "came early" not in said(spec, on_time)["Search"]
-
-
 def test_the_lead_speaks_of_all_metrics_and_of_limits_that_are_broken() -> None:
     spec = quickstart("train.epochs=1", "search.metric=[val/accuracy, val/equalized_odds]",
                       "search.constraints=['val/equalized_odds <= 0.1']",
