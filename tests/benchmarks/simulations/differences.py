@@ -16,7 +16,6 @@ from study.analysis.report.conclusions import conclusions
 from study.analysis.statistics.compare_studies import against
 from study.analysis.statistics.difference import difference
 from study.analysis.statistics.next_step import rivals
-from study.analysis.statistics.rule_picks import agreement
 from study.home.record import Epoch, StudyRecord, TrialRecord
 from study.ranking import ranked_once
 from study.spec import StudySpec, load_study
@@ -107,7 +106,6 @@ def rows(draws: int) -> Iterator[Row]:
     for truth in APART:
         yield from _sure(truth, max(draws // 5, 100))
     yield from _between(max(draws // 20, 50))
-    yield from _taus(draws)
 
 
 def _gains(draws: int) -> Iterator[Row]:
@@ -227,16 +225,3 @@ def _only(record: StudyRecord, first: int, top: int) -> StudyRecord:
 def _mean(record: StudyRecord, number: int) -> float:
     values = [trial.reports[-1]["val/accuracy"] for trial in record.repeats_of(number)]
     return float(np.mean([value for value in values if value is not None]))
-
-
-def _taus(draws: int) -> Iterator[Row]:
-    """The interval of Kendall's tau of normal pairs: 2 / pi asin(correlation)."""
-    for count, correlation in ((5, 0.0), (10, 0.6), (25, 0.9)):
-        generator, inside = np.random.default_rng(count), 0
-        tau = 2 / np.pi * np.arcsin(correlation)
-        for _ in range(draws):
-            one, own = generator.normal(size=(2, count))
-            found = agreement(one, correlation * one + (1 - correlation**2) ** 0.5 * own)
-            inside += bool(found.interval and found.interval[0] <= tau <= found.interval[1])
-        truth = f"{count} configurations, tau {tau:.2f}"
-        yield Row("95% interval of tau", "report (rules)", truth, "at least 94%", 0.94, 1.0, inside / draws, draws)
