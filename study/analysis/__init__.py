@@ -12,8 +12,7 @@ if TYPE_CHECKING:
     from study.analysis.statistics.ablation_effects import ablation_frame, load_ablation
     from study.analysis.statistics.cell_tables import ablation, sensitivity
     from study.analysis.statistics.frame import epochs_frame, load, trials_frame
-    from study.analysis.statistics.rule_picks import load_picks, picks_frame
-    from study.analysis.statistics.tuning_curve import tuning_curve
+    from study.analysis.statistics.rule_picks import picks_frame
     from study.analysis.tables.formats import to_csv, to_latex, to_markdown
 
 __all__ = [
@@ -22,14 +21,12 @@ __all__ = [
     "epochs_frame",
     "load",
     "load_ablation",
-    "load_picks",
     "picks_frame",
     "sensitivity",
     "to_csv",
     "to_latex",
     "to_markdown",
     "trials_frame",
-    "tuning_curve",
     "write_report",
 ]
 
@@ -38,7 +35,6 @@ __getattr__ = later(
     | dict.fromkeys(("ablation", "sensitivity"), "study.analysis.statistics.cell_tables")
     | dict.fromkeys(("ablation_frame", "load_ablation"), "study.analysis.statistics.ablation_effects")
     | dict.fromkeys(("epochs_frame", "load", "trials_frame"), "study.analysis.statistics.frame")
-    | dict.fromkeys(("load_picks", "picks_frame"), "study.analysis.statistics.rule_picks")
-    | {"tuning_curve": "study.analysis.statistics.tuning_curve"}
+    | {"picks_frame": "study.analysis.statistics.rule_picks"}
     | dict.fromkeys(("to_csv", "to_latex", "to_markdown"), "study.analysis.tables.formats")
 )

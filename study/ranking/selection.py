@@ -7,7 +7,7 @@ here, too: configurations that miss them come last, and are on a front only wher
 nothing.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from study import ranking
@@ -62,23 +62,17 @@ def choose(spec: StudySpec, record: StudyRecord, choice: Choice) -> list[Candida
     _check_metrics(spec, ranked, [*metrics, *(limit.metric for limit in limits)])
     goal = Objective(metrics, tuple(_mode(spec, name) for name in metrics), tuple(limits), spec.objective.window)
     confirmed = ranking.is_confirmed(record, spec) and not choice.pareto
-    fresh = [candidate for candidate in ranked if confirmed and candidate.repeats]
-    scored = _scored(goal, fresh, fresh=True) + _scored(
-        goal, [candidate for candidate in ranked if candidate not in fresh]
-    )
-    keeping = [(candidate, score) for candidate, score in scored if score.violation == 0]
-    if limits and scored and not keeping:
+    fresh = {candidate.trial.number for candidate in ranked if confirmed and candidate.repeats}
+    scored = _scored(goal, ranked, fresh)
+    chosen = [candidate for candidate, score in scored if score.violation == 0]
+    if limits and scored and not chosen:
         raise UserError(_closest(spec, goal, scored))
     if choice.pareto or choice.by:
         goal = replace(goal, constraints=spec.objective.constraints)
-        keeping = _scored(goal, [candidate for candidate, _ in keeping if candidate in fresh], fresh=True) + _scored(
-            goal, [candidate for candidate, _ in keeping if candidate not in fresh]
-        )
-    if choice.pareto:
-        keeping = [keeping[place] for place in objective.front([score for _, score in keeping])]
-    chosen = [candidate for candidate, _ in keeping]
-    if choice.pareto or choice.by:
-        groups = [[pair for pair in keeping if (pair[0] in fresh) is first] for first in (True, False)]
+        scored = _scored(goal, chosen, fresh)
+        if choice.pareto:
+            scored = [scored[place] for place in objective.front([score for _, score in scored])]
+        groups = [[pair for pair in scored if (pair[0].trial.number in fresh) is first] for first in (True, False)]
         chosen = [group[place][0] for group in groups for place in objective.order([score for _, score in group])]
     count = choice.top or (len(chosen) if choice.pareto else 1)
     if len(chosen) < max(count, 1):
@@ -87,13 +81,12 @@ def choose(spec: StudySpec, record: StudyRecord, choice: Choice) -> list[Candida
     return chosen[:count]
 
 
-def _scored(goal: Objective, candidates: Iterable[Candidate], fresh: bool = False) -> list[tuple[Candidate, Score]]:
-    """The scores of the candidates that have one, over their fresh seeds or those of the search."""
-    scores = (
-        (candidate, ranking.mean_score(goal, candidate.repeats if fresh else candidate.replicates))
-        for candidate in candidates
-    )
-    return [(candidate, score) for candidate, score in scores if score]
+def _scored(goal: Objective, candidates: Iterable[Candidate], fresh: Container[int]) -> list[tuple[Candidate, Score]]:
+    """The candidates that have a score, first those whose number is in `fresh`: over their fresh seeds; the others over
+    the seeds of the search."""
+    first = sorted(candidates, key=lambda candidate: candidate.trial.number not in fresh)
+    trials = ((each, each.repeats if each.trial.number in fresh else each.replicates) for each in first)
+    return [(candidate, score) for candidate, seeds in trials if (score := ranking.mean_score(goal, seeds))]
 
 
 def trials_of(candidate: Candidate) -> Sequence[TrialRecord]:

@@ -14,7 +14,7 @@ from study.analysis import epochs_frame, to_csv, to_latex, to_markdown, trials_f
 from study.analysis.report.page import markdown_table
 from study.analysis.statistics import formatting
 from study.analysis.statistics.cell_tables import Cell, cell
-from study.analysis.statistics.claims import RULE
+from study.analysis.statistics.claims import RULE, ClaimResult, best, better, decreasing, increasing
 from study.analysis.tables.grid import Along, Entry, Grid
 from study.analysis.tables.paper_comparison import OURS, PAPER, VERDICT, claims_table, compare_with_paper
 from study.commands.run import write_forms
@@ -41,12 +41,13 @@ def places(table: PublishedTable) -> list[Labels]:
     return list(product((row.label for row in table.rows), (column.label for column in table.columns)))
 
 
-def planned(spec: StudySpec) -> Iterator[dict[str, Any]]:
-    """The configurations that a study tries in any case: its baseline, the enqueued ones and the cells of its grid."""
+def planned(spec: StudySpec) -> list[tuple[Mapping[str, Any], Document]]:
+    """The configurations that a study tries in any case, each with its sections: its baseline, the enqueued ones and
+    the cells of its grid."""
     search = spec.search
-    yield from ([search.baseline] if search.baseline is not None else []) + search.enqueue
-    if search.sampler == "grid":
-        yield from grid_cells(spec.space)
+    given = ([search.baseline] if search.baseline is not None else []) + search.enqueue
+    cells = grid_cells(spec.space) if search.sampler == "grid" else ()
+    return [(params, spec.trial_document(params)) for params in (*given, *cells)]
 
 
 def belongs(where: Mapping[str, Any], params: Mapping[str, Any], document: Document) -> bool:
@@ -173,8 +174,7 @@ def missing(table: PublishedTable, spec: StudySpec, full: StudySpec, ours: Mappi
         full: the table's study file without a profile.
         ours: our cells, without those that cannot have trials.
     """
-    planned_here = [(params, spec.trial_document(params)) for params in planned(spec)]
-    planned_in_full = [(params, full.trial_document(params)) for params in planned(full)]
+    planned_here, planned_in_full = planned(spec), planned(full)
     reasons = {}
     for place in places(table):
         values = table.where(*place)
@@ -272,15 +272,14 @@ def _no_verdicts(table: PublishedTable) -> list[str]:
 
 def _documents(table: PublishedTable, spec: StudySpec, full: StudySpec) -> Iterator[tuple[Document, Document]]:
     """The sections of each cell's trials here, and in the paper's protocol."""
-    planned_here = [(params, spec.trial_document(params)) for params in planned(spec)]
-    planned_in_full = [(params, full.trial_document(params)) for params in planned(full)]
+    planned_here, planned_in_full = planned(spec), planned(full)
     for row in table.rows:
         for column in table.columns:
             values = table.where(row.label, column.label)
             if values is None:
                 continue
-            ours = next((planned for planned in planned_here if belongs(values, *planned)), None)
-            theirs = next((planned for planned in planned_in_full if belongs(values, *planned)), None)
+            ours = next((each for each in planned_here if belongs(values, *each)), None)
+            theirs = next((each for each in planned_in_full if belongs(values, *each)), None)
             if ours and theirs:
                 yield ours[1], theirs[1]
 
@@ -393,7 +392,7 @@ def build_reproduction(table: PublishedTable, spec: StudySpec, record: StudyReco
         reasons,
         _grid(table, last, reasons, [LAST_EPOCH, *sentences]),
         _grid(table, best, reasons, [BEST_EPOCH]) if any(cell.values for cell in best.values()) else None,
-        claims_table([_stated(table, claim) for claim in table.claims], last),
+        claims_table(_verdicts(table, last)),
     )
 
 
@@ -401,13 +400,29 @@ def printed_alone(table: PublishedTable) -> Reproduction:
     """A table of which nothing can be run here: the paper's numbers alone."""
     reasons = dict.fromkeys(places(table), PUBLISHED_ONLY)
     grid = _grid(table, {}, reasons, [f"Not run: {table.no_study}.", spread_note(table), *table.notes])
-    claims = claims_table([_stated(table, claim) for claim in table.claims], {})
+    claims = claims_table(_verdicts(table, {}))
     return Reproduction(table, {}, {}, reasons, grid, None, claims)
 
 
-def _stated(table: PublishedTable, claim: Claim) -> dict[str, Any]:
-    """A claim as `claims_table` takes it."""
-    return claim.model_dump(exclude_none=True) | {"no_verdict": table.not_judged(claim)}
+def _verdicts(table: PublishedTable, cells: Cells) -> dict[str, ClaimResult]:
+    """The verdict on each claim of a table, by its text."""
+    verdicts = {}
+    for claim in table.claims:
+        why = table.not_judged(claim)
+        verdicts[claim.text] = ClaimResult("cannot tell", None, None, why) if why else judged(claim, cells)
+    return verdicts
+
+
+def judged(claim: Claim, cells: Mapping[Labels, Cell]) -> ClaimResult:
+    """The verdict on a claim by our cells; one that is absent has no value."""
+    named = [cells.get(place, Cell("")) for place in claim.cells()]
+    if claim.better:
+        return better(*named)
+    if claim.best:
+        ((row, column),) = claim.cells()
+        others = [place for place in cells if (place[0] == row if claim.best.among == "row" else place[1] == column)]
+        return best(named[0], [cells[place] for place in others if place != (row, column)])
+    return increasing(named) if claim.increasing else decreasing(named)
 
 
 def paper_entry(table: PublishedTable, place: Labels) -> Entry:

@@ -29,7 +29,8 @@ from scipy.stats import t as student_t
 
 from study import data, published
 from study.analysis.statistics.cell_tables import Cell
-from study.analysis.statistics.claims import RULE, check
+from study.analysis.statistics.claims import RULE
+from study.reproduce.reproduction import judged
 from study.training import Trial
 
 SETTINGS = {
@@ -199,7 +200,7 @@ def claims(trials: Trials, name: str) -> Iterator[str]:
                 )
                 for of in [trials[name, rate, row]]
             }
-            result = check(claim.model_dump(exclude_none=True), cells)
+            result = judged(claim, cells)
             is_same = "fairer" not in claim.text and gap != "parity"
             word = result.word if result.p is None else f"{result.word}, p {result.p:.3f}"
             words.append("same" if is_same else word)

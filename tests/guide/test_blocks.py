@@ -111,12 +111,8 @@ def test_the_modules_of_the_page_on_adding_things_run(tmp_path: Path) -> None:
     assert "val/worst_group_accuracy" in done.stdout
 
 
-@pytest.mark.parametrize(
-    ("page", "words"),
-    [("reports.md", "±"), ("selection.md", "median  low  high"), ("selection.md", "gpu_hours")],
-)
-def test_the_tables_of_the_pages_are_made(
-    page: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_the_tables_of_the_page_on_reports_are_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("STUDY_HOME", str(tmp_path))
     folder = Home.locate().create(quickstart("name=mine", "search.sampler=random", "search.early_stopping.name=none"))
@@ -128,9 +124,9 @@ def test_the_tables_of_the_pages_are_made(
     monkeypatch.chdir(tmp_path)
     export_journal(folder, Path("mine.log"))  # which a command on the page writes
     for block in PYTHON:
-        if block.page.name == page:
+        if block.page.name == "reports.md":
             exec(compile(block.text, str(block.page), "exec"), {})
-    assert words in capsys.readouterr().out
+    assert "±" in capsys.readouterr().out
 
 
 @pytest.mark.slow
@@ -152,7 +148,7 @@ def test_the_page_on_python_runs_from_top_to_bottom(
 
 
 def test_every_python_block_is_run_by_a_test() -> None:
-    pages = {"adding-things.md", "python.md", "reports.md", "selection.md", "walk-through.md"}
+    pages = {"adding-things.md", "python.md", "reports.md", "walk-through.md"}
     pages.add("walk-through-table.md")
     assert {block.page.name for block in PYTHON} == pages
 

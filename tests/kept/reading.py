@@ -25,12 +25,13 @@ from small import digits, trained
 from study.analysis import epochs_frame, picks_frame, trials_frame
 from study.analysis.report.lead import document
 from study.analysis.report.sections import report_page
-from study.analysis.tables import report_tables
+from study.analysis.statistics.difference import Side, difference, final_side, sides, split_metrics
+from study.analysis.statistics.frame import param, param_keys
 from study.commands.export import export
 from study.home.folder import StudyFolder
 from study.home.ledger import Ledger, read
-from study.home.record import StudyRecord
-from study.ranking import ranked_once
+from study.home.record import StudyRecord, TrialRecord
+from study.ranking import Spread, baseline, candidates, epochs, ranked_once
 from study.spec import StudySpec
 from study.sweep.agenda import Agenda
 from study.sweep.early_stopping import early_stopping
@@ -82,15 +83,62 @@ def values(name: str) -> dict[str, Table]:
         tables = {"trials": _frame(trials_frame(spec, record)), "picks": _frame(picks_frame(spec, record))}
         if len(record.trials) < 100:
             tables["epochs"] = _frame(epochs_frame(record))
-        tables["summary"] = _frame(report_tables.summary(spec, record))
+        tables["summary"] = _frame(_summary(spec, record))
         if spec.final_seeds is None:
-            tables["best configurations"] = _frame(report_tables.best_configurations(spec, record, top=1000))
+            tables["best configurations"] = _frame(_configurations(spec, record))
             tables["best.yaml"] = _best(study, spec, record)
         told = lead(name).items()
         tables["verdict"] = {part: _columns(_no_sentences(value)) for part, value in told if part != "parts"}
         tables["decisions"] = decisions(name)
         tables |= {f"page: {title}": table for title, table in _page_tables(spec, record)}
     return {title: table for title, table in tables.items() if table}
+
+
+def _configurations(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
+    """The complete configurations of the search, the best first, then the baseline."""
+    reference = baseline(record, spec)
+    rows = [*candidates(record, spec), *([reference] if reference else [])]
+    keys = param_keys(spec, record.trials.values())
+    index = pd.Index([one.trial.number for one in rows], name="trial")
+    found = [
+        {
+            "stage": one.trial.stage,
+            spec.metric: one.value,
+            **_numbers(one.confirmed),
+            "seeds": tuple(each.seed for each in one.repeats if _has(spec, each)),
+            **{key: param(spec, one.trial, key) for key in keys},
+        }
+        for one in rows
+    ]
+    return pd.DataFrame(found, index=index)
+
+
+def _has(spec: StudySpec, trial: TrialRecord) -> bool:
+    return epochs.value(spec.objective, trial, spec.metric) is not None
+
+
+def _numbers(spread: Spread | None) -> dict[str, Any]:
+    mean, deviation, count = (spread.mean, spread.deviation, spread.count) if spread else (None, None, 0)
+    return {"mean": mean, "sd": deviation, "n": count}
+
+
+def _summary(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
+    """The baseline against the best configuration, or the final training alone: every metric on both splits."""
+    by_name: dict[str, Side | None] = {"final": final_side(spec, record)}
+    if spec.final_seeds is None:
+        by_name = dict(zip(("baseline", "best"), sides(spec, record), strict=True))
+    rows = {}
+    for metric in split_metrics(spec, list(by_name.values())):
+        row = rows[metric] = dict[str, Any]()
+        for name, side in by_name.items():
+            row |= {f"{name} {key}": one for key, one in _numbers(side.spread(metric) if side else None).items()}
+            row[f"{name} seeds"] = tuple(side.seeds(metric)) if side else ()
+        reference, best = by_name.get("baseline"), by_name.get("best")
+        if reference and best:
+            gain = difference(best.values(metric), reference.values(metric), best.among)
+            low, high = (gain and gain.interval) or (None, None)
+            row |= {"difference": gain and gain.value, "low": low, "high": high}
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("metric")
 
 
 def sentences(name: str) -> dict[str, list[str]]:

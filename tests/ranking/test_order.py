@@ -25,14 +25,6 @@ def numbers(found: list[ranking.Candidate]) -> list[int]:
     return [one.trial.number for one in found]
 
 
-def test_mean_and_sample_deviation_by_hand() -> None:
-    found = spread([1.0, None, 2.0, 4.0])
-    assert found is not None
-    assert (found.mean, found.count) == (pytest.approx(7 / 3), 3)
-    assert found.deviation == pytest.approx(((16 + 1 + 25) / 9 / 2) ** 0.5)
-    assert found.to_document() == {"mean": found.mean, "sd": found.deviation, "n": 3}
-
-
 def test_one_value_has_no_deviation_and_none_no_spread() -> None:
     assert spread([0.5]) == Spread(0.5, None, 1)
     assert spread([None]) is None

@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,8 +11,9 @@ from published_study import Course
 from study import published
 from study.analysis.statistics.cell_tables import Cell
 from study.home.folder import Home
+from study.published import Claim
 from study.reproduce import document, markdown, tabulate
-from study.reproduce.reproduction import MEANING, Reproduction, paper_entry, places
+from study.reproduce.reproduction import Reproduction, judged, paper_entry
 
 Begin = Callable[..., Course]
 
@@ -163,18 +164,6 @@ def test_data_that_a_user_must_bring_are_a_reason_of_their_own(begin: Begin) -> 
     assert reproduction.missing["CIFAR-10", "CE"] == "not yet"
 
 
-def test_every_reason_is_explained() -> None:
-    assert set(MEANING) == {
-        "published only",
-        "not run",
-        "data to bring",
-        "not yet",
-        "failed",
-        "pruned",
-        "without this metric",
-    }
-
-
 def test_a_printed_spread_of_unknown_count_stands_behind_the_number() -> None:
     """The mean squared error of colours is in the printed unit, 0 to 255 squared."""
     table = published.load("cclk-table3")
@@ -185,19 +174,6 @@ def test_a_printed_spread_of_unknown_count_stands_behind_the_number() -> None:
     known = paper_entry(published.load("fairkl-table12"), (ROW, GOOD)).spread
     assert known is not None
     assert (known.deviation, known.count) == (pytest.approx(0.0143), 3)
-
-
-@pytest.mark.parametrize("name", published.names())
-def test_every_table_can_be_printed_without_any_trial(name: str) -> None:
-    """What is printed is printed again."""
-    table = published.load(name)
-    entries: Mapping[tuple[str, str], Any] = {place: paper_entry(table, place) for place in places(table)}
-    for place, entry in entries.items():
-        assert (entry.spread is None) == (table.cell(*place).value is None)
-
-
-def test_a_cell_without_values_is_empty() -> None:
-    assert Cell("test/accuracy").spread is None
 
 
 def test_numbers_of_another_quantity_get_no_verdict_and_the_table_says_why(begin: Begin) -> None:
@@ -222,3 +198,26 @@ def test_numbers_of_another_quantity_get_no_verdict_and_the_table_says_why(begin
     cells = {(cell["row"], cell["column"]): cell for cell in document(reproduction)["cells"]}
     assert "another quantity" in cells["WCL (E_d)", "COMPAS EOd"]["no_verdict"]
     assert cells["WCL (E_d)", "Adult EOd"]["no_verdict"] is None
+
+
+OURS = {
+    ("0.999", GOOD): Cell("test/accuracy", (0.50, 0.51, 0.52)),
+    ("0.999", OTHER): Cell("test/accuracy", (0.10, 0.11, 0.12)),
+    ("0.997", GOOD): Cell("test/accuracy", (0.90, 0.91, 0.92)),
+}
+
+
+@pytest.mark.parametrize(
+    ("claim", "word"),
+    [
+        ({"better": [["0.999", GOOD], ["0.999", OTHER]]}, "holds"),
+        ({"better": [["0.999", GOOD], ["0.995", GOOD]]}, "cannot tell"),
+        ({"increasing": {"column": GOOD, "rows": ["0.999", "0.997"]}}, "holds"),
+        ({"decreasing": {"row": "0.999", "columns": [GOOD, OTHER]}}, "holds"),
+        ({"best": {"row": "0.997", "column": GOOD}}, "holds"),
+        ({"best": {"row": "0.999", "column": GOOD}}, "does not hold"),
+        ({"best": {"row": "0.999", "column": GOOD, "among": "row"}}, "holds"),
+    ],
+)
+def test_claims_as_a_published_table_states_them(claim: dict[str, Any], word: str) -> None:
+    assert judged(Claim.model_validate({"text": "as printed"} | claim), OURS).word == word

@@ -11,8 +11,6 @@ from study.analysis.figures.ablation import ablation
 from study.analysis.figures.curves import learning_curves
 from study.analysis.figures.importance import importance
 from study.analysis.figures.seeds import seeds
-from study.analysis.figures.surface import surface
-from study.analysis.figures.tuning_curve import tuning_curve
 from study.analysis.figures.two_metrics import trade_off, worst_group
 from study.home.record import StudyRecord, as_searched
 from study.spec import StudySpec
@@ -24,8 +22,6 @@ FIGURES: dict[str, Callable[[StudySpec, StudyRecord], Figure | None]] = {
     "trade_off": trade_off,
     "worst_group": worst_group,
     "importance": importance,
-    "surface": surface,
-    "tuning_curve": tuning_curve,
 }
 """By the names of their files, in the report's `figures/`."""
 

@@ -10,7 +10,6 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from study.analysis.figures.style import BLACK
-from study.analysis.figures.surface import LEAST
 from study.analysis.statistics import formatting
 from study.analysis.statistics.frame import thin, varied
 from study.analysis.statistics.hypervolume import reference_point
@@ -25,8 +24,8 @@ Draw = Callable[[StudySpec, StudyRecord, Study], go.Figure | None]
 MOST, NEWEST = 300, 100
 """Trials at most in figures of parameters, evenly chosen, and in that of time."""
 
-PAIRED = 3
-"""Parameters at most that are shown in pairs."""
+PAIRED, LEAST = 3, 10
+"""Parameters at most that are shown in pairs, and complete trials that this needs."""
 
 
 def by_optuna(spec: StudySpec, record: StudyRecord, names: Iterable[str] | None = None) -> dict[str, go.Figure]:

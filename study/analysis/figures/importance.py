@@ -1,7 +1,5 @@
 """How much of the metric's variance each searched parameter explains, as bars with intervals."""
 
-from collections.abc import Callable
-
 from matplotlib.figure import Figure
 
 from study.analysis.figures.style import BLUE, GREY, ORANGE, PALE, label, new, styled
@@ -20,7 +18,7 @@ def importance(spec: StudySpec, record: StudyRecord) -> Figure | None:
     found = explained(spec, record)
     if not found.shares:
         return None
-    bars = bars_of(found, label)
+    bars = bars_of(found)
     figure, (axes, *_) = new(title(spec, found), 1.4 + 0.5 * len(bars))
     for place, (_, share, colour) in enumerate(reversed(bars)):
         axes.barh(place, share.value, height=0.6, color=colour)
@@ -36,19 +34,14 @@ def importance(spec: StudySpec, record: StudyRecord) -> Figure | None:
     return figure
 
 
-def bars_of(found: Importances, name: Callable[[str], str], line: str = "\n") -> list[tuple[str, Share, str]]:
-    """Label, share and colour of each bar, the largest first.
-
-    Args:
-        name: of a parameter, by its key.
-        line: what begins a new line in a label.
-    """
+def bars_of(found: Importances) -> list[tuple[str, Share, str]]:
+    """Label, share and colour of each bar, the largest first."""
     bars: list[tuple[str, Share, str]] = [
-        (f"{name(key)}{line}{formatting.count(found.trials[key], 'trial')}", share, BLUE)
+        (f"{label(key)}\n{formatting.count(found.trials[key], 'trial')}", share, BLUE)
         for key, share in found.shares.items()
     ]
     bars += [("interactions of pairs", found.interactions, ORANGE)] if found.interactions else []
-    bars += [(f"remainder: noise, and{line}what is not resolved", found.remainder, PALE)] if found.remainder else []
+    bars += [("remainder: noise, and\nwhat is not resolved", found.remainder, PALE)] if found.remainder else []
     return bars
 
 

@@ -9,12 +9,12 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from study.analysis.figures.style import BLUE, GREY, PALETTE, VERMILLION, new, plain, styled
-from study.analysis.figures.surface import COLOURS
 from study.analysis.statistics.embedding import Embedding
 
 if TYPE_CHECKING:
     from torch import Tensor
 
+COLOURS = "cividis"  # made for colour-blind readers (Nuñez et al. 2018)
 SIGNS = ("positive: of one class", "negative: of two classes")
 ANCHORS, NEIGHBOURS = 3, 5
 POINTS = 1000

@@ -8,19 +8,19 @@ from matplotlib.ticker import MaxNLocator
 
 from study.analysis.figures.style import BLACK, BLUE, GREY, metric_axis, new, plain, styled
 from study.analysis.statistics import formatting
-from study.analysis.statistics.difference import Side, final_side, side_of
+from study.analysis.statistics.difference import Side, fresh_sides
 from study.analysis.statistics.frame import metric
 from study.home.record import StudyRecord
-from study.ranking import baseline, candidates
 from study.spec import StudySpec
 
 
 @styled
 def seeds(spec: StudySpec, record: StudyRecord) -> Figure | None:
     """The metric on every fresh seed, with mean and standard deviation, on both splits."""
-    sides, metrics = sides_of(spec, record)
+    sides = fresh_sides(spec, record)
     if not sides:
         return None
+    metrics = [spec.metric, *([spec.test_metric] if any(side.spread(spec.test_metric) for side in sides) else [])]
     figure, panels = new(_seeds_title(spec, sides), 1.5 + 0.45 * len(sides), 2, sharex=True)
     for axes, name in zip(panels, metrics, strict=False):
         for height, side in enumerate(reversed(sides)):
@@ -33,19 +33,6 @@ def seeds(spec: StudySpec, record: StudyRecord) -> Figure | None:
     for axes in panels[len(metrics) :]:
         axes.set_visible(False)
     return figure
-
-
-def sides_of(spec: StudySpec, record: StudyRecord) -> tuple[list[Side], list[str]]:
-    """The configurations that ran on fresh seeds, or the final training, and the metrics to show of them."""
-    reference = baseline(record, spec)
-    confirmed = [
-        side_of(spec, candidate)
-        for candidate in [*candidates(record, spec), *([reference] if reference else [])]
-        if candidate.confirmed
-    ]
-    final = final_side(spec, record)
-    sides = confirmed or ([final] if final else [])
-    return sides, [spec.metric, *([spec.test_metric] if any(side.spread(spec.test_metric) for side in sides) else [])]
 
 
 def _seeds_title(spec: StudySpec, sides: Sequence[Side]) -> str:

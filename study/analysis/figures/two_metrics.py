@@ -24,11 +24,11 @@ from study.analysis.figures.style import (
     styled,
 )
 from study.analysis.statistics import formatting
-from study.analysis.statistics.difference import Side, final_side, side_of
+from study.analysis.statistics.difference import Side, fresh_sides
 from study.home.record import StudyRecord
-from study.metrics import Direction
-from study.ranking import Candidate, Spread, baseline, candidates, epochs
-from study.spec import StudySpec
+from study.ranking import Candidate, Spread, baseline, candidates, epochs, spread
+from study.spec import StudySpec, objective
+from study.spec.objective import Objective
 
 GAPS = ("equalized_odds", "equal_opportunity", "demographic_parity", "accuracy_parity")
 
@@ -68,9 +68,8 @@ def trade_off_metrics(spec: StudySpec, record: StudyRecord) -> tuple[str, str] |
 
 def value_of(spec: StudySpec, candidate: Candidate, name: str) -> float | None:
     """A metric of a configuration in the search: its mean over the replicates."""
-    values = [epochs.value(spec.objective, trial, name) for trial in candidate.replicates]
-    numbers = [value for value in values if value is not None]
-    return sum(numbers) / len(numbers) if numbers and len(numbers) == len(values) else None
+    found = spread(epochs.value(spec.objective, trial, name) for trial in candidate.replicates)
+    return found.mean if found and found.count == len(candidate.replicates) else None
 
 
 def point(spec: StudySpec, candidate: Candidate, across: str, up: str) -> tuple[float, float] | None:
@@ -87,9 +86,7 @@ def confirmed(
     Returns:
         The two metrics' names on that split, and the spreads of both for each configuration.
     """
-    reference, final = baseline(record, spec), final_side(spec, record)
-    ranked = [*candidates(record, spec), *([reference] if reference else [])]
-    sides = [side_of(spec, candidate) for candidate in ranked if candidate.confirmed] or ([final] if final else [])
+    sides = fresh_sides(spec, record)
     for names in ((f"test/{across.split('/')[1]}", f"test/{up.split('/')[1]}"), (across, up)):
         spreads = [(side, side.spread(names[0]), side.spread(names[1])) for side in sides]
         if measured := [(side, (x, y)) for side, x, y in spreads if x and y]:
@@ -97,28 +94,15 @@ def confirmed(
     return names, measured
 
 
-def pareto(points: Sequence[tuple[float, float]], across: Direction | None, up: Direction | None) -> list[int]:
-    """Positions of the points (across, up) that are not dominated in these two metrics, from left to right.
-
-    Args:
-        across, up: which direction of each is better.
-    """
-    signs = [-1 if better == "min" else 1 for better in (across, up)]
-    gains = [(signs[0] * x, signs[1] * y) for x, y in points]
-    front: list[int] = []
-    for place in sorted(range(len(points)), key=lambda place: gains[place], reverse=True):
-        if not front or gains[place][1] > gains[front[-1]][1] or gains[place] == gains[front[-1]]:
-            front.append(place)
-    return sorted(front, key=lambda place: points[place])
-
-
 def front(
     spec: StudySpec, points: Sequence[tuple[Candidate, tuple[float, float]]], across: str, up: str
 ) -> list[tuple[float, float]]:
     """Of configurations with both metrics, those that keep the study's constraints and are not dominated in these two
     metrics, from left to right; empty where none keeps them."""
-    kept = [at for candidate, at in points if candidate.score.violation == 0]
-    return [kept[place] for place in pareto(kept, spec.direction(across), spec.direction(up))]
+    kept = sorted(at for candidate, at in points if candidate.score.violation == 0)
+    goal = Objective((across, up), (spec.direction(across) or "max", spec.direction(up) or "max"))
+    scores = [score for x, y in kept if (score := goal.score({across: x, up: y}))]
+    return [kept[place] for place in objective.front(scores)]
 
 
 def _figure(spec: StudySpec, record: StudyRecord, across: str, up: str, with_front: bool) -> Figure | None:

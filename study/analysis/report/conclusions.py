@@ -296,11 +296,7 @@ def _difference_text(spec: StudySpec, name: str, difference: Difference, referen
         return "the same on all seeds"
     is_part = difference.paired and set(reference.seeds(name)) != set(best.seeds(name))
     amount = formatting.amount(name, difference, where=" on the seeds that both have" if is_part else "")
-    if difference.clear is None:
-        return f"{amount}, which one seed cannot tell from luck"
-    if difference.clear:
-        return f"{amount}, {'better' if spec.better(difference.value, 0.0) else 'worse'} beyond the spread over seeds"
-    return f"{amount}, within the spread over seeds"
+    return f"{amount}, {formatting.verdict(difference, spec.better(difference.value, 0.0))}"
 
 
 def _value_text(name: str, side: Side) -> str:

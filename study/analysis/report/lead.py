@@ -6,99 +6,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import numpy as np
-
 from study import ranking
 from study.analysis.report.conclusions import conclusions, enough
 from study.analysis.statistics import formatting, spent
 from study.analysis.statistics.difference import Side, difference, sides
 from study.analysis.statistics.next_step import Rivals, came, edges, next_steps, rivals
-from study.home.record import StudyRecord, TrialRecord, as_searched
+from study.home.record import StudyRecord, as_searched
 from study.ranking import epochs
-from study.ranking.epochs import scores
 from study.ranking.summary import extended, sentence
-from study.spec import StudySpec, rungs
+from study.spec import StudySpec
 from study.spec.objective import Constraint
 from study.text import parameter
-
-# The values of searched trials at ASHA's rungs, and the cut-offs there; no tables, so that it is told at once.
-
-
-@dataclass(frozen=True)
-class RungPlace:
-    """A searched trial's place at a rung.
-
-    Attributes:
-        epoch: of the rung.
-        place, of: its place, from 1, among the trials that had come there when it came, itself included.
-        final_place, final_of: the same among all that ever came there.
-        early: whether it went on only because it came early: the cut-off of all others that ever came would have
-            pruned it.
-        pruned: how many of those ahead of it in the end were pruned there.
-    """
-
-    epoch: int
-    place: int
-    of: int
-    final_place: int
-    final_of: int
-    early: bool
-    pruned: int
-
-
-def rung_places(spec: StudySpec, record: StudyRecord, number: int) -> list[RungPlace]:
-    """Return where a searched trial stood at each rung that it went on from; empty where the study has several metrics
-    or constraints, or another rule than ASHA with one bracket."""
-    if len(spec.objective.metrics) > 1 or spec.objective.constraints:
-        return []
-    places = []
-    for epoch in rung_epochs(spec):
-        came = arrivals(spec, record, epoch)
-        if number not in came or record.trials[number].epochs <= epoch:
-            continue
-        own, others = came[number], [value for trial, value in came.items() if trial != number]
-        before = others[: list(came).index(number)]
-        ahead = sum(spec.better(value, own) for value in before)
-        limit = cut_off(others, spec)
-        early = bool(own < limit if spec.mode == "max" else own > limit)
-        better = [record.trials[trial] for trial, value in came.items() if spec.better(value, own)]
-        pruned = sum(trial.state == "pruned" and trial.epochs == epoch for trial in better)
-        places.append(RungPlace(epoch, ahead + 1, len(before) + 1, len(better) + 1, len(came), early, pruned))
-    return places
-
-
-def rung_epochs(spec: StudySpec) -> list[int]:
-    """The epochs at which ASHA with one bracket compares trials; none for any other rule."""
-    rule = spec.search.early_stopping
-    if rule.name != "asha" or rule.brackets > 1 or spec.final_seeds is not None:
-        return []
-    return list(rungs.brackets(rule, spec.epochs)[0].rungs)
-
-
-def value_at(trial: TrialRecord, spec: StudySpec, epoch: int) -> float | None:
-    """Return what a trial was worth behind an epoch, had it ended there."""
-    if spec.objective.window is None:  # its last epoch counts, so that no other has to be looked at
-        score = spec.objective.score(trial.reports[epoch - 1]) if trial.epochs >= epoch else None
-        return None if score is None else score.values[0]
-    by_epoch = dict(scores(spec.objective, trial.reports[:epoch])) if trial.epochs >= epoch else {}
-    return by_epoch[epoch].values[0] if epoch in by_epoch else None
-
-
-def arrivals(spec: StudySpec, record: StudyRecord, rung: int) -> dict[int, float]:
-    """The values of the searched trials at a rung, by trial, in the order of their arrival."""
-    numbers = dict.fromkeys(number for event, number, epoch, _ in record.story if event == "report" and epoch == rung)
-    trials = [record.trials[number] for number in numbers if record.trials[number].stage == "search"]
-    values = {trial.number: value_at(trial, spec, rung) for trial in trials}
-    return {number: value for number, value in values.items() if value is not None}
-
-
-def cut_off(values: list[float], spec: StudySpec) -> float:
-    """The worst value with which a trial goes on: 1 / reduction of the values are no worse; NaN without any."""
-    if not values:
-        return float("nan")
-    share = 100 / spec.search.early_stopping.reduction
-    return float(np.percentile(values, 100 - share if spec.mode == "max" else share))
-
 
 # What the lead says of the metrics after the first, and of limits that the baseline or the best does not keep.
 
@@ -135,15 +53,7 @@ def _metric(spec: StudySpec, name: str, reference: Side | None, best: Side) -> s
     change = difference(best.values(name), reference.values(name), among=best.among)
     assert change is not None  # both have values
     amount = formatting.amount(name, change)
-    if change.clear is None:
-        verdict = "which one seed cannot tell from luck"
-    else:
-        better = (change.value < 0) == (spec.direction(name) == "min")
-        verdict = (
-            f"{'better' if better else 'worse'} beyond the spread over seeds"
-            if change.clear
-            else "within the spread over seeds"
-        )
+    verdict = formatting.verdict(change, (change.value < 0) == (spec.direction(name) == "min"))
     return f"{name} is {reached} against {formatting.mean(name, before)} of the baseline: {amount}, {verdict}."
 
 
@@ -258,7 +168,7 @@ def document(spec: StudySpec, record: StudyRecord) -> dict[str, Any]:
 
     `parts`: the sentences by title. `runner_up`: its trial and the difference to the best, `undecided`: all trials that
     cannot be told from the best; both None where that is not known. `best_came`: as which of how many trials.
-    `rungs`: where the best stood at each rung. `edges`: ranges at whose edge the best lies. `next`: the steps that
+    `edges`: ranges at whose edge the best lies. `next`: the steps that
     apply, the one to take first, each with its `kind`, `why` and `command`.
     """
     against, when = rivals(spec, record), came(spec, as_searched(record))
@@ -267,7 +177,6 @@ def document(spec: StudySpec, record: StudyRecord) -> dict[str, Any]:
         "runner_up": _runner_up(against) if against else None,
         "undecided": list(against.undecided) if against else None,
         "best_came": {"place": when.place, "of": when.of} if when else None,
-        "rungs": [asdict(place) for place in _places(spec, record)],
         "edges": [asdict(edge) for edge in edges(spec, as_searched(record))] if spec.final_seeds is None else [],
         "next": [asdict(step) for step in next_steps(spec, record)],
     }
@@ -323,7 +232,7 @@ def _how_sure(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
 
 
 def _search(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
-    """When the best came, and how it came through early stopping."""
+    """When the best came, and what early stopping saved."""
     if found := extended(record, spec):
         words = sentence(found)
         yield f"{words[0].upper()}{words[1:]}."
@@ -334,25 +243,8 @@ def _search(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
     of = f"the {formatting.ordinal(when.place)} of {when.of}"
     several = len(spec.objective.metrics) > 1
     yield f"The front of the search last grew with {of}." if several else f"The best of the search came as {of}."
-    for place in _places(spec, record):
-        if place.early:
-            yield (
-                f"It went on from epoch {place.epoch} because it came early: it was {_place(place.place, place.of)} "
-                f"there, but {_place(place.final_place, place.final_of)} in the end, below the cut-off of the whole "
-                f"search. Of the {place.final_place - 1} ahead of it there "
-                f"{place.pruned or 'none'} {'were' if place.pruned > 1 else 'was'} pruned."
-            )
     if saved := spent.sentence(spec, record):
         yield saved
-
-
-def _place(place: int, of: int) -> str:
-    return f"{formatting.ordinal(place)} of {of}" if of > 1 else "the first to come"
-
-
-def _places(spec: StudySpec, record: StudyRecord) -> list[RungPlace]:
-    _, best = sides(spec, record := as_searched(record))
-    return rung_places(spec, record, best.number) if best and spec.final_seeds is None else []
 
 
 def _cost(spec: StudySpec, record: StudyRecord) -> Iterator[str]:

@@ -3,7 +3,6 @@
 import base64
 import re
 import zlib
-from base64 import b85encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -14,39 +13,18 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from study.text import escaped, rows_as_markdown
 
-# Texts as a page carries them: compressed, as printable characters that a script of the page unpacks.
 
-
-@dataclass(frozen=True)
-class Packed:
-    """A text, compressed by zlib, in base 85 (RFC 1924; a comma stands for `<`, so that no tag begins in it).
-
-    Attributes:
-        length: of the compressed text in bytes; `digits` hold up to three more, zeros.
-    """
-
-    digits: str
-    length: int
-
-
-def packed(text: str) -> Packed:
-    """Pack a text."""
-    content = zlib.compress(text.encode(), 9)
-    digits = b85encode(content + bytes(-len(content) % 4)).decode()
-    return Packed(digits.replace("<", ","), len(content))
-
-
-def plotting_library() -> str:
-    """Plotly's script, as its Python package brings it."""
-    from plotly.offline import get_plotlyjs
-
-    return str(get_plotlyjs())
+def packed(text: str) -> str:
+    """A text as a page carries it: compressed by zlib, in base 64; a script of the page unpacks it."""
+    return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
 
 
 @cache
-def library() -> Packed:
-    """The same, packed."""
-    return packed(plotting_library())
+def library() -> str:
+    """Plotly's script, as its Python package brings it, packed."""
+    from plotly.offline import get_plotlyjs
+
+    return packed(get_plotlyjs())
 
 
 @dataclass(frozen=True)
@@ -130,7 +108,7 @@ def to_html(
 
     Args:
         pictures: PNG files by the names that the page uses.
-        plots: Plotly figures (JSON) by the names of the others. With any, the page carries Plotly itself, 1.8 MB.
+        plots: Plotly figures (JSON) by the names of the others. With any, the page carries Plotly itself, 1.9 MB.
         reload: seconds after which a browser loads the page again; None: never.
     """
     loader = PackageLoader("study.analysis.report")

@@ -7,8 +7,8 @@ import pandas as pd
 from study import ranking
 from study.analysis.report.page import Block, Section, Table, Text
 from study.analysis.statistics import formatting
-from study.analysis.statistics.frame import param_keys, shown
-from study.analysis.statistics.rule_picks import LEAST, PickResult, RulePicks, rule_picks
+from study.analysis.statistics.frame import numbered, param_keys, shown
+from study.analysis.statistics.rule_picks import PickResult, RulePicks, rule_picks
 from study.home.record import StudyRecord
 from study.spec import StudySpec
 
@@ -18,15 +18,12 @@ from study.spec import StudySpec
 def printed_picks(spec: StudySpec, table: RulePicks) -> pd.DataFrame:
     """One row per rule; what is known on fresh seeds only where any pick ran on them."""
     is_fresh = any(result.trials for result in table.results)
-    is_ordered = any(result.agreement.tau is not None for result in table.results)
     keys = param_keys(spec, [result.pick.candidate.trial for result in table.results])
     rows = []
     for result in table.results:
         row = _in_search(result)
         if is_fresh:
             row |= _on_fresh_seeds(table, result)
-        if is_ordered:
-            row["tau"] = _tau(result)
         trial = result.pick.candidate.trial
         rows.append(row | {key: shown(spec, trial, key) for key in keys})
     return pd.DataFrame(rows, dtype=object)
@@ -34,7 +31,7 @@ def printed_picks(spec: StudySpec, table: RulePicks) -> pd.DataFrame:
 
 def _in_search(result: PickResult) -> dict[str, str]:
     pick = result.pick
-    name = f"{pick.number} (baseline)" if pick.candidate.trial.stage == "baseline" else str(pick.number)
+    name = numbered(pick.candidate.trial)
     missed = f", misses its limit by {pick.score.violation:.3f}" if pick.score.violation else ""
     return {
         "rule": f"{pick.rule.name} (this study's)" if pick.rule.is_own else pick.rule.name,
@@ -57,13 +54,6 @@ def _on_fresh_seeds(table: RulePicks, result: PickResult) -> dict[str, str]:
     }
 
 
-def _tau(result: PickResult) -> str:
-    agreed = result.agreement
-    if agreed.tau is None or agreed.interval is None:
-        return formatting.MISSING
-    return f"{agreed.tau:.2f} ({agreed.interval[0]:.2f} to {agreed.interval[1]:.2f}; n {agreed.n})"
-
-
 TITLE = "What each rule would have picked"
 
 
@@ -83,7 +73,6 @@ def _notes(spec: StudySpec, record: StudyRecord, table: RulePicks) -> Iterator[l
     yield list(cost(table))
     yield list(_choice(spec, record))
     yield list(_test(spec, record, table))
-    yield list(_agreement(table))
 
 
 def cost(table: RulePicks) -> Iterator[str]:
@@ -151,22 +140,3 @@ def readings_for_rules(spec: StudySpec, record: StudyRecord, table: RulePicks) -
     trials = {trial.number: trial for result in table.results for trial in result.trials}
     tested = (trial for trial in trials.values() if trial.tested)
     return sum(trial.stage == "rule" or trial.repeats not in without for trial in tested)
-
-
-def _agreement(table: RulePicks) -> Iterator[str]:
-    """Yield what tau is, and over what."""
-    n = max((result.agreement.n for result in table.results), default=0)
-    if not n:
-        return
-    over = (
-        f"the {n} configurations whose test was read on fresh seeds (picked by the rules and this study, not by chance)"
-        if table.by_seed
-        else f"all {n} configurations, whose test was read in each epoch"
-    )
-    if n < LEAST:
-        known = formatting.count(n, "configuration")
-        yield f"How well a rule agrees with test (Kendall's tau) is not given: test is known for {known} only."
-        yield f"Below {LEAST} even the same order, or its reverse, comes by chance in more than one of twenty cases."
-    else:
-        yield f"tau is Kendall's tau-b of a rule's values in the search and {table.judge}, with its 95% interval."
-        yield f"It is over {over}."

@@ -140,11 +140,6 @@ CAPTIONS = {
     "the search's complete trials that have the parameter; with early stopping, among what it let through. A "
     "parameter: what it explains alone. Interactions: what pairs explain beyond that. Remainder: noise between trials, "
     "and what is too jagged or takes three parameters. Lines are 95% intervals.",
-    "surface": "Each mark is one complete trial{mean}. Each tile with three trials or more is their mean.",
-    "tuning_curve": "The line is the median, over searches of this kind, of the best of so many trials drawn at "
-    "random, each with the training seed of this search. The band holds at all numbers of trials at once with 95%, "
-    "whatever the values' distribution; where it is pale, no trial bounds it from one side. A dashed line is the "
-    "baseline, where it is not below the figure.",
     "slice": "Each mark is one complete trial of the search{mean}; the dashed line is the baseline.{missed}",
     "rank": "Each mark is one complete trial of the search{mean}, coloured by its rank: an outlying value hides no "
     "other.{missed}",

@@ -35,6 +35,7 @@ PARTS: Mapping[Part, str] = {
 """The parts of an ablation, in words."""
 
 FORMS = (path, adding, removing)
+MOST_KEYS = 3
 LABELS = ["metric", "part", "configuration"]
 COLUMNS = ["mean", "sd", "n", "effect", "low", "high", "pairs"]
 BySeed = Mapping[int, float]
@@ -129,13 +130,13 @@ def ablation_effects(spec: StudySpec, record: StudyRecord) -> dict[str, list[Eff
     return {name: effects(values, steps) for name, values in by_metric.items() if any(values.values())}
 
 
-def step_words(spec: StudySpec, ablation: Ablation, most: int = 3) -> list[StepWords]:
-    """The steps in words; of a step with more than `most` keys the first of them."""
+def step_words(spec: StudySpec, ablation: Ablation) -> list[StepWords]:
+    """The steps in words; of a step with more than `MOST_KEYS` keys the first of them."""
 
     def words(step: Step, params: Mapping[str, Any]) -> str:
         there = {key: found for key in step if (found := value(spec, params, key)) is not None}
-        shown = [f"{key} = {parameter(value)}" for key, value in list(there.items())[:most]]
-        return ", ".join([*shown, *([f"{len(there) - most} more"] if len(there) > most else [])])
+        shown = [f"{key} = {parameter(value)}" for key, value in list(there.items())[:MOST_KEYS]]
+        return ", ".join([*shown, *([f"{len(there) - MOST_KEYS} more"] if len(there) > MOST_KEYS else [])])
 
     ends = ablation.best.params, ablation.reference.params
     return [

@@ -7,11 +7,11 @@ is shown at the 5% level: at most 5% of false claims are said to hold, whatever 
 (Bonferroni): at most 5% of true claims are refuted.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean
-from typing import Any, Literal
+from typing import Literal
 
 from scipy.special import stdtr
 
@@ -32,7 +32,6 @@ RULE = (
 """To stand under a table of claims."""
 
 Word = Literal["holds", "does not hold", "cannot tell"]
-Cells = Mapping[tuple[str, str], Cell]
 Order = tuple[Cell, Cell]
 """Two cells; the claim is that the first has the larger mean."""
 
@@ -77,40 +76,6 @@ def best(cell: Cell, among: Sequence[Cell]) -> ClaimResult:
         return result
     remark = f"compared with the {len(measured)} of {len(among)} others that have a value"
     return ClaimResult(result.word, result.direction, result.p, "; ".join(filter(None, [result.remark, remark])))
-
-
-def check(claim: Mapping[str, Any], cells: Cells) -> ClaimResult:
-    """A claim as a published table states it, in our cells.
-
-    Args:
-        claim: one of `better: [[row, column], [row, column]]`, `increasing` or `decreasing` (`{row, columns}` or
-            `{column, rows}`), `best: {row, column, among}` where `among` is `column` (the cells above and below, the
-            default) or `row` (the cells beside it). With `no_verdict` it is not judged, for that reason.
-        cells: by the labels of row and column; an absent cell has no value.
-    """
-    if reason := claim.get("no_verdict"):
-        return ClaimResult("cannot tell", None, None, str(reason))
-    if pair := claim.get("better"):
-        return better(*(_at(cells, row, column) for row, column in pair))
-    if best_cell := claim.get("best"):
-        place = (best_cell["row"], best_cell["column"])
-        level = 0 if best_cell.get("among", "column") == "row" else 1
-        others = [cell for at, cell in cells.items() if at[level] == place[level] and at != place]
-        return best(_at(cells, *place), others)
-    for trend, judge in (("increasing", increasing), ("decreasing", decreasing)):
-        if line := claim.get(trend):
-            return judge([_at(cells, *place) for place in _line(line)])
-    raise ValueError(f"{sorted(claim)} given: a claim has one of better, best, increasing, decreasing")
-
-
-def _line(line: Mapping[str, Any]) -> list[tuple[str, str]]:
-    if line.get("columns"):
-        return [(line["row"], column) for column in line["columns"]]
-    return [(row, line["column"]) for row in line["rows"]]
-
-
-def _at(cells: Cells, row: str, column: str) -> Cell:
-    return cells.get((row, column), Cell(""))
 
 
 def _ordered(cell: Cell, other: Cell) -> Order:

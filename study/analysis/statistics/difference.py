@@ -172,6 +172,13 @@ def final_side(spec: StudySpec, record: StudyRecord) -> Side | None:
     return Side("final training", trials[0].number, trials, spec) if trials else None
 
 
+def fresh_sides(spec: StudySpec, record: StudyRecord) -> list[Side]:
+    """The configurations that ran on fresh seeds, the best first and the baseline last; or the final training."""
+    reference, final = baseline(record, spec), final_side(spec, record)
+    ranked = [*candidates(record, spec), *([reference] if reference else [])]
+    return [side_of(spec, candidate) for candidate in ranked if candidate.confirmed] or ([final] if final else [])
+
+
 def difference(
     one: Mapping[int, float], other: Mapping[int, float], among: int = 1, confidence: float = CONFIDENCE
 ) -> Difference | None:

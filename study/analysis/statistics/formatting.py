@@ -98,6 +98,15 @@ def interval(metric: str, difference: "Difference") -> str:
     return " to ".join(f"{scale * end:+.{digits}f}" for end in difference.interval)
 
 
+def verdict(difference: "Difference", better: bool) -> str:
+    """Return what a difference tells beyond its amount; `better`: whether its direction is the wanted one."""
+    if difference.clear is None:
+        return "which one seed cannot tell from luck"
+    if difference.clear:
+        return f"{'better' if better else 'worse'} beyond the spread over seeds"
+    return "within the spread over seeds"
+
+
 def between(metric: str, ends: tuple[float, float] | None) -> str:
     """`64.1 to 79.9%`, the ends of a value's interval, in the unit of `value`."""
     if ends is None:
@@ -135,11 +144,11 @@ def duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
-def listed(items: Iterable[Any], most: int = 12) -> str:
-    """`1`, `1 and 2`, `1, 2 and 3`; of more than `most`, the first ones and how many more there are."""
+def listed(items: Iterable[Any]) -> str:
+    """`1`, `1 and 2`, `1, 2 and 3`; of more than twelve, the first ten and how many more there are."""
     texts = [str(item) for item in items] or [MISSING]
-    if len(texts) > most:
-        return f"{', '.join(texts[: most - 2])} and {len(texts) - most + 2} more"
+    if len(texts) > 12:
+        return f"{', '.join(texts[:10])} and {len(texts) - 10} more"
     *front, last = texts
     return f"{', '.join(front)} and {last}" if front else last
 

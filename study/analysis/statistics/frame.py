@@ -111,6 +111,11 @@ def shown(spec: StudySpec, trial: TrialRecord, key: str) -> str:
     return parameter(value) if applies else "-"
 
 
+def numbered(trial: TrialRecord) -> str:
+    """`7`, or `0 (baseline)`."""
+    return f"{trial.number} (baseline)" if trial.stage == "baseline" else str(trial.number)
+
+
 def _form(spec: StudySpec, trial: TrialRecord, key: str) -> Mapping[str, Any]:
     return spec.sections.form(key.partition(".")[0], trial.params)
 

@@ -50,16 +50,11 @@ class Shares:
 
     Attributes:
         mains: (draws, inputs).
-        pairs: (draws, pairs), in the order of `itertools.combinations`.
+        interactions: (draws,), of all pairs.
     """
 
     mains: Array
-    pairs: Array
-
-    @property
-    def interactions(self) -> Array:
-        """(draws,)."""
-        return np.asarray(self.pairs.sum(1))
+    interactions: Array
 
     @property
     def remainder(self) -> Array:
@@ -85,17 +80,14 @@ class Share:
         return cls(float(draws.mean()), low if low >= NOTHING else 0.0, high)
 
 
-def variance_shares(inputs: Sequence[Array], weights: Sequence[Array], responses: Array, seed: int = 0) -> Shares:
+def variance_shares(inputs: Sequence[Array], weights: Sequence[Array], responses: Array) -> Shares:
     """The shares of the inputs, and of their pairs.
 
     Args:
         inputs: for each input its columns, (N, columns).
         weights: of the columns of each: their expected sizes, squared, beside one another.
-        responses: (N,), or (N, M) for values that are themselves drawn: each step takes the next.
-        seed: of the draws.
+        responses: (N,).
     """
-    responses = responses[:, None] if responses.ndim == 1 else responses
-    generator = np.random.default_rng(seed)
     middle, scale = responses.mean(), max(float(responses.std()), 1e-12)
     targets = (responses - middle) / scale
     few = PAIR_COLUMNS if len(inputs) <= MANY else 1
@@ -107,31 +99,24 @@ def variance_shares(inputs: Sequence[Array], weights: Sequence[Array], responses
     relative = np.concatenate([*weights, *of_pairs])
     group = np.repeat(np.arange(len(sizes)), sizes)
     scales = np.repeat([MAIN_SCALE, PAIR_SCALE], [len(inputs), len(pairs)])
-    drawn = _gibbs(design, targets, relative, group, scales, generator)
-    return Shares(drawn[:, : len(inputs)], drawn[:, len(inputs) :])
+    drawn = _gibbs(design, targets, relative, group, scales)
+    return Shares(drawn[:, : len(inputs)], drawn[:, len(inputs) :].sum(1))
 
 
-def _gibbs(
-    design: Array,
-    targets: Array,
-    relative: Array,
-    group: NDArray[np.intp],
-    scales: Array,
-    generator: np.random.Generator,
-) -> Array:
+def _gibbs(design: Array, targets: Array, relative: Array, group: NDArray[np.intp], scales: Array) -> Array:
     """(draws, groups) shares."""
-    gram, projected, total = design.T @ design, design.T @ targets, (targets**2).sum(0)
+    generator = np.random.default_rng(0)
+    gram, projected, total = design.T @ design, design.T @ targets, (targets**2).sum()
     count, sizes = len(design), np.bincount(group, minlength=len(scales))
     variance, helper, noise = scales**2 / 4, np.ones(len(scales)), 0.5
     found = np.empty((DRAWS, len(scales)))
     for step in range(BURN_IN + DRAWS):
-        at = step % targets.shape[1]
         precision = gram / noise
         precision[np.diag_indices_from(precision)] += np.concatenate([[1e-4], 1 / (variance[group] * relative)])
         root = np.linalg.cholesky(precision)
-        mean = np.linalg.solve(root, projected[:, at] / noise)
+        mean = np.linalg.solve(root, projected / noise)
         weights = np.linalg.solve(root.T, mean + generator.normal(size=len(mean)))
-        residual = total[at] - 2 * weights @ projected[:, at] + weights @ gram @ weights
+        residual = total - 2 * weights @ projected + weights @ gram @ weights
         noise = (0.05 + max(residual, 0.0) / 2) / generator.gamma(0.5 + count / 2)
         squares = np.bincount(group, weights[1:] ** 2 / relative, minlength=len(scales))
         variance = (1 / helper + squares / 2) / generator.gamma(0.5 + sizes / 2)
@@ -158,6 +143,9 @@ def _products(one: Array, other: Array) -> Array:
 LEVELS = 50
 """A range of more steps is taken for a continuous one."""
 
+DEGREE = 7
+"""Of the polynomials of a range: a peak a quarter as wide as the range is still seen."""
+
 
 @dataclass(frozen=True)
 class Axis:
@@ -167,13 +155,11 @@ class Axis:
         key: its dotted key.
         levels: how many values it has, 0 for a continuous range.
         ordered: whether its values are numbers of a range; False for choices.
-        degree: of the polynomials of a range, at most.
     """
 
     key: str
     levels: int
     ordered: bool
-    degree: int
     _distribution: "BaseDistribution"
 
     @property
@@ -181,7 +167,7 @@ class Axis:
         """Columns."""
         if not self.ordered:
             return self.levels - 1
-        return min(self.degree, self.levels - 1) if self.levels else self.degree
+        return min(DEGREE, self.levels - 1) if self.levels else DEGREE
 
     @property
     def weights(self) -> Array:
@@ -221,24 +207,24 @@ class Axis:
         return float(np.clip(unit(self._distribution, value), 0.0, 1.0 - 1e-12))
 
 
-def axes(spec: StudySpec, degree: int) -> dict[str, Axis]:
+def axes(spec: StudySpec) -> dict[str, Axis]:
     """The searched parameters of a study, constants left out, by key."""
     from study.spec.distributions import distributions
 
     of_space = distributions(spec.space)
-    return {key: _axis(key, of_space[key], degree) for key in varied(spec)}
+    return {key: _axis(key, of_space[key]) for key in varied(spec)}
 
 
-def _axis(key: str, distribution: "BaseDistribution", degree: int) -> Axis:
+def _axis(key: str, distribution: "BaseDistribution") -> Axis:
     from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
     if isinstance(distribution, CategoricalDistribution):
-        return Axis(key, len(distribution.choices), False, degree, distribution)
+        return Axis(key, len(distribution.choices), False, distribution)
     assert isinstance(distribution, FloatDistribution | IntDistribution)
     levels = 0
     if distribution.step is not None and not distribution.log:
         levels = round((distribution.high - distribution.low) / distribution.step) + 1
-    return Axis(key, levels if levels <= LEVELS else 0, True, degree, distribution)
+    return Axis(key, levels if levels <= LEVELS else 0, True, distribution)
 
 
 def _on_levels(levels: int, count: int) -> Array:
@@ -251,8 +237,6 @@ def _on_levels(levels: int, count: int) -> Array:
 
 LEAST = 30
 """Trials that importance needs. With fewer the intervals were found to miss too often."""
-DEGREE = 7
-"""Of the polynomials of a range: a peak a quarter as wide as the range is still seen."""
 
 
 @dataclass(frozen=True)
@@ -262,7 +246,6 @@ class Importances:
     Attributes:
         shares: of each parameter alone, the largest first.
         trials: how many each rests on: those that have it.
-        pairs: what two parameters explain together and neither does alone; the mean alone.
         interactions, remainder: of all pairs; of everything else, which is noise between trials, and what is too
             jagged or takes three parameters. Of the trials of the first parameter; None without any.
         selected: whether early stopping ended trials, so that these are among those that it let through.
@@ -271,16 +254,10 @@ class Importances:
 
     shares: dict[str, Share] = field(default_factory=dict)
     trials: dict[str, int] = field(default_factory=dict)
-    pairs: dict[frozenset[str], float] = field(default_factory=dict)
     interactions: Share | None = None
     remainder: Share | None = None
     selected: bool = False
     missing: str = ""
-
-    def together(self, one: str, other: str) -> float:
-        """Return what two parameters explain, alone and with each other; 0 for what is not known."""
-        alone = sum(self.shares[key].value for key in (one, other) if key in self.shares)
-        return alone + self.pairs.get(frozenset((one, other)), 0.0)
 
 
 def importances(spec: StudySpec, record: StudyRecord) -> "pd.DataFrame":
@@ -333,22 +310,21 @@ def _explained(spec: StudySpec, record: StudyRecord) -> Importances:
         of_group = _of_group(spec, [trials[place] for place in members], responses[list(members)], keys)
         found.shares.update(of_group.shares)
         found.trials.update(of_group.trials)
-        found.pairs.update({pair: share for pair, share in of_group.pairs.items() if pair not in found.pairs})
         if len(members) > rest:
             rest = len(members)
-            found = Importances(found.shares, found.trials, found.pairs, of_group.interactions, of_group.remainder)
+            found = Importances(found.shares, found.trials, of_group.interactions, of_group.remainder)
     if not found.shares:
         return Importances(missing=f"no parameter has {LEAST} trials")
     shares = dict(sorted(found.shares.items(), key=lambda item: -item[1].value))
     selected = any(trial.state == "pruned" for trial in record.by_stage("search"))
-    return Importances(shares, found.trials, found.pairs, found.interactions, found.remainder, selected)
+    return Importances(shares, found.trials, found.interactions, found.remainder, selected)
 
 
 def _values(spec: StudySpec, record: StudyRecord) -> tuple[list[TrialRecord], NDArray[np.float64]]:
-    """The complete trials by number, and their values (trials, 1)."""
+    """The complete trials by number, and their values."""
     complete = [candidate for candidate in searched(record, spec) if _within(candidate.trial, spec)]
     complete.sort(key=lambda candidate: candidate.trial.number)
-    values = np.array([candidate.value for candidate in complete]).reshape(-1, 1)
+    values = np.array([candidate.value for candidate in complete])
     return [candidate.trial for candidate in complete], values
 
 
@@ -371,16 +347,14 @@ def _of_group(
     spec: StudySpec, trials: Sequence[TrialRecord], responses: NDArray[np.float64], keys: Sequence[str]
 ) -> Importances:
     """The shares of these parameters, among all that these trials have in common."""
-    shared = {key: axis for key, axis in axes(spec, DEGREE).items() if all(key in trial.params for trial in trials)}
+    shared = {key: axis for key, axis in axes(spec).items() if all(key in trial.params for trial in trials)}
     params = [trial.params for trial in trials]
     inputs, weights = [axis.columns(params) for axis in shared.values()], [axis.weights for axis in shared.values()]
     shares = variance_shares(inputs, weights, responses)
     alone = {key: Share.of(draws) for key, draws in zip(shared, shares.mains.T, strict=True)}
-    pairs = dict(zip(map(frozenset, combinations(shared, 2)), shares.pairs.mean(0).tolist(), strict=True))
     return Importances(
         {key: alone[key] for key in keys},
         dict.fromkeys(keys, len(trials)),
-        pairs,
-        Share.of(shares.interactions) if pairs else None,
+        Share.of(shares.interactions) if len(shared) > 1 else None,
         Share.of(shares.remainder),
     )

@@ -22,7 +22,16 @@ from typing import Any, Literal
 
 from study import ranking
 from study.analysis.statistics import formatting
-from study.analysis.statistics.difference import Difference, Side, chosen_among, difference, side_of, sides
+from study.analysis.statistics.difference import (
+    CONFIDENCE,
+    Difference,
+    Side,
+    chosen_among,
+    chosen_quantile,
+    difference,
+    side_of,
+    sides,
+)
 from study.analysis.statistics.hypervolume import last_growth
 from study.home.record import StudyRecord
 from study.knobs import Range
@@ -155,54 +164,20 @@ def _further(spec: StudySpec, key: str, params: Mapping[str, Any], end: str, lim
 
 # The best configuration against the others that were compared with it on the same seeds.
 
-# How sure the choice of the best is: against the runner-up, and which others may be the truly best.
-
-
-def against_runner_up(spec: StudySpec, record: StudyRecord) -> Difference | None:
-    """The best configuration of the search minus the second, in the study's metric; None with fewer than two.
-
-    Both were chosen by what they are compared by. The interval allows for the best among all (see
-    `study.analysis.statistics.difference`); the runner-up's own luck makes the difference smaller.
-    """
-    peers = peers_of_best(spec, record)
-    if len(peers) < 2:
-        return None
-    best, second = peers[:2]
-    return difference(best.values(spec.metric), second.values(spec.metric), best.among)
-
-
-def cannot_be_told_from_best(spec: StudySpec, record: StudyRecord) -> list[int]:
-    """The configurations, by the number of their trial, that the data cannot tell from the best, the nearest first.
-
-    Among the best and these is the truly best of all that were compared, with 95% confidence or more: a configuration
-    is left out only where the interval of its difference to the best, which allows for the choice of the best and is
-    the one that is printed, leaves out zero (subset selection: Gupta 1965; multiple comparisons with the best: Hsu
-    1984; here with each pair's own variance). With one seed nothing is told apart, so that all are named.
-
-    Those that miss the constraints by more than the best are left out: they are not in question.
-    """
-    peers = peers_of_best(spec, record)
-    return [other.number for other in peers[1:] if not _is_worse(spec, peers[0], other)]
-
 
 def peers_of_best(spec: StudySpec, record: StudyRecord) -> Sequence[Side]:
     """The best configuration of the search and those that were compared with it on the same seeds, in their order."""
     ranked = candidates(record, spec)
     if not ranked:
         return []
-    among, fresh = chosen_among(spec, record, ranked[0]), ranked[0].confirmed is not None
-    sides = []
-    for candidate in ranked:
-        if fresh and candidate.confirmed_score:
-            score, seen = candidate.confirmed_score, candidate
-        elif not fresh:
-            score, seen = candidate.score, replace(candidate, repeats=[], confirmed=None)
-        else:
-            continue
-        sides.append((score.violation, side_of(spec, seen)))
-    least = sides[0][0] if sides else 0.0
-    return [replace(side, among=among if place == 0 else 1) for place, (missed, side) in enumerate(sides)
-            if missed <= least]  # fmt: skip
+    among = chosen_among(spec, record, ranked[0])
+    if ranked[0].confirmed is not None:
+        seen = [(candidate.confirmed_score, candidate) for candidate in ranked if candidate.confirmed_score]
+    else:
+        seen = [(candidate.score, replace(candidate, repeats=[], confirmed=None)) for candidate in ranked]
+    least = next((score.violation for score, _ in seen), 0.0)
+    peers = [side_of(spec, candidate) for score, candidate in seen if score.violation <= least]
+    return [replace(peer, among=among) for peer in peers[:1]] + peers[1:]
 
 
 def _is_worse(spec: StudySpec, best: Side, other: Side) -> bool:
@@ -217,9 +192,16 @@ class Rivals:
 
     Attributes:
         best, runner_up: the best searched configuration, and the second.
-        gap: the best minus the runner-up, in the study's metric; its interval allows for the choice of the best.
+        gap: the best minus the runner-up, in the study's metric. Both were chosen by what they are compared by: its
+            interval allows for the best among all (see `study.analysis.statistics.difference`); the runner-up's own
+            luck makes the difference smaller.
         compared: how many configurations ran on these seeds.
-        undecided: the trials that cannot be told from the best, see `cannot_be_told_from_best`.
+        undecided: the trials that cannot be told from the best, the nearest first. Among the best and these is the
+            truly best of all that were compared, with 95% confidence or more: one is left out only where the interval
+            of its difference to the best, which allows for the choice of the best and is the one that is printed,
+            leaves out zero (subset selection: Gupta 1965; multiple comparisons with the best: Hsu 1984; here with each
+            pair's own variance). With one seed nothing is told apart, so that all are named. Those that miss the
+            constraints by more than the best are not in question.
     """
 
     best: Side
@@ -237,13 +219,15 @@ def rivals(spec: StudySpec, record: StudyRecord) -> Rivals | None:
     """
     if len(spec.objective.metrics) > 1 or spec.final_seeds is not None:
         return None
-    gap, peers = against_runner_up(spec, record), peers_of_best(spec, record)
+    peers = peers_of_best(spec, record)
+    if len(peers) < 2:
+        return None
+    best, *others = peers
+    gap = difference(best.values(spec.metric), others[0].values(spec.metric), best.among)
     if gap is None:
         return None
-    best, runner_up = peers[:2]
-    others = [peer.number for peer in peers[1:]]
-    undecided = others if gap.interval is None else cannot_be_told_from_best(spec, record)
-    return Rivals(best, runner_up, gap, len(peers), tuple(undecided))
+    undecided = [other.number for other in others if not _is_worse(spec, best, other)]
+    return Rivals(best, others[0], gap, len(peers), tuple(undecided))
 
 
 # How many paired seeds make a difference clear.
@@ -258,7 +242,7 @@ MOST_SEEDS = 10
 """More than these nobody runs to tell two configurations apart."""
 
 
-def seeds_needed(gap: float, deviation: float, freedom: float, among: int = 1, confidence: float = 0.95) -> int | None:
+def seeds_needed(gap: float, deviation: float, freedom: float, among: int = 1) -> int | None:
     """The paired seeds with which a difference is clear, if it truly is as large as it was measured.
 
     The interval is that of `study.analysis.statistics.difference`; its power is that of the noncentral t. A standard
@@ -271,7 +255,6 @@ def seeds_needed(gap: float, deviation: float, freedom: float, among: int = 1, c
         deviation: sample standard deviation of the paired differences.
         freedom: degrees of freedom that it is known with.
         among: from how many configurations the better one was chosen.
-        confidence: of the interval.
 
     Returns:
         At least 2; None where `MOST_SEEDS` are too few.
@@ -283,31 +266,21 @@ def seeds_needed(gap: float, deviation: float, freedom: float, among: int = 1, c
     bound = deviation * math.sqrt(freedom / float(chdtri(freedom, BOUND)))
     if bound == 0.0:
         return 2
-    low, high = 2, MOST_SEEDS
-    if power(abs(gap) / bound, high, among, confidence) < POWER:
-        return None
-    while low < high:
-        middle = (low + high) // 2
-        if power(abs(gap) / bound, middle, among, confidence) >= POWER:
-            high = middle
-        else:
-            low = middle + 1
-    return low
+    enough = (seeds for seeds in range(2, MOST_SEEDS + 1) if power(abs(gap) / bound, seeds, among) >= POWER)
+    return next(enough, None)
 
 
-def power(size: float, seeds: int, among: int = 1, confidence: float = 0.95) -> float:
+def power(size: float, seeds: int, among: int = 1) -> float:
     """The chance that a true difference is clear.
 
     Args:
         size: the difference in standard deviations of the paired differences.
         seeds: at least 2.
-        among, confidence: as in `seeds_needed`.
+        among: as in `seeds_needed`.
     """
     from scipy.special import nctdtr
 
-    from study.analysis.statistics.difference import chosen_quantile
-
-    limit = chosen_quantile((1 + confidence) / 2, seeds - 1, among)
+    limit = chosen_quantile((1 + CONFIDENCE) / 2, seeds - 1, among)
     return 1 - float(nctdtr(seeds - 1, math.sqrt(seeds) * size, limit))
 
 

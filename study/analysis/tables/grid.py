@@ -5,14 +5,14 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import pandas as pd
 
 from study.analysis.statistics import formatting
-from study.analysis.statistics.cell_tables import STATISTICS, Cell, Place, seed_factor
+from study.analysis.statistics.cell_tables import STATISTICS, Cell, Place
 from study.metrics import better, is_share
 from study.ranking import Spread
 
@@ -132,31 +132,25 @@ KINDS = {
 """Trials without a value, as a cell counts them."""
 
 
-def to_grid(*tables: pd.DataFrame, digits: int = 1) -> Grid:
-    """A table of `ablation` or `sensitivity`, or several of the same rows side by side.
+def to_grid(table: pd.DataFrame, digits: int = 1) -> Grid:
+    """A table of `ablation` or `sensitivity`, as those functions give it.
 
     Args:
-        tables: as those functions give them.
         digits: see `Grid`.
     """
-    rows = [_place(label) for label in tables[0].index]
-    across = [str(name) for name in tables[0].columns.names[1:]]
-    names_metric = len(tables) > 1 or not across
+    rows = [_place(label) for label in table.index]
+    metric, *across = map(str, table.columns.names)
     cells: dict[Place, list[Cell]] = {}
-    for table in tables:
-        metric = str(table.columns.names[0])
-        for place in dict.fromkeys(_place(column)[1:] for column in table.columns):
-            keys = [(name, *place) if place else name for name in STATISTICS[3:]]
-            columns = zip(*(table[key] for key in keys), strict=True)
-            label = (metric, *place) if names_metric else place
-            cells[label] = [Cell(metric, **dict(zip(STATISTICS[3:], column, strict=True))) for column in columns]
+    for place in dict.fromkeys(_place(column)[1:] for column in table.columns):
+        keys = [(name, *place) if place else name for name in STATISTICS[3:]]
+        columns = zip(*(table[key] for key in keys), strict=True)
+        cells[place or (metric,)] = [Cell(metric, **dict(zip(STATISTICS[3:], each, strict=True))) for each in columns]
     all_cells = [cell for column in cells.values() for cell in column]
     entries = [[to_entry(cells[label][row], all_cells) for label in cells] for row in range(len(rows))]
     notes = notes_on(all_cells)
     if any(str(label).startswith("[") for place in [*rows, *cells] for label in place):
         notes.append("A bin [a, b) holds a and not b.")
-    heads = (("",) if names_metric else ()) + tuple(across)
-    return Grid(tuple(map(str, tables[0].index.names)), rows, heads, list(cells), entries, notes, digits)
+    return Grid(tuple(map(str, table.index.names)), rows, tuple(across) or ("",), list(cells), entries, notes, digits)
 
 
 def to_entry(cell: Cell, cells: Collection[Cell], source: str = "") -> Entry:
@@ -186,30 +180,14 @@ def notes_on(cells: Collection[Cell], gaps_in_percent: bool = False) -> list[str
         return [f"{metrics}: no trial has a value yet.", *_on_pruned(cells)]
     notes = [f"{metrics}: mean ± sample standard deviation {OVER[over]}."]
     if _is_even(cells):
-        return [*notes, f"n = {max(len(cell.values) for cell in cells)} in every cell.", *_seed_notes(cells)]
+        return [*notes, f"n = {max(len(cell.values) for cell in cells)} in every cell."]
     counted = [meaning for kind, meaning in KINDS.items() if any(getattr(cell, kind) for cell in cells)]
     notes.append("In brackets n" + (f", and trials without a value: {', '.join(counted)}." if counted else "."))
     notes += _on_pruned(cells)
     if repeated := sum(cell.repeated for cell in cells):
         verb = "repeats" if repeated == 1 else "repeat"
         notes.append(f"{formatting.count(repeated, 'trial')} {verb} another's configuration and seed and counts once.")
-    return [*notes, *_seed_notes(cells)]
-
-
-def _seed_notes(cells: Collection[Cell]) -> Iterator[str]:
-    """For each metric, how much cells deviate with the seed as a factor, where they share their seeds."""
-    for metric in dict.fromkeys(cell.metric for cell in cells):
-        if found := seed_factor([cell for cell in cells if cell.metric == metric]):
-            within, residual = (_deviation(metric, number) for number in (found.within, found.residual))
-            yield (
-                f"Seed as a factor ({metric}, {formatting.seeds(found.seeds)}, {found.cells} cells): the standard "
-                f"deviation within cells is {within}, and {residual} once what each seed does to all cells is taken "
-                "out. Compare cells by the second."
-            )
-
-
-def _deviation(metric: str, number: float) -> str:
-    return f"{100 * number:.1f} points" if is_share(metric) else f"{number:.3g}"
+    return notes
 
 
 def _is_even(cells: Iterable[Cell]) -> bool:

@@ -3,12 +3,13 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 import pandas as pd
 
-from study.analysis.statistics import claims, formatting
+from study.analysis.statistics import formatting
 from study.analysis.statistics.cell_tables import Cell
+from study.analysis.statistics.claims import ClaimResult
 from study.analysis.statistics.difference import Difference, difference_of_means
 from study.analysis.tables.grid import Entry, Grid, notes_on, to_entry
 from study.metrics import is_share
@@ -78,21 +79,20 @@ def widest(printed: Spread | None) -> Spread | None:
     return replace(printed, deviation=printed.deviation * math.sqrt(printed.count / (printed.count - 1)))
 
 
-def margin_of(metric: str, theirs: Spread | None, share: float = MARGIN) -> float:
-    """The margin for a printed number: `share` where the metric is a fraction, else `RELATIVE` of the number."""
+def margin_of(metric: str, theirs: Spread | None) -> float:
+    """The margin for a printed number: `MARGIN` where the metric is a fraction, else `RELATIVE` of the number."""
     if is_share(metric) or theirs is None:
-        return share
+        return MARGIN
     return RELATIVE * abs(theirs.mean)
 
 
-def rule(share: float = MARGIN) -> str:
-    """The rule in a sentence, to stand under a table."""
-    return (
-        f"Verdicts (Welch's t): agrees where the 90% interval of the difference lies within {100 * share:g} points of "
-        f"percent to each side ({RELATIVE:.0%} of a printed number that is not a percentage); differs where it does "
-        "not agree and zero lies outside the 95% interval; otherwise, or with fewer than two values or no known spread "
-        "on a side, it cannot be told. A printed deviation is read as the population's, the wider of its two readings."
-    )
+RULE = (
+    f"Verdicts (Welch's t): agrees where the 90% interval of the difference lies within {100 * MARGIN:g} points of "
+    f"percent to each side ({RELATIVE:.0%} of a printed number that is not a percentage); differs where it does "
+    "not agree and zero lies outside the 95% interval; otherwise, or with fewer than two values or no known spread "
+    "on a side, it cannot be told. A printed deviation is read as the population's, the wider of its two readings."
+)
+"""To stand under a table."""
 
 
 OURS, PAPER, VERDICT = "ours", "paper", "verdict"
@@ -105,7 +105,6 @@ def compare_with_paper(
     columns: Sequence[str],
     ours: Mapping[Labels, Cell],
     paper: Mapping[Labels, Entry],
-    margin: float = MARGIN,
 ) -> Grid:
     """Three lines per row: our numbers, the paper's, the verdicts.
 
@@ -117,7 +116,6 @@ def compare_with_paper(
         ours: by the labels of row and column; a cell that has not run yet may be in it, empty.
         paper: the same; `spread` in the unit of ours, None where nothing is printed, without a deviation where the
             paper prints no spread or does not say of how many values.
-        margin: of percentages, as a fraction; see `study.analysis.tables.paper_comparison.verdict`.
     """
     our_cells = list(ours.values())
     lines: list[tuple[Labels, list[Entry]]] = []
@@ -132,7 +130,7 @@ def compare_with_paper(
             lines.append(our_line)
             continue
         verdicts = [
-            verdict(cell.spread, widest(theirs.spread), margin_of(cell.metric, theirs.spread, margin)).word
+            verdict(cell.spread, widest(theirs.spread), margin_of(cell.metric, theirs.spread)).word
             if cell and theirs.spread
             else ""
             for cell, theirs in zip(our_row, paper_entries, strict=True)
@@ -142,7 +140,7 @@ def compare_with_paper(
             ((row, PAPER), paper_entries),
             ((row, VERDICT), [Entry(remark=word) for word in verdicts]),
         ]
-    notes = [*notes_on(our_cells, gaps_in_percent=True), rule(margin)]
+    notes = [*notes_on(our_cells, gaps_in_percent=True), RULE]
     return Grid(
         stub=("", ""),
         rows=[labels for labels, _ in lines],
@@ -154,24 +152,18 @@ def compare_with_paper(
     )
 
 
-def claims_table(stated: Sequence[Mapping[str, Any]], cells: Mapping[Labels, Cell]) -> pd.DataFrame:
-    """The verdict on each claim of a published table, as text; `statistics.claims.RULE` explains it.
-
-    Args:
-        stated: as `study.analysis.statistics.claims.check` takes them, each with its `text`.
-        cells: ours, by the labels of row and column.
-    """
-    results = [claims.check(claim, cells) for claim in stated]
+def claims_table(results: Mapping[str, ClaimResult]) -> pd.DataFrame:
+    """The verdict on each claim of a published table, by its text, as text; `statistics.claims.RULE` explains it."""
     return pd.DataFrame(
         {
-            "claim": [str(claim["text"]) for claim in stated],
-            "result": [result.word for result in results],
+            "claim": list(results),
+            "result": [result.word for result in results.values()],
             "our means": [
                 formatting.MISSING if result.direction is None else _direction_text(result.direction)
-                for result in results
+                for result in results.values()
             ],
-            "p": [formatting.MISSING if result.p is None else _p_text(result.p) for result in results],
-            "remark": [result.remark or formatting.MISSING for result in results],
+            "p": [formatting.MISSING if result.p is None else _p_text(result.p) for result in results.values()],
+            "remark": [result.remark or formatting.MISSING for result in results.values()],
         },
         dtype=object,
     )

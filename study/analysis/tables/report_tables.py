@@ -1,5 +1,6 @@
-"""The report's tables: each as a frame of numbers, and as `printed_...` the same as text."""
+"""The report's tables, as text."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 import pandas as pd
@@ -7,7 +8,7 @@ import pandas as pd
 from study import ranking
 from study.analysis.statistics import debiased, formatting
 from study.analysis.statistics.difference import Difference, Side, difference, final_side, side_of, sides, split_metrics
-from study.analysis.statistics.frame import param, param_keys, shown, trials_frame
+from study.analysis.statistics.frame import numbered, param_keys, shown, trials_frame
 from study.home.record import StudyRecord
 from study.metrics import rules
 from study.ranking import Candidate, Spread, baseline, best, candidates, epochs, spread
@@ -34,8 +35,7 @@ def printed_front(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
     where = " on fresh seeds" if all(candidate.confirmed for candidate in read) else ""
     rows = []
     for candidate, side in zip(found, sides, strict=True):
-        is_baseline = candidate.trial.stage == "baseline"
-        row = {"trial": f"{candidate.trial.number} (baseline)" if is_baseline else str(candidate.trial.number)}
+        row = {"trial": numbered(candidate.trial)}
         row |= {
             f"{name} in the search": formatting.value(name, value)
             for name, value in zip(spec.objective.metrics, candidate.score.values, strict=True)
@@ -85,33 +85,16 @@ TOP = 10  # configurations that the report lists
 STAGES = ("baseline", "search", "replicate", "confirm", "rule", "ablation", "final")
 
 
-def best_configurations(spec: StudySpec, record: StudyRecord, top: int = TOP) -> pd.DataFrame:
-    """The `top` complete configurations of the search, the best first, then the baseline.
-
-    Returns:
-        Indexed by trial number: `stage`, the metric in the search, `mean`, `sd` (sample), `n` and `seeds` of the
-        confirm trials (missing without any), then every parameter under its dotted key.
-    """
-    baseline_candidate = baseline(record, spec)
-    rows = [*candidates(record, spec)[:top], *([baseline_candidate] if baseline_candidate else [])]
+def printed_configurations(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
+    """The best complete configurations of the search, the best first, then the baseline: the metric in the search, on
+    the fresh seeds once any ran on some, and the parameters."""
     keys = param_keys(spec, record.trials.values())
-    index = pd.Index([candidate.trial.number for candidate in rows], name="trial", dtype="int64")
-    columns = ["stage", spec.metric, "mean", "sd", "n", "seeds", *keys]
-    frame = pd.DataFrame([_row(spec, candidate, keys) for candidate in rows], index=index, columns=columns)
-    return frame.astype({spec.metric: float, "mean": float, "sd": float, "n": "int64"})
-
-
-def printed_configurations(spec: StudySpec, record: StudyRecord, top: int = TOP) -> pd.DataFrame:
-    """`best_configurations` as text."""
-    keys = param_keys(spec, record.trials.values())
-    listed = [*candidates(record, spec)[:top], baseline(record, spec)]
+    listed = [*candidates(record, spec)[:TOP], baseline(record, spec)]
     metrics = dict.fromkeys([spec.metric, *(limit.metric for limit in spec.objective.constraints)])
     are_confirmed = any(candidate and candidate.repeats for candidate in listed)
     rows = [
         {
-            "trial": f"{candidate.trial.number} (baseline)"
-            if candidate.trial.stage == "baseline"
-            else str(candidate.trial.number),
+            "trial": numbered(candidate.trial),
             **{f"{name} in the search": formatting.mean(name, _in_search(spec, candidate, name)) for name in metrics},
             **(_on_fresh_seeds(spec, candidate) if are_confirmed else {}),
             **{key: shown(spec, candidate.trial, key) for key in keys},
@@ -128,32 +111,6 @@ def _on_fresh_seeds(spec: StudySpec, candidate: Candidate) -> dict[str, str]:
         "confirmed on fresh seeds": formatting.mean(spec.metric, candidate.confirmed),
         "seeds": seeds or formatting.MISSING,
     }
-
-
-def summary(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
-    """The baseline against the best configuration, or the final training alone, on both splits.
-
-    Returns:
-        Indexed by metric, the study's own on both splits first. For each side (`baseline` and `best`, or `final`)
-        `SIDE mean`, `SIDE sd` (sample), `SIDE n`, `SIDE seeds`; for two sides also `difference` (best minus baseline)
-        and its 95% interval `low`, `high`.
-    """
-    by_name = _sides_by_name(spec, record)
-    metrics = split_metrics(spec, list(by_name.values()))
-    frame = pd.DataFrame(index=pd.Index(metrics, name="metric", dtype=object))
-    for name, side in by_name.items():
-        spreads = [side.spread(metric) if side else None for metric in metrics]
-        frame[f"{name} mean"] = pd.Series([spread and spread.mean for spread in spreads], frame.index, dtype=float)
-        frame[f"{name} sd"] = pd.Series([spread and spread.deviation for spread in spreads], frame.index, dtype=float)
-        frame[f"{name} n"] = [spread.count if spread else 0 for spread in spreads]
-        frame[f"{name} seeds"] = [tuple(side.seeds(metric)) if side else () for metric in metrics]
-    if len(by_name) == 2:
-        gains = [_gain(by_name, metric) for metric in metrics]
-        ends = [gain.interval or (None, None) if gain else (None, None) for gain in gains]
-        frame["difference"] = pd.Series([gain and gain.value for gain in gains], frame.index, dtype=float)
-        frame["low"] = pd.Series([low for low, _ in ends], frame.index, dtype=float)
-        frame["high"] = pd.Series([high for _, high in ends], frame.index, dtype=float)
-    return frame
 
 
 def summary_metrics(spec: StudySpec, record: StudyRecord) -> list[str]:
@@ -187,7 +144,8 @@ def printed_first(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
 
 
 def printed_summary(spec: StudySpec, record: StudyRecord, metrics: Sequence[str] | None = None) -> pd.DataFrame:
-    """`summary` as text, of all metrics or some."""
+    """The baseline against the best configuration, or the final training alone: a row per metric, all or some, the
+    study's own on both splits first; mean ± sd of each side, the difference with its 95% interval, the seeds."""
     by_name, won = _sides_by_name(spec, record), best(record, spec)
     rows = []
     for metric in split_metrics(spec, list(by_name.values())) if metrics is None else metrics:
@@ -229,21 +187,17 @@ def printed_beside(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def trial_counts(record: StudyRecord) -> pd.DataFrame:
-    """Return how many trials of each stage (rows) are in each state (columns), and totals; empty rows and columns left
-    out."""
+def printed_counts(record: StudyRecord) -> pd.DataFrame:
+    """How many trials of each stage (rows) are in each state (columns), and totals; empty rows and columns left out."""
     trials = list(record.trials.values())
     stages = [stage for stage in STAGES if any(trial.stage == stage for trial in trials)]
     states = [state for state in STATES if any(trial.state == state for trial in trials)]
-    counts = [[sum(t.stage == stage and t.state == state for t in trials) for state in states] for stage in stages]
-    frame = pd.DataFrame(counts, index=pd.Index(stages, name="stage"), columns=states, dtype="int64")
-    frame["all"] = frame.sum(axis=1).astype("int64")
-    return frame
-
-
-def printed_counts(record: StudyRecord) -> pd.DataFrame:
-    """`trial_counts` as text."""
-    return trial_counts(record).reset_index().astype(str)
+    counts = {stage: Counter[str](trial.state for trial in trials if trial.stage == stage) for stage in stages}
+    rows = [
+        {"stage": stage, **{state: str(of[state]) for state in states}, "all": str(of.total())}
+        for stage, of in counts.items()
+    ]
+    return pd.DataFrame(rows)
 
 
 def printed_trials(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
@@ -284,17 +238,3 @@ def _gain(by_name: dict[str, Side | None], metric: str) -> Difference | None:
 def _in_search(spec: StudySpec, candidate: Candidate, name: str) -> Spread | None:
     """A metric over the seeds that the search saw."""
     return spread(epochs.value(spec.objective, trial, name) for trial in candidate.replicates)
-
-
-def _row(spec: StudySpec, candidate: Candidate, keys: list[str]) -> dict[str, object]:
-    confirmed = candidate.confirmed
-    measured = [trial for trial in candidate.repeats if epochs.value(spec.objective, trial, spec.metric) is not None]
-    return {
-        "stage": candidate.trial.stage,
-        spec.metric: candidate.value,
-        "mean": confirmed.mean if confirmed else None,
-        "sd": confirmed.deviation if confirmed else None,
-        "n": confirmed.count if confirmed else 0,
-        "seeds": tuple(trial.seed for trial in measured),
-        **{key: param(spec, candidate.trial, key) for key in keys},
-    }

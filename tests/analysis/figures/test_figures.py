@@ -1,14 +1,12 @@
 from itertools import pairwise
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from study.analysis.figures import FIGURES
 from study.analysis.figures.by_optuna import NEWEST, OPTUNA, by_optuna
-from study.analysis.figures.surface import parameter_pair
-from study.analysis.figures.two_metrics import pareto, trade_off_metrics
+from study.analysis.figures.two_metrics import trade_off_metrics
 from study.analysis.report.report import as_pdf, as_png
 from study.analysis.statistics.frame import thin
 from study.analysis.statistics.importance import LEAST, explained
@@ -16,7 +14,7 @@ from study.spec import load_study
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(FIGURES.keys() - {"importance", "ablation", "tuning_curve"}))
+@pytest.mark.parametrize("name", sorted(FIGURES.keys() - {"importance", "ablation"}))
 def test_every_figure_is_drawn(spec, wide, name):
     figure = FIGURES[name](spec, wide)
     assert figure.get_suptitle()
@@ -116,7 +114,7 @@ def test_texts_of_users_are_escaped(writer):
 
 @pytest.mark.slow
 def test_files_are_the_same_every_time(spec, wide):
-    one, other = (FIGURES["surface"](spec, wide) for _ in range(2))
+    one, other = (FIGURES["seeds"](spec, wide) for _ in range(2))
     assert as_png(one) == as_png(other)
     file = as_pdf(one)
     assert file == as_pdf(other)
@@ -175,21 +173,6 @@ def test_all_trials_alike_say_nothing_about_importance(spec, writer):
     assert explained(spec, study.record()).missing == "all trials have the same value"
 
 
-POINTS = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), max_size=12)
-
-
-@pytest.mark.slow
-@given(points=POINTS)
-def test_the_front_is_what_nothing_is_better_than(points):
-    found = pareto(points, "min", "max")  # a small gap and a high accuracy are wanted
-
-    def beaten(one):
-        return any(x <= one[0] and y >= one[1] and (x, y) != one for x, y in points)
-
-    assert sorted(found) == [place for place, one in enumerate(points) if not beaten(one)]
-    assert all(points[a] <= points[b] for a, b in pairwise(found))
-
-
 def test_which_metrics_are_weighed(spec, wide, frozen):
     assert trade_off_metrics(spec, wide) == ("val/equalized_odds", "val/accuracy")
     assert trade_off_metrics(spec, frozen) is None
@@ -197,27 +180,6 @@ def test_which_metrics_are_weighed(spec, wide, frozen):
     assert trade_off_metrics(two, frozen) == ("val/accuracy", "val/worst_group_accuracy")
     gap = load_study("quickstart", ["search.metric=val/accuracy_parity"])
     assert trade_off_metrics(gap, wide) == ("val/accuracy_parity", "val/accuracy")
-
-
-def test_tiles_hold_means_and_gaps(writer):
-    spec = load_study(
-        "quickstart", ["search.space={method.lambda: {low: 0, high: 2}, method.epsilon: {choices: [0.0, 0.5]}}"]
-    )
-
-    def of(*further):
-        study, left = writer(), [(0.2, 0.1, 0.0), (0.4, 0.3, 0.0), (0.3, 0.9, 0.0), (0.9, 0.1, 0.5)]
-        right = [(0.8, 1.9, 0.5), (0.9, 1.9, 0.5), (1.0, 1.1, 0.5), (0.2, 1.5, 0.0), (0.4, 1.5, 0.0)]
-        for value, strength, epsilon in [*left, *right, *further]:
-            study.trial("search", [value], params={"method.lambda": strength, "method.epsilon": epsilon})
-        return parameter_pair(spec, study.record())
-
-    assert of() is None, "nine trials are too few"
-    found = of((0.9, 0.1, 0.5))
-    assert found.keys == ("method.lambda", "method.epsilon")
-    (across, up), means = found.tiles()
-    assert across.tolist() == [0.0, 1.0, 2.0]
-    assert up.tolist() == [-0.5, 0.5, 1.5]
-    np.testing.assert_allclose(means, [[0.3, np.nan], [np.nan, 0.9]], err_msg="tiles of two are empty")
 
 
 @given(count=st.integers(0, 50), most=st.integers(1, 20))

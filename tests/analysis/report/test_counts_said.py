@@ -3,14 +3,11 @@
 import pytest
 from helpers import Told, quickstart, record
 
-from study.analysis.figures.curves import _curves_title
-from study.analysis.figures.seeds import _seeds_title
+from study.analysis.figures import FIGURES
 from study.analysis.report.conclusions import caveats
 from study.analysis.report.lead import lead
 from study.analysis.report.sections import groups
-from study.analysis.statistics.difference import sides
 from study.analysis.statistics.next_step import next_steps
-from study.analysis.tables.report_tables import front_note, printed_front
 from study.home.record import StudyRecord
 from study.ranking import summary
 from study.spec import StudySpec
@@ -42,12 +39,6 @@ def test_the_cost_is_counted() -> None:
     assert cost.endswith(" of trial time, no GPU. The test split was read 1 time.")
     busy = sum((trial.ended or 0) - (trial.started or 0) for trial in told.trials.values())
     assert f"{busy:.0f} s of trial time" in cost
-
-
-def test_a_study_that_is_not_over_is_to_be_resumed() -> None:
-    told = record(Told("search", [0.6, 0.7]))
-    told.state = "stopped"
-    assert parts(told)["Next"].startswith(f"The study is not over. To do so: study resume {ONE.name}")
 
 
 @pytest.mark.parametrize(
@@ -134,27 +125,10 @@ def test_titles_repeat_numbers_of_the_record() -> None:
         Told("baseline", [0.5, 0.5]),
         Told("search", [0.6, 0.7]),
         Told("search", [0.4], "pruned"),
-        *(
-            Told("confirm", [0.5, value], seed=seed, repeats=place)
-            for place, value in enumerate((0.6, 0.8))
-            for seed in (1, 2, 3)
-        ),
+        *(Told("confirm", [0.5, 0.6 + 0.2 * of], seed=seed, repeats=of) for of in (0, 1) for seed in (1, 2, 3)),
     )
-    of_search = list(told.by_stage("baseline", "search"))
-    assert _curves_title(ONE, of_search) == "1 of 3 trials pruned: 5 epochs run instead of 6"
-    reference, best = sides(CONFIRMED, told)
-    assert reference is not None
-    assert best is not None
-    assert (
-        _seeds_title(ONE, [best, reference]) == "Fresh seeds give 80.0 ± 0.0% (trial 1) against 60.0 ± 0.0% (baseline)"
-    )
-
-
-def test_a_front_holds_what_nothing_beats_in_every_metric() -> None:
-    spec = quickstart("search.metric=[val/accuracy, val/equalized_odds]", "search.confirm={top: 0}")
-    values = ((0.9, 0.3), (0.8, 0.2), (0.7, 0.25), (0.6, 0.1))
-    told = record(*(Told("search", [one], further={"val/equalized_odds": odds}) for one, odds in values))
-    assert list(printed_front(spec, told)["trial"]) == ["0", "1", "3"]
-    assert front_note(spec, told).startswith(
-        "No other configuration beats one of these in every metric on the validation"
-    )
+    titles = {name: FIGURES[name](ONE, told).get_suptitle().replace("\n", " ") for name in ("learning_curves", "seeds")}
+    assert titles == {
+        "learning_curves": "1 of 3 trials pruned: 5 epochs run instead of 6",
+        "seeds": "Fresh seeds give 80.0 ± 0.0% (trial 1) against 60.0 ± 0.0% (baseline)",
+    }

@@ -63,7 +63,6 @@ def test_how_far_the_picks_are_apart(writer):
         "42.0 ± 2.0% (trial 0). The pick of this study's own rule, trial 1, is 10.0 points behind the best." in text
     )
     assert "For this alone the test split was read 3 times; it chose nothing." in text
-    assert "is not given: test is known for 3 configurations only. Below 5 even the same order" in text
     assert "is not known" not in text
 
 
@@ -96,17 +95,6 @@ def test_where_there_is_but_one_rule_there_is_no_table(writer):
     study.trial("baseline", [0.3])
     study.trial("search", [0.9])
     assert rules_section(ASKED, study.record()) is None
-
-
-def test_tau_is_shown_with_its_n(writer):
-    study = writer()
-    for number in range(6):
-        study.trial("search", [number / 10], also={"val/balanced_accuracy": 0.5})
-    for number in range(6):
-        study.trial("rule", [0.5], seed=1, repeats=number, test=number / 10)
-    text = said(ASKED, study.record())
-    assert "| 1.00 (0.02 to 1.00; n 6) |" in text
-    assert "It is over the 6 configurations whose test was read on fresh seeds" in text
 
 
 def test_nothing_to_choose_from_has_no_section(writer, final_spec):

@@ -32,7 +32,7 @@ def record(writer) -> StudyRecord:
 
 def said(spec: StudySpec, record: StudyRecord) -> str:
     """All of the report, with the captions of all figures."""
-    page = report_page(spec, record, ("slice", "optimization_history", "surface"))
+    page = report_page(spec, record, ("slice", "optimization_history", "rank"))
     return f"{page} {' '.join(caveats(spec, record))}"
 
 

@@ -101,10 +101,3 @@ def test_promises_hold_in_small_simulations(place: int):
     )[place]()
     for row in rows:
         assert row.holds, row
-
-
-def test_by_the_seeds_that_chose_a_gain_is_too_high():
-    """Why the steps run on seeds of their own."""
-    rows = list(ablations.chosen(10, 4, 200, np.random.default_rng(3)))
-    assert rows[0].found > rows[1].found
-    assert rows[2].found > 0.5

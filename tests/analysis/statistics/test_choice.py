@@ -3,7 +3,7 @@
 import pytest
 
 from study.analysis.statistics.difference import chosen_quantile
-from study.analysis.statistics.next_step import against_runner_up, cannot_be_told_from_best
+from study.analysis.statistics.next_step import rivals
 from study.spec import load_study
 
 
@@ -28,39 +28,34 @@ def of_four():
 CLEAR = ((0.80, 0.81, 0.82), (0.79, 0.805, 0.80), (0.30, 0.305, 0.33), (0.78, 0.83, 0.79))
 
 
-def test_what_cannot_be_told_from_the_best(of_four, writer):
-    assert cannot_be_told_from_best(of_four, study_of(writer, *CLEAR)) == [4, 2]
-
-
-def test_the_runner_up_in_pairs(of_four, writer):
-    found = against_runner_up(of_four, study_of(writer, *CLEAR))
-    assert (found.paired, found.among) == (True, 4)
-    assert found.value == pytest.approx(0.01)
+def test_what_cannot_be_told_from_the_best_and_the_runner_up_in_pairs(of_four, writer):
+    found = rivals(of_four, study_of(writer, *CLEAR))
+    assert (found.undecided, found.runner_up.number) == ((4, 2), 4)
+    assert (found.gap.paired, found.gap.among) == (True, 4)
+    assert found.gap.value == pytest.approx(0.01)
     reach = chosen_quantile(0.975, 2, 4) * 0.026457513 / 3**0.5  # 0.02, -0.02 and 0.03 by seed
-    assert found.interval == pytest.approx((0.01 - reach, 0.01 + reach))
+    assert found.gap.interval == pytest.approx((0.01 - reach, 0.01 + reach))
 
 
 def test_where_less_is_better(writer):
     spec = load_study("quickstart", ["search.confirm={top: 2, seeds: 3}", "search.metric=val/equalized_odds"])
     values = ((0.10, 0.11, 0.12), (0.50, 0.52, 0.53))
-    record = study_of(writer, *values, metric="val/equalized_odds")
-    assert cannot_be_told_from_best(spec, record) == []
-    assert against_runner_up(spec, record).interval[1] < 0
+    found = rivals(spec, study_of(writer, *values, metric="val/equalized_odds"))
+    assert found.undecided == ()
+    assert found.gap.interval[1] < 0
 
 
 def test_on_one_seed_nothing_is_told_apart(spec, writer):
     study = writer()
     for value in (0.1, 0.9, 0.4):
         study.trial("search", [value])
-    record = study.record()
-    assert cannot_be_told_from_best(spec, record) == [2, 0]
-    assert against_runner_up(spec, record).interval is None
+    found = rivals(spec, study.record())
+    assert found.undecided == (2, 0)
+    assert found.gap.interval is None
 
 
 def test_without_two_there_is_nothing_to_say(spec, writer):
     study = writer()
     study.trial("search", [0.5])
-    record = study.record()
-    assert against_runner_up(spec, record) is None
-    assert cannot_be_told_from_best(spec, record) == []
-    assert cannot_be_told_from_best(spec, writer().record()) == []
+    assert rivals(spec, study.record()) is None
+    assert rivals(spec, writer().record()) is None

@@ -1,15 +1,12 @@
 """Claims: what holds beyond doubt, what cannot be told, and how often a claim of nothing is believed."""
 
-import random
-from typing import Any
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
 from study.analysis.statistics.cell_tables import Cell
-from study.analysis.statistics.claims import best, better, check, decreasing, increasing
+from study.analysis.statistics.claims import best, better, decreasing, increasing
 
 
 def cell(*values: float, metric: str = "test/accuracy") -> Cell:
@@ -104,48 +101,6 @@ def test_a_missing_cell_gives_nothing() -> None:
 def test_a_tie_is_not_better() -> None:
     found = better(cell(0.7, 0.7), cell(0.7, 0.7, 0.7))
     assert (found.word, found.direction) == ("does not hold", False)
-
-
-CELLS = {
-    ("CE", "0.999"): LOW,
-    ("CE", "0.99"): MIDDLE,
-    ("ours", "0.999"): MIDDLE,
-    ("ours", "0.99"): HIGH,
-    ("other", "0.999"): WIDE,
-}
-
-
-@pytest.mark.parametrize(
-    ("claim", "word"),
-    [
-        ({"better": [["ours", "0.99"], ["CE", "0.99"]]}, "holds"),
-        ({"better": [["ours", "0.99"], ["gone", "0.99"]]}, "cannot tell"),
-        ({"increasing": {"row": "CE", "columns": ["0.999", "0.99"]}}, "holds"),
-        ({"decreasing": {"column": "0.999", "rows": ["ours", "CE"]}}, "holds"),
-        ({"best": {"row": "ours", "column": "0.99"}}, "holds"),
-        ({"best": {"row": "ours", "column": "0.999", "among": "column"}}, "cannot tell"),
-        ({"best": {"row": "ours", "column": "0.99", "among": "row"}}, "holds"),
-        ({"best": {"row": "CE", "column": "0.999", "among": "row"}}, "does not hold"),
-    ],
-)
-def test_claims_as_a_published_table_states_them(claim: dict[str, Any], word: str) -> None:
-    assert check({"text": "as printed"} | claim, CELLS).word == word
-
-
-def test_a_claim_of_no_known_form_is_refused() -> None:
-    with pytest.raises(ValueError, match="'worse'"):
-        check({"worse": []}, CELLS)
-
-
-@pytest.mark.parametrize(("n", "deviations"), [(2, (1.0, 1.0)), (3, (1.0, 1.0)), (3, (1.0, 0.1)), (5, (1.0, 1.0))])
-def test_of_cells_of_the_same_truth_few_are_called_better(n: int, deviations: tuple[float, float]) -> None:
-    drawn, tries = random.Random(n), 1000
-    words = [
-        better(*(cell(*(drawn.gauss(0, deviation) for _ in range(n))) for deviation in deviations)).word
-        for _ in range(tries)
-    ]
-    assert words.count("holds") <= 0.064 * tries  # 5%, and two standard errors
-    assert words.count("does not hold") <= 0.064 * tries
 
 
 VALUES = st.lists(st.floats(0, 1) | st.sampled_from([0.5, 0.25]), min_size=0, max_size=4)

@@ -28,7 +28,6 @@ def test_small_simulations_keep_what_the_lead_promises() -> None:
         leads.false_alarms(2, 24, 60, rng),
         leads.hits(20, rng),
         leads.nothing_better(10, rng),
-        leads.came_early(20, rng),
         leads.the_best(3, 3, 40, rng),
         leads.split_error(300, rng),
     ]

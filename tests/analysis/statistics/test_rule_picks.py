@@ -2,12 +2,10 @@
 
 import json
 
-import pandas as pd
 import pytest
 
-from study.analysis import load_picks, picks_frame
+from study.analysis import picks_frame
 from study.analysis.statistics.rule_picks import document, rule_picks
-from study.home.folder import Home
 from study.home.record import StudyRecord
 from study.spec import load_study
 
@@ -46,14 +44,12 @@ def test_each_rules_pick_with_its_fresh_seeds(record):
     assert list(frame["regret"]) == pytest.approx([0.10, 0.20, 0.04, 0.0])
     assert list(frame["val mean"].fillna(-1)) == pytest.approx([0.8, -1, 0.2, 0.62])
     assert set(frame["judge"]) == {"test/accuracy"}
-    assert set(frame["tau n"]) == {4}
-    assert frame["tau"].isna().all(), "of four configurations there is no tau"
 
 
 def test_without_fresh_seeds_there_are_the_picks_alone(writer):
     frame = picks_frame(SPEC, write(writer(), {}))
     assert list(frame["trial"]) == [1, 0, 3, 2]
-    assert frame[["test mean", "val mean", "regret", "tau"]].isna().all(axis=None)
+    assert frame[["test mean", "val mean", "regret"]].isna().all(axis=None)
 
 
 def test_where_nothing_is_complete_there_is_no_pick():
@@ -77,43 +73,7 @@ def test_where_less_is_better_regret_and_range_are_turned(writer):
     assert table.turned(0.3) < table.turned(0.2)
 
 
-def test_tau_is_over_all_trials_where_test_is_known_for_all(writer):
-    study = writer()
-    for number in range(8):
-        also = {"test/accuracy": number / 10, "val/balanced_accuracy": 1 - number / 10, "val/unbiased_accuracy": 0.5}
-        study.trial("search", [number / 10], also=also)
-    table = rule_picks(SPEC, study.record())
-    found = {result.pick.rule.name: result.agreement for result in table.results}
-    assert not table.by_seed
-    assert {name: (agreed.tau, agreed.n) for name, agreed in found.items()} == {
-        "accuracy": (pytest.approx(1.0), 8),
-        "balanced_accuracy": (pytest.approx(-1.0), 8),
-        "unbiased_accuracy": (None, 8),  # all tie
-    }
-
-
-def test_over_fresh_seeds_it_is_of_the_confirmed_configurations(writer):
-    study = writer()
-    for number in range(9):
-        study.trial("search", [number / 10])
-    for number in range(6):
-        study.trial("confirm", [0.5], seed=1, repeats=number, test=number / 10)
-    table = rule_picks(SPEC, study.record())
-    (result,) = table.results
-    assert table.by_seed
-    assert (result.agreement.tau, result.agreement.n) == (pytest.approx(1.0), 6)
-
-
 def test_as_plain_values(record):
     rows = document(SPEC, rule_picks(SPEC, record))
     assert json.loads(json.dumps(rows, allow_nan=False)) == rows
-    assert rows[0] | {"rule": "accuracy", "trial": 1, "tau": None, "method.lambda": 1.5} == rows[0]
-
-
-def test_by_the_name_of_a_study(record, writer, tmp_path, monkeypatch):
-    monkeypatch.setenv("STUDY_HOME", str(tmp_path))
-    folder = Home(tmp_path).create(load_study("quickstart", ["name=mine"]))
-    study = writer()
-    write(study)
-    folder.ledger_file.write_bytes(study.path.read_bytes())
-    pd.testing.assert_frame_equal(load_picks("mine"), picks_frame(folder.spec(), StudyRecord.load(folder.ledger_file)))
+    assert rows[0] | {"rule": "accuracy", "trial": 1, "method.lambda": 1.5} == rows[0]

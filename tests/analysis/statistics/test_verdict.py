@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from study.analysis.tables.paper_comparison import margin_of, rule, verdict, widest
+from study.analysis.tables.paper_comparison import RULE, margin_of, verdict, widest
 from study.ranking import Spread
 
 # Of two means of three values each, both of deviation 0.01, the difference has a standard error of
@@ -70,7 +70,7 @@ def test_numbers_without_spread_are_taken_at_their_word() -> None:
 def test_the_margin_is_one_point_or_a_part_of_what_is_no_share() -> None:
     assert margin_of("test/lbfgs_accuracy", of_three(0.8)) == 0.01
     assert margin_of("test/condition_mse", of_three(0.8)) == pytest.approx(0.04)
-    assert "within 2 points of percent to each side (5% of" in rule(0.02)
+    assert "within 1 points of percent to each side (5% of" in RULE
 
 
 def test_a_printed_deviation_is_read_as_the_populations() -> None:

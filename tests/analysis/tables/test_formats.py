@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from study.analysis import ablation, sensitivity, to_csv, to_latex, to_markdown, trials_frame
 from study.analysis.statistics.cell_tables import Cell
+from study.analysis.statistics.claims import better, decreasing
 from study.analysis.tables.formats import latex
-from study.analysis.tables.grid import Entry, Grid, to_grid
+from study.analysis.tables.grid import Entry, Grid
 from study.analysis.tables.paper_comparison import claims_table, compare_with_paper
 from study.ranking import Spread, spread
 
@@ -60,9 +61,7 @@ $\alpha$ & $\lambda$ = 0.5 & $\lambda$ = 1 \\
 \par\smallskip{\footnotesize """
         + (
             r"val/accuracy in percent: mean $\pm$ sample standard deviation over seeds. n = 3 in every cell. "
-            r"Seed as a factor (val/accuracy, 3 seeds (0, 1, 2), 4 cells): the standard deviation within cells is 0.9 "
-            r"points, and 0.5 points once what each seed does to all cells is taken out. Compare cells by the "
-            r"second. Best of a row in bold, second underlined.}"
+            r"Best of a row in bold, second underlined.}"
             "\n" + r"\end{table}"
         )
     )
@@ -132,23 +131,6 @@ def test_no_text_in_the_csv_is_a_formula() -> None:
     assert rows[1][-1] == "'+y"
 
 
-def test_several_metrics_side_by_side_rank_each_in_its_direction() -> None:
-    found = record(
-        Told("search", [0.8], params={"method.alpha": 0.1}, tested={"test/accuracy": 0.8, "test/equalized_odds": 0.3}),
-        Told("search", [0.8], params={"method.alpha": 1.0}, tested={"test/accuracy": 0.7, "test/equalized_odds": 0.1}),
-    )
-    tables = [
-        ablation(trials_frame(SPEC, found), "method.alpha", f"test/{name}") for name in ("accuracy", "equalized_odds")
-    ]
-    assert to_markdown(to_grid(*tables), best="column").splitlines()[:4] == [
-        "| method.alpha | test/accuracy | test/equalized_odds |",
-        "| --- | ---: | ---: |",
-        "| 0.1 | **80.0** | *0.300* |",
-        "| 1 | *70.0* | **0.100** |",
-    ], "gaps are fractions, in the library as in the report"
-    assert "test/accuracy in percent, test/equalized_odds as a fraction: " in to_markdown(to_grid(*tables))
-
-
 def test_what_is_no_share_is_no_percent() -> None:
     grid = Grid(("",), [], ("",), [], [])
     numbers = {(103.25, 0.5): "103.2 ± 0.5", (0.00123456, 0.00002): "0.001235 ± 0.000020", (0.0, None): "0.000"}
@@ -215,11 +197,11 @@ def test_a_row_label_is_printed_once_in_latex() -> None:
 
 
 def test_claims_as_a_table() -> None:
-    stated = [
-        {"text": "new is better", "better": [["new", "0.99"], ["CE", "0.99"]]},
-        {"text": "CE falls", "decreasing": {"row": "CE", "columns": ["0.9", "0.99"]}},
-    ]
-    assert claims_table(stated, OURS).to_numpy().tolist() == [
+    results = {
+        "new is better": better(OURS["new", "0.99"], OURS["CE", "0.99"]),
+        "CE falls": decreasing([OURS["CE", "0.9"], OURS["CE", "0.99"]]),
+    }
+    assert claims_table(results).to_numpy().tolist() == [
         ["new is better", "holds", "show it", "< 0.001", "-"],
         ["CE falls", "cannot tell", "show it", "-", "one value is too few"],
     ]

@@ -1,22 +1,7 @@
 """Tables of the frozen study. The expected numbers are worked out by hand."""
 
-import pandas as pd
-import pytest
-
 from study.analysis.report.page import markdown_table
 from study.analysis.tables import report_tables
-
-
-def test_best_configurations(spec, frozen):
-    found = report_tables.best_configurations(spec, frozen)
-    assert list(found.index) == [1, 4, 0]
-    assert list(found["stage"]) == ["search", "search", "baseline"]
-    assert list(found["val/accuracy"]) == [0.70, 0.72, 0.56]
-    assert list(found["mean"]) == pytest.approx([0.74, 0.70, 0.52])
-    assert list(found["sd"]) == pytest.approx([0.04, 0.10, 0.02])
-    assert list(found["n"]) == [3, 3, 3]
-    assert set(found["seeds"]) == {(1, 2, 3)}
-    assert list(found["method.alpha"]) == [0.01, 0.123456, 1.0]
 
 
 def test_best_configurations_as_printed(spec, frozen):
@@ -30,18 +15,6 @@ def test_best_configurations_as_printed(spec, frozen):
     ]
 
 
-def test_summary(spec, frozen):
-    found = report_tables.summary(spec, frozen)
-    test = found.loc["test/accuracy"]
-    assert test[["baseline mean", "baseline sd", "best mean", "best sd", "difference"]].to_list() == pytest.approx(
-        [0.50, 0.02, 0.70, 0.02, 0.20]
-    )
-    assert (test["baseline n"], test["baseline seeds"], test["best seeds"]) == (3, (1, 2, 3), (1, 2, 3))
-    reach = 5.897842 * 0.02 / 3**0.5  # the best of 2: by the pairs of 3 seeds, which differ by 0.20, 0.22 and 0.24
-    val = found.loc["val/accuracy"]
-    assert val[["low", "high"]].to_list() == pytest.approx([0.22 - reach, 0.22 + reach], abs=1e-6)
-
-
 def test_summary_as_printed(spec, frozen):
     assert markdown_table(report_tables.printed_summary(spec, frozen)).splitlines() == [
         "| metric | baseline | best (trial 1) | difference | 95% interval | seeds |",
@@ -52,10 +25,11 @@ def test_summary_as_printed(spec, frozen):
 
 
 def test_trial_counts(frozen):
-    expected = {"complete": [1, 2, 9], "pruned": [0, 1, 0], "failed": [0, 1, 0], "all": [1, 4, 9]}
-    index = pd.Index(["baseline", "search", "confirm"], name="stage")
-    pd.testing.assert_frame_equal(report_tables.trial_counts(frozen), pd.DataFrame(expected, index=index))
-    assert "pruned" in report_tables.printed_counts(frozen).columns
+    assert markdown_table(report_tables.printed_counts(frozen)).splitlines()[2:] == [
+        "| baseline | 1 | 0 | 0 | 1 |",
+        "| search | 2 | 1 | 1 | 4 |",
+        "| confirm | 9 | 0 | 0 | 9 |",
+    ]
 
 
 def test_final_training_has_one_side(final_spec, writer):

@@ -13,11 +13,9 @@ from typing import Any
 import numpy as np
 
 from study.analysis.report.conclusions import conclusions
-from study.analysis.statistics.cell_tables import Cell, seed_factor
 from study.analysis.statistics.compare_studies import against
 from study.analysis.statistics.difference import difference
-from study.analysis.statistics.next_step import against_runner_up, cannot_be_told_from_best
-from study.analysis.statistics.rule_picks import agreement
+from study.analysis.statistics.next_step import rivals
 from study.home.record import Epoch, StudyRecord, TrialRecord
 from study.ranking import ranked_once
 from study.spec import StudySpec, load_study
@@ -108,8 +106,6 @@ def rows(draws: int) -> Iterator[Row]:
     for truth in APART:
         yield from _sure(truth, max(draws // 5, 100))
     yield from _between(max(draws // 20, 50))
-    yield from _taus(draws)
-    yield _seed_factor(draws)
 
 
 def _gains(draws: int) -> Iterator[Row]:
@@ -190,13 +186,14 @@ def _sure(truth: Truth, draws: int) -> Iterator[Row]:
         spec, record = study_of(truth, seed)
         ranked = sorted(range(1, 1 + truth.top), key=lambda number: -_mean(record, number))
         with ranked_once(record):
-            gap, others = against_runner_up(spec, record), cannot_be_told_from_best(spec, record)
-        assert gap is not None
+            found = rivals(spec, record)
+        assert found is not None
+        gap = found.gap
         assert gap.interval is not None
         true = DEVIATION * float(truth.gain[ranked[0]] - truth.gain[ranked[1]])
         inside += gap.interval[0] <= true <= gap.interval[1]
         truly_best = 1 + int(truth.gain[1:].argmax())
-        named += truly_best in (ranked[0], *others)
+        named += truly_best in (ranked[0], *found.undecided)
     for statement, count in (("95% interval, best - runner-up", inside), ("cannot be told from the best", named)):
         yield Row(statement, "report", str(truth), "at least 95%", 0.95, 1.0, count / draws, draws)
 
@@ -228,28 +225,3 @@ def _only(record: StudyRecord, first: int, top: int) -> StudyRecord:
 def _mean(record: StudyRecord, number: int) -> float:
     values = [trial.reports[-1]["val/accuracy"] for trial in record.repeats_of(number)]
     return float(np.mean([value for value in values if value is not None]))
-
-
-def _taus(draws: int) -> Iterator[Row]:
-    """The interval of Kendall's tau of normal pairs: 2 / pi asin(correlation)."""
-    for count, correlation in ((5, 0.0), (10, 0.6), (25, 0.9)):
-        generator, inside = np.random.default_rng(count), 0
-        tau = 2 / np.pi * np.arcsin(correlation)
-        for _ in range(draws):
-            one, own = generator.normal(size=(2, count))
-            found = agreement(one, correlation * one + (1 - correlation**2) ** 0.5 * own)
-            inside += bool(found.interval and found.interval[0] <= tau <= found.interval[1])
-        truth = f"{count} configurations, tau {tau:.2f}"
-        yield Row("95% interval of tau", "report (rules)", truth, "at least 94%", 0.94, 1.0, inside / draws, draws)
-
-
-def _seed_factor(draws: int) -> Row:
-    """The residual deviation of 12 cells of 3 seeds: its mean square over the true one."""
-    generator, squares = np.random.default_rng(0), []
-    for _ in range(draws):
-        values = generator.normal(size=3) * 2 + generator.normal(size=(12, 3)) + generator.normal(size=(12, 1))
-        found = seed_factor([Cell("val/accuracy", tuple(line), seeds=(0, 1, 2)) for line in values.tolist()])
-        assert found is not None
-        squares.append(found.residual**2)
-    return Row("deviation with the seed as a factor, mean square over the true one", "tables", "12 cells, 3 seeds", "1",
-               0.97, 1.03, float(np.mean(squares)), 0)  # fmt: skip

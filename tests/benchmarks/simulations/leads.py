@@ -11,14 +11,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from study.analysis.report.lead import rung_places
 from study.analysis.statistics.debiased import sampling_error
 from study.analysis.statistics.difference import Side, difference
 from study.analysis.statistics.next_step import POWER, came, edges, rivals, seeds_needed
 from study.analysis.statistics.next_step import power as power_of
 from study.spec import StudySpec
-from study.spec.objective import Score
-from study.sweep.early_stopping import early_stopping
 
 from .row import Row
 
@@ -47,7 +44,6 @@ def rows(draws: int) -> Iterator[Row]:
     yield hits(fewer, rng)
     yield nothing_better(max(20, draws // 20), rng)
     yield more_trials(fewer, rng)
-    yield came_early(max(20, draws // 20), rng)
     for configurations, number in ((2, 3), (5, 3), (5, 5)):
         yield the_best(configurations, number, fewer, rng)
     yield split_error(draws, rng)
@@ -154,34 +150,6 @@ def more_trials(draws: int, rng: np.random.Generator) -> Row:
             better.append(max(values[24:]) > max(values[:24]))
     truth = "random search, 24 trials, the best among the last 6; 12 more trials"
     return row(LEAD, "the best came late: more may be better", truth, "1 in 3, as after any search", 0.28, 0.39, better)
-
-
-def came_early(draws: int, rng: np.random.Generator) -> Row:
-    """Whether ASHA prunes the best, had it come after all others."""
-    spec = quickstart("train.epochs=4", "search.early_stopping={name: asha, grace: 1, reduction: 3}")
-    right: list[bool] = []
-    while len(right) < draws:
-        rule, told = early_stopping(spec), []
-        for number in range(20):
-            values = np.clip(rng.normal(0.5, 0.1, 4), 0, 1).tolist()
-            ends = next((at for at in (1, 2, 3) if rule.prunes(number, at, _score(values[at - 1]))), 4)
-            told.append(Told("search", values[:ends], "complete" if ends == 4 else "pruned"))
-        best = max(
-            (number for number, one in enumerate(told) if one.state == "complete"),
-            key=lambda number: told[number].values[-1] or 0.0,
-        )
-        for place in rung_places(spec, record(*told), best):
-            last = early_stopping(spec)
-            for number, one in enumerate(told):
-                if number != best and len(one.values) >= place.epoch:
-                    last.prunes(number, place.epoch, _score(one.values[place.epoch - 1]))
-            right.append(place.early == last.prunes(99, place.epoch, _score(told[best].values[place.epoch - 1])))
-    truth = "20 trials of 4 epochs, reduction 3; the best replayed after all others"
-    return row(LEAD, "it went on because it came early", truth, "always", 1.0, 1.0, right)
-
-
-def _score(value: float | None) -> Score:
-    return Score((value or 0.0,), (value or 0.0,))
 
 
 def the_best(configurations: int, number: int, draws: int, rng: np.random.Generator) -> Row:

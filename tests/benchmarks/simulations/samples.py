@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from study.analysis.report.conclusions import LITTLE, cost
 from study.analysis.statistics.difference import sides
-from study.analysis.statistics.rule_picks import LEAST
 from study.commands.plan import ACCURACY, DRAWS, FEW, MANY_TIES, simulated
 from study.home.record import Epoch, TrialRecord
 from study.ranking import Spread
@@ -52,7 +51,6 @@ def rows(draws: int) -> Iterator[Row]:
     yield from little(draws)
     yield from plans(draws)
     yield from chosen(draws)
-    yield from orders()
 
 
 def counted(generator: np.random.Generator, cells: Any, accuracy: Any) -> Counts:
@@ -194,11 +192,3 @@ def chosen(draws: int) -> Iterator[Row]:
 def _noisy(generator: np.random.Generator, curve: Floats) -> list[float]:
     noisy: list[float] = (curve + generator.normal(0, 0.01, len(curve))).tolist()
     return noisy
-
-
-def orders() -> Iterator[Row]:
-    """How often chance alone gives the same order of so few configurations, or its reverse: exact."""
-    said = f"below {LEAST} even the same order, or its reverse, comes by chance in more than one of twenty cases"
-    for count, promised, low, high in ((LEAST - 1, "more than 5%", 0.05, 1.0), (LEAST, "at most 5%", 0.0, 0.05)):
-        share = 2 / math.factorial(count)
-        yield Row(said, "report (rules)", f"{count} configurations", promised, low, high, share, 0)
