@@ -74,11 +74,18 @@ def test_of_an_event_that_a_disk_does_not_take_nothing_is_left(path: Path, monke
     assert [event["event"] for event in read(path)] == ["created", "started", "report", "closed"]
 
 
-def test_what_json_cannot_hold_is_not_written_in_part(path: Path) -> None:
-    before = path.read_bytes()
+def test_what_is_no_number_is_written_as_none(path: Path) -> None:
     held = Ledger(path)
-    with pytest.raises(ValueError, match="JSON compliant"):
-        held.append("report", metrics={"val/accuracy": float("nan")})
+    told = held.append("tested", trial=0, metrics={"test/accuracy": float("nan"), "test/loss": float("inf")})
+    held.close()
+    assert read(path)[-1] == told
+    assert told["metrics"] == {"test/accuracy": None, "test/loss": None}
+
+
+def test_what_json_cannot_hold_is_not_written_in_part(path: Path) -> None:
+    before, held = path.read_bytes(), Ledger(path)
+    with pytest.raises(TypeError):
+        held.append("report", metrics={"val/accuracy": 2**64})
     held.close()
     assert path.read_bytes() == before
 
@@ -154,10 +161,8 @@ def test_without_room_nothing_of_an_event_is_left_and_the_next_one_fits(path: Pa
     assert [event["event"] for event in read(path)] == ["created", "started", "report", "closed"]
 
 
-BEYOND = st.sampled_from([2**63, 2**64 - 1, 2**64, -(2**63) - 1, 10**30, -(10**400)])
-VALUES = (
-    st.none() | st.booleans() | st.integers() | BEYOND | st.floats(allow_nan=False, allow_infinity=False) | st.text()
-)
+WHOLE = st.integers(-(2**63), 2**64 - 1)
+VALUES = st.none() | st.booleans() | WHOLE | st.floats(allow_nan=False, allow_infinity=False) | st.text()
 
 
 @pytest.mark.slow

@@ -165,7 +165,6 @@ BEFORE: list[Event] = [
     [
         ("report", {"trial": 0, "epoch": 1}, "its metrics are none"),
         ("report", {"trial": 0, "epoch": 1, "metrics": {"val/accuracy": "high"}}, "its metrics are not all numbers"),
-        ("report", {"trial": 0, "epoch": 1, "metrics": {"val/accuracy": 10**400}}, "its metrics are not all numbers"),
         ("report", {"trial": 0, "epoch": 2, "metrics": {}}, "epoch 2 follows epoch 0"),
         ("report", {"trial": 0, "epoch": "1", "metrics": {}}, "its epoch is '1'"),
         ("report", {"trial": 1, "epoch": 1, "metrics": {}}, "there is no trial 1 yet"),
@@ -174,7 +173,7 @@ BEFORE: list[Event] = [
         ("trial", {"trial": 1, "stage": "party", "params": {}, "seed": 0}, "its stage is 'party'"),
         ("trial", {"trial": 1, "stage": "search", "params": {"a": []}, "seed": 0}, r"its params is \{'a': \[\]\}"),
         ("trial", {"trial": 1, "stage": "confirm", "params": {}, "seed": 0, "repeats": 3}, "no trial 3 to repeat"),
-        ("trial", {"trial": 1, "stage": "search", "params": {}, "seed": 2**64}, "its seed is 1844"),
+        ("trial", {"trial": 1, "stage": "search", "params": {}, "seed": 2**63}, "its seed is 9223"),
         ("ended", {"trial": 0, "state": "running"}, "its state is 'running'"),
         ("ended", {"trial": 0, "state": "failed", "kind": "BAD LUCK"}, "its kind is 'BAD LUCK'"),
         ("closed", {"state": None}, "its state is None"),
