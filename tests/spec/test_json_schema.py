@@ -64,38 +64,10 @@ def test_the_command_writes_it_where_it_can(tmp_path: Path) -> None:
         cli.app(["schema", "-o", str(tmp_path / "own.json" / "own.json")], standalone_mode=False)
 
 
-OWN_FILE: dict[str, Any] = {
-    "name": "mine",
-    "method": {"name": "own_function", "function": "my_loop:train", "batch": 64},
-    "train": {"epochs": 5},
-    "search": {
-        "metric": "val/my_score",
-        "space": {"method.rate": {"low": 0.01, "high": 1.0, "log": True}, "method.loss": ["a", "b"][0]},
-        "baseline": {"method.rate": 0.1, "method.loss": "a"},
-        "trials": 5,
-        "confirm": {"top": 1},
-    },
-}
-
-
-@pytest.mark.parametrize(
-    ("changes", "place"),
-    [
-        ({}, None),
-        ({"data": {"name": "none"}, "model": {"name": "none"}, "notify": {"command": ["tell"]}}, None),
-        ({"data": {"name": "biased_digits"}}, "data.name"),
-        ({"method": {"name": "own_function"}}, "method"),
-        ({"train": {"batch_size": 3}}, "train"),
-        ({"search": {"metric": "test/score"}}, "search.metric"),
-        ({"search": {"space": {"train.lr": 3}}}, "search.space"),
-        ({"search": {"space": {"method.rate": {"low": 1}}}}, "search.space.method.rate"),
-        ({"search": {"trails": 3}}, "search"),
-        ({"surch": {}}, ""),
-    ],
-)
-def test_a_file_of_a_function_of_ones_own(changes: dict[str, Any], place: str | None) -> None:
-    found = problems({**OWN_FILE, **changes})
-    assert [problem.split(":")[0] for problem in found] == ([] if place is None else [place]), found
+def test_of_a_file_of_a_function_of_ones_own_nothing_is_said() -> None:
+    """Its keys are the function's; `study plan` checks them."""
+    own = {"name": "own_function", "function": "my_loop:train", "batch": 64}
+    assert problems({"name": "mine", "method": own, "search": {"metric": "val/my_score"}}) == []
 
 
 @pytest.mark.parametrize("name", shipped())
@@ -131,7 +103,6 @@ def test_a_resolved_file_is_valid(name: str) -> None:
         (("resources", "hang"), "15m"),
         (("train", "clip_norm"), None),
         (("profiles", "fast"), {"train.epochs": 1, "search.space.method.alpha.low": 0.1, "data": {"name": "adult"}}),
-        (("profiles", "fast"), {"search.early_stopping.grace": 1, "search.space": {}, "method.beta": 1.0}),
         (("profiles",), None),
     ],
 )
@@ -165,8 +136,6 @@ def test_what_is_allowed_is(path: tuple[str, ...], value: Any) -> None:
         (("search", "enqueue"), [{"method.epsilonn": 0.1}]),
         (("search", "baseline", "method.eps"), 1),
         (("search", "space", "method.lamda"), {"low": 0, "high": 1}),
-        (("search", "space", "method.alpha"), {"low": 0}),
-        (("search", "space", "method.alpha"), {"low": 0, "high": 1, "choices": [1]}),
         (("search", "space", "method.alpha"), {"choices": ["large"]}),
         (("search", "space", "method.alpha"), {"choices": []}),
         (("search", "space", "method.alpha"), {"low": 0, "hihg": 1}),
@@ -175,8 +144,6 @@ def test_what_is_allowed_is(path: tuple[str, ...], value: Any) -> None:
         (("search", "alternatives"), {"method": {"mine": {"name": "wcl", "beta": 1}}}),
         (("search", "early_stopping", "grase"), 1),
         (("resources", "gpu"), -1),
-        (("profiles", "gpu", "resources.gpus"), 1),
-        (("profiles", "gpu", "train.epoch"), 1),
     ],
 )
 def test_usual_mistakes_are_refused(path: tuple[str, ...], value: Any) -> None:
