@@ -160,12 +160,6 @@ def test_a_number_or_a_word_is_one_line(assignment: str, words: str) -> None:
     assert message(assignment).splitlines() == [f"--set {assignment}: resources.{words}"]
 
 
-def test_a_stack_of_an_older_study_file_is_read_when_off_and_refused_when_on() -> None:
-    off = load_study("quickstart", ["resources.stack={trials: none, draws: own}"])
-    assert off.to_yaml() == load_study("quickstart").to_yaml()
-    assert "resources: `stack` was taken out" in message("resources.stack=8")
-
-
 def test_everything_wrong_is_told_at_once() -> None:
     sections = ["train.epochs=0", "data.rho=2", "model.width=0", "method.alpha=-1", "train.speed=1", "data.rhoo=1"]
     assert len(message(*sections).splitlines()) == 6
