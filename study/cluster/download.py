@@ -25,8 +25,8 @@ Read = Callable[[str, int], Iterator[bytes]]
 
 STUDY, LEDGER = "study.yaml", "ledger.jsonl"
 
-OVERLAP = 50
-"""Lines that are asked for besides those that are known to be new: the ledger has grown meanwhile."""
+LATEST = 1000
+"""Lines of a ledger that are asked for first, where some are here: a whole one may have a million."""
 
 LARGEST = 1 << 40
 """Bytes of a file that are believed."""
@@ -240,19 +240,10 @@ def _joined(blocks: Iterator[bytes], most: int) -> bytes:
 
 
 def _new_lines(read: Read, here: bytes, most: int) -> bytes | None:
-    """The lines behind those that are here; None: they do not follow, or too much is new to be asked for in part."""
+    """The lines behind those that are here; None: they do not follow, or are not among the last `LATEST`."""
     last = here[here.rfind(b"\n", 0, -1) + 1 :]
-    known, asked = Chain.at(last).number + 1, OVERLAP
-    for _ in range(2):
-        lines = _whole_lines(_joined(read(LEDGER, asked), most)).splitlines(keepends=True)
-        if not lines:
-            return None
-        first = Chain.at(lines[0]).number
-        if first < known:
-            place = known - 1 - first
-            return b"".join(lines[known - first :]) if place < len(lines) and lines[place] == last else None
-        asked += Chain.at(lines[-1]).number + 1 - known
-    return None
+    lines = _whole_lines(_joined(read(LEDGER, LATEST), most)).splitlines(keepends=True)
+    return b"".join(lines[lines.index(last) + 1 :]) if last in lines else None
 
 
 def _check_chain(new: bytes, here: bytes) -> None:

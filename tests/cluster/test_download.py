@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from helpers import Told, quickstart, write_ledger
 
-from study.cluster.download import OVERLAP, Apart, Changed, Manifest, Wish, download
+from study.cluster.download import LATEST, Apart, Changed, Manifest, Wish, download
 from study.cluster.log_share import LogShare
 from study.errors import UserError
 from study.home.folder import Home, StudyFolder
@@ -22,7 +22,7 @@ class There:
 
     def __init__(self, folder: Path) -> None:
         self.study = Home(folder / "home").create(quickstart("name=mine"))
-        write_ledger(self.study.ledger_file, Told("baseline", [0.5] * (2 * OVERLAP)))
+        write_ledger(self.study.ledger_file, Told("baseline", [0.5] * LATEST))
         (folder / "logs").mkdir()
         self.share, self._told = LogShare(self.study, folder / "logs"), folder / "logs/study/mine/manifest.json"
         self.here = StudyFolder(folder / "here" / "mine")
@@ -66,16 +66,16 @@ def test_what_is_new_is_brought_and_nothing_twice(there: There) -> None:
     there.add(there.study, 3)
     there.asked.clear()
     assert there.download() == ["ledger.jsonl"]
-    assert there.asked == [("ledger.jsonl", OVERLAP)]
+    assert there.asked == [("ledger.jsonl", LATEST)]
     assert there.is_the_same
 
 
-def test_of_a_ledger_that_grew_much_the_new_lines_are_asked_for(there: There) -> None:
+def test_a_ledger_that_grew_much_is_read_anew(there: There) -> None:
     there.download()
-    there.add(there.study, OVERLAP + 7)
+    there.add(there.study, LATEST)
     there.asked.clear()
     assert there.download() == ["ledger.jsonl"]
-    assert there.asked == [("ledger.jsonl", OVERLAP), ("ledger.jsonl", 2 * OVERLAP + 7)]
+    assert there.asked == [("ledger.jsonl", LATEST), ("ledger.jsonl", -1)]
     assert there.is_the_same
 
 

@@ -31,11 +31,6 @@ def test_the_pieces_that_a_log_comes_in_make_no_difference(seed: int) -> None:
     assert "".join([*shown, keep.end()]) == OURS
 
 
-def test_what_cannot_be_rays_is_shown_at_once() -> None:
-    keep = OursAlone()
-    assert [keep(piece) for piece in ("dots ", "..", ".\n[2026", "] ours\n")] == ["dots ", "..", ".\n", "[2026] ours\n"]
-
-
 @pytest.mark.parametrize(
     "line",
     [
