@@ -9,6 +9,7 @@ import secrets
 import shutil
 import stat
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -101,6 +102,19 @@ def _reader(kind: Any) -> "TypeAdapter[Any]":
 def parts(folder: Path) -> list[Path]:
     """Return what `whole` writes in a folder at this moment, or has left there when it was killed."""
     return [*folder.glob(".*.part")]
+
+
+def lock(file: IO[Any], patience: float = 0.0) -> bool:
+    """Take a file's lock, which its closing gives back; `patience`: seconds to wait for who has it."""
+    deadline = time.monotonic() + patience
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(0.02)
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """The events of a ledger and what each has to hold, so that no reader of an event has to doubt it."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, NamedTuple, Protocol, get_args
+from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 from annotated_types import Ge, Lt, MinLen
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
@@ -167,39 +167,3 @@ def _is(kind: TypeAdapter[Any], value: Any) -> bool:
     except ValidationError:
         return False
     return True
-
-
-class Trained(Protocol):
-    """A trial, as far as its events depend on one another."""
-
-    @property
-    def epochs(self) -> int: ...
-
-    @property
-    def state(self) -> State: ...
-
-
-def misplaced(event: Event, created: bool, trials: Mapping[int, Trained]) -> str | None:
-    """Why an event without a `problem` cannot follow those before it; None: it can.
-
-    Args:
-        created: whether one of them created the study.
-        trials: that they tell of.
-    """
-    name, number = event["event"], event.get("trial")
-    if (name == "created") is created:
-        return "a study is created once, by its first event"
-    if name in ("lengthened", "retried") and (unknown := [one for one in event["trials"] if one not in trials]):
-        return f"there is no trial {unknown[0]} yet"
-    if name == "retried" and (odd := [one for one in event["trials"] if trials[one].state not in ("failed", "pruned")]):
-        return f"trial {odd[0]} is {trials[odd[0]].state}"
-    if number is None or name == "evaluated":
-        return None
-    trial = trials.get(number)
-    if (name == "trial") is (trial is not None):
-        return f"trial {number} was decided on before" if trial else f"there is no trial {number} yet"
-    if name == "report" and trial and event["epoch"] != trial.epochs + 1:
-        return f"epoch {event['epoch']} follows epoch {trial.epochs}"
-    if name == "trial" and "repeats" in event and event["repeats"] not in trials:
-        return f"there is no trial {event['repeats']} to repeat"
-    return None

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from study.files import Kind, read_json, write_whole
+from study.files import Kind, lock, read_json, write_whole
 from study.home.lease import age, machine
 
 EXPIRY = 300.0
@@ -100,20 +100,11 @@ def locked(path: Path) -> Iterator[bool]:
     """A lock among all processes of this machine, for milliseconds. Says whether it was had in time; a file system
     without locks gives it to everybody."""
     with open(path, "ab") as file:
-        deadline = time.monotonic() + PATIENCE
-        while True:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                if time.monotonic() >= deadline:
-                    yield False
-                    return
-                time.sleep(0.02)
-                continue
-            except OSError:
-                pass
-            yield True
-            return
+        try:
+            had = lock(file, PATIENCE)
+        except OSError:
+            had = True
+        yield had
 
 
 def _is_dead(alive: Path, of_machine: str) -> bool:

@@ -107,7 +107,7 @@ class Writer:
         runs = self._progress.runs
         for key, run_id in list(self._store.find(self._progress.experiment, self._study, since - MARGIN)):
             if runs.setdefault(key, run_id) != run_id:
-                self._store.delete(run_id)
+                self._store.client.delete_run(run_id)
 
     def _location(self) -> str | None:
         """Return where artifacts lie: in the home, unless an MLflow of its own says where."""
