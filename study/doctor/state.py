@@ -12,7 +12,7 @@ from study.commands import data as data_commands
 from study.doctor.machine import Finding, existing, isolated
 from study.errors import UserError
 from study.home.folder import FORMAT, Home, check_format
-from study.tracking.connection import TIMEOUT, load_mlflow, mlflow_versions, public
+from study.tracking.connection import TIMEOUT, check_answers, load_mlflow, public
 
 REMEDY = "studies run without it, and study resume adds what it missed; check MLFLOW_TRACKING_URI"
 ANOTHER_HOME = "another home: STUDY_HOME=..."
@@ -78,16 +78,9 @@ def mlflow(home: Home) -> Iterator[Finding]:
 
 def _answer(home: Home) -> Iterator[Finding]:
     try:
-        uri, version, own = mlflow_versions(home)
+        yield Finding("MLflow", "ok", f"{check_answers(home)}: answers")
     except UserError as error:
         yield Finding("MLflow", "problem", str(error))
-        return
-    if version and version.split(".")[0] != own.split(".")[0]:
-        yield Finding(
-            "MLflow", "warning", f"{uri}: has version {version}, this machine {own}", f"mlflow {version} on both"
-        )
-    else:
-        yield Finding("MLflow", "ok", f"{uri}: answers{f', version {version}' if version else ''}")
 
 
 def ray(home: Home, address: str | None) -> Iterator[Finding]:

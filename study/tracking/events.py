@@ -88,7 +88,7 @@ def note(
     better = "lower" if spec.mode == "min" else "higher"
     what = "Final training of one configuration" if spec.final_seeds is not None else "Search"
     session = record.sessions[-1] if record.sessions else {}
-    text = [
+    text: list[str] = [
         escaped(f"{what} for {spec.metric}, {better} is better."),
         escaped(f"On {session.get('dataset') or spec.base['data']['name']}; {record.state}."),
     ]

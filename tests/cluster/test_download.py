@@ -129,18 +129,6 @@ def test_what_is_not_as_the_cluster_says_is_not_put_in_its_place(there: There, n
     assert not [*there.here.path.rglob(".*")]
 
 
-def test_a_file_that_breaks_off_is_not_put_in_its_place(there: There) -> None:
-    def broken(name: str, lines: int) -> Iterator[bytes]:
-        yield (there.study.path / name).read_bytes()[:100]
-        raise UserError("broke off")
-
-    with pytest.raises(UserError, match="broke off"):
-        download(broken, Manifest.of("mine", there.document()), there.here.path, ALL)
-    assert not [path for path in there.here.path.rglob("*") if path.is_file()]
-    there.download()
-    assert there.is_the_same
-
-
 def test_what_the_cluster_removed_goes_here_too(there: There) -> None:
     there.study.write_error(3, "a traceback")
     there.download()

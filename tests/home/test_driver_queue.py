@@ -25,10 +25,6 @@ def jobs(there: list[Turn], served: dict[str, int] | None = None) -> list[str]:
     return [one.job for one in in_order(there, served or {})]
 
 
-def test_what_came_first_is_first() -> None:
-    assert jobs([turn("c", came=3), turn("a", came=1), turn("b", came=2)]) == ["a", "b", "c"]
-
-
 def test_a_higher_priority_comes_before_all_else() -> None:
     there = [turn("a", came=1), turn("b", came=2, priority=5), turn("c", "bob", came=3, priority=-1)]
     assert jobs(there) == ["b", "a", "c"]

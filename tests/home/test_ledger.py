@@ -12,7 +12,6 @@ from helpers import ROOT
 from hypothesis import given
 from hypothesis import strategies as st
 
-from study.errors import UserError
 from study.home.events import problem
 from study.home.ledger import Ledger, Tail, read
 from study.home.line import Chain
@@ -25,11 +24,6 @@ def test_what_was_appended_is_read_in_order(path: Path) -> None:
     assert (started["event"], started["trial"], started["node"]) == ("started", 0, "here")
     assert report["metrics"] == {"val/accuracy": 0.5, "val/x": None}
     assert created["time"] <= started["time"] <= report["time"]
-
-
-def test_two_studies_have_two_ids(path: Path, tmp_path: Path) -> None:
-    Ledger.create(tmp_path / "other.jsonl")
-    assert read(path)[0]["id"] != read(tmp_path / "other.jsonl")[0]["id"]
 
 
 def test_append_gives_what_is_read_back(path: Path) -> None:
@@ -100,16 +94,6 @@ def test_an_unfinished_last_line_is_left_out_and_cut_by_the_next_driver(path: Pa
     held.append("closed", state="interrupted")
     held.close()
     assert [event["event"] for event in read(path)] == ["created", "started", "report", "closed"]
-
-
-@pytest.mark.parametrize(
-    "damage", [b"{nonsense}\n", b"\0\0\0\0\n", b"\xff\xfe\n", b"\n", b"[1]\n", b'{"no": 1}\n', b"3\n"]
-)
-def test_damage_in_the_middle_is_told_with_its_byte(path: Path, damage: bytes) -> None:
-    first, *others = path.read_bytes().splitlines(keepends=True)
-    path.write_bytes(first + damage + b"".join(others))
-    with pytest.raises(UserError, match=rf"ledger\.jsonl: damaged at byte {len(first)}\b"):
-        read(path)
 
 
 def test_a_tail_gives_each_event_once_as_they_come(path: Path) -> None:

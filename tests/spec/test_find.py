@@ -30,12 +30,6 @@ def test_a_file_that_is_not_there_is_told(spec: str) -> None:
         find(spec)
 
 
-def test_a_folder_is_no_study_file(tmp_path: Path) -> None:
-    (tmp_path / "folder.yaml").mkdir()
-    with pytest.raises(UserError, match="no such file"):
-        find(str(tmp_path / "folder.yaml"))
-
-
 NO_NAMES = ["", ".", "..", "a/b", "../a", "/a", "-a", ".a", "a b", "a\n", "ä", "a" * 101, "a\0b"]
 READ_ANOTHER_WAY = ["%2e%2e%2fa", "a%2fb", "a%00", "a\\b", "a\uff0e\uff0e\uff0fb", "a\u2215b", "a\u2025"]
 
@@ -46,10 +40,6 @@ def test_a_name_that_could_not_be_a_folders_is_refused(name: str) -> None:
         check_name(name)
     with pytest.raises(UserError, match="A name has letters"):
         load_study("quickstart", name=name)
-
-
-def test_a_given_name_wins_over_the_files() -> None:
-    assert load_study("quickstart", name="mine").name == "mine"
 
 
 def test_a_study_is_told_from_its_exported_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -153,14 +153,6 @@ def test_a_ledger_that_has_lost_its_end_is_in_mlflow_as_it_goes_on(home: Home, f
     }
 
 
-def test_a_ledger_that_is_shorter_than_what_mlflow_has_is_brought_anew(home: Home, folder: StudyFolder) -> None:
-    before, lines = runs_of(home), folder.ledger_file.read_bytes().splitlines(keepends=True)
-    folder.ledger_file.write_bytes(b"".join(lines[:-2]))
-    assert again(home, folder) == ["MLflow had more of quickstart than its ledger tells; it is brought there anew"]
-    assert runs_of(home).keys() == before.keys()
-    assert again(home, folder) == []
-
-
 SLOWER = [(how, is_noted) for how in ("deleted", "emptied", "text") for is_noted in (True, False)]
 """A new database takes MLflow seconds."""
 
