@@ -13,9 +13,9 @@ from typing import Any
 from study import __version__
 from study.cluster.log_share import FOLDERS, SINGLE
 from study.errors import UserError
-from study.files import below, is_plain_name, whole
+from study.files import below, digest_of_file, is_plain_name, whole
 from study.home.folder import FORMAT
-from study.home.line import Chain
+from study.home.line import Chain, last_line
 from study.spec.document import dump
 from study.spec.document import read as read_document
 from study.text import printed
@@ -153,10 +153,8 @@ def _download_file(
     read: Read, manifest: Manifest, folder: Path, name: str, change: Callable[[Path], None] | None = None
 ) -> bool:
     path, (size, digest) = below(folder, name), manifest.files[name]
-    if path.is_file() and path.stat().st_size == size:
-        with path.open("rb") as file:
-            if hashlib.file_digest(file, "sha256").hexdigest() == digest:
-                return False
+    if path.is_file() and path.stat().st_size == size and digest_of_file(path) == digest:
+        return False
     path.parent.mkdir(parents=True, exist_ok=True)
     found, count = hashlib.sha256(), 0
     with whole(path) as part:
@@ -241,7 +239,7 @@ def _joined(blocks: Iterator[bytes], most: int) -> bytes:
 
 def _new_lines(read: Read, here: bytes, most: int) -> bytes | None:
     """The lines behind those that are here; None: they do not follow, or are not among the last `LATEST`."""
-    last = here[here.rfind(b"\n", 0, -1) + 1 :]
+    last = last_line(here)
     lines = _whole_lines(_joined(read(LEDGER, LATEST), most)).splitlines(keepends=True)
     return b"".join(lines[lines.index(last) + 1 :]) if last in lines else None
 
@@ -254,7 +252,7 @@ def _check_chain(new: bytes, here: bytes) -> None:
     """
     chain = Chain()
     if here:
-        last = here[here.rfind(b"\n", 0, -1) + 1 :]
+        last = last_line(here)
         chain = Chain.at(last)
         chain.passes(last)
     for line in new.splitlines(keepends=True):

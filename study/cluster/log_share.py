@@ -19,7 +19,7 @@ from typing import Any
 
 from study import __version__
 from study.errors import UserError
-from study.files import PRIVATE, write_whole
+from study.files import PRIVATE, digest_of_file, write_whole
 from study.home.folder import FORMAT, Home, StudyFolder
 from study.text import tell
 from study.upstream.ray_internals import job_logs
@@ -101,9 +101,7 @@ class LogShare:
         status = path.stat()
         state = (status.st_size, status.st_mtime_ns)
         if name not in self._known or self._known[name][0] != state:
-            with path.open("rb") as file:
-                digest = hashlib.file_digest(file, "sha256").hexdigest()
-            self._known[name] = (state, {"bytes": status.st_size, "sha256": digest})
+            self._known[name] = (state, {"bytes": status.st_size, "sha256": digest_of_file(path)})
         return self._known[name][1]
 
     def _told_ledger(self) -> dict[str, Any]:

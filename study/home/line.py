@@ -66,6 +66,11 @@ def own_check(line: bytes) -> str:
     return told[3].decode() if told and line.endswith(b"\n") else ""
 
 
+def last_line(ledger: bytes) -> bytes:
+    """The last line of whole ones, with its end."""
+    return ledger[ledger.rfind(b"\n", 0, -1) + 1 :]
+
+
 class Chain:
     """The place between two lines of a ledger: what the next one has to be.
 
