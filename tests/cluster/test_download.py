@@ -150,9 +150,3 @@ def test_no_name_leads_out_of_the_folder(there: There, name: str) -> None:
 def test_another_form_of_the_ledger_is_named(there: There) -> None:
     with pytest.raises(UserError, match=r"mine: is in form 9 on the cluster, whose study 7\.1 made it"):
         Manifest.of("mine", there.document() | {"format": 9, "study": "7.1"})
-
-
-@pytest.mark.parametrize("document", [None, [], {}, {"format": 2, "study": "0.1.0", "files": 3}])
-def test_what_says_nothing_is_told_as_such(document: Any) -> None:
-    with pytest.raises(UserError, match="cannot be read"):
-        Manifest.of("mine", document)

@@ -17,13 +17,6 @@ def test_a_name_finds_the_shipped_file_and_a_path_a_file(tmp_path: Path) -> None
     assert find(str(tmp_path / "own.yaml")) == tmp_path / "own.yaml"
 
 
-def test_an_unknown_study_is_told_with_the_list_and_the_nearest() -> None:
-    with pytest.raises(
-        UserError, match=r"quickstrat: no study file of that name\. Did you mean 'quickstart'\? For a file"
-    ):
-        find("quickstrat")
-
-
 @pytest.mark.parametrize("spec", ["no/such.yaml", "such.yaml", "a/b", "x.yml", "", "x" * 5000 + ".yaml", "a\0.yaml"])
 def test_a_file_that_is_not_there_is_told(spec: str) -> None:
     with pytest.raises(UserError, match=r"no such file|no study file of that name"):

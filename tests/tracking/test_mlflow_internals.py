@@ -26,6 +26,16 @@ MOVED = "relocate in study/tracking/database_file.py: artifacts of a home that w
 WRITER = "Database.write in study/tracking/database.py: every study's runs in its own home"
 REMOVER = "study delete"
 
+TAG = {"run_uuid": "VARCHAR(32)", "key": "VARCHAR(250)", "value": "VARCHAR(8000)"}
+METRIC = {
+    "run_uuid": "VARCHAR(32)",
+    "key": "VARCHAR(250)",
+    "value": "FLOAT",
+    "timestamp": "BIGINT",
+    "step": "BIGINT",
+    "is_nan": "BOOLEAN",
+}
+
 COLUMNS = {
     "runs": {
         "run_uuid": "VARCHAR(32)",
@@ -42,24 +52,10 @@ COLUMNS = {
         "source_version": "VARCHAR(50)",
         "entry_point_name": "VARCHAR(50)",
     },
-    "tags": {"run_uuid": "VARCHAR(32)", "key": "VARCHAR(250)", "value": "VARCHAR(8000)"},
-    "params": {"run_uuid": "VARCHAR(32)", "key": "VARCHAR(250)", "value": "VARCHAR(8000)"},
-    "metrics": {
-        "run_uuid": "VARCHAR(32)",
-        "key": "VARCHAR(250)",
-        "value": "FLOAT",
-        "timestamp": "BIGINT",
-        "step": "BIGINT",
-        "is_nan": "BOOLEAN",
-    },
-    "latest_metrics": {
-        "run_uuid": "VARCHAR(32)",
-        "key": "VARCHAR(250)",
-        "value": "FLOAT",
-        "timestamp": "BIGINT",
-        "step": "BIGINT",
-        "is_nan": "BOOLEAN",
-    },
+    "tags": TAG,
+    "params": TAG,
+    "metrics": METRIC,
+    "latest_metrics": METRIC,
     "datasets": {
         "dataset_uuid": "VARCHAR(36)",
         "experiment_id": "INTEGER",
@@ -77,7 +73,11 @@ COLUMNS = {
         "destination_id": "VARCHAR(36)",
         "step": "BIGINT",
     },
-    "input_tags": {"input_uuid": "VARCHAR(36)", "name": "VARCHAR(255)", "value": "VARCHAR(500)"},
+    "input_tags": {
+        "input_uuid": "VARCHAR(36)",
+        "name": "VARCHAR(255)",
+        "value": "VARCHAR(500)",
+    },
 }
 """What is written, by table."""
 
