@@ -9,15 +9,20 @@ import secrets
 import shutil
 import stat
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 from study.errors import UserError, of_disk
 
 if TYPE_CHECKING:
     import psutil
+    from pydantic import TypeAdapter
+
+Kind = TypeVar("Kind")
 
 # Files that are there whole or not at all: written beside their place, then renamed. No reader ever sees half of one,
 # and of several writers at once the last to end has it. Nothing is synced to the disk: a machine that loses its power
@@ -67,9 +72,49 @@ def write_whole(path: Path, content: str | bytes, mode: int = 0o666) -> None:
         file.write(data)
 
 
+def read_json(path: Path, kind: type[Kind]) -> Kind | None:
+    """A file's JSON as a dataclass, or as plain values of a kind; None where there is no such file, it is no JSON, or a
+    field is missing or of another kind: whoever wrote it may have been somebody else."""
+    try:
+        return from_json(path.read_bytes(), kind)
+    except OSError:
+        return None
+
+
+def from_json(text: str | bytes, kind: type[Kind]) -> Kind | None:
+    """The same of a text."""
+    from pydantic import ValidationError  # which most commands do not need
+
+    try:
+        found: Kind = _reader(kind).validate_json(text, strict=True)  # type: ignore[arg-type]
+        return found
+    except ValidationError:
+        return None
+
+
+@cache
+def _reader(kind: Any) -> "TypeAdapter[Any]":
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(kind)
+
+
 def parts(folder: Path) -> list[Path]:
     """Return what `whole` writes in a folder at this moment, or has left there when it was killed."""
     return [*folder.glob(".*.part")]
+
+
+def lock(file: IO[Any], patience: float = 0.0) -> bool:
+    """Take a file's lock, which its closing gives back; `patience`: seconds to wait for who has it."""
+    deadline = time.monotonic() + patience
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(0.02)
 
 
 @contextmanager

@@ -39,15 +39,6 @@ def test_a_function_gives_its_keyword_only_parameters_but_no_tensors() -> None:
     assert [knob.key for knob in knobs(loss)] == ["lambda", "margin"]
 
 
-def test_a_keyword_of_python_loses_its_underscore() -> None:
-    assert next(iter(knobs(loss))) == Knob("lambda", Annotated[float, Range(low=0.0)], None, True)
-
-
-def test_a_default_of_none_is_a_default() -> None:
-    margin = list(knobs(loss))[1]
-    assert (margin.default, margin.required) == (None, False)
-
-
 def test_the_last_doc_says_what_it_is_and_is_no_part_of_the_type() -> None:
     def described(
         *,

@@ -235,7 +235,7 @@ def logs(
         if follow:
             follow_driver(remote, name, job, ray)
             return
-        log = remote.log(job) if ray else ours_alone(remote.log(job))
+        log = remote.head.log(job) if ray else ours_alone(remote.head.log(job))
         print_json({"name": name, "job": job, "log": log}) if as_json else tell(log, end="")
         return
     home = Home.locate() if address is None else Elsewhere(address).home([name])

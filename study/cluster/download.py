@@ -13,9 +13,9 @@ from typing import Any
 from study import __version__
 from study.cluster.log_share import FOLDERS, SINGLE
 from study.errors import UserError
-from study.files import below, is_plain_name, whole
+from study.files import below, digest_of_file, is_plain_name, whole
 from study.home.folder import FORMAT
-from study.home.line import Chain
+from study.home.line import Chain, last_line
 from study.spec.document import dump
 from study.spec.document import read as read_document
 from study.text import printed
@@ -25,8 +25,8 @@ Read = Callable[[str, int], Iterator[bytes]]
 
 STUDY, LEDGER = "study.yaml", "ledger.jsonl"
 
-OVERLAP = 50
-"""Lines that are asked for besides those that are known to be new: the ledger has grown meanwhile."""
+LATEST = 1000
+"""Lines of a ledger that are asked for first, where some are here: a whole one may have a million."""
 
 LARGEST = 1 << 40
 """Bytes of a file that are believed."""
@@ -153,10 +153,8 @@ def _download_file(
     read: Read, manifest: Manifest, folder: Path, name: str, change: Callable[[Path], None] | None = None
 ) -> bool:
     path, (size, digest) = below(folder, name), manifest.files[name]
-    if path.is_file() and path.stat().st_size == size:
-        with path.open("rb") as file:
-            if hashlib.file_digest(file, "sha256").hexdigest() == digest:
-                return False
+    if path.is_file() and path.stat().st_size == size and digest_of_file(path) == digest:
+        return False
     path.parent.mkdir(parents=True, exist_ok=True)
     found, count = hashlib.sha256(), 0
     with whole(path) as part:
@@ -240,19 +238,10 @@ def _joined(blocks: Iterator[bytes], most: int) -> bytes:
 
 
 def _new_lines(read: Read, here: bytes, most: int) -> bytes | None:
-    """The lines behind those that are here; None: they do not follow, or too much is new to be asked for in part."""
-    last = here[here.rfind(b"\n", 0, -1) + 1 :]
-    known, asked = Chain.at(last).number + 1, OVERLAP
-    for _ in range(2):
-        lines = _whole_lines(_joined(read(LEDGER, asked), most)).splitlines(keepends=True)
-        if not lines:
-            return None
-        first = Chain.at(lines[0]).number
-        if first < known:
-            place = known - 1 - first
-            return b"".join(lines[known - first :]) if place < len(lines) and lines[place] == last else None
-        asked += Chain.at(lines[-1]).number + 1 - known
-    return None
+    """The lines behind those that are here; None: they do not follow, or are not among the last `LATEST`."""
+    last = last_line(here)
+    lines = _whole_lines(_joined(read(LEDGER, LATEST), most)).splitlines(keepends=True)
+    return b"".join(lines[lines.index(last) + 1 :]) if last in lines else None
 
 
 def _check_chain(new: bytes, here: bytes) -> None:
@@ -263,7 +252,7 @@ def _check_chain(new: bytes, here: bytes) -> None:
     """
     chain = Chain()
     if here:
-        last = here[here.rfind(b"\n", 0, -1) + 1 :]
+        last = last_line(here)
         chain = Chain.at(last)
         chain.passes(last)
     for line in new.splitlines(keepends=True):

@@ -43,47 +43,32 @@ OTHER = (
 
 RAY = re.compile("|".join((FORWARDED, LOGGED, OF_PYTHON, WARNED, FRAMES, OTHER)))
 
-FIRST = re.compile(r"[\x1b\s(\[*/RP\d]")
-"""What a line of Ray's may begin with."""
-
 
 class OursAlone:
-    """Leaves Ray's lines out of a log that comes in pieces, which may end in the midst of a line.
+    """Leaves Ray's lines out of a log that comes in pieces, which may end in the midst of a line; it is held back then.
 
-    An unfinished line is held back while it may be Ray's. With the lines go the empty one that ends a quotation, and
-    the line of code below a warning.
+    With the lines go the empty one that ends a quotation, and the line of code below a warning.
     """
 
     def __init__(self) -> None:
         self._held, self._before = "", ""
-        self._is_shown = False
 
     def __call__(self, piece: str) -> str:
         """Return what of a piece, and of what was held back, is the study's."""
-        *whole, rest = (self._held + piece).split("\n")
-        shown = "".join(self._kept(f"{line}\n") for line in whole)
-        self._held = rest
-        if rest and (self._is_shown or not FIRST.match(rest)):
-            self._held, self._is_shown = "", True
-            shown += rest
-        return shown
+        *whole, self._held = (self._held + piece).split("\n")
+        return "".join(self._kept(f"{line}\n") for line in whole)
 
     def end(self) -> str:
         """Return what was held back, once no more comes."""
         return self._kept(self._held)
 
     def _kept(self, line: str) -> str:
-        if self._is_shown:  # its beginning was
-            self._is_shown, self._before = False, ""
-            return line
         plain, before = COLOURS.sub("", line), self._before
+        is_rays = RAY.match(plain) is not None
+        self._before = plain if is_rays else ""
         ended = not plain.strip() and before[:1].isspace()
         code = plain.startswith("  ") and re.match(WARNED, before)
-        if RAY.match(plain):
-            self._before = plain
-            return ""
-        self._before = ""
-        return "" if before and (ended or code) else line
+        return "" if is_rays or (before and (ended or code)) else line
 
 
 def ours_alone(log: str) -> str:

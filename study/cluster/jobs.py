@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import study
-from study.address import check_jobs, refused
-from study.cluster import following, head
+from study.address import refused
+from study.cluster import following
 from study.cluster.head import Head, gone
 from study.cluster.job import FINAL, STOPPED, SUITE, UNUSABLE, Job, job_id, tags
 from study.cluster.queued_driver import WINDOW
@@ -203,22 +203,19 @@ class Jobs:
     """
 
     def __init__(self, address: str) -> None:
-        check_jobs(address)
+        self.address, self.head = address, Head(address)
         for name in ("RAY_API_SERVER_ADDRESS", "RAY_ADDRESS"):  # they would win over what is given
             os.environ.pop(name, None)
         from ray.job_submission import JobSubmissionClient
 
         hush(*ray_internals.CLIENT_LOGGERS)
         ray_internals.read_the_token_again()
-        self.address = address
         with told_to_the_user(address):
             self._client = JobSubmissionClient(address)
 
     def all(self) -> list[Job]:
         """Every study's drivers, the oldest first."""
-        with told_to_the_user(self.address):
-            drivers = [Job.of(details) for details in self._client.list_jobs() if "study" in (details.metadata or {})]
-        return sorted(drivers, key=lambda job: (job.began or 0.0, job.number))
+        return self.head.jobs()
 
     def of(self, name: str) -> list[Job]:
         """The drivers of one study, the oldest first."""
@@ -320,8 +317,8 @@ class Jobs:
         last = self.last(name)
         if last.is_over:
             raise UserError(f"{name}: does not run ({last.id}, {last.state})")
+        (last,) = with_places(self.head.file, [last])
         with told_to_the_user(self.address):
-            (last,) = with_places(Head(self.address).file, [last])
             self._client.stop_job(last.id)
         return replace(self.wait(last.id, patience), place=last.place)
 
@@ -342,11 +339,6 @@ class Jobs:
                 log = of_study if latest.study else latest.message
                 raise UserError(f"{job}: did not {expected} within {patience:.0f} s, is {latest.state}. {log}")
             time.sleep(ASK)
-
-    def log(self, job: str) -> str:
-        """Return what a job's driver wrote."""
-        with told_to_the_user(self.address):
-            return str(self._client.get_job_logs(job))
 
     def follow(self, job: str) -> Iterator[str]:
         """The same as it comes, until the job is over; see `study.cluster.following`."""
@@ -389,7 +381,7 @@ class Jobs:
             UserError, Stopped, Interrupted: see `study.cluster.jobs.answered`; or it did not answer in time.
         """
         ended = self.wait(job, patience, "answer")
-        log = self.log(job)
+        log = self.head.log(job)
         self.forget(job)
         return answered(ended, log)
 
@@ -397,11 +389,6 @@ class Jobs:
         """Take a job that is over out of the cluster's list."""
         with told_to_the_user(self.address):
             self._client.delete_job(job)
-
-    def resources(self) -> dict[str, Any]:
-        """The cluster's nodes and what of them is in use, see `study.cluster.head`."""
-        with told_to_the_user(self.address):
-            return head.overview(ray_internals.nodes(self._client))
 
     def start(
         self,

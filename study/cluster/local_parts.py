@@ -13,16 +13,17 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Self
 
 import psutil
+from annotated_types import Gt, Lt
 
 from study.address import LOOPBACK
 from study.errors import UserError
-from study.files import PRIVATE, write_whole
+from study.files import PRIVATE, read_json, write_whole
 from study.home import lease
 from study.home.folder import Home, address_of
 from study.home.lease import machine
@@ -47,7 +48,7 @@ class Process:
     """
 
     name: str
-    pid: int
+    pid: Annotated[int, Gt(0), Lt(2**31)]
     began: str
     machine: str
 
@@ -186,17 +187,10 @@ class LocalState:
         file = path / STATE
         if not file.exists():
             return cls(path, scratch=_linked(path))
-        try:
-            state: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-            state["processes"] = [Process(**process) for process in state["processes"]]
-            found = cls(path, **state)
-            if not all(type(part.pid) is int and 0 < part.pid < 2**31 for part in found.processes):
-                raise ValueError
-            if not all(type(value) is str for key, value in state.items() if key != "processes"):
-                raise ValueError
-            return found
-        except (ValueError, TypeError, KeyError):
-            raise UserError(f"{file}: damaged. What it started is ended by: study cluster down") from None
+        found = read_json(file, cls)
+        if found is None:
+            raise UserError(f"{file}: damaged. What it started is ended by: study cluster down")
+        return replace(found, path=path)
 
     @classmethod
     def left(cls, home: Home) -> Self:
@@ -257,8 +251,7 @@ class LocalState:
 
     def save(self) -> None:
         """Write it down."""
-        state = {key: value for key, value in asdict(self).items() if key != "path"}
-        write_whole(self.path / STATE, json.dumps(state, indent=2))
+        write_whole(self.path / STATE, json.dumps(asdict(self), indent=2, default=str))
 
 
 def _linked(path: Path) -> str:

@@ -19,7 +19,7 @@ from typing import Any
 
 from study import __version__
 from study.errors import UserError
-from study.files import PRIVATE, write_whole
+from study.files import PRIVATE, digest_of_file, write_whole
 from study.home.folder import FORMAT, Home, StudyFolder
 from study.text import tell
 from study.upstream.ray_internals import job_logs
@@ -35,8 +35,6 @@ FOLDERS = ("errors", "requests", "report", "models")
 """What of a study is shared: these files, and all in these folders. Not its checkpoints, nor a training function of
 the user's own, which is a pickle."""
 
-BLOCK = 1 << 20
-
 
 class LogShare:
     """The log share of one study on this node.
@@ -48,7 +46,6 @@ class LogShare:
     def __init__(self, folder: StudyFolder, logs: Path) -> None:
         self._folder, self._place = folder, logs / PLACE / folder.name
         self._known: dict[str, tuple[tuple[int, int], dict[str, Any]]] = {}
-        self._ledger, self._read = hashlib.sha256(), 0
 
     def open(self) -> None:
         """Make it, and remove those of studies that are no more.
@@ -104,26 +101,14 @@ class LogShare:
         status = path.stat()
         state = (status.st_size, status.st_mtime_ns)
         if name not in self._known or self._known[name][0] != state:
-            with path.open("rb") as file:
-                digest = hashlib.file_digest(file, "sha256").hexdigest()
-            self._known[name] = (state, {"bytes": status.st_size, "sha256": digest})
+            self._known[name] = (state, {"bytes": status.st_size, "sha256": digest_of_file(path)})
         return self._known[name][1]
 
     def _told_ledger(self) -> dict[str, Any]:
-        """Of its whole lines; those that were read before are not read again."""
-        with self._folder.ledger_file.open("rb") as file:
-            file.seek(self._read)
-            while block := file.read(BLOCK):
-                whole = block[: block.rfind(b"\n") + 1]
-                if not whole and len(block) == BLOCK:  # a line longer than a block
-                    block += file.readline()
-                    whole = block if block.endswith(b"\n") else b""
-                if not whole:
-                    break
-                self._ledger.update(whole)
-                self._read += len(whole)
-                file.seek(self._read)
-        return {"bytes": self._read, "sha256": self._ledger.hexdigest()}
+        """Of its whole lines."""
+        data = self._folder.ledger_file.read_bytes()
+        whole = data[: data.rfind(b"\n") + 1]
+        return {"bytes": len(whole), "sha256": hashlib.sha256(whole).hexdigest()}
 
 
 def prune(shares: Path) -> None:

@@ -24,7 +24,7 @@ from study.home.fetched import Fetched, fetched
 from study.home.folder import Home, StudyFolder, write_format
 from study.home.lease import Holder
 from study.home.ledger import lease_file
-from study.home.line import Chain
+from study.home.line import Chain, last_line
 from study.text import typed
 
 TRIES = 3
@@ -32,9 +32,6 @@ TRIES = 3
 
 JOB = 180.0
 """Seconds that a job that shares a study's files may take: all cores of the head may be busy."""
-
-LONGEST = 64 << 20
-"""Bytes of a manifest that are read."""
 
 
 class NotMade(UserError):
@@ -85,7 +82,7 @@ class Reading:
             node=self._node,
             folder=manifest.folder,
             python=self._python,
-            events=_events(folder / LEDGER),
+            events=Chain.at(last_line((folder / LEDGER).read_bytes())).number + 1,
         )
         if self._known and LEDGER not in came and self._known.events:
             found = replace(found, events=self._known.events)  # what came of it later is its own
@@ -126,11 +123,7 @@ class Reading:
         return self._made()
 
     def _manifest(self) -> Manifest:
-        data = b""
-        for block in self._head.file(self._node, f"{PLACE}/{self._name}/{MANIFEST}"):
-            data += block
-            if len(data) > LONGEST:
-                break
+        data = b"".join(self._head.file(self._node, f"{PLACE}/{self._name}/{MANIFEST}"))
         try:
             document: Any = json.loads(data)
         except (ValueError, RecursionError):
@@ -155,11 +148,6 @@ class Reading:
                 submit = typed("submit", "FILE", "--address", self._head.address)
                 raise NotMade(f"{error} (on the cluster). A first one: {submit}") from None
             raise
-
-
-def _events(ledger: Path) -> int:
-    data = ledger.read_bytes()
-    return Chain.at(data[data.rfind(b"\n", 0, -1) + 1 :]).number + 1
 
 
 # What was read of a cluster's studies, in a folder of the local home that is none of its studies: a home of its own,

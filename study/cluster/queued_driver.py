@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import FrameType
 from typing import Never
@@ -121,7 +122,7 @@ class Queue:
             running = [turn for turn in there if turn.began is not None and turn.machine == mine.machine]
             now = time.time()
             if had and first.id == mine.id and has_room(running, settings, now):
-                self.presence.tell({**mine.document(), "began": now})
+                self.presence.tell(asdict(replace(mine, began=now)))
                 serve(self.path, mine.owner)
                 place = 0
             _show(publish(self.path, self.cluster))
@@ -132,7 +133,7 @@ class Queue:
         self.presence = Presence(self.path / "turns", self._job)
         owner = os.environ.get("STUDY_OWNER", "")
         self._mine = Turn(self.presence.id, self._job, owner, self.cluster, machine(), self._priority, self._came)
-        self.presence.tell(self._mine.document())
+        self.presence.tell(asdict(self._mine))
 
 
 def wait(home: Path, cluster: str) -> None:

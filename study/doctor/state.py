@@ -11,8 +11,8 @@ from study import data
 from study.commands import data as data_commands
 from study.doctor.machine import Finding, existing, isolated
 from study.errors import UserError
-from study.home.folder import Home, check_format
-from study.tracking.connection import TIMEOUT, load_mlflow, mlflow_versions, public
+from study.home.folder import FORMAT, Home, check_format
+from study.tracking.connection import TIMEOUT, check_answers, load_mlflow, public
 
 REMEDY = "studies run without it, and study resume adds what it missed; check MLFLOW_TRACKING_URI"
 ANOTHER_HOME = "another home: STUDY_HOME=..."
@@ -26,7 +26,7 @@ def home(home: Home) -> Iterator[Finding]:
         yield Finding("home", "problem", f"{home.path}: is not a folder", ANOTHER_HOME)
         return
     try:
-        form = check_format(home.path)
+        check_format(home.path)
         _check_writable(home)
     except UserError as error:
         yield Finding("home", "problem", str(error))
@@ -38,7 +38,7 @@ def home(home: Home) -> Iterator[Finding]:
         yield Finding("home", "ok", f"{home.path}: not there yet, the first study makes it")
         return
     studies = home.studies()
-    yield Finding("home", "ok", f"{home.path}: writable, form {form}, {len(studies)} studies")
+    yield Finding("home", "ok", f"{home.path}: writable, form {FORMAT}, {len(studies)} studies")
     for folder in studies:
         try:
             folder.checked_spec()
@@ -78,16 +78,9 @@ def mlflow(home: Home) -> Iterator[Finding]:
 
 def _answer(home: Home) -> Iterator[Finding]:
     try:
-        uri, version, own = mlflow_versions(home)
+        yield Finding("MLflow", "ok", f"{check_answers(home)}: answers")
     except UserError as error:
         yield Finding("MLflow", "problem", str(error))
-        return
-    if version and version.split(".")[0] != own.split(".")[0]:
-        yield Finding(
-            "MLflow", "warning", f"{uri}: has version {version}, this machine {own}", f"mlflow {version} on both"
-        )
-    else:
-        yield Finding("MLflow", "ok", f"{uri}: answers{f', version {version}' if version else ''}")
 
 
 def ray(home: Home, address: str | None) -> Iterator[Finding]:
@@ -109,10 +102,10 @@ def ray(home: Home, address: str | None) -> Iterator[Finding]:
 
 def _jobs(address: str) -> Finding:
     """A cluster that studies are submitted to."""
-    from study.cluster.jobs import Jobs
+    from study.cluster.head import Head
 
-    jobs = Jobs(address)
-    resources, studies = jobs.resources(), {job.study for job in jobs.all()}
+    head = Head(address)
+    resources, studies = head.resources(), {job.study for job in head.jobs()}
     message = f"{address}: answers, token accepted, {resources['nodes']} nodes, {len(studies)} studies"
     return (
         Finding("Ray", "ok", message) if resources["nodes"] else Finding("Ray", "problem", message, "it needs a node")

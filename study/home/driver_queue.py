@@ -11,12 +11,12 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from study.files import write_whole
-from study.home.presence import members, read
+from study.files import read_json, write_whole
+from study.home.presence import members
 
 FOLDER = ".queue"
 """Its name in a home."""
@@ -50,19 +50,6 @@ class Turn:
     came: float
     began: float | None = None
 
-    @classmethod
-    def of(cls, told: Mapping[str, Any]) -> "Turn | None":
-        """From what a member of the queue says of itself; None for what is no turn."""
-        kinds: dict[str, Any] = dict.fromkeys(("id", "job", "owner", "cluster", "machine"), str)
-        kinds |= {"priority": int, "came": (int, float), "began": (int, float, type(None))}
-        values: dict[str, Any] = {name: told.get(name) for name in kinds}
-        sound = all(isinstance(values[name], kind) for name, kind in kinds.items())
-        return cls(**values) if sound else None
-
-    def document(self) -> dict[str, Any]:
-        """Return what it says of itself."""
-        return asdict(self)
-
 
 def moment_of(submitted: str | None) -> float:
     """When a driver came: by the clock of who submitted it, as far as that can be believed."""
@@ -76,8 +63,7 @@ def moment_of(submitted: str | None) -> float:
 
 def turns(queue: Path, cluster: str) -> list[Turn]:
     """The living drivers of a cluster, and those that wait."""
-    found = (Turn.of(told) for told in members(queue / "turns"))
-    return [turn for turn in found if turn is not None and turn.cluster == cluster]
+    return [turn for turn in members(queue / "turns", Turn) if turn.cluster == cluster]
 
 
 def in_order(there: Iterable[Turn], served: Mapping[str, int]) -> list[Turn]:
@@ -103,8 +89,7 @@ def in_order(there: Iterable[Turn], served: Mapping[str, int]) -> list[Turn]:
 
 def served(queue: Path) -> dict[str, int]:
     """Return who was served when, see `in_order`."""
-    told = read(queue / "served.json") or {}
-    return {owner: number for owner, number in told.items() if isinstance(number, int)}
+    return read_json(queue / "served.json", dict[str, int]) or {}
 
 
 def serve(queue: Path, owner: str) -> None:
@@ -119,7 +104,7 @@ def publish(queue: Path, cluster: str) -> Path:
     waiting = [turn.job for turn in in_order(there, served(queue))]
     state = {"waiting": waiting, "running": [turn.job for turn in there if turn.began is not None]}
     path = state_file(queue, cluster)
-    if read(path) != state:
+    if read_json(path, dict[str, list[str]]) != state:
         write_whole(path, json.dumps(state))
     return path
 

@@ -1,9 +1,15 @@
 """The events of a ledger and what each has to hold, so that no reader of an event has to doubt it."""
 
-from collections.abc import Callable, Container, Mapping
-from typing import Any, Literal, NamedTuple, Protocol, get_args
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, NamedTuple, get_args
 
+from annotated_types import Ge, Lt, MinLen
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from typing_extensions import TypedDict
+
+from study.home.lease import LATEST
 from study.home.line import Event
+from study.text import shortened
 
 Stage = Literal["baseline", "search", "replicate", "confirm", "rule", "ablation", "final"]
 State = Literal["waiting", "running", "complete", "pruned", "failed", "interrupted"]
@@ -11,13 +17,15 @@ Kind = Literal["PREEMPTED", "OOM", "DIVERGED", "BUG", "HUNG"]
 STATES: tuple[State, ...] = get_args(State)
 ENDED: tuple[State, ...] = ("complete", "pruned", "failed")
 
-LATEST = 253_402_300_800.0
-"""The end of the year 9999, in seconds since the epoch: the last time that can be shown."""
-
 MOST = 2**63
 """Whole numbers are below."""
 
-_NUMBERS = (int, float)
+LONGEST = 60
+"""Characters of a value that a message shows."""
+
+Whole = Annotated[int, Ge(0), Lt(MOST)]
+Metrics = dict[str, float | None]
+Params = dict[str, Annotated[float | str | bool | None, Field(union_mode="left_to_right")]]
 
 
 class Lengthened(NamedTuple):
@@ -47,140 +55,90 @@ class Ablating(NamedTuple):
     seeds: int
 
 
-def _whole(value: Any) -> bool:
-    return type(value) is int and 0 <= value < MOST
+class DataSet(TypedDict):
+    """A data set, as `study.data.inventory` tells of it."""
+
+    title: str
+    digest: str
+    sources: list[str]
+    rows: dict[str, Whole]
 
 
-def _wholes(value: Any) -> bool:
-    return isinstance(value, list) and all(map(_whole, value))
+class File(TypedDict):
+    """A file that trials begin from or run."""
+
+    name: str
+    file: str
+    sha256: str
 
 
-def _text(value: Any) -> bool:
-    return isinstance(value, str)
+class Lesson(TypedDict):
+    """A trial of another study that the search knows."""
+
+    params: Params
+    values: Metrics
 
 
-def _flag(value: Any) -> bool:
-    return isinstance(value, bool)
-
-
-def _among(names: Container[Any]) -> Callable[[Any], bool]:
-    return lambda value: isinstance(value, str) and value in names
-
-
-def _number(value: Any) -> bool:
-    return value is None or type(value) in _NUMBERS
-
-
-def _metrics(value: Any) -> bool:
-    return isinstance(value, dict) and all(map(_number, value.values()))
-
-
-def _mapping(value: Any) -> bool:
-    """Return whether a value is a mapping; `study.home.record.Epoch` looks at the rest, as there are so many."""
-    return isinstance(value, dict)
-
-
-def _params(value: Any) -> bool:
-    return isinstance(value, dict) and not any(isinstance(param, dict | list) for param in value.values())
-
-
-def _lessons(value: Any) -> bool:
-    return isinstance(value, list) and all(
-        isinstance(lesson, dict) and _params(lesson.get("params")) and _metrics(lesson.get("values"))
-        for lesson in value
-    )
-
-
-def _texts(value: Any) -> bool:
-    return isinstance(value, list) and all(map(_text, value))
-
-
-def _steps(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and all(step and _texts(step) for step in value)
-
-
-def _versions(value: Any) -> bool:
-    return isinstance(value, dict) and all(map(_text, value.values()))
-
-
-def _groups(value: Any) -> bool:
+class Groups(BaseModel):
     """Samples of each group by split, and names, see `study.data.cells`."""
-    return isinstance(value, dict) and all(
-        _texts(part) if name in ("classes", "biases") else _table(part) for name, part in value.items()
-    )
+
+    model_config = ConfigDict(extra="allow", strict=True)
+    __pydantic_extra__: dict[str, list[list[Whole]]]
+    classes: list[str] = []
+    biases: list[str] = []
 
 
-def _inventory(value: Any) -> bool:
-    """Data sets by key, see `study.data.inventory`."""
-    return isinstance(value, dict) and all(isinstance(one, dict) and _told_of(one) for one in value.values())
+WHOLE, WHOLES = TypeAdapter(Whole), TypeAdapter(list[Whole])
+TEXT, VERSIONS, FLAG = TypeAdapter(str), TypeAdapter(dict[str, str]), TypeAdapter(bool)
+PARAMS, METRICS, KIND = TypeAdapter(Params), TypeAdapter(Metrics), TypeAdapter(Kind)
+FILES, STEPS = TypeAdapter(list[File]), TypeAdapter(Annotated[list[Annotated[list[str], MinLen(1)]], MinLen(1)])
+ANY_METRICS = TypeAdapter(dict[str, Any])
+"""Of a report; `study.home.record.Epoch` looks at the rest, as there are so many."""
 
-
-def _told_of(one: Mapping[str, Any]) -> bool:
-    rows = one.get("rows")
-    return (
-        _text(one.get("title"))
-        and _text(one.get("digest"))
-        and _texts(one.get("sources"))
-        and isinstance(rows, dict)
-        and all(map(_whole, rows.values()))
-    )
-
-
-def _files(value: Any) -> bool:
-    """Return whether a value lists files that trials begin from or run, each with name, file and SHA-256."""
-    return isinstance(value, list) and all(
-        isinstance(one, dict) and all(_text(one.get(key)) for key in ("name", "file", "sha256")) for one in value
-    )
-
-
-def _table(value: Any) -> bool:
-    return isinstance(value, list) and all(map(_wholes, value))
-
-
-Checks = Mapping[str, Callable[[Any], bool]]
+Checks = dict[str, TypeAdapter[Any]]
 
 NEEDED: Mapping[str, Checks] = {
-    "created": {"id": _text},
-    "opened": {"owner": _text},
-    "extended": {"trials": _whole},
-    "lengthened": {"epochs": _whole, "trials": _wholes},
-    "retried": {"trials": _wholes},
-    "confirming": {"top": _whole, "seeds": _whole},
-    "ablating": {"trial": _whole, "steps": _steps, "first": _whole, "seeds": _whole},
-    "learned": {"source": _text, "trials": _lessons, "left_out": _whole},
-    "evaluated": {"split": _text},
-    "trial": {"trial": _whole, "stage": _among(get_args(Stage)), "params": _params, "seed": _whole},
-    "started": {"trial": _whole},
-    "unusable": {"node": _text, "reason": _text},
-    "report": {"trial": _whole, "epoch": _whole, "metrics": _mapping},
-    "lost": {"trial": _whole, "attempt": _whole, "kind": _among(get_args(Kind)), "reason": _text},
-    "ended": {"trial": _whole, "state": _among(ENDED)},
-    "tested": {"trial": _whole, "metrics": _metrics},
-    "untested": {"trial": _whole, "reason": _text},
-    "enqueued": {"request": _text, "params": _params},
-    "stopping": {"request": _text, "trial": _whole},
-    "ending": {"request": _text},
-    "refused": {"request": _text, "reason": _text},
-    "closed": {"state": _among(("complete", "interrupted", "failed"))},
+    "created": {"id": TEXT},
+    "opened": {"owner": TEXT},
+    "extended": {"trials": WHOLE},
+    "lengthened": {"epochs": WHOLE, "trials": WHOLES},
+    "retried": {"trials": WHOLES},
+    "confirming": {"top": WHOLE, "seeds": WHOLE},
+    "ablating": {"trial": WHOLE, "steps": STEPS, "first": WHOLE, "seeds": WHOLE},
+    "learned": {"source": TEXT, "trials": TypeAdapter(list[Lesson]), "left_out": WHOLE},
+    "evaluated": {"split": TEXT},
+    "trial": {"trial": WHOLE, "stage": TypeAdapter(Stage), "params": PARAMS, "seed": WHOLE},
+    "started": {"trial": WHOLE},
+    "unusable": {"node": TEXT, "reason": TEXT},
+    "report": {"trial": WHOLE, "epoch": WHOLE, "metrics": ANY_METRICS},
+    "lost": {"trial": WHOLE, "attempt": WHOLE, "kind": KIND, "reason": TEXT},
+    "ended": {"trial": WHOLE, "state": TypeAdapter(Literal["complete", "pruned", "failed"])},
+    "tested": {"trial": WHOLE, "metrics": METRICS},
+    "untested": {"trial": WHOLE, "reason": TEXT},
+    "enqueued": {"request": TEXT, "params": PARAMS},
+    "stopping": {"request": TEXT, "trial": WHOLE},
+    "ending": {"request": TEXT},
+    "refused": {"request": TEXT, "reason": TEXT},
+    "closed": {"state": TypeAdapter(Literal["complete", "interrupted", "failed"])},
 }
 """What each event has, beside its time; `study.home.ledger` says what it is."""
 
 FURTHER: Mapping[str, Checks] = {
     "opened": {
-        **dict.fromkeys(("version", "commit", "python", "node", "data", "dataset", "spec"), _text),
-        **{"dirty": _flag, "libraries": _versions, "gpus": _texts, "groups": _groups, "datasets": _inventory},
-        **{"weights": _files, "function": _files, "placement": _params},
+        **dict.fromkeys(("version", "commit", "python", "node", "data", "dataset", "spec"), TEXT),
+        **{"dirty": FLAG, "libraries": VERSIONS, "gpus": TypeAdapter(list[str]), "groups": TypeAdapter(Groups)},
+        **{"datasets": TypeAdapter(dict[str, DataSet]), "weights": FILES, "function": FILES, "placement": PARAMS},
     },
-    "confirming": {"rules": _flag},
-    "trial": {"repeats": _whole, "enqueued": _flag},
-    "started": {"node": _text, "epoch": _whole, "note": _text, "device": _versions},
-    "lost": {"alone": _flag, "node_died": _flag},
-    "ended": {"kind": _among(get_args(Kind)), "reason": _text},
-    "closed": {"enough": _text},
+    "confirming": {"rules": FLAG},
+    "trial": {"repeats": WHOLE, "enqueued": FLAG},
+    "started": {"node": TEXT, "epoch": WHOLE, "note": TEXT, "device": VERSIONS},
+    "lost": {"alone": FLAG, "node_died": FLAG},
+    "ended": {"kind": KIND, "reason": TEXT},
+    "closed": {"enough": TEXT},
 }
 """What an event may have."""
 
-ANY: Checks = {"metrics": _metrics}
+ANY: Checks = {"metrics": METRICS}
 """What an event may have that is not listed there."""
 
 EVENTS = frozenset(NEEDED)
@@ -191,57 +149,21 @@ def problem(event: Event) -> str | None:
     """Return what is wrong with an event's fields, each by itself; None: nothing. Of events that it does not know, a
     version looks at no more than it shows."""
     name, time = event["event"], event.get("time")
-    if time is None or type(time) not in _NUMBERS or not 0 <= time < LATEST:
-        return f"its time is {_told(time)}"
+    if time is None or type(time) not in (int, float) or not 0 <= time < LATEST:
+        return f"its time is {shortened(repr(time), LONGEST)}"
     if name == "report" and type(event.get("trial")) is type(event.get("epoch")) is int:
         return None if isinstance(event.get("metrics"), dict) else "its metrics are none"  # nearly all are such events
-    for field, holds in NEEDED.get(name, {}).items():
-        if field not in event:
-            return f"it has no {field}"
-        if not holds(event[field]):
-            return f"its {field} is {_told(event[field])}"
-    for field, holds in FURTHER.get(name, ANY).items():
-        if field in event and not holds(event[field]):
-            return f"its {field} is {_told(event[field])}"
+    if missing := NEEDED.get(name, {}).keys() - event.keys():
+        return f"it has no {min(missing)}"
+    for field, kind in (NEEDED.get(name, {}) | FURTHER.get(name, ANY)).items():
+        if field in event and not _is(kind, event[field]):
+            return f"its {field} is {shortened(repr(event[field]), LONGEST)}"
     return None
 
 
-class Trained(Protocol):
-    """A trial, as far as its events depend on one another."""
-
-    @property
-    def epochs(self) -> int: ...
-
-    @property
-    def state(self) -> State: ...
-
-
-def misplaced(event: Event, created: bool, trials: Mapping[int, Trained]) -> str | None:
-    """Why an event without a `problem` cannot follow those before it; None: it can.
-
-    Args:
-        created: whether one of them created the study.
-        trials: that they tell of.
-    """
-    name, number = event["event"], event.get("trial")
-    if (name == "created") is created:
-        return "a study is created once, by its first event"
-    if name in ("lengthened", "retried") and (unknown := [one for one in event["trials"] if one not in trials]):
-        return f"there is no trial {unknown[0]} yet"
-    if name == "retried" and (odd := [one for one in event["trials"] if trials[one].state not in ("failed", "pruned")]):
-        return f"trial {odd[0]} is {trials[odd[0]].state}"
-    if number is None or name == "evaluated":
-        return None
-    trial = trials.get(number)
-    if (name == "trial") is (trial is not None):
-        return f"trial {number} was decided on before" if trial else f"there is no trial {number} yet"
-    if name == "report" and trial and event["epoch"] != trial.epochs + 1:
-        return f"epoch {event['epoch']} follows epoch {trial.epochs}"
-    if name == "trial" and "repeats" in event and event["repeats"] not in trials:
-        return f"there is no trial {event['repeats']} to repeat"
-    return None
-
-
-def _told(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:60]} ..."
+def _is(kind: TypeAdapter[Any], value: Any) -> bool:
+    try:
+        kind.validate_python(value, strict=True)
+    except ValidationError:
+        return False
+    return True

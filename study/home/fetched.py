@@ -6,7 +6,7 @@ from datetime import UTC
 from pathlib import Path
 
 from study.errors import UserError
-from study.files import write_whole
+from study.files import read_json, write_whole
 from study.home.folder import StudyFolder
 from study.text import moment, typed
 
@@ -71,14 +71,7 @@ def fetched(folder: StudyFolder) -> Fetched | None:
         UserError: the file is damaged.
     """
     path = file(folder.path)
-    try:
-        told = Fetched(**json.loads(path.read_text(encoding="utf-8")))
-        if not all(
-            isinstance(getattr(told, key), kind) for key, kind in Fetched.__annotations__.items() if key != "at"
-        ):
-            raise TypeError
-        return told
-    except FileNotFoundError:
-        return None
-    except (ValueError, TypeError, RecursionError):
-        raise UserError(f"{path}: damaged. Without it the study is taken for one that was made here") from None
+    found = read_json(path, Fetched)
+    if found is None and path.exists():
+        raise UserError(f"{path}: damaged. Without it the study is taken for one that was made here")
+    return found

@@ -14,7 +14,7 @@ from urllib.parse import unquote
 
 from study import __version__
 from study.errors import UserError, nearest
-from study.files import PRIVATE, write_whole, writing
+from study.files import PRIVATE, read_json, write_whole, writing
 from study.home.ledger import Ledger
 from study.home.sharing import FILE
 from study.spec import StudySpec, load_checked, load_resolved
@@ -34,6 +34,18 @@ def format_file(home: Path) -> Path:
     return home / "format"
 
 
+@dataclass(frozen=True)
+class Form:
+    """What that file tells."""
+
+    format: int
+    study: str
+
+
+OURS = json.dumps({"format": FORMAT, "study": __version__})
+"""What this version writes there."""
+
+
 def write_format(home: Path) -> None:
     """Tell the form of a home that is made, in one step; a home that tells it already keeps it.
 
@@ -41,50 +53,28 @@ def write_format(home: Path) -> None:
         OSError: the home cannot be written; nothing is left behind.
     """
     path = format_file(home)
-    if path.exists():
-        return
-    write_whole(path, _format_content() + "\n")
+    if not path.exists():
+        write_whole(path, OURS + "\n")
 
 
-def check_format(home: Path) -> int:
-    """The form of a home, which need not exist.
+def check_format(home: Path) -> None:
+    """Refuse a home, which need not exist, whose form is not the one that this version reads.
 
     Raises:
-        UserError: a version of this package made it that has another form, which is named; or the file is damaged, or
-            missing although there are studies.
+        UserError: names the version that made it; or the file is damaged, or missing although there are studies.
     """
     path = format_file(home)
-    try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-        form, maker = int(values["format"]), str(values["study"])
-    except (FileNotFoundError, NotADirectoryError):
-        if any(home.glob("[!.]*/ledger.jsonl")):
-            raise UserError(
-                f"{home}: holds studies, and no file {path.name} that tells their form. Either a version from before "
-                f"the first release made it, which study {__version__} does not read: take another home, "
-                f"STUDY_HOME=...; or the file was lost: what study {__version__} writes there is {_format_content()}"
-            ) from None
-        return FORMAT
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
-    except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
-        raise UserError(f"{path}: damaged. One that this version writes is {_format_content()}") from None
-    if form > FORMAT:
+    told = read_json(path, Form)
+    if told is None:
+        there = os.path.lexists(path)
+        if there or any(home.glob("[!.]*/ledger.jsonl")):
+            what = f"{path}: damaged" if there else f"{home}: holds studies, and no file {path.name}"
+            raise UserError(f"{what}. What study {__version__} writes there is {OURS}. {ANOTHER_HOME}")
+    elif told.format != FORMAT:
         raise UserError(
-            f"{home}: is in form {form}, which study {maker} made; this is study {__version__}, which reads form "
-            f"{FORMAT}. Install study {maker} or later, or take another home: STUDY_HOME=..."
+            f"{home}: is in form {told.format}, which study {told.study} made; this is study {__version__}, which "
+            f"reads form {FORMAT}. Use study {told.study} there. {ANOTHER_HOME}"
         )
-    if form < FORMAT:
-        raise UserError(
-            f"{home}: is in form {form}, which a version from before the first release made (study {maker}); this is "
-            f"study {__version__}, which reads form {FORMAT}. Read that home with the version that made it, and take "
-            "another one for new studies: STUDY_HOME=..."
-        )
-    return form
-
-
-def _format_content() -> str:
-    return json.dumps({"format": FORMAT, "study": __version__})
 
 
 # The home and its studies.

@@ -13,14 +13,19 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from study.files import write_whole
-from study.home.events import LATEST
+from annotated_types import Ge, Gt, Lt
+
+from study.files import read_json, write_whole
 from study.text import moment
 
 if TYPE_CHECKING:
     import psutil
+
+
+LATEST = 253_402_300_800.0
+"""The end of the year 9999, in seconds since the epoch: the last time that can be shown."""
 
 
 # Which process a number means: the same number is another process after a while, and in another container at once.
@@ -130,8 +135,8 @@ class Holder:
     owner: str
     machine: str
     host: str
-    pid: int
-    since: float
+    pid: Annotated[int, Gt(0), Lt(2**31)]
+    since: Annotated[float, Ge(0), Lt(LATEST)]
     namespace: str = ""
     started: str = ""
     command: str = ""
@@ -145,15 +150,6 @@ class Holder:
     def process(self) -> Process:
         """It, among the processes of its machine."""
         return Process(self.pid, self.namespace, self.started, self.command)
-
-    @property
-    def is_sound(self) -> bool:
-        """Whether every field holds what it is for; what a file says need not."""
-        texts = (self.owner, self.machine, self.host, self.namespace, self.started, self.command)
-        numbers = type(self.pid) is int and type(self.since) in (int, float)
-        return (
-            numbers and 0 < self.pid < 2**31 and 0 <= self.since < LATEST and all(type(text) is str for text in texts)
-        )
 
     def __str__(self) -> str:
         return f"process {self.pid} on {self.host}, since {moment(self.since, UTC)}"
@@ -169,11 +165,7 @@ def machine() -> str:
 
 def holder(path: Path) -> Holder | None:
     """Return who a lease file names, None if there is none; a damaged one is nobody's."""
-    try:
-        told = Holder(**json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError, RecursionError):
-        return None
-    return told if told.is_sound else None
+    return read_json(path, Holder)
 
 
 def elsewhere(path: Path) -> Holder | None:

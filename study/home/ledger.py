@@ -34,7 +34,6 @@ Events, each with `time` in seconds since the epoch; `study.home.events` checks 
 | closed | state, enough: the driver let go of the study; which limit ended the search |
 """
 
-import fcntl
 import os
 import time
 import uuid
@@ -42,9 +41,10 @@ from collections.abc import Iterator
 from contextlib import closing
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from study.errors import UserError
+from study.files import lock
 from study.home import lease
 from study.home.events import problem
 from study.home.lease import Lease, TakenOver
@@ -67,7 +67,7 @@ class Ledger:
         self.path = path
         self._file = open(path, "ab", buffering=0)  # noqa: SIM115 (closed by close())
         try:
-            if not _lock(self._file, PATIENCE) or lease.elsewhere(lease_file(path)):
+            if not lock(self._file, PATIENCE) or lease.elsewhere(lease_file(path)):
                 raise TakenOver
             self._lease = Lease(lease_file(path))
             self._size = _whole_lines(path)
@@ -167,7 +167,7 @@ def empty(path: Path) -> str:
 def is_open(path: Path) -> bool:
     """Return whether a driver holds the ledger at this moment."""
     with open(path, "rb") as file:
-        return not _lock(file) or lease.elsewhere(lease_file(path)) is not None
+        return not lock(file) or lease.elsewhere(lease_file(path)) is not None
 
 
 class Tail:
@@ -233,19 +233,6 @@ def _held(path: Path) -> str:
     if who is None or who.machine == lease.machine():
         return message
     return f"{message}. Is that machine dead? Then the study is free {lease.EXPIRY:.0f} s after its last sign of life"
-
-
-def _lock(file: IO[bytes], patience: float = 0.0) -> bool:
-    """Take the file's lock; `patience` in seconds."""
-    deadline = time.monotonic() + patience
-    while True:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return True
-        except BlockingIOError:
-            if time.monotonic() >= deadline:
-                return False
-            time.sleep(0.05)
 
 
 def _whole_lines(path: Path) -> int:

@@ -12,7 +12,6 @@ new check values.
 import json
 import re
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Any
 from zlib import crc32
 
@@ -28,30 +27,23 @@ _CHAIN = re.compile(rb'"chain"\s*:\s*"(\d{1,18})\s+([0-9a-f]{8})\s+([0-9a-f]{8})
 CHAIN_BYTES = 64
 """More than the key `chain` takes at the end of a line."""
 
-_EXACT = b'{"exact":true,'
 _COUNTED = -len('01234567"}\n')
 """Where a line's check value begins, which counts what stands before it."""
 _OWN, _BEFORE = slice(_COUNTED, _COUNTED + 8), slice(_COUNTED - 9, _COUNTED - 1)
 
 
 def encode(event: Event) -> bytes:
-    """An event as JSON, by the fast writer where its reader reads the same event again: nearly always.
-
-    `exact` at its beginning marks what the fast reader would change: numbers beyond 64 bits.
-
-    Surrogates without their other half, from names of files that are no UTF-8, become question marks.
+    """An event as JSON. A number that is not finite becomes null, and a surrogate without its other half, from a file's
+    name that is no UTF-8, a question mark.
 
     Raises:
-        ValueError: it holds a number that is not finite.
+        TypeError: it holds what JSON cannot, or a whole number beyond 64 bits.
     """
-    with suppress(TypeError):  # it knows neither such numbers nor such surrogates
-        line = orjson.dumps(event)
-        if orjson.loads(line) == event:  # else it has made null of a number that is not finite, say
-            return line
-    text = _json(event)
-    if not _survives(text):
-        text = _json(json.loads(json.dumps(event, ensure_ascii=False).encode("utf-8", "replace")))
-    return text.encode() if _survives(text) else _EXACT + text[1:].encode()
+    try:
+        return orjson.dumps(event)
+    except TypeError:  # it takes no such surrogates
+        text = json.dumps(event, ensure_ascii=False).encode("utf-8", "replace")
+        return orjson.dumps(json.loads(text))
 
 
 def decode(line: bytes) -> Event:
@@ -61,33 +53,22 @@ def decode(line: bytes) -> Event:
         ValueError: it is no JSON, or no event.
         RecursionError: its JSON is nested deeper than any event's.
     """
-    if line.startswith(_EXACT):
-        event = json.loads(line)
-        del event["exact"]
-    else:
-        event = orjson.loads(line)
+    event = orjson.loads(line)
     if not isinstance(event, dict) or not isinstance(event.get("event"), str):
         raise ValueError("no event")
     event.pop("chain", None)
     return event
 
 
-def _survives(text: str) -> bool:
-    """Return whether the fast reader reads JSON as it was written."""
-    try:
-        return _json(orjson.loads(text)) == text
-    except ValueError:
-        return False
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, allow_nan=False, separators=(",", ":"))
-
-
 def own_check(line: bytes) -> str:
     """The check value of a line, or of its end; empty where no line ends so."""
     told = _CHAIN.search(line)
     return told[3].decode() if told and line.endswith(b"\n") else ""
+
+
+def last_line(ledger: bytes) -> bytes:
+    """The last line of whole ones, with its end."""
+    return ledger[ledger.rfind(b"\n", 0, -1) + 1 :]
 
 
 class Chain:

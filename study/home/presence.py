@@ -13,10 +13,11 @@ import secrets
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from study.files import write_whole
+from study.files import Kind, lock, read_json, write_whole
 from study.home.lease import age, machine
 
 EXPIRY = 300.0
@@ -69,30 +70,29 @@ class Presence:
             os.close(self._lock)
 
 
-def members(folder: Path) -> list[dict[str, Any]]:
-    """Return what each living member says of itself; what cannot be read says nothing."""
+@dataclass(frozen=True)
+class Member:
+    """What every member says of itself, among other things."""
+
+    id: str
+    machine: str
+
+
+def members(folder: Path, kind: type[Kind]) -> list[Kind]:
+    """Return what each living member says of itself, of this kind; what cannot be read says nothing."""
     found = []
     for path in sorted(folder.glob("*.json")):
-        told = read(path)
-        if told is None or told.get("id") != path.stem:
+        member = read_json(path, Member)
+        if member is None or member.id != path.stem:
             continue
         alive = path.with_suffix(".alive")
-        if _is_dead(alive, told):
+        if _is_dead(alive, member.machine):
             for left in (path, alive):
                 with suppress(OSError):
                     left.unlink()
-        else:
+        elif told := read_json(path, kind):
             found.append(told)
     return found
-
-
-def read(path: Path) -> dict[str, Any] | None:
-    """A file's JSON object, None where it has none."""
-    try:
-        told = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return None
-    return told if isinstance(told, dict) else None
 
 
 @contextmanager
@@ -100,25 +100,16 @@ def locked(path: Path) -> Iterator[bool]:
     """A lock among all processes of this machine, for milliseconds. Says whether it was had in time; a file system
     without locks gives it to everybody."""
     with open(path, "ab") as file:
-        deadline = time.monotonic() + PATIENCE
-        while True:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                if time.monotonic() >= deadline:
-                    yield False
-                    return
-                time.sleep(0.02)
-                continue
-            except OSError:
-                pass
-            yield True
-            return
+        try:
+            had = lock(file, PATIENCE)
+        except OSError:
+            had = True
+        yield had
 
 
-def _is_dead(alive: Path, told: Mapping[str, Any]) -> bool:
+def _is_dead(alive: Path, of_machine: str) -> bool:
     try:
-        if told.get("machine") != machine():
+        if of_machine != machine():
             return age(alive) > EXPIRY
         with open(alive, "rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)  # shared: two that look do not take each other for it

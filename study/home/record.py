@@ -11,7 +11,7 @@ from typing import Any, Literal
 from study import __version__
 from study.errors import UserError
 from study.home import ledger
-from study.home.events import EVENTS, STATES, Ablating, Kind, Lengthened, Stage, State, misplaced, problem
+from study.home.events import EVENTS, STATES, Ablating, Kind, Lengthened, Stage, State, problem
 
 # One trial, as the ledger of its study tells it.
 
@@ -517,6 +517,32 @@ class StudyRecord:
         if trial.state == "running" and trial.started is not None:
             self.busy += (ran := max(0.0, now - trial.started))
             self._busy.append((self.placement, ran))
+
+
+def misplaced(event: ledger.Event, created: bool, trials: Mapping[int, TrialRecord]) -> str | None:
+    """Why an event without a `problem` cannot follow those before it; None: it can.
+
+    Args:
+        created: whether one of them created the study.
+        trials: that they tell of.
+    """
+    name, number = event["event"], event.get("trial")
+    if (name == "created") is created:
+        return "a study is created once, by its first event"
+    if name in ("lengthened", "retried") and (unknown := [one for one in event["trials"] if one not in trials]):
+        return f"there is no trial {unknown[0]} yet"
+    if name == "retried" and (odd := [one for one in event["trials"] if trials[one].state not in ("failed", "pruned")]):
+        return f"trial {odd[0]} is {trials[odd[0]].state}"
+    if number is None or name == "evaluated":
+        return None
+    trial = trials.get(number)
+    if (name == "trial") is (trial is not None):
+        return f"trial {number} was decided on before" if trial else f"there is no trial {number} yet"
+    if name == "report" and trial and event["epoch"] != trial.epochs + 1:
+        return f"epoch {event['epoch']} follows epoch {trial.epochs}"
+    if name == "trial" and "repeats" in event and event["repeats"] not in trials:
+        return f"there is no trial {event['repeats']} to repeat"
+    return None
 
 
 # A study as its search ended it.

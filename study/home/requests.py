@@ -11,14 +11,13 @@ import os
 import re
 import time
 import uuid
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Literal
 
-from study.files import write_whole
-from study.home.events import MOST
+from study.files import from_json, write_whole
+from study.home.events import Params, Whole
 
 RequestKind = Literal["enqueue", "stop", "end"]
 
@@ -40,8 +39,8 @@ class Request:
     """
 
     kind: RequestKind
-    params: Mapping[str, Any] = field(default_factory=dict)
-    trial: int = 0
+    params: Params = field(default_factory=dict)
+    trial: Whole = 0
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
 
 
@@ -91,18 +90,7 @@ def name_of(path: Path) -> str:
 def _read(path: Path) -> Request | None:
     try:
         with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
-            values = json.loads(file.read(LONGEST))
-        request = Request(**values)
-    except (OSError, ValueError, TypeError, RecursionError):
+            request = from_json(file.read(LONGEST), Request)
+    except OSError:
         return None
-    return request if name_of(path) == request.id and _is_sound(request) else None
-
-
-def _is_sound(request: Request) -> bool:
-    """Return whether every field holds what it is for; what a file says need not."""
-    kinds = get_args(RequestKind)
-    plain = isinstance(request.params, dict) and all(
-        value is None or type(value) in (bool, int, float, str) for value in request.params.values()
-    )
-    whole = type(request.trial) is int and 0 <= request.trial < MOST
-    return isinstance(request.kind, str) and request.kind in kinds and plain and whole
+    return request if request and name_of(path) == request.id else None

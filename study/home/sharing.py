@@ -6,37 +6,42 @@ owners:
   alice: {share: 2, slots: 32}    # twice the share of who has 1, and up to 32 trials at once
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import field, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated
+
+from annotated_types import Ge, Le
+from pydantic import ConfigDict, Strict, TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass
 
 from study.errors import UserError
 
 FILE = "sharing.yaml"
 
-KEYS, OWNER_KEYS = ("drivers", "slots", "owners"), ("share", "slots")
+Count = Annotated[int, Strict(), Ge(1)]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=ConfigDict(extra="forbid"))
 class Owner:
     """The limits of an owner: `share` beside that of others, `slots` trials at once at most (None: any number)."""
 
-    share: float = 1.0
-    slots: int | None = None
+    share: Annotated[float, Strict(), Ge(0.01), Le(100)] = 1.0
+    slots: Count | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=ConfigDict(extra="forbid"))
 class Sharing:
     """The settings of a home; `drivers` None: what fits the memory."""
 
-    drivers: int | None = None
-    slots: int | None = None
-    owners: Mapping[str, Owner] = field(default_factory=dict)
+    drivers: Count | None = None
+    slots: Count | None = None
+    owners: dict[str, Owner] = field(default_factory=dict)
 
     def of(self, owner: str) -> Owner:
         """Return what an owner may have."""
-        return self.owners.get(owner, Owner(slots=self.slots))
+        found = self.owners.get(owner, Owner())
+        return replace(found, slots=self.slots if found.slots is None else found.slots)
 
 
 def sharing(home: Path) -> Sharing:
@@ -46,26 +51,20 @@ def sharing(home: Path) -> Sharing:
         UserError: the file is not as it should be; says what is allowed.
     """
     path = home / FILE
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
+    if not path.exists():
         return Sharing()
-    except (OSError, ValueError) as error:
-        raise UserError(f"{path}: cannot be read: {error}") from None
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
 
     try:
-        told = YAML(typ="safe").load(text)
-    except YAMLError as error:
-        raise UserError(f"{path}: is no YAML: {' '.join(str(error).split())}") from None
-    told = _mapping(path, "", {} if told is None else told, KEYS)
-    slots = _count(path, "slots", told.get("slots"))
-    owners = told.get("owners") or {}
-    if not isinstance(owners, dict):
-        raise UserError(f"{path}: owners: {owners!r} given, owners' names with their settings are needed")
-    found = {str(name): _owner(path, f"owners.{name}", of, slots) for name, of in owners.items()}
-    return Sharing(_count(path, "drivers", told.get("drivers")), slots, found)
+        told = YAML(typ="safe").load(path.read_text(encoding="utf-8"))
+        return TypeAdapter(Sharing).validate_python({} if told is None else told)
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(map(str, first["loc"])) or "it"
+        raise UserError(f"{path}: {key}: {first['input']!r} given: {first['msg']}") from None
+    except (OSError, ValueError, YAMLError) as error:
+        raise UserError(f"{path}: cannot be read: {' '.join(str(error).split())}") from None
 
 
 class LatestSharing:
@@ -86,27 +85,3 @@ class LatestSharing:
                 self._said = str(error)
                 self._tell(f"warning: {error}. It is not used")
         return self._settings
-
-
-def _owner(path: Path, key: str, told: Any, slots: int | None) -> Owner:
-    told = _mapping(path, key, told, OWNER_KEYS)
-    share = told.get("share", 1.0)
-    if type(share) not in (int, float) or not 0.01 <= share <= 100:
-        raise UserError(f"{path}: {key}.share: {share!r} given, a number from 0.01 to 100 is needed")
-    return Owner(float(share), _count(path, f"{key}.slots", told.get("slots", slots)))
-
-
-def _mapping(path: Path, key: str, told: Any, allowed: tuple[str, ...]) -> dict[str, Any]:
-    place = f"{key}: " if key else ""
-    if not isinstance(told, dict):
-        raise UserError(f"{path}: {place}{told!r} given, keys are needed: {', '.join(allowed)}")
-    for name in told:
-        if name not in allowed:
-            raise UserError(f"{path}: {place}there is no key {name!r}; there are: {', '.join(allowed)}")
-    return told
-
-
-def _count(path: Path, key: str, value: Any) -> int | None:
-    if value is not None and (type(value) is not int or value < 1):
-        raise UserError(f"{path}: {key}: {value!r} given, a whole number from 1 is needed")
-    return value

@@ -296,13 +296,18 @@ def load_study(
     Raises:
         UserError: says everything that is wrong, each with file, line, key, what was given and what is allowed.
     """
-    document, assignments = read(find(spec)), list(assignments)
-    check_origin(document, [*([f"--profile {profile}"] if profile else []), *assignments])
-    apply_profile(document, profile)
-    set_keys(document, assignments)
+    document = _changed(spec, list(assignments), profile)
     if name is not None:
         document.set("name", name, "--name")
     return resolve(document, one_trial)
+
+
+def _changed(spec: str, assignments: list[str], profile: str | None = None) -> Document:
+    document = read(find(spec))
+    check_origin(document, [*([f"--profile {profile}"] if profile else []), *assignments])
+    apply_profile(document, profile)
+    set_keys(document, assignments)
+    return document
 
 
 def load_checked(path: Path, name: str | None = None) -> StudySpec:
@@ -311,11 +316,7 @@ def load_checked(path: Path, name: str | None = None) -> StudySpec:
     Args:
         name: of the study's folder, which may have been renamed; None: that in the file.
     """
-    document = read(path)
-    if name is not None:
-        document.values["name"] = name
-    apply_profile(document, None)
-    return resolve(document)
+    return resolve(_in_folder(path, name))
 
 
 def load_resolved(path: Path, name: str | None = None) -> StudySpec:
@@ -323,11 +324,15 @@ def load_resolved(path: Path, name: str | None = None) -> StudySpec:
 
     No catalogue is asked, so that a study whose method is no longer installed can still be read.
     """
+    return resolved(_in_folder(path, name))
+
+
+def _in_folder(path: Path, name: str | None) -> Document:
     document = read(path)
     if name is not None:
         document.values["name"] = name
     apply_profile(document, None)
-    return resolved(document)
+    return document
 
 
 def resolved(document: Document) -> StudySpec:
@@ -558,13 +563,9 @@ def load_for_elsewhere(spec: str, assignments: Iterable[str] = ()) -> StudySpec:
         UserError: see `study.spec.load.load_study`.
     """
     assignments = list(assignments)
-    document = read(find(spec))
-    if not isinstance(document.values.get("origin"), dict):
+    if not isinstance(read(find(spec)).values.get("origin"), dict):
         return load_study(spec, assignments)
-    check_origin(document, assignments)
-    apply_profile(document, None)
-    set_keys(document, assignments)
-    study = resolved(document)
+    study = resolved(_changed(spec, assignments))
     try:
         study.describe(study.base["data"])
     except UserError:

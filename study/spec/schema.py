@@ -1,8 +1,6 @@
 """The sections of a study file whose keys do not depend on data set, network or method."""
 
-import json
 import re
-import shlex
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
@@ -57,16 +55,6 @@ class Resources(BaseModel):
     def device(self) -> str:
         """The kind of device that trials train on, as PyTorch calls it."""
         return "cuda" if self.gpu > 0 else "cpu"
-
-    @model_validator(mode="before")
-    @classmethod
-    def _no_stack(cls, value: Any) -> Any:
-        """Study files of before say that trials share no process; those that ask for it are refused."""
-        if not isinstance(value, dict) or "stack" not in value:
-            return value
-        if value["stack"] not in ("none", {"trials": "none", "draws": "own"}):
-            raise ValueError("`stack` was taken out: it made studies hardly faster. Remove it")
-        return {key: of for key, of in value.items() if key != "stack"}
 
 
 Positive = Annotated[int, Field(ge=1, le=MOST)]
@@ -323,30 +311,6 @@ class Notify(BaseModel):
 
     model_config = STRICT
     command: Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1)]
-
-    @model_validator(mode="before")
-    @classmethod
-    def _is_mapping(cls, value: Any) -> Any:
-        if isinstance(value, str):
-            raise ValueError(f"allowed is a mapping, as {{command: {_as_list(value)}}}")
-        if isinstance(value, dict) and "url" in value:
-            raise ValueError("`url` was taken out. Write command: [curl, --silent, --json, '@-', ADDRESS]")
-        return value
-
-    @field_validator("command", mode="before")
-    @classmethod
-    def _is_list(cls, value: Any) -> Any:
-        if isinstance(value, str):
-            raise ValueError(f"allowed is a program and its arguments as a list, as {_as_list(value)}")
-        return value
-
-
-def _as_list(command: str) -> str:
-    """A command line as the list that a study file has."""
-    try:
-        return json.dumps(shlex.split(command), ensure_ascii=False)
-    except ValueError:  # a quote that is not closed
-        return json.dumps(command.split(), ensure_ascii=False)
 
 
 class Layout(BaseModel):

@@ -48,7 +48,9 @@ class Space:
 
     def cases(self) -> Iterator[dict[str, Any]]:
         """Every combination of values that trials can have for the `structure` keys."""
-        return self._cases([key for key in self.domains if key in self.structure], {})
+        return combinations(
+            [(key, self.domains[key].ends()) for key in self.domains if key in self.structure], self, {}
+        )
 
     def sometimes(self) -> list[str]:
         """The keys that only some trials are given."""
@@ -69,15 +71,6 @@ class Space:
     def _values(self, key: str, cases: Iterable[Params]) -> list[Any]:
         case_values = [case[key] for case in cases if key in case]
         return [value for value in self.domains[key].ends() if among(value, case_values)]
-
-    def _cases(self, keys: list[str], params: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        if not keys:
-            yield params
-        elif not self.applies(keys[0], params):
-            yield from self._cases(keys[1:], params)
-        else:
-            for value in self.domains[keys[0]].ends():
-                yield from self._cases(keys[1:], {**params, keys[0]: value})
 
 
 def space(domains: Mapping[str, Domain], sections: Sections, section_forms: Forms | None = None) -> Space:
@@ -178,7 +171,7 @@ def grid_cells(space: Space, every: bool = False) -> Iterator[dict[str, Any]]:
         ValueError: see `values`.
     """
     by_key = [(key, grid_values(domain, key in space.integers, every)) for key, domain in space.domains.items()]
-    return _extended({}, by_key, space)
+    return combinations(by_key, space, {})
 
 
 def grid_size(space: Space, most: int = MOST_CELLS, every: bool = False) -> int:
@@ -190,13 +183,11 @@ def grid_size(space: Space, most: int = MOST_CELLS, every: bool = False) -> int:
     return sum(1 for _ in islice(grid_cells(space, every), most + 1))
 
 
-def _extended(params: dict[str, Any], left: Sequence[tuple[str, list[Any]]], space: Space) -> Iterator[dict[str, Any]]:
+def combinations(left: Sequence[tuple[str, list[Any]]], space: Space, params: Params) -> Iterator[dict[str, Any]]:
+    """The parameters of every trial with these values; a key that does not apply to a trial is not in it."""
     if not left:
-        yield params
+        yield dict(params)
         return
-    (key, key_values), *rest = left
-    if not space.applies(key, params):
-        yield from _extended(params, rest, space)
-        return
-    for value in key_values:
-        yield from _extended({**params, key: value}, rest, space)
+    (key, values), *rest = left
+    for given in [{key: value} for value in values] if space.applies(key, params) else [{}]:
+        yield from combinations(rest, space, {**params, **given})

@@ -279,14 +279,16 @@ def load_suite(suite: str) -> Suite:
     _check_labels(checked, problems)
     _check_own(document.values, problems)
     problems.raise_any()
-    firsts = _resolved(document, checked, list(checked["methods"]), list(checked["data"]))
+    firsts = _resolved(document, checked)
     judge = checked["judge"] or next(iter(firsts.values())).test_metric
     cells = []
     for number in range(1, checked["searches"] + 1):
         for (method, label), first in firsts.items():
             at = list(checked["data"]).index(label)
             spec = numbered(first, at, number - 1, checked["budget"]["seeds"], fresh=checked["split"] == "fresh")
-            cells.append(SuiteSearch(method, label, number, _named(spec, checked["name"], method, label, number)))
+            cells.append(
+                SuiteSearch(method, label, number, replace(spec, name=_name(checked["name"], method, label, number)))
+            )
     found = Suite(
         checked["name"],
         tuple(checked["methods"]),
@@ -358,17 +360,15 @@ def _check_own(values: Mapping[str, Any], problems: Problems) -> None:
             problems.add((*at, "model"), "is missing, here or in base")
 
 
-def _resolved(
-    document: Document, checked: Mapping[str, Any], methods: list[str], labels: list[str]
-) -> dict[tuple[str, str], StudySpec]:
+def _resolved(document: Document, checked: Mapping[str, Any]) -> dict[tuple[str, str], StudySpec]:
     """The first search of each method on each data set.
 
     Raises:
         UserError: what is wrong with any of them, each message once.
     """
     found, lines = {}, dict[str, None]()
-    for method in methods:
-        for label in labels:
+    for method in checked["methods"]:
+        for label in checked["data"]:
             try:
                 found[method, label] = resolve(cell_document(document, checked, method, label))
             except UserError as error:
@@ -408,19 +408,10 @@ def _check_whole(suite: Suite, problems: Problems) -> None:
         if not any(suite.possible(rule, at) for at in suite.by_place):
             problems.add(("rules", str(place)), f"{rule!r} given, but no data set has what it needs")
     for label, spec in specs.items():
-        if suite.split == "fresh" and not has_split_seed(spec):
+        if suite.split == "fresh" and "seed" not in {knob.key for knob in data.data_knobs(spec.base["data"]["name"])}:
             problems.add(
                 ("split",), f"'fresh' given, allowed is same: the split of {label} is fixed, it has no data.seed"
             )
-
-
-def has_split_seed(spec: StudySpec) -> bool:
-    """Return whether the data set of a study draws its split by a seed."""
-    return any(knob.key == "seed" for knob in data.data_knobs(spec.base["data"]["name"]))
-
-
-def _named(spec: StudySpec, *parts: Any) -> StudySpec:
-    return replace(spec, name=_name(*parts))
 
 
 def _name(suite: str, method: str, label: str, number: int) -> str:

@@ -21,7 +21,9 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from heapq import heapify, heappop, heappush
 from pathlib import Path
-from typing import Any
+from typing import Annotated
+
+from annotated_types import Ge, Gt, Lt
 
 from study.home.driver_queue import ENTRY, FOLDER
 from study.home.presence import TOUCH, Presence, members
@@ -34,6 +36,11 @@ start at each change."""
 
 MANY = 2.0**40
 """More slots than there can be."""
+
+MOST = 10**15
+"""Numbers that a driver tells are below."""
+
+Amount = Annotated[float, Ge(0), Lt(MOST)]
 
 
 @dataclass(frozen=True)
@@ -54,25 +61,15 @@ class Peer:
     id: str
     owner: str
     cluster: str
-    share: float
-    most: int
-    cpu: float
-    gpu: float
-    under_way: int
+    share: Annotated[float, Gt(0), Lt(MOST)]
+    most: Annotated[int, Ge(0), Lt(MOST)]
+    cpu: Amount
+    gpu: Amount
+    under_way: Annotated[int, Ge(0), Lt(MOST)]
     hungry: bool
     began: bool
-    served: float
-    since: float
-
-    @classmethod
-    def of(cls, told: Mapping[str, Any]) -> "Peer | None":
-        """From what a driver says of itself; None for what is none."""
-        values: dict[str, Any] = {name: told.get(name) for name in cls.__dataclass_fields__}
-        texts = all(isinstance(values[name], str) for name in ("id", "owner", "cluster"))
-        counts = ("share", "most", "cpu", "gpu", "under_way", "served", "since")
-        numbers = all(type(values[name]) in (int, float) and 0 <= values[name] < 1e15 for name in counts)
-        truths = all(isinstance(values[name], bool) for name in ("hungry", "began"))
-        return cls(**values) if texts and numbers and truths and values["share"] > 0 else None
+    served: Amount
+    since: Amount
 
     @property
     def wants(self) -> int:
@@ -271,8 +268,8 @@ class Share:
     def _look(self) -> None:
         now = time.monotonic()
         passed, self._looked = min(now - self._looked, 10 * LOOK), now
-        found = (Peer.of(told) for told in members(self._folder))
-        others = [peer for peer in found if peer and peer.cluster == self._mine.cluster and peer.id != self._mine.id]
+        found = members(self._folder, Peer)
+        others = [peer for peer in found if peer.cluster == self._mine.cluster and peer.id != self._mine.id]
         if {(peer.id, peer.hungry) for peer in others} != {(peer.id, peer.hungry) for peer in self._others}:
             self._extra = 0
         self._others = others

@@ -158,22 +158,6 @@ def check_server(uri: str) -> None:
     )
 
 
-def server_version(uri: str, client: "MlflowClient", timeout: int) -> str | None:
-    """The version of MLflow's server; None where a client is of a database, or the server does not say.
-
-    Args:
-        timeout: seconds that the request may take.
-    """
-    if not uri.startswith(("http://", "https://")):
-        return None
-    from mlflow.utils.rest_utils import http_request
-
-    with suppress(Exception):  # it answers; what it says of itself is not needed
-        answer = http_request(client._tracking_client.store.get_host_creds(), "/version", "GET", timeout=timeout)
-        return str(answer.text).strip() if answer.ok else None
-    return None
-
-
 SECRET = ("password", "passwd", "user", "username", "sslpassword", "token")
 """Options of an address that are not shown."""
 
@@ -248,7 +232,7 @@ def check_database(home: Home) -> None:
         raise UserError(f"{home.database}: {error_line(error, home.tracking_uri)}") from None
 
 
-# Whether an MLflow answers, and which version it is.
+# Whether an MLflow answers.
 
 
 TIMEOUT = 5
@@ -261,22 +245,16 @@ def load_mlflow() -> None:
     import mlflow.store.tracking.sqlalchemy_store  # noqa: F401
 
 
-def mlflow_versions(home: Home) -> tuple[str, str | None, str]:
-    """See that an MLflow answers.
-
-    Returns:
-        Its address without a password (of a home's own the file); the version of a server, None where it is a database
-        or does not say; and the version here.
+def check_answers(home: Home) -> str:
+    """See that an MLflow answers; gives its address without a password, of a home's own the file.
 
     Raises:
         UserError: it does not answer, or refuses the user name and password.
     """
     uri = str(home.database) if home.owns_tracking else public(home.tracking_uri)
     try:
-        client = connect(home.tracking_uri, TIMEOUT)
+        connect(home.tracking_uri, TIMEOUT)
     except Exception as error:  # whatever MLflow, its database or the network raise
         message = error_line(error, home.tracking_uri)
         raise UserError(message if uri in message else f"{uri}: {message}") from None
-    from mlflow import __version__
-
-    return uri, server_version(home.tracking_uri, client, TIMEOUT), __version__
+    return uri

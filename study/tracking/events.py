@@ -13,7 +13,7 @@ from study.ranking import Candidate, ablation, epochs
 from study.ranking.picks import picks
 from study.ranking.summary import lines, result_metrics, result_seeds, summary
 from study.spec import StudySpec
-from study.text import Markdown, escaped, rows_as_markdown
+from study.text import escaped
 from study.tracking.run_update import Point, RunUpdate, inputs, milliseconds
 from study.tracking.tracked import STUDY, Tracked
 
@@ -85,7 +85,13 @@ def note(
         parts: the sentences of the report's lead by title; without them the summary takes their place.
         links: addresses by what they lead to.
     """
-    text = [*_what(spec, record)]
+    better = "lower" if spec.mode == "min" else "higher"
+    what = "Final training of one configuration" if spec.final_seeds is not None else "Search"
+    session = record.sessions[-1] if record.sessions else {}
+    text: list[str] = [
+        escaped(f"{what} for {spec.metric}, {better} is better."),
+        escaped(f"On {session.get('dataset') or spec.base['data']['name']}; {record.state}."),
+    ]
     if parts:
         text += [f"**{escaped(title)}.** {escaped(' '.join(sentences))}" for title, sentences in parts.items()]
     elif record.trials and record.state != "running":
@@ -93,35 +99,6 @@ def note(
     if links:
         text.append(" · ".join(f"[{escaped(name)}]({address})" for name, address in links.items()))
     return cut("\n\n".join(text))
-
-
-def _what(spec: StudySpec, record: StudyRecord) -> list[str]:
-    is_final = spec.final_seeds is not None
-    better = "lower" if spec.mode == "min" else "higher"
-    what = (
-        "Final training of one configuration" if is_final else f"Search for the best {spec.metric}, {better} is better"
-    )
-    searched = "" if is_final else ", ".join(spec.search.space)
-    stopping = spec.search.early_stopping.name
-    session = record.sessions[-1] if record.sessions else {}
-    rows = [
-        ("data", session.get("dataset") or spec.base["data"]["name"]),
-        ("method", _name(spec, "method")),
-        ("network", _name(spec, "model")),
-        ("searched", searched),
-        ("sampler", f"{spec.search.sampler}, seed {spec.search.seed}" if searched else ""),
-        ("early stopping", stopping if searched and stopping != "none" else ""),
-        ("seeds", ", ".join(map(str, spec.final_seeds or spec.seeds))),
-        ("state", record.state),
-    ]
-    shown = [(Markdown(name), value) for name, value in rows if value]
-    return [f"{escaped(what)}.", rows_as_markdown(("", ""), shown)]
-
-
-def _name(spec: StudySpec, section: str) -> str:
-    """Of a method or network; of those that are searched over each."""
-    domain = spec.search.space.get(f"{section}.name")
-    return ", ".join(map(str, domain.ends())) if domain else str(spec.base[section]["name"])
 
 
 def device_tags(device: Mapping[str, str]) -> dict[str, str]:

@@ -32,12 +32,9 @@ def run_page(uri: str, experiment: str, run_id: str, artifact: str = "") -> str:
     Args:
         uri: of the server; empty: the server that the link itself is read on.
     """
-    page = f"{_server(uri)}#/experiments/{experiment}/runs/{run_id}"
+    server = f"{public(uri).rstrip('/')}/" if uri else ""
+    page = f"{server}#/experiments/{experiment}/runs/{run_id}"
     return f"{page}{f'/artifacts/{quote(artifact)}' if artifact else ''}?{MODE}"
-
-
-def _server(uri: str) -> str:
-    return f"{public(uri).rstrip('/')}/" if uri else ""
 
 
 def study_page(home: Home, folder: StudyFolder) -> str | None:

@@ -89,10 +89,6 @@ class Store:
             yield from ((run.data.tags.get("study.trial", STUDY), run.info.run_id) for run in page)
             token = page.token or ""
 
-    def delete(self, run_id: str) -> None:
-        """Mark a run as deleted."""
-        self.client.delete_run(run_id)
-
     def attach(self, run_id: str, path: Path, folder: str | None) -> None:
         """Log a file as an artifact of a run."""
         self.client.log_artifact(run_id, str(path), folder)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from study.files import write_whole
+from study.files import read_json, write_whole
 from study.home.folder import Home, StudyFolder, path_of
 from study.tracking.connection import error_line, open_mlflow, public
 
@@ -49,21 +49,12 @@ class Tracked:
         """Return what this MLflow has: nothing, where the file tells of another one, is missing or cannot be read."""
         database = path_of(uri)
         uri = database.name if database and database.parent == path.parent.parent else public(uri)
-        try:
-            noted = cls(**json.loads(path.read_text(encoding="utf-8")))
-        except (OSError, ValueError, TypeError):
-            return cls(uri)
-        return noted if noted.uri == uri and _is_sound(noted) else cls(uri)
+        noted = read_json(path, cls)
+        return noted if noted and noted.uri == uri else cls(uri)
 
     def save(self, path: Path) -> None:
         """Write it in one step."""
         write_whole(path, json.dumps(vars(self)))
-
-
-def _is_sound(noted: Tracked) -> bool:
-    """Return whether everything is of the kind that it should be: the file may have been edited."""
-    kinds = {name: type(value) for name, value in vars(Tracked()).items()}
-    return all(type(value) is kinds[name] for name, value in vars(noted).items())
 
 
 # Files of a study that were made anew after it ended, into MLflow.

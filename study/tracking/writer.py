@@ -52,7 +52,7 @@ class Writer:
         else:
             cut = []
         is_lost = self._store.lacks(self._progress.runs)
-        self.notes = cut + _notes(home, folder, self._store, damaged, is_lost)
+        self.notes = cut + _notes(home, folder, damaged, is_lost)
         if is_lost:
             self._progress = Tracked(self._progress.uri, former=self._progress.former | self._progress.runs)
             self._progress.save(folder.tracking_file)
@@ -107,7 +107,7 @@ class Writer:
         runs = self._progress.runs
         for key, run_id in list(self._store.find(self._progress.experiment, self._study, since - MARGIN)):
             if runs.setdefault(key, run_id) != run_id:
-                self._store.delete(run_id)
+                self._store.client.delete_run(run_id)
 
     def _location(self) -> str | None:
         """Return where artifacts lie: in the home, unless an MLflow of its own says where."""
@@ -128,26 +128,15 @@ def _store(home: Home) -> Store:
     return Store(client, AT_ONCE if home.tracking_uri.startswith(("http:", "https:")) else 1)
 
 
-def _notes(home: Home, folder: StudyFolder, store: Store, damaged: tuple[str, Path] | None, is_lost: bool) -> list[str]:
-    """Return what was wrong with MLflow, and which other studies it lost runs of."""
+def _notes(home: Home, folder: StudyFolder, damaged: tuple[str, Path] | None, is_lost: bool) -> list[str]:
+    """Return what was wrong with MLflow."""
     again = f"the runs of {folder.name} are made again from its ledger"
+    others = ", those of other studies with: study resume NAME" if home.owns_tracking else ""
     if damaged:
         why, aside = damaged
-        notes = [f"{home.database} was damaged: {why}. It is kept as {aside.name}; {again}"]
-    elif is_lost:
-        where = home.database if home.owns_tracking else public(home.tracking_uri)
-        notes = [f"{where}: runs of {folder.name} were missing; {again}"]
-    else:
-        return []
-    others = (other for other in home.studies() if other.name != folder.name)
-    lost = [other.name for other in others if home.owns_tracking and _lost(home, store, other)]
-    return notes + [f"runs of {name} are missing, too. They come back with: study resume {name}" for name in lost]
-
-
-def _lost(home: Home, store: Store, folder: StudyFolder) -> bool:
-    """Return whether runs of a study are not there any more, or nobody knows where they were."""
-    progress = Tracked.load(folder.tracking_file, home.tracking_uri)
-    return store.lacks(progress.runs) or not folder.tracking_file.exists()
+        return [f"{home.database} was damaged: {why}. It is kept as {aside.name}; {again}{others}"]
+    where = home.database if home.owns_tracking else public(home.tracking_uri)
+    return [f"{where}: runs of {folder.name} were missing; {again}{others}"] if is_lost else []
 
 
 def _before(path: Path, offset: int) -> Iterator[Event]:

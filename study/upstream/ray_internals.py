@@ -11,10 +11,7 @@ import os
 import signal
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from ray.job_submission import JobSubmissionClient
+from typing import Any
 
 NODES = "/nodes?view=summary&nocache=1"
 """What the head's dashboard answers with its nodes, see `study.cluster.head`; its cache would answer with what was true
@@ -203,12 +200,3 @@ def accelerator() -> str | None:
 
     manager = get_accelerator_manager_for_resource("GPU")
     return manager.get_current_node_accelerator_type() if manager is not None else None
-
-
-def nodes(client: "JobSubmissionClient") -> Any:
-    """The dashboard's answer about its nodes, as they are now.
-
-    Raises:
-        RuntimeError, OSError: it does not answer.
-    """
-    return client._do_request("GET", NODES).json()

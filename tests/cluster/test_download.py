@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from helpers import Told, quickstart, write_ledger
 
-from study.cluster.download import OVERLAP, Apart, Changed, Manifest, Wish, download
+from study.cluster.download import LATEST, Apart, Changed, Manifest, Wish, download
 from study.cluster.log_share import LogShare
 from study.errors import UserError
 from study.home.folder import Home, StudyFolder
@@ -22,7 +22,7 @@ class There:
 
     def __init__(self, folder: Path) -> None:
         self.study = Home(folder / "home").create(quickstart("name=mine"))
-        write_ledger(self.study.ledger_file, Told("baseline", [0.5] * (2 * OVERLAP)))
+        write_ledger(self.study.ledger_file, Told("baseline", [0.5] * LATEST))
         (folder / "logs").mkdir()
         self.share, self._told = LogShare(self.study, folder / "logs"), folder / "logs/study/mine/manifest.json"
         self.here = StudyFolder(folder / "here" / "mine")
@@ -66,16 +66,16 @@ def test_what_is_new_is_brought_and_nothing_twice(there: There) -> None:
     there.add(there.study, 3)
     there.asked.clear()
     assert there.download() == ["ledger.jsonl"]
-    assert there.asked == [("ledger.jsonl", OVERLAP)]
+    assert there.asked == [("ledger.jsonl", LATEST)]
     assert there.is_the_same
 
 
-def test_of_a_ledger_that_grew_much_the_new_lines_are_asked_for(there: There) -> None:
+def test_a_ledger_that_grew_much_is_read_anew(there: There) -> None:
     there.download()
-    there.add(there.study, OVERLAP + 7)
+    there.add(there.study, LATEST)
     there.asked.clear()
     assert there.download() == ["ledger.jsonl"]
-    assert there.asked == [("ledger.jsonl", OVERLAP), ("ledger.jsonl", 2 * OVERLAP + 7)]
+    assert there.asked == [("ledger.jsonl", LATEST), ("ledger.jsonl", -1)]
     assert there.is_the_same
 
 
@@ -129,18 +129,6 @@ def test_what_is_not_as_the_cluster_says_is_not_put_in_its_place(there: There, n
     assert not [*there.here.path.rglob(".*")]
 
 
-def test_a_file_that_breaks_off_is_not_put_in_its_place(there: There) -> None:
-    def broken(name: str, lines: int) -> Iterator[bytes]:
-        yield (there.study.path / name).read_bytes()[:100]
-        raise UserError("broke off")
-
-    with pytest.raises(UserError, match="broke off"):
-        download(broken, Manifest.of("mine", there.document()), there.here.path, ALL)
-    assert not [path for path in there.here.path.rglob("*") if path.is_file()]
-    there.download()
-    assert there.is_the_same
-
-
 def test_what_the_cluster_removed_goes_here_too(there: There) -> None:
     there.study.write_error(3, "a traceback")
     there.download()
@@ -162,9 +150,3 @@ def test_no_name_leads_out_of_the_folder(there: There, name: str) -> None:
 def test_another_form_of_the_ledger_is_named(there: There) -> None:
     with pytest.raises(UserError, match=r"mine: is in form 9 on the cluster, whose study 7\.1 made it"):
         Manifest.of("mine", there.document() | {"format": 9, "study": "7.1"})
-
-
-@pytest.mark.parametrize("document", [None, [], {}, {"format": 2, "study": "0.1.0", "files": 3}])
-def test_what_says_nothing_is_told_as_such(document: Any) -> None:
-    with pytest.raises(UserError, match="cannot be read"):
-        Manifest.of("mine", document)

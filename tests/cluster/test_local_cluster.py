@@ -134,7 +134,7 @@ def test_another_process_that_has_a_number_of_the_clusters_is_left_alone(
         cluster.path.mkdir(parents=True)
         cluster.token_file.write_text("secret")
         process = {"name": "head", "pid": other.pid, "began": "1", "machine": "", **change}
-        (cluster.path / "state.json").write_text(json.dumps({"processes": [process]}))
+        (cluster.path / "state.json").write_text(json.dumps({"path": "", "processes": [process]}))
         assert "all of it has ended" in command("cluster", "status").stdout
         down = command("cluster", "down")
         assert (down.returncode, down.stdout) == (0, "nothing ran; its secrets and files are removed\n")

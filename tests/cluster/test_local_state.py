@@ -46,17 +46,6 @@ def test_no_two_free_ports_are_one_and_none_is_anothers() -> None:
     assert len({*taken, *more}) == 600
 
 
-def test_a_damaged_file_is_named(tmp_path: Path) -> None:
-    (tmp_path / ".cluster").mkdir()
-    (tmp_path / ".cluster" / "state.json").write_text("{")
-    with pytest.raises(UserError, match=r"state.json: damaged"):
-        LocalCluster.of(Home(tmp_path))
-
-
-def test_none_is_said_to_be_none(tmp_path: Path) -> None:
-    assert "study cluster up" in lines(LocalCluster.of(Home(tmp_path)))[0]
-
-
 ODD = "a?b #1%20%3F'$(id)"
 """A folder's name with what means something in an address or to a shell."""
 

@@ -104,8 +104,3 @@ def test_a_study_runs_where_it_cannot_be_shown(
     with shares.shown(folder):
         pass
     assert "cannot be read from outside the cluster" in capsys.readouterr().out
-
-
-def test_only_a_job_makes_a_window(folder: StudyFolder) -> None:
-    with pytest.raises(UserError, match="what a cluster's jobs run"):
-        shares.make(Home(folder.path.parent), "mine")

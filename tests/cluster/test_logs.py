@@ -15,7 +15,7 @@ class Jobs:
     """A cluster on which one study runs."""
 
     def __init__(self, address: str) -> None:
-        self.address = address
+        self.address, self.head = address, self
 
     def last(self, name: str) -> SimpleNamespace:
         return SimpleNamespace(id=f"study-{name}-2")

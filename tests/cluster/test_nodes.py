@@ -42,12 +42,6 @@ def test_what_is_in_use_is_the_sum_over_the_nodes() -> None:
     }
 
 
-def test_shares_of_a_gpu_add_up() -> None:
-    nodes = [alive(str(index), GPU=1.0) for index in range(3)]
-    found = overview(answer(nodes, {str(index): "0.1/1.0 GPU" for index in range(3)}))
-    assert found["usage"] == {"GPU": {"used": 0.3, "there": 3.0}}
-
-
 def test_use_that_ray_does_not_tell_yet_is_not_called_nothing() -> None:
     for usage in ({}, {"a": HEAD}):
         found = overview(answer([alive("a"), alive("b", CPU=1.0)], usage))

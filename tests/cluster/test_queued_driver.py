@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -36,7 +37,7 @@ class Waiting:
     def running(self, job: str) -> Presence:
         """A driver that runs, until it is closed."""
         there = Presence(self.queue / "turns", job)
-        there.tell(Turn(there.id, job, "ann", CLUSTER, machine(), 0, 0.0, time.time()).document())
+        there.tell(asdict(Turn(there.id, job, "ann", CLUSTER, machine(), 0, 0.0, time.time())))
         return there
 
     def submit(self, job: str, owner: str = "ann", **standing: int) -> "subprocess.Popen[bytes]":
@@ -103,7 +104,7 @@ def test_jobs_wait_in_order_and_become_their_drivers(there: Waiting) -> None:
         assert study.__version__ in there.said(name)
     assert "nothing was begun" in there.said("stopped")
     assert there.waiting() == []
-    assert members(there.queue / "turns") == []
+    assert members(there.queue / "turns", Turn) == []
 
 
 @pytest.mark.slow
@@ -111,7 +112,7 @@ def test_settings_that_cannot_be_used_are_told_and_leave_the_last_ones(there: Wa
     (there.home / "sharing.yaml").write_text("drivers: none of yours\n")
     there.submit("one").wait(60)
     out = there.said("one")
-    assert "sharing.yaml: drivers: 'none of yours' given, a whole number from 1 is needed. It is not used" in out
+    assert "sharing.yaml: drivers: 'none of yours' given: Input should be a valid integer. It is not used" in out
     assert study.__version__ in out
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from helpers import quickstart
 
-import study
 from study.cluster.jobs import STUDY_FILE, size, upload
 from study.spec import load_study
 
@@ -27,15 +26,6 @@ def test_the_code_the_study_files_and_the_study_and_nothing_else() -> None:
     assert files > 200
     assert taken < 5_000_000
     assert not folder.exists()
-
-
-def test_pages_are_taken_along_with_all_their_parts() -> None:
-    """A submitted study writes its report where it runs."""
-    package = Path(study.__file__).parent
-    with upload(quickstart()) as folder:
-        for part in ("analysis/report/templates",):
-            files = {path.name for path in (package / part).iterdir() if path.is_file()}
-            assert files == {path.name for path in (folder / "study" / part).iterdir()}
 
 
 def test_what_lies_about_is_left(tmp_path: Path) -> None:

@@ -144,7 +144,7 @@ def test_a_study_that_cannot_go_on_is_told_and_says_why_all_the_same(
     ("setting", "told"),
     [
         ("notify={}", "notify.command: is missing"),
-        ("notify.url=https://host/path", "`url` was taken out. Write command: [curl, "),
+        ("notify.url=https://host/path", "notify.url: unknown key"),
         ("notify.command=[]", "notify.command"),
         ("notify.command=echo hello", "notify.command"),
         ("notify.mail=ada", "notify.mail"),
@@ -175,19 +175,3 @@ def test_what_goes_wrong_with_the_message_is_told_and_ends_nothing(
 
     monkeypatch.setattr(telling, "study_page", refuse)
     assert notify(*study(tmp_path / "home", "notify.command=[tell]")) == "notify: PermissionError"
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        (
-            "notify.command=mail -s over me",
-            r"allowed is a program and its arguments as a list, as \[\"mail\", ",
-        ),
-        ("notify=mail me", r"allowed is a mapping, as \{command: \[\"mail\", \"me\"\]\}"),
-        ("notify.command=it's", r"as a list, as \[\"it's\"\]"),
-    ],
-)
-def test_a_command_line_is_answered_with_its_list(given: str, message: str) -> None:
-    with pytest.raises(UserError, match=message):
-        quickstart(given)

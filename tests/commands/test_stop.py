@@ -104,7 +104,7 @@ def test_no_other_process_is_ended(home: Home, bystander: "subprocess.Popen[byte
     [
         *({"pid": pid} for pid in (0, -1, 2**40, "1", True, None, 1.0)),
         *({"since": since} for since in ("noon", 1e300, -1, None)),
-        *({"host": 3}, {"namespace": None}, {"further": 1}),
+        *({"host": 3}, {"namespace": None}),
     ],
     ids=str,
 )

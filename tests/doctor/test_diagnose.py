@@ -74,7 +74,7 @@ def test_a_problem_is_exit_status_1(home: Home) -> None:
     told = json.loads(done.stdout)
     (found,) = (one for one in told["checks"] if one["name"] == "home")
     assert (told["state"], found["state"]) == ("problem", "problem")
-    assert "Install study 9.8.7 or later" in found["told"]
+    assert "Use study 9.8.7 there" in found["told"]
 
 
 def breaks() -> Iterator[Finding]:

@@ -9,7 +9,6 @@ from study.home.record import Epoch
 def test_an_epoch_is_a_mapping() -> None:
     epoch = Epoch(3, {"val/accuracy": 0.5, "train/loss": None})
     assert epoch == {"epoch": 3, "val/accuracy": 0.5, "train/loss": None}
-    assert epoch == {"epoch": 3, "val/accuracy": 0.5, "train/loss": None}
     assert list(epoch) == ["epoch", "val/accuracy", "train/loss"]
     assert len(epoch) == 3
     assert isinstance(epoch["epoch"], int)

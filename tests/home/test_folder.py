@@ -178,12 +178,6 @@ def test_a_link_in_the_home_is_no_study(home: Home, tmp_path: Path) -> None:
     assert {path: path.lstat().st_mtime_ns for path in tmp_path.rglob("*")} == before
 
 
-def test_a_home_may_be_a_link(home: Home, tmp_path: Path) -> None:
-    home.create(named("one"))
-    (tmp_path / "link").symlink_to(home.path)
-    assert Home(tmp_path / "link").find("one").spec() == named("one")
-
-
 def test_studies_are_listed_the_oldest_first_and_nothing_else(home: Home) -> None:
     assert home.studies() == []
     for age, name in enumerate(["b", "a", "c"]):
@@ -202,13 +196,6 @@ def test_a_study_that_was_never_finished_making_is_no_study(home: Home) -> None:
     assert [folder.name for folder in home.studies()] == ["one"]
 
 
-def test_a_ledger_without_a_study_file_does_not_break_the_list(home: Home) -> None:
-    home.create(named("one"))
-    (home.path / "broken").mkdir()
-    Ledger.create(home.path / "broken" / "ledger.jsonl")
-    assert [folder.name for folder in home.studies()] == ["one"]
-
-
 @pytest.mark.parametrize("below", [".", "inside", "inside/deeper"])
 def test_a_file_in_the_way_of_the_home_is_told(tmp_path: Path, below: str) -> None:
     (tmp_path / "file").write_text("mine")
@@ -220,29 +207,12 @@ def test_a_file_in_the_way_of_the_home_is_told(tmp_path: Path, below: str) -> No
     assert (tmp_path / "file").read_text() == "mine"
 
 
-def test_a_file_of_the_studys_name_is_in_the_way(home: Home) -> None:
-    home.path.mkdir()
-    (home.path / "one").write_text("mine")
-    with pytest.raises(UserError, match="exists already"):
-        home.create(named("one"))
-    assert everything(home.path) == ["one"]
-
-
 def test_a_disk_that_is_full_leaves_nothing_behind(home: Home) -> None:
     """A limit on the size of files stands for the full disk."""
     spec = quickstart()
     with full_disk(0), pytest.raises(OSError, match="File too large"):
         home.create(spec)
     assert everything(home.path) == []
-
-
-def test_the_files_of_a_study_lie_in_its_folder(home: Home) -> None:
-    folder = home.create(named("one"))
-    folder.write_error(7, "Traceback ...")
-    assert folder.error_file(7).read_text() == "Traceback ..."
-    for path in (folder.model_file(3), folder.error_file(3), folder.report, folder.best_file, folder.scratch):
-        assert path.is_relative_to(folder.path)
-    assert folder.model_file(3) != folder.model_file(4)
 
 
 def test_a_home_behind_a_link_and_back_is_one_folder_for_study_and_mlflow(

@@ -20,16 +20,6 @@ from study.home.ledger import Ledger, TakenOver, read
 
 
 @pytest.mark.slow
-def test_a_second_driver_is_refused_and_the_first_goes_on(path: Path) -> None:
-    held = Ledger(path)
-    with pytest.raises(UserError, match="mine: another process is running this study"):
-        Ledger(path)
-    held.append("closed", state="complete")
-    held.close()
-    Ledger(path).close()
-
-
-@pytest.mark.slow
 def test_a_second_driver_in_another_process_is_refused(path: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from study.errors import UserError; from study.home import ledger\n"
@@ -141,11 +131,3 @@ def test_a_holder_renews_its_lease_and_one_that_vanished(path: Path, monkeypatch
         assert time.monotonic() < deadline
     held.append("closed", state="complete")
     held.close()
-
-
-def test_whether_a_driver_holds_it(path: Path) -> None:
-    assert not ledger.is_open(path)
-    held = Ledger(path)
-    assert ledger.is_open(path)
-    held.close()
-    assert not ledger.is_open(path)

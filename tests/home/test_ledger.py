@@ -12,7 +12,6 @@ from helpers import ROOT
 from hypothesis import given
 from hypothesis import strategies as st
 
-from study.errors import UserError
 from study.home.events import problem
 from study.home.ledger import Ledger, Tail, read
 from study.home.line import Chain
@@ -25,11 +24,6 @@ def test_what_was_appended_is_read_in_order(path: Path) -> None:
     assert (started["event"], started["trial"], started["node"]) == ("started", 0, "here")
     assert report["metrics"] == {"val/accuracy": 0.5, "val/x": None}
     assert created["time"] <= started["time"] <= report["time"]
-
-
-def test_two_studies_have_two_ids(path: Path, tmp_path: Path) -> None:
-    Ledger.create(tmp_path / "other.jsonl")
-    assert read(path)[0]["id"] != read(tmp_path / "other.jsonl")[0]["id"]
 
 
 def test_append_gives_what_is_read_back(path: Path) -> None:
@@ -74,11 +68,18 @@ def test_of_an_event_that_a_disk_does_not_take_nothing_is_left(path: Path, monke
     assert [event["event"] for event in read(path)] == ["created", "started", "report", "closed"]
 
 
-def test_what_json_cannot_hold_is_not_written_in_part(path: Path) -> None:
-    before = path.read_bytes()
+def test_what_is_no_number_is_written_as_none(path: Path) -> None:
     held = Ledger(path)
-    with pytest.raises(ValueError, match="JSON compliant"):
-        held.append("report", metrics={"val/accuracy": float("nan")})
+    told = held.append("tested", trial=0, metrics={"test/accuracy": float("nan"), "test/loss": float("inf")})
+    held.close()
+    assert read(path)[-1] == told
+    assert told["metrics"] == {"test/accuracy": None, "test/loss": None}
+
+
+def test_what_json_cannot_hold_is_not_written_in_part(path: Path) -> None:
+    before, held = path.read_bytes(), Ledger(path)
+    with pytest.raises(TypeError):
+        held.append("report", metrics={"val/accuracy": 2**64})
     held.close()
     assert path.read_bytes() == before
 
@@ -93,16 +94,6 @@ def test_an_unfinished_last_line_is_left_out_and_cut_by_the_next_driver(path: Pa
     held.append("closed", state="interrupted")
     held.close()
     assert [event["event"] for event in read(path)] == ["created", "started", "report", "closed"]
-
-
-@pytest.mark.parametrize(
-    "damage", [b"{nonsense}\n", b"\0\0\0\0\n", b"\xff\xfe\n", b"\n", b"[1]\n", b'{"no": 1}\n', b"3\n"]
-)
-def test_damage_in_the_middle_is_told_with_its_byte(path: Path, damage: bytes) -> None:
-    first, *others = path.read_bytes().splitlines(keepends=True)
-    path.write_bytes(first + damage + b"".join(others))
-    with pytest.raises(UserError, match=rf"ledger\.jsonl: damaged at byte {len(first)}\b"):
-        read(path)
 
 
 def test_a_tail_gives_each_event_once_as_they_come(path: Path) -> None:
@@ -154,10 +145,8 @@ def test_without_room_nothing_of_an_event_is_left_and_the_next_one_fits(path: Pa
     assert [event["event"] for event in read(path)] == ["created", "started", "report", "closed"]
 
 
-BEYOND = st.sampled_from([2**63, 2**64 - 1, 2**64, -(2**63) - 1, 10**30, -(10**400)])
-VALUES = (
-    st.none() | st.booleans() | st.integers() | BEYOND | st.floats(allow_nan=False, allow_infinity=False) | st.text()
-)
+WHOLE = st.integers(-(2**63), 2**64 - 1)
+VALUES = st.none() | st.booleans() | WHOLE | st.floats(allow_nan=False, allow_infinity=False) | st.text()
 
 
 @pytest.mark.slow

@@ -56,12 +56,6 @@ def test_a_line_that_is_there_twice_is_told(path: Path, five: list[bytes]) -> No
     assert damaged(path, *five[:4], *five[3:]) == told
 
 
-def test_a_ledger_that_is_there_twice_is_told(path: Path, five: list[bytes]) -> None:
-    assert (
-        damaged(path, *five, *five) == f"{path}: damaged at byte {at(five, 5)}: event 0 is there twice, first at byte 0"
-    )
-
-
 def test_lines_in_another_order_are_told(path: Path, five: list[bytes]) -> None:
     told = f"{path}: damaged at byte {at(five, 2)}: event 3 stands where event 2 belongs, which comes later"
     assert damaged(path, *five[:2], five[3], five[2], five[4]) == told
@@ -113,11 +107,6 @@ def test_a_blank_line_is_told(path: Path, five: list[bytes], number: int, blank:
 def test_a_line_that_is_no_event_is_told(path: Path, five: list[bytes], stray: bytes, told: str) -> None:
     place = f"{path}: damaged at byte {at(five, 2)}"
     assert damaged(path, *five[:2], stray, *five[2:]) == f"{place}: no event stands there, but {told}"
-
-
-def test_an_edited_check_value_is_told(path: Path, five: list[bytes]) -> None:
-    edited = five[3][:-11] + b'00000000"}\n'
-    assert "the line of event 3 was changed" in damaged(path, *five[:3], edited, five[4])
 
 
 OTHER_COPY = "it comes from another driver or another copy of this study, which went on by itself"

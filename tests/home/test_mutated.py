@@ -177,27 +177,6 @@ def answer_to_a_lease(folder: StudyFolder, answers: Answers, driver: Holder, see
     assert os.path.exists(folder.ledger_file)
 
 
-@pytest.mark.slow
-@settings(max_examples=20, **SETTINGS)
-@given(SEEDS)
-def test_a_mutated_ledger_is_answered(folder: StudyFolder, answers: Answers, seed: int) -> None:
-    answer_to_a_ledger(folder, answers, seed)
-
-
-@pytest.mark.slow
-@settings(max_examples=20, **SETTINGS)
-@given(SEEDS)
-def test_mutated_events_are_answered(folder: StudyFolder, answers: Answers, seed: int) -> None:
-    answer_to_events(folder, answers, seed)
-
-
-@pytest.mark.slow
-@settings(max_examples=20, **SETTINGS)
-@given(SEEDS)
-def test_a_mutated_lease_is_answered(folder: StudyFolder, answers: Answers, driver: Holder, seed: int) -> None:
-    answer_to_a_lease(folder, answers, driver, seed)
-
-
 MEASURED = """
 import atexit, time
 from study.cli import main

@@ -81,13 +81,6 @@ def test_a_label_has_what_it_gives_and_nothing_of_the_files_section() -> None:
     assert labelled == {**complete, "name": "bias_con", "cross_entropy": "plain", "temperature": 0.2}
 
 
-def test_a_trial_without_the_name_has_the_files_method() -> None:
-    spec = quickstart(f"search.space={LOSSES}", LABELLED)
-    assert spec.trial_document(spec.search.baseline or {})["method"]["name"] == "eps_sup_info_nce"
-    with pytest.raises(UserError, match=r"search\.baseline\.method\.epsilon: unknown key"):
-        quickstart(f"search.space={LOSSES}", LABELLED, "search.baseline={method.name: with_ce, method.epsilon: 0.1}")
-
-
 def test_each_trial_is_checked_with_its_own_method() -> None:
     pairs = "{method.name: {choices: [sup_con, info_nce]}, method.alpha: {low: 0.1, high: 1.0}}"
     assert "method.name: with method.name 'info_nce': 'none' given, method.name 'info_nce' needs views" in refused(

@@ -37,13 +37,6 @@ def broken(random: Random) -> tuple[str, bytes]:
 
 
 @pytest.mark.slow
-@settings(max_examples=100, deadline=None, derandomize=True)
-@given(st.integers(0, 2**64))
-def test_a_mutated_file_is_a_study_or_one_message_with_file_line_and_key(path: Path, seed: int) -> None:
-    answered(path, seed)
-
-
-@pytest.mark.slow
 @settings(max_examples=500, deadline=None, derandomize=True)
 @given(st.integers(0, 2**64))
 def test_500_mutated_files_are_answered(path: Path, seed: int) -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers import quickstart
 from jsonschema import Draft202012Validator
 
 from study import cli
@@ -15,7 +14,7 @@ from study.errors import UserError
 from study.spec import json_schema, load_study
 from study.spec.document import read, shipped, shipped_folder
 from study.spec.json_schema import declared, names
-from study.spec.sections import section_knobs, train_knobs
+from study.spec.sections import train_knobs
 from study.training import probes
 from study.training.config import SECTIONS
 
@@ -64,38 +63,10 @@ def test_the_command_writes_it_where_it_can(tmp_path: Path) -> None:
         cli.app(["schema", "-o", str(tmp_path / "own.json" / "own.json")], standalone_mode=False)
 
 
-OWN_FILE: dict[str, Any] = {
-    "name": "mine",
-    "method": {"name": "own_function", "function": "my_loop:train", "batch": 64},
-    "train": {"epochs": 5},
-    "search": {
-        "metric": "val/my_score",
-        "space": {"method.rate": {"low": 0.01, "high": 1.0, "log": True}, "method.loss": ["a", "b"][0]},
-        "baseline": {"method.rate": 0.1, "method.loss": "a"},
-        "trials": 5,
-        "confirm": {"top": 1},
-    },
-}
-
-
-@pytest.mark.parametrize(
-    ("changes", "place"),
-    [
-        ({}, None),
-        ({"data": {"name": "none"}, "model": {"name": "none"}, "notify": {"command": ["tell"]}}, None),
-        ({"data": {"name": "biased_digits"}}, "data.name"),
-        ({"method": {"name": "own_function"}}, "method"),
-        ({"train": {"batch_size": 3}}, "train"),
-        ({"search": {"metric": "test/score"}}, "search.metric"),
-        ({"search": {"space": {"train.lr": 3}}}, "search.space"),
-        ({"search": {"space": {"method.rate": {"low": 1}}}}, "search.space.method.rate"),
-        ({"search": {"trails": 3}}, "search"),
-        ({"surch": {}}, ""),
-    ],
-)
-def test_a_file_of_a_function_of_ones_own(changes: dict[str, Any], place: str | None) -> None:
-    found = problems({**OWN_FILE, **changes})
-    assert [problem.split(":")[0] for problem in found] == ([] if place is None else [place]), found
+def test_of_a_file_of_a_function_of_ones_own_nothing_is_said() -> None:
+    """Its keys are the function's; `study plan` checks them."""
+    own = {"name": "own_function", "function": "my_loop:train", "batch": 64}
+    assert problems({"name": "mine", "method": own, "search": {"metric": "val/my_score"}}) == []
 
 
 @pytest.mark.parametrize("name", shipped())
@@ -114,25 +85,16 @@ def test_a_resolved_file_is_valid(name: str) -> None:
     ("path", "value"),
     [
         (("search", "space", "method.alpha"), "paper"),
-        (("search", "space", "method.alpha"), 0.5),
         (("search", "space", "method.alpha"), {"range": "paper", "high": 2.0}),
         (("search", "space", "method.alpha"), {"choices": [0.5], "low": None}),
         (("search", "space", "method.name"), {"choices": ["a label of my own", "sup_con"]}),
         (("search", "space", "train.batch_size"), {"low": 32, "high": 64, "when": {"method.name": ["sup_con"]}}),
         (("search", "enqueue"), "papers"),
         (("search", "enqueue"), [{"method.alpha": 0.5}]),
-        (("search", "baseline"), None),
         (("search", "metric"), ["val/accuracy", "val/equalized_odds"]),
         (("search", "time"), "1h30m"),
-        (("search", "time"), 90),
-        (("search", "plateau"), {"trials": 3}),
-        (("search", "stop"), {"gain": 0.005}),
-        (("search", "replicates"), [0, 1]),
         (("resources", "hang"), "15m"),
-        (("train", "clip_norm"), None),
         (("profiles", "fast"), {"train.epochs": 1, "search.space.method.alpha.low": 0.1, "data": {"name": "adult"}}),
-        (("profiles", "fast"), {"search.early_stopping.grace": 1, "search.space": {}, "method.beta": 1.0}),
-        (("profiles",), None),
     ],
 )
 def test_what_is_allowed_is(path: tuple[str, ...], value: Any) -> None:
@@ -143,40 +105,21 @@ def test_what_is_allowed_is(path: tuple[str, ...], value: Any) -> None:
     ("path", "value"),
     [
         (("trian",), {}),
-        (("name",), "a/b"),
-        (("data",), {"rho": 0.5}),
         (("data", "roh"), 0.1),
         (("data", "rho"), 1.5),
-        (("data", "name"), "biased_digit"),
         (("model", "stem"), "cifar"),
-        (("method", "sigma2"), 1),
         (("method", "regulariser"), "fairkl"),
         (("train", "epochs"), "ten"),
-        (("train", "epochs"), 0),
-        (("train", "epochs"), 1.5),
-        (("train", "final"), ["forest"]),
-        (("search", "sampler"), "tpee"),
         (("search", "trails"), 3),
-        (("search", "trials"), 0),
         (("search", "metric"), "val/acc"),
-        (("search", "metric"), "test/accuracy"),
         (("search", "time"), "90 minutes"),
-        (("search", "enqueue"), "paper"),
         (("search", "enqueue"), [{"method.epsilonn": 0.1}]),
-        (("search", "baseline", "method.eps"), 1),
         (("search", "space", "method.lamda"), {"low": 0, "high": 1}),
-        (("search", "space", "method.alpha"), {"low": 0}),
-        (("search", "space", "method.alpha"), {"low": 0, "high": 1, "choices": [1]}),
         (("search", "space", "method.alpha"), {"choices": ["large"]}),
-        (("search", "space", "method.alpha"), {"choices": []}),
-        (("search", "space", "method.alpha"), {"low": 0, "hihg": 1}),
         (("search", "space", "train.epochs"), {"low": 1, "high": 2}),
         (("search", "space", "train.augmentation"), {"choices": ["flip"]}),
         (("search", "alternatives"), {"method": {"mine": {"name": "wcl", "beta": 1}}}),
-        (("search", "early_stopping", "grase"), 1),
         (("resources", "gpu"), -1),
-        (("profiles", "gpu", "resources.gpus"), 1),
-        (("profiles", "gpu", "train.epoch"), 1),
     ],
 )
 def test_usual_mistakes_are_refused(path: tuple[str, ...], value: Any) -> None:
@@ -208,11 +151,3 @@ def test_every_key_says_what_it_may_be() -> None:
     assert train["momentum"].items() >= {"minimum": 0.0, "exclusiveMaximum": 1.0, "default": 0.9}.items()
     alpha = validator().schema["$defs"]["method_alpha"]
     assert alpha["description"] == "weight of the contrastive (or classification) term"
-
-
-def test_a_section_has_all_keys_that_its_names_can_have() -> None:
-    """Also those that only come with another key's value."""
-    method = validator().schema["$defs"]["method_eps_sup_info_nce"]["properties"]
-    assert method.keys() >= section_knobs("method", dict(quickstart().base["method"])).keys()
-    assert {"ce_weight", "adversary_weight", "known_bias", "bias_field"} <= method.keys()
-    assert {"head_hidden", "stem"} <= validator().schema["$defs"]["model_resnet18"]["properties"].keys()

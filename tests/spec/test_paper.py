@@ -7,7 +7,7 @@ from study import methods
 from study.errors import UserError
 from study.knobs import Searched
 from study.methods.regularised_loss import Weights
-from study.spec import StudySpec, load_study
+from study.spec import StudySpec
 from study.spec.checks import fault
 
 BARE = ("search.baseline=null", "search.trials=50")
@@ -63,12 +63,6 @@ def test_the_kernels_are_choices() -> None:
     [
         ("method.alpha: {range: papers}", "search.space.method.alpha.range: 'papers' given. "),
         (
-            "method.alpha: {range: paper, choices: [1.0]}",
-            "search.space.method.alpha: give either choices, or low",
-        ),
-        ("method.alpha: {range: paper, low: 2.0}", "search.space.method.alpha: low 2.0 is above high 1.0"),
-        ("method.alpha: {range: paper, step: 0.1}", "search.space.method.alpha: log and step exclude each other"),
-        (
             "train.momentum: paper",
             "search.space.train.momentum: 'paper' given, but no range is declared",
         ),
@@ -118,13 +112,6 @@ def test_those_outside_the_space_are_left_out() -> None:
     )
 
 
-def test_there_are_no_more_of_them_than_trials() -> None:
-    space = "{method.alpha: paper, method.lambda: paper}"
-    for trials in (1, 2, 3):
-        spec = quickstart(f"search.space={space}", "search.enqueue=papers", f"search.trials={trials}")
-        assert len(spec.search.enqueue) == trials - 1
-
-
 def test_other_keys_keep_the_value_of_the_file() -> None:
     spec = searching("{method.alpha: paper, train.momentum: {low: 0.5, high: 0.95}}", "search.enqueue=papers")
     assert [one["train.momentum"] for one in spec.search.enqueue] == [0.9, 0.9]
@@ -165,12 +152,3 @@ def test_what_is_declared_is_valid_and_holds_the_papers_values() -> None:
         "q",
         "clusters",
     }
-
-
-def test_debias_all_searches_each_knob_over_the_methods_that_have_it() -> None:
-    spec = load_study("debias_all")
-    knobs = ("alpha", "lambda", "epsilon", "tau_plus", "beta", "sigma2")
-    assert {f"method.{knob}" for knob in knobs} < set(spec.search.space)
-    assert spec.space.condition("method.beta") == {"method.name": ["hard_negative_info_nce"]}
-    assert len(spec.space.condition("method.tau_plus")["method.name"]) == 3
-    assert spec.search.enqueue

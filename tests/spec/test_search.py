@@ -20,10 +20,6 @@ def message(*assignments: str) -> str:
 @pytest.mark.parametrize(
     ("assignment", "words"),
     [
-        (
-            "search.metric=val/acuracy",
-            "search.metric: 'val/acuracy' given. Did you mean 'val/accuracy'? Allowed: val/acc",
-        ),
         ("search.metric=accuracy", "search.metric: 'accuracy' given. Did you mean 'val/accuracy'?"),
         ("search.metric=test/accuracy", "'test/accuracy' given. test metrics cannot be used to choose. Did you mean"),
         (
@@ -34,70 +30,39 @@ def message(*assignments: str) -> str:
             "search.constraints=[val/inferred_conflicting_accuracy >= 0.5]",
             "search.constraints.0: 'val/inferred_conflicting_accuracy' given. It needs train.inferred_groups: early",
         ),
-        ("search.metric=val/accuracy_standard_error", "'val/accuracy_standard_error' given. Did you mean"),
         ("search.space.train.inferred_groups={choices: [early, gce]}", "train.inferred_groups: cannot be searched"),
-        ("train.inferred_groups=earli", "train.inferred_groups: 'earli' given. Did you mean 'early'?"),
         ("search.sampler=mfgp", "search.sampler: 'mfgp' given, which was removed. Write tpe, which finds as much"),
         ("search.early_stopping.name=promotion", "name: 'promotion' given, which was removed. Write asha"),
-        ("search.metric=3", "search.metric: 3 given, allowed is a valid string"),
-        ("search.space.train.epochs={low: 1, high: 3}", "search.space.train.epochs: cannot be searched"),
         ("search.space.data.rho={low: 0.1, high: 0.3}", "search.space.data.rho: a range given, allowed are choices"),
-        (
-            "search.space.data.rho={choices: [0.5, 1.5]}",
-            "search.space.data.rho: 1.5 given, allowed is less than or equal",
-        ),
         ("search.space.train.seed={choices: [0, 1]}", "search.space.train.seed: cannot be searched: every trial of a"),
         (
             "search.space.method.name={choices: [eps_sup]}",
             "search.space.method.name: 'eps_sup' given. Did you mean",
         ),
-        ("search.space.method.name={choices: [3]}", "search.space.method.name: 3 given. Allowed: "),
-        ("search.space.model.name={low: 1, high: 2}", "search.space.model.name: a range given, allowed are choices"),
         ("search.baseline={model.name: lennet}", "search.baseline.model.name: 'lennet' given. Did you mean 'lenet'"),
         ("search.enqueue=paper", "search.enqueue: 'paper' given, allowed is a list of configurations, or papers"),
         ("search.space.alpha={low: 0, high: 1}", "search.space.alpha: unknown key. Allowed: "),
         (
-            "search.space.method.alpha=[1]",
-            "search.space.method.alpha: [1] given, allowed is a mapping of keys",
-        ),
-        (
             "search.alternatives={train: {a: {}}}",
             "search.alternatives.train: 'train' given. Allowed: 'data', 'mod",
         ),
-        ("search.alternatives={method: {a: {}}}", "search.alternatives.method.a.name: is missing"),
         ("search.alternatives={method: {a: {name: b}}}", "search.alternatives.method.a.name: 'b' given. Allowed: "),
         ("search.space.method.alpha.low=abc", "search.space.method.alpha.low: 'abc' given, allowed is a valid"),
-        ("search.space.method.alpha.low=.nan", "search.space.method.alpha.low: nan given, allowed is a"),
-        ("search.space.method.epsilon.choices=[[1]]", "search.space.method.epsilon.choices.0: [1] given, allowed is a"),
         ("search.space.method.lambda.step=0", "search.space.method.lambda.step: 0 given, allowed is greater than 0"),
-        ("search.space.method.alpha.step=0.1", "search.space.method.alpha: log and step exclude each other"),
         (
             "search.space.train.batch_size={low: 32, high: 64, step: 0.5}",
             "search.space.train.batch_size.step: 0.5 given, allowed is a whole",
         ),
         (
-            "search.space.train.batch_size={low: 32.0, high: 64}",
-            "search.space.train.batch_size: 32.0 given, allowed is",
-        ),
-        (
             "search.space.train.optimizer={low: 0, high: 1}",
             "search.space.train.optimizer: 0 given. Allowed: 'adam', 'sgd' or",
         ),
-        (
-            "search.space.train.optimizer={choices: [adm]}",
-            "'adm' given. Did you mean 'adam'? Allowed: 'adam', 'sgd' or 'lars'",
-        ),
         ("search.space=3", "search.space: 3 given, allowed is a mapping of keys to values"),
-        ("search=[1]", "search: [1] given, allowed is a mapping of keys to values"),
-        ("search.baseline=[1]", "search.baseline: [1] given, allowed is a mapping of keys to values"),
         (
             "search.enqueue=[{method.alpa: 1.0}]",
             "search.enqueue.0.method.alpa: unknown key. Did you mean 'method.alpha'",
         ),
-        ("search.enqueue=[{method.alpha: x}]", "search.enqueue.0.method.alpha: 'x' given, allowed is a valid number"),
         ("search.confirm.seeds=1", "search.confirm.seeds: 1 given, allowed is greater than or equal to 2"),
-        ("search.replicates=0", "search.replicates: 0 given, allowed is greater than or equal to 1 or a valid list"),
-        ("search.replicates=[0, -1]", "search.replicates.1: -1 given, allowed is greater than or equal to 0"),
         ("search.replicates=[0, 4, 4]", "search.replicates: [0, 4, 4] given, allowed are different seeds"),
         (
             "search.replicates=[4, 0]",

@@ -71,10 +71,6 @@ def test_a_configuration_that_is_given_may_have_other_keys() -> None:
     assert "search.enqueue.0.method.kld: unknown key" in refused(*wrong)
 
 
-def test_a_choice_that_changes_no_key_is_searched() -> None:
-    quickstart(*space("{method.form: {choices: [a, c]}}"))
-
-
 def test_searched_values_must_go_together_with_the_rest() -> None:
     one_view = "{train.augmentation: {choices: [none, crop_flip]}}"
     given = space(one_view, "method.name=info_nce", "train.augmentation=crop_flip")
@@ -96,32 +92,8 @@ def test_they_must_go_together_with_each_other() -> None:
     quickstart(*space(only, "train.augmentation=crop_flip"))
 
 
-def test_the_files_own_configuration_is_valid_whatever_is_searched() -> None:
-    found = refused(*space("{train.augmentation: crop_flip}", "method.name=info_nce"))
-    assert "train.augmentation: 'none' given, method.name 'info_nce' needs views that differ" in found
-
-
-def test_a_range_over_a_few_allowed_numbers_is_refused() -> None:
-    given = space("{model.receptive_field: {low: 9, high: 17}}", "model={name: bagnet}", "data.name=biased_mnist")
-    assert "Allowed: 9, 17 or 33" in refused(*given)
-
-
 def test_a_range_of_whole_numbers_that_may_be_none_is_one_of_whole_numbers() -> None:
     crop = ("method.name=info_nce", "train.augmentation=crop_flip")
     assert quickstart(*space("{train.crop_size: {low: 6, high: 12}}", *crop)).space.integers == {"train.crop_size"}
     quickstart(*space("{train.crop_size: {choices: [6, 8, null]}}", *crop))
     assert "6.5 given" in refused(*space("{train.crop_size: {low: 6.5, high: 12}}", *crop))
-
-
-def test_a_classifier_stage_leaves_epochs_for_the_method() -> None:
-    stage = (*PLAIN, "search.space={}", "search.trials=1", "method.adversary=classifier", "train.epochs=10")
-    stage = (*stage, "search.early_stopping={}")
-    assert "needs train.epochs of at least 11, not 10" in refused(*stage)
-    quickstart(*stage, "method.classifier_epochs=3")
-
-
-def test_the_network_is_asked_for_what_it_will_see() -> None:
-    seen = ("data.name=biased_mnist", "model={name: lenet}", "train.augmentation=crop_flip", "train.crop_size=64")
-    assert "model.name: lenet takes images of 28 x 28" in refused(*seen)
-    evaluated = ("data.name=biased_mnist", "model={name: lenet}", "train.evaluation_size=64")
-    assert "train.evaluation_size: 64 given" in refused(*evaluated)

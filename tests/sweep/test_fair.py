@@ -1,9 +1,11 @@
 """How slots are shared among studies: the rules, on whole clusters in memory."""
 
-from dataclasses import replace
+import json
+from dataclasses import asdict, replace
 
 import pytest
 
+from study.files import from_json
 from study.home.sharing import Owner, Sharing
 from study.sweep.share import QUANTUM, Peer, allotted, shares
 
@@ -103,9 +105,9 @@ def test_over_time_each_has_its_share_of_few_slots(cpus: int) -> None:
     "damage", [{"share": 0}, {"share": "1"}, {"cpu": None}, {"hungry": 1}, {"under_way": -1}, {"owner": 3}]
 )
 def test_what_is_no_peer_is_none(damage: dict[str, object]) -> None:
-    told = {name: getattr(peer("a"), name) for name in Peer.__dataclass_fields__}
-    assert Peer.of(told) == peer("a")
-    assert Peer.of({**told, **damage}) is None
+    told = asdict(peer("a"))
+    assert from_json(json.dumps(told), Peer) == peer("a")
+    assert from_json(json.dumps({**told, **damage}), Peer) is None
 
 
 def over_time(*peers: Peer, cpus: float, periods: int) -> dict[str, float]:

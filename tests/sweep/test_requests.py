@@ -204,7 +204,6 @@ def test_what_cannot_be_removed_keeps_no_request_from_being_read(tmp_path: Path,
         {"trial": -1},
         {"trial": True},
         {"id": "d" * 32},
-        {"further": 1},
     ],
     ids=str,
 )

@@ -3,14 +3,13 @@
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 from helpers import ROOT
 from servers import endless
 
 from study.tracking import connection
-from study.tracking.connection import connect, server_version
+from study.tracking.connection import connect
 
 CONNECT = """
 import sys
@@ -40,14 +39,6 @@ def test_an_answer_that_trickles_is_given_up(chunked: bool, monkeypatch: pytest.
     with endless(b" ", 0.05, chunked=chunked) as uri, pytest.raises(Exception, match="has no end: more than 0 s"):
         connect(uri)
     assert time.monotonic() - began < 200
-
-
-@pytest.mark.slow
-def test_a_version_without_end_is_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(connection, "LARGEST", 2**20)
-    client = connect(f"sqlite:///{tmp_path}/runs.db")
-    with endless(b"3" * 2**16) as uri:
-        assert server_version(uri, client, 5) is None
 
 
 @pytest.mark.slow

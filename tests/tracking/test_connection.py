@@ -11,7 +11,6 @@ from mlflow.exceptions import MlflowException
 from servers import closed_port
 
 from study.errors import UserError
-from study.home.folder import Home
 from study.tracking.connection import OTHER_WAYS, check_server, connect, error_line
 
 
@@ -85,18 +84,3 @@ def test_a_database_that_a_killed_process_began_is_not_there(tmp_path: Path) -> 
     assert not database.exists()
     assert connect(f"sqlite:///{database}").search_experiments()
     assert database.exists()
-
-
-@pytest.mark.slow
-def test_all_of_a_home_lies_in_it_whatever_its_path_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The database lay where the path has its question mark, and two homes that differ behind it shared one."""
-    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
-    home = Home(tmp_path / "a?b #1%20%3F")
-    home.path.mkdir()
-    client = connect(home.tracking_uri)
-    run = client.create_run(client.create_experiment("one", (home.artifacts / "one").as_uri()))
-    client.log_text(run.info.run_id, "mine", "note.txt")
-    assert [entry.path for entry in client.list_artifacts(run.info.run_id)] == ["note.txt"]
-    assert {path.name for path in home.path.iterdir()} == {"mlflow.db", "artifacts"}
-    assert [path.read_text() for path in home.artifacts.rglob("note.txt")] == ["mine"]
-    assert list(tmp_path.iterdir()) == [home.path]

@@ -63,12 +63,6 @@ def test_a_study_that_was_never_tracked_has_nothing_to_remove(home: Home) -> Non
     assert remove(home, folder) == 0
 
 
-def test_of_a_damaged_database_it_is_said_how_it_is_mended(home: Home, folder: StudyFolder) -> None:
-    home.database.write_text("no database")
-    with pytest.raises(UserError, match=r"mlflow.db: damaged: file is not a database. .* study resume quickstart"):
-        remove(home, folder)
-
-
 def test_an_mlflow_that_does_not_answer_is_told_of(
     home: Home, folder: StudyFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:

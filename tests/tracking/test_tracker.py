@@ -17,7 +17,6 @@ from study.home.ledger import Ledger, Tail
 from study.tracking import Tracker, refresh, tracker
 from study.tracking.connection import public
 from study.tracking.tracked import Tracked
-from study.tracking.writer import SHARE
 
 
 @pytest.mark.slow
@@ -100,35 +99,6 @@ def test_the_steps_of_an_ablation_say_what_they_moved(home: Home) -> None:
     assert {one["study.stage"] for one in tags} == {"ablation"}
     study = runs.by_name["quickstart"].data.tags["study.ablating"]
     assert study == "trial 1 by method.lambda, method.alpha and method.epsilon on 2 seeds from 4 on"
-
-
-@pytest.mark.slow
-def test_tracking_that_is_behind_does_not_rest_and_rests_once_it_is_not(
-    home: Home, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Until the study ends: then it brings the rest at once."""
-    monkeypatch.setattr(tracker, "WINDOW", 600.0)
-    folder = home.create(SPEC)
-    one, ledger = Tracker(home, folder, SPEC), Ledger(folder.ledger_file)
-    ledger.append("opened", **SESSION)
-    ledger.append("trial", trial=0, stage="search", params=PARAMS, seed=0)
-    ledger.append("started", trial=0, node="here")
-    for epoch in range(1, 2 * SHARE + 1):
-        ledger.append("report", trial=0, epoch=epoch, metrics={"val/accuracy": 0.5})
-    one.start()
-    deadline = time.monotonic() + 60
-    while Tracked.load(folder.tracking_file, home.tracking_uri).offset < (size := folder.ledger_file.stat().st_size):
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
-    ledger.append("ended", trial=0, state="complete")
-    ledger.append("closed", state="complete")
-    ledger.close()
-    time.sleep(1)
-    assert Tracked.load(folder.tracking_file, home.tracking_uri).offset == size
-    began = time.monotonic()
-    assert one.finish() is None
-    assert time.monotonic() - began < 200
-    assert Runs(home.tracking_uri, SPEC.name).by_name["trial 0, seed 0"].info.status == "FINISHED"
 
 
 @pytest.mark.parametrize(

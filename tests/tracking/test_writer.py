@@ -107,14 +107,6 @@ def test_every_run_says_which_data_it_read(brought: Runs) -> None:
         assert {json.loads(dataset.profile)["num_rows"] for dataset, _ in found} == {9, 3}
 
 
-def test_each_epoch_is_there_once(brought: Runs) -> None:
-    assert brought.history("trial 0, seed 0", "val/accuracy") == [(1, 0.1), (2, 0.2)]
-    assert brought.history("trial 2, seed 0", "val/accuracy") == [(1, 0.1)]
-    assert brought.history("trial 4, seed 0", "train/loss") == [(2, 1.0)]
-    assert brought.history("trial 4, seed 0", "test/accuracy") == [(2, 0.3)]
-    assert brought.by_name["trial 4, seed 0"].data.metrics["val/accuracy"] == 0.2
-
-
 def test_a_configuration_has_the_mean_over_its_seeds(brought: Runs) -> None:
     metrics = brought.by_name["trial 0, seed 0"].data.metrics
     assert metrics["val/accuracy_mean"] == pytest.approx(0.3)
