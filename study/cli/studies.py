@@ -33,18 +33,13 @@ def plan(
     measure: Annotated[
         bool, typer.Option("--measure", help="Run one epoch here to estimate the whole study's cost.")
     ] = False,
-    like: Annotated[
-        str | None,
-        typer.Option("--like", metavar="NAME", help="Estimate the whole study's cost at an earlier one's pace."),
-    ] = None,
     as_json: Json = False,
 ) -> None:
     """Show what a study would run; starts nothing. Example: study plan quickstart --measure"""
     from study.commands.cost import plan_with_cost, planned_text
-    from study.home.folder import Home
     from study.spec import load_study
 
-    document = plan_with_cost(load_study(spec, assignments or (), profile), Home.locate(), measure, like)
+    document = plan_with_cost(load_study(spec, assignments or (), profile), measure)
     print_json(document) if as_json else tell(planned_text(document))
 
 

@@ -8,8 +8,6 @@ from typing import Any
 from study.analysis.statistics import formatting
 from study.analysis.statistics.spent import spent
 from study.commands import plan
-from study.errors import UserError
-from study.home.folder import Home
 from study.home.record import StudyRecord
 from study.metrics import PHASES
 from study.spec import StudySpec
@@ -101,14 +99,10 @@ def _duration(hours: float) -> str:
     return formatting.duration(hours * HOUR)
 
 
-# The expected cost of a study: the seconds of an epoch, measured here or in an earlier study, times its plan.
+# The expected cost of a study: the seconds of an epoch, measured here, times its plan.
 
 COSTLY = {"method.name", "train.batch_size", "train.augmentation", "train.data_share", "train.precision"}
 """Keys that change the cost of an epoch, besides those of data set and network."""
-
-SECTIONS = ("data", "model", "method", "train")
-FREE = {"train.seed", "train.epochs", "train.keep_epochs", "train.report_test"}
-"""Keys that hardly change the cost of an epoch."""
 
 
 @dataclass(frozen=True)
@@ -126,23 +120,17 @@ class Pace:
     caveats: tuple[str, ...]
 
 
-def plan_with_cost(spec: StudySpec, home: Home, measure: bool, like: str | None) -> dict[str, Any]:
-    """The plan of a study (`study.commands.plan.plan`) with its `cost`, None without `measure` and `like`.
+def plan_with_cost(spec: StudySpec, measure: bool) -> dict[str, Any]:
+    """The plan of a study (`study.commands.plan.plan`) with its `cost`, None without `measure`.
 
     Args:
         measure: run an epoch of the file's own configuration in this process.
-        like: a study of the home whose pace is used.
 
     Raises:
-        UserError: both are given, the configuration diverges, there is no such study, or none of its trials has ended.
+        UserError: the configuration diverges.
     """
-    if measure and like is not None:
-        raise UserError("--measure and --like: give one of them, as each gives the seconds of an epoch")
     document = plan.plan(spec)
-    if not measure and like is None:
-        return document | {"cost": None}
-    pace = measured_pace(spec) if like is None else pace_of_study(spec, home, like)
-    return document | {"cost": cost(spec, document, pace)}
+    return document | {"cost": cost(spec, document, measured_pace(spec)) if measure else None}
 
 
 def measured_pace(spec: StudySpec) -> Pace:
@@ -171,27 +159,6 @@ def measured_pace(spec: StudySpec) -> Pace:
     return Pace(
         first_epoch["time/epoch"], f"one epoch of the file's own configuration, measured on {device}", tuple(caveats)
     )
-
-
-def pace_of_study(spec: StudySpec, home: Home, name: str) -> Pace:
-    """The pace of an earlier study: the time of its trials per epoch, everything else that they did included.
-
-    Raises:
-        UserError: there is no such study, or no trial of its search has ended.
-    """
-    from study.analysis.statistics.spent import spent
-
-    folder = home.find(name)
-    other, record = folder.spec(), StudyRecord.load(folder.ledger_file)
-    cost = spent(other, record)["all"]
-    if not cost.epochs or not cost.seconds:
-        raise UserError(f"--like {name}: no trial of its search has ended, so its pace is not known")
-    nodes = sorted({str(session["node"]) for session in record.sessions if "node" in session})
-    basis = f"{cost.trials} trials of {name}, their start and checkpoints included"
-    caveats = [f"they ran on {', '.join(nodes) or 'an unknown machine'}, as many at a time as fitted there"]
-    if differing := _differing(spec, other):
-        caveats.append(f"the two differ in {', '.join(differing)}")
-    return Pace(cost.seconds / cost.epochs, basis, tuple(caveats))
 
 
 def cost(spec: StudySpec, document: dict[str, Any], pace: Pace) -> dict[str, Any]:
@@ -245,19 +212,3 @@ def planned_text(document: dict[str, Any]) -> str:
 def _hours(hours: float) -> str:
     """A duration in hours, or in seconds if it is short."""
     return f"{hours:.2f} h" if hours >= 0.1 else f"{hours * HOUR:.0f} s"
-
-
-def _differing(spec: StudySpec, other: StudySpec) -> list[str]:
-    """Keys in which two studies differ and that may change the cost of an epoch."""
-    settings, other_settings = _settings(spec), _settings(other)
-    return sorted(
-        key
-        for key in settings.keys() | other_settings.keys()
-        if key not in FREE and settings.get(key) != other_settings.get(key)
-    )
-
-
-def _settings(spec: StudySpec) -> dict[str, Any]:
-    settings = {f"{section}.{key}": value for section in SECTIONS for key, value in spec.base[section].items()}
-    settings |= {"resources.cpu": spec.resources.cpu, "resources.gpu": spec.resources.gpu}
-    return {key: value for key, value in settings.items() if key not in spec.search.space}

@@ -220,24 +220,6 @@ def trained_seeds(existing: StudySpec, spec: StudySpec, place: str) -> tuple[int
     return existing.final_seeds
 
 
-def on_device(spec: StudySpec, device: str | None) -> StudySpec:
-    """The study on another device than its file says.
-
-    Args:
-        device: cpu; cuda: the file's share of a GPU, a whole one where it has none; auto: cuda if a GPU works in this
-            process, else cpu; None: as the file says.
-    """
-    if device is None:
-        return spec
-    if device == "auto":
-        from study.training.device import best
-
-        device = best().type
-    gpu = spec.resources.gpu or 1 if device == "cuda" else 0
-    kind = spec.resources.accelerator if gpu else None
-    return replace(spec, resources=spec.resources.model_copy(update={"gpu": gpu, "accelerator": kind}))
-
-
 # The model that a user names.
 
 

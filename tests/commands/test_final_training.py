@@ -14,7 +14,6 @@ from study.commands.final_training import (
     default_seeds,
     extend,
     final_study,
-    on_device,
     parse_seeds,
 )
 from study.commands.report import report
@@ -171,15 +170,6 @@ def test_it_chooses_its_epoch_as_the_search_did_and_takes_the_last_where_nothing
     assert without.objective.window is None
     with pytest.raises(UserError, match=r"search\.epoch: 'best' given, allowed is last with train\.with_val"):
         reread(replace(without, search=best.search))
-
-
-def test_a_final_training_may_run_on_another_device() -> None:
-    """The file's share of a GPU stays; without one it is a whole card."""
-    on_gpu = quickstart("resources.gpu=0.25", "resources.accelerator=H100")
-    assert on_device(on_gpu, None) is on_gpu
-    assert on_device(on_gpu, "cuda").resources == on_gpu.resources
-    assert (on_device(on_gpu, "cpu").resources.gpu, on_device(on_gpu, "cpu").resources.accelerator) == (0, None)
-    assert on_device(quickstart(), "cuda").resources.gpu == 1
 
 
 def test_the_baseline_is_trained_by_the_name_or_file_of_its_study(home: Home) -> None:
