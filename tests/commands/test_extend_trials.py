@@ -241,6 +241,13 @@ def course_folder(tmp_path_factory: pytest.TempPathFactory) -> StudyFolder:
     return played(tmp_path_factory.mktemp("home"))
 
 
+def test_a_search_must_be_over_and_there_must_be_one(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="is new, its search must end first: study resume quickstart"):
+        extending.ask(Home(tmp_path).create(SPEC), SPEC, Request(8))
+    with pytest.raises(UserError, match="a final training; one of more epochs: study train FILE --epochs 8"):
+        extending.planned(StudyFolder(tmp_path), final_study(SPEC, [0, 1]), StudyRecord(), Request(8))
+
+
 @pytest.mark.parametrize(
     ("given", "key"),
     [("train.schedule=cosine", "train.schedule"), ("train.lr_milestones=[0.5]", "train.lr_milestones")],
@@ -249,17 +256,6 @@ def test_a_schedule_that_depends_on_the_total_is_refused(course_folder: StudyFol
     message = rf"trial 0 of 4 epochs is no part of one of 8: {key} ties it .* study run .* train.epochs=8 --name"
     with pytest.raises(UserError, match=message):
         extending.planned(course_folder, spec_of(given), record_of(course_folder), Request(8))
-
-
-def test_a_search_must_be_over(tmp_path: Path) -> None:
-    folder = Home(tmp_path).create(SPEC)
-    with pytest.raises(UserError, match="is new, its search must end first: study resume quickstart"):
-        extending.ask(folder, SPEC, Request(8))
-
-
-def test_a_final_training_has_no_search(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="a final training; one of more epochs: study train FILE --epochs 8"):
-        extending.planned(StudyFolder(tmp_path), final_study(SPEC, [0, 1]), StudyRecord(), Request(8))
 
 
 def test_what_runs_again_is_told_before(tmp_path: Path) -> None:
