@@ -11,8 +11,6 @@ from helpers import Told, quickstart, write_ledger
 
 from study.commands import session
 from study.commands import session as telling
-from study.commands.export import export
-from study.commands.final_training import final_study
 from study.commands.session import RunEnd, closing_lines, message, notify
 from study.errors import Stopped, UserError
 from study.home.folder import Home, StudyFolder
@@ -146,7 +144,8 @@ def test_a_study_that_cannot_go_on_is_told_and_says_why_all_the_same(
         ("notify={}", "notify.command: is missing"),
         ("notify.url=https://host/path", "`url` was taken out. Write command: [curl, "),
         ("notify.command=[]", "notify.command"),
-        ("notify.command=echo hello", "notify.command"),
+        ("notify.command=echo hello", 'allowed is a program and its arguments as a list, as ["echo", "hello"]'),
+        ("notify=echo", 'allowed is a mapping, as {command: ["echo"]}'),
         ("notify.mail=ada", "notify.mail"),
     ],
 )
@@ -160,13 +159,6 @@ def test_who_is_told_changes_no_result(tmp_path: Path) -> None:
     assert quickstart("notify.command=[tell]").hash == quickstart().hash
 
 
-def test_neither_a_final_training_nor_an_exported_file_tells_anybody(tmp_path: Path) -> None:
-    _, folder, spec, record = study(tmp_path / "home", "notify.command=[tell]")
-    assert final_study(spec, [1]).notify is None
-    export(folder, spec, record, tmp_path / "best.yaml")
-    assert "notify" not in (tmp_path / "best.yaml").read_text()
-
-
 def test_what_goes_wrong_with_the_message_is_told_and_ends_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -175,19 +167,3 @@ def test_what_goes_wrong_with_the_message_is_told_and_ends_nothing(
 
     monkeypatch.setattr(telling, "study_page", refuse)
     assert notify(*study(tmp_path / "home", "notify.command=[tell]")) == "notify: PermissionError"
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        (
-            "notify.command=mail -s over me",
-            r"allowed is a program and its arguments as a list, as \[\"mail\", ",
-        ),
-        ("notify=mail me", r"allowed is a mapping, as \{command: \[\"mail\", \"me\"\]\}"),
-        ("notify.command=it's", r"as a list, as \[\"it's\"\]"),
-    ],
-)
-def test_a_command_line_is_answered_with_its_list(given: str, message: str) -> None:
-    with pytest.raises(UserError, match=message):
-        quickstart(given)

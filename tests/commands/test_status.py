@@ -70,9 +70,8 @@ def test_rows_are_kept_until_a_ledger_or_a_study_file_changes(home: Home, monkey
     [
         lambda text: "",
         lambda text: text[:-9],
+        lambda text: "[]",
         lambda text: "[" * 100_000,
-        lambda text: text.replace('"ada"', "7"),
-        lambda text: text.replace('"name": "old"', '"name": "new"'),
         lambda text: text.replace('"0.1', '"0.0').replace("ada", "eve"),
         lambda text: "\0\udcff",
     ],
@@ -109,14 +108,6 @@ def test_a_study_of_a_newer_version_is_told_of_and_the_others_are_listed(home: H
     assert re.search(told, rows["hers"]["reason"])
     with pytest.raises(UserError, match=told):
         status.document(home.find("hers"))
-
-
-def test_a_study_that_cannot_be_read_is_named(home: Home) -> None:
-    home.find("old").ledger_file.write_text("no event\n")
-    row = next(row for row in status.overview(home) if row["name"] == "old")
-    assert row["state"] == "unreadable"
-    assert "damaged at byte 0" in row["reason"]
-    assert "old" in status.table(home, status.overview(home))
 
 
 def lines(home: Home, spec: StudySpec, *trials: Told) -> list[str]:
@@ -157,17 +148,6 @@ def test_the_studys_metric_comes_first_then_groups_and_gaps_and_the_lead_is_told
     assert "how sure  On seed 0 alone nothing tells trial 2 from the other complete configuration." in found
     assert "search    The best of the search came as the 2nd of 2." in found
     assert status.document(home.find("mine"))["lead"]["best_came"] == {"place": 2, "of": 2}
-
-
-def test_values_stand_below_each_other_whatever_the_metrics_are_called(home: Home) -> None:
-    groups = {"val/shrunk_unbiased_accuracy": 0.25, "val/equalized_odds": 0.125}
-    trials = (Told("baseline", [0.5], further=groups), Told("search", [0.75], further=groups))
-    spec = quickstart("name=mine", "search.metric=val/shrunk_unbiased_accuracy")
-    found = [line for line in lines(home, spec, *trials) if line.startswith(("baseline ", "best "))]
-    assert len({line.index(" 0.") for line in found}) == 1
-    listed = status.table(home, status.overview(home)).splitlines()
-    places = [line.index(word) for line in listed for word in ("began", "202") if word in line]
-    assert len(set(places)) == 1
 
 
 def test_a_study_without_an_epoch_has_no_pace_yet(home: Home) -> None:
