@@ -163,7 +163,7 @@ def measured_pace(spec: StudySpec) -> Pace:
 
 def cost(spec: StudySpec, document: dict[str, Any], pace: Pace) -> dict[str, Any]:
     """Hours of trials, GPUs and the clock that a plan would take at a pace, with early stopping and without."""
-    from study.sweep.ray_session import fitting
+    from study.sweep.ray_runtime import fitting
 
     at_once = fitting(spec.resources, spec.search.concurrency)
     trials, full = document["trials"], spec.epochs

@@ -32,7 +32,7 @@ from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
 from study.spec import StudySpec
-from study.sweep.ray_session import NotJoined, SharedRay, check_machine, check_taken
+from study.sweep.ray_runtime import NotJoined, SharedRay, check_machine, check_taken
 from study.tracking import Tracker
 from study.tracking.connection import check_server
 from study.training.own_function import FILE, PICKLE, digest, load, place

@@ -27,7 +27,7 @@ from study.home.record import StudyRecord, TrialRecord, as_searched
 from study.ranking import summary
 from study.spec import StudySpec
 from study.sweep import LOADING, REPORTING
-from study.sweep.ray_session import SharedRay, ray_session
+from study.sweep.ray_runtime import SharedRay, ray_runtime
 from study.text import tell, typed
 from study.tracking import Tracker
 from study.tracking.pages import experiments_page, is_server, study_page
@@ -479,7 +479,7 @@ def _drive(
             files = {}
             with view(placed, record) as tell:
                 with suppress(KeyboardInterrupt):
-                    by_hand = drive(folder, placed, datasets, ledger, record, address, tell, shared or ray_session)
+                    by_hand = drive(folder, placed, datasets, ledger, record, address, tell, shared or ray_runtime)
                 if record.state == "complete":
                     tell(REPORTING)
                     files = outputs(folder, spec, record, datasets, report=shared is None)

@@ -23,7 +23,7 @@ from study.home.record import StudyRecord
 from study.spec import StudySpec, rungs
 from study.spec.document import dump, read
 from study.spec.suite import Suite, SuiteSearch
-from study.sweep.ray_session import SharedRay
+from study.sweep.ray_runtime import SharedRay
 from study.text import rows_as_markdown, typed
 
 MEMORY = "suite.yaml"
@@ -198,7 +198,7 @@ def plan_suite(home: Home, suite: Suite, measure: bool) -> dict[str, Any]:
     Raises:
         UserError: a configuration diverges, or its data are not there.
     """
-    from study.sweep.ray_session import fitting
+    from study.sweep.ray_runtime import fitting
 
     studies = {cell.spec.name: load(home, cell) for cell in suite.cells}
     records = {
