@@ -288,9 +288,6 @@ def reproduce(
 def suite(
     file: Annotated[str, typer.Argument(metavar="SUITE", help="A shipped suite's name, or the path of a YAML file.")],
     plan: Annotated[bool, typer.Option("--plan", help="Show how far it is and what is left; starts nothing.")] = False,
-    measure: Annotated[
-        bool, typer.Option("--measure", help="With --plan: run an epoch of each method here to estimate the time.")
-    ] = False,
     only_report: Annotated[bool, typer.Option("--report", help="Run nothing; print the tables so far.")] = False,
     out: Annotated[
         Path | None,
@@ -312,19 +309,19 @@ def suite(
     from study.home.folder import Home
     from study.spec.suite import judged_by, load_suite
 
-    if (plan and only_report) or (measure and not plan):
-        raise UserError("--plan, --report: give one of them; --measure goes with --plan")
+    if plan and only_report:
+        raise UserError("--plan, --report: give one of them")
     if judge is not None and not only_report:
         raise UserError("--judge: goes with --report")
     if is_elsewhere(address, follow):
-        if out is not None or only_report or measure:
-            raise UserError("-o, --report, --measure: need the studies here. With --address: --plan, or none")
+        if out is not None or only_report:
+            raise UserError("-o, --report: need the studies here. With --address: --plan, or none")
         _there(address, file, plan, follow, quiet, as_json)
         return
     suites.check_out(out)
     home, wanted = Home.locate(), load_suite(file)
     if plan:
-        planned = plan_suite(home, wanted, measure)
+        planned = plan_suite(home, wanted)
         print_json(planned) if as_json else tell(plan_text(planned))
         return
     silent = quiet or as_json

@@ -47,24 +47,24 @@ def text(document: dict[str, Any]) -> str:
     running = document["trials"]["running"]
     lines = [
         f"study {document['name']} ({document['state']}): {document['epochs']} epochs",
-        f"clock        {_duration(document['wall_hours'])} with a driver at work",
-        f"trials       {_duration(document['trial_hours'])}, summed over trials"
+        f"clock        {duration(document['wall_hours'])} with a driver at work",
+        f"trials       {duration(document['trial_hours'])}, summed over trials"
         + (f", {document['trials_at_once']:.1f} at once on average" if document["trials_at_once"] else "")
         + (f"; {running} still running are not included" if running else ""),
-        f"CPU          {_duration(document['cpu_hours'])} ({per_trial['cpu']:g} for each trial)",
-        f"GPU          {_duration(document['gpu_hours'])} ({per_trial['gpu']:g} for each trial)",
+        f"CPU          {duration(document['cpu_hours'])} ({per_trial['cpu']:g} for each trial)",
+        f"GPU          {duration(document['gpu_hours'])} ({per_trial['gpu']:g} for each trial)",
     ]
     if epochs["epoch"]:
         shares = ", ".join(f"{100 * epochs[name] / epochs['epoch']:.0f}% {name}" for name in PHASES)
-        lines.append(f"epochs       {_duration(epochs['epoch'])} of trial time: {shares}")
+        lines.append(f"epochs       {duration(epochs['epoch'])} of trial time: {shares}")
     if saved is None:
         return "\n".join([*lines, "early stopping: no trial was pruned"])
     lines += [
         f"early stopping: {saved['stopped']} of {saved['trials']} trials of the search were pruned, "
         f"{saved['epochs']} of {saved['full_epochs']} epochs were run",
-        f"  run in full they would have taken about {_duration(saved['full_trial_hours'])} instead of "
-        f"{_duration(saved['trial_hours'])}: saved {_duration(saved['saved_trial_hours'])} of trials"
-        + (f", {_duration(saved['saved_gpu_hours'])} of GPU" if saved["saved_gpu_hours"] else ""),
+        f"  run in full they would have taken about {duration(saved['full_trial_hours'])} instead of "
+        f"{duration(saved['trial_hours'])}: saved {duration(saved['saved_trial_hours'])} of trials"
+        + (f", {duration(saved['saved_gpu_hours'])} of GPU" if saved["saved_gpu_hours"] else ""),
         "  (an epoch that was not run is assumed to cost as much as the trial's own; failed trials are left out)",
     ]
     return "\n".join(lines)
@@ -95,7 +95,8 @@ def _reported(record: StudyRecord, metric: str) -> float:
     return float(sum(report.get(metric) or 0.0 for report in reports))
 
 
-def _duration(hours: float) -> str:
+def duration(hours: float) -> str:
+    """Hours in words."""
     return formatting.duration(hours * HOUR)
 
 
@@ -199,16 +200,11 @@ def planned_text(document: dict[str, Any]) -> str:
     lines = [plan.text(document), f"an epoch: {costs['seconds_per_epoch']:.3g} s, by {costs['basis']}"]
     for label, name in (("expected", "expected"), ("if no trial is pruned", "without_early_stopping")):
         hours = costs[name]
-        lines.append(f"{label}: {_hours(hours['trial_hours'])} of trials")
-        lines[-1] += f", {_hours(hours['gpu_hours'])} of GPU" if hours["gpu_hours"] else ""
+        lines.append(f"{label}: {duration(hours['trial_hours'])} of trials")
+        lines[-1] += f", {duration(hours['gpu_hours'])} of GPU" if hours["gpu_hours"] else ""
         if hours["wall_hours"] is not None:
             at_once = costs["trials_at_once_here"]
-            lines[-1] += f", {_hours(hours['wall_hours'])} of wall-clock time on this machine ({at_once} at once)"
+            lines[-1] += f", {duration(hours['wall_hours'])} of wall-clock time on this machine ({at_once} at once)"
     if not costs["trials_at_once_here"]:
         lines.append("no wall-clock time: a trial does not fit this machine")
     return "\n".join([*lines, *(f"but: {caveat}" for caveat in costs["caveats"])])
-
-
-def _hours(hours: float) -> str:
-    """A duration in hours, or in seconds if it is short."""
-    return f"{hours:.2f} h" if hours >= 0.1 else f"{hours * HOUR:.0f} s"

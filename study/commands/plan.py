@@ -129,17 +129,8 @@ def plan(spec: StudySpec) -> dict[str, Any]:
         UserError: the validation split cannot have a metric that the study looks at.
     """
     search, facts, goal, stopping = spec.search, spec.facts, spec.objective, spec.search.early_stopping
-    baseline = int(search.baseline is not None)
-    searched = spec.trials - baseline
-    confirm = confirm_trials(spec, search.confirm, spec.trials)
     data_sections = [] if spec.function else spec.data_sections
     samples = [_samples(spec, section) for section in data_sections]
-    reported = [f"val/{name}" for name in spec.available[0]]
-    complete = baseline + round(searched * rungs.expected_complete(stopping, spec.epochs))
-    rule = {
-        "most": rule_trials(spec, search.confirm, spec.trials, reported),
-        "expected": rule_trials(spec, search.confirm, complete, reported),
-    }
     taken = memory.memory(spec, _most_samples(samples)) if spec.resources.gpu else None
     warnings = [warning for _, warnings in samples for warning in warnings]
     threads = "searched" if "train.threads" in search.space else spec.base["train"]["threads"]
@@ -165,25 +156,43 @@ def plan(spec: StudySpec) -> dict[str, Any]:
         "limits": [f"{name} {value}" for name in ENDING if (value := getattr(search, name))],
         "sampler": search.sampler,
         "early_stopping": stopping.model_dump() | {"words": rungs.words(stopping, spec.epochs)},
+        **budget(spec),
+        "epochs_per_trial": spec.epochs,
+        "resources_per_trial": spec.resources.model_dump() | {"threads": threads},
+        "memory": taken,
+        "notify": spec.notify.model_dump(exclude_none=True) if spec.notify else None,
+    }
+
+
+def budget(spec: StudySpec) -> dict[str, Any]:
+    """Return the trials of a study by stage, those that rerun what other rules pick, and the epochs of all: the most,
+    and what is expected with early stopping."""
+    search, seeds = spec.search, len(spec.seeds)
+    baseline = int(search.baseline is not None)
+    searched = spec.trials - baseline
+    confirm = confirm_trials(spec, search.confirm, spec.trials)
+    reported = [f"val/{name}" for name in spec.available[0]]
+    complete = baseline + round(searched * rungs.expected_complete(search.early_stopping, spec.epochs))
+    rule = {
+        "most": rule_trials(spec, search.confirm, spec.trials, reported),
+        "expected": rule_trials(spec, search.confirm, complete, reported),
+    }
+    return {
         "trials": {
             "baseline": baseline,
             "search": searched,
-            "replicate": spec.trials * (len(spec.seeds) - 1),
+            "replicate": spec.trials * (seeds - 1),
             "confirm": confirm,
             "rule": rule["most"],
         },
         "rule_trials": rule,
-        "epochs_per_trial": spec.epochs,
         "epochs": {
-            "most": (spec.trials * len(spec.seeds) + confirm + rule["most"]) * spec.epochs,
+            "most": (spec.trials * seeds + confirm + rule["most"]) * spec.epochs,
             "expected": round(
-                (baseline * len(spec.seeds) + confirm + rule["expected"]) * spec.epochs
-                + searched * len(spec.seeds) * rungs.expected_epochs(stopping, spec.epochs)
+                (baseline * seeds + confirm + rule["expected"]) * spec.epochs
+                + searched * seeds * rungs.expected_epochs(search.early_stopping, spec.epochs)
             ),
         },
-        "resources_per_trial": spec.resources.model_dump() | {"threads": threads},
-        "memory": taken,
-        "notify": spec.notify.model_dump(exclude_none=True) if spec.notify else None,
     }
 
 

@@ -129,7 +129,7 @@ def test_ctrl_c_detaches_and_says_how_to_follow_and_stop(
         (["confirm", "mine", "-f", "--address", "auto"], "--follow: shows the log of a job"),
         (["train", "quickstart", "-f", "--address", "local"], "--follow: shows the log of a job"),
         (["ablate", "mine", "-f", "--json", *THERE], "--json prints one document"),
-        (["suite", "quickstart_suite", "--report", *THERE], "-o, --report, --measure: need the studies here"),
+        (["suite", "quickstart_suite", "--report", *THERE], "-o, --report: need the studies here"),
         (["suite", "quickstart_suite", "-f", "--json", *THERE], "--json prints one document"),
         (["evaluate", "some/model.json", *THERE], "some/model.json: is a file of this machine"),
         (["evaluate", "mine-final", "--data", "none.yaml", *THERE], "none.yaml"),
