@@ -54,25 +54,15 @@ class NotebookView:
         progress = StudyProgress(spec, record)
         told: list[str] = []
 
-        def text() -> Any:
+        def text() -> dict[str, str]:
             warnings = [f"warning: {warning}" for warning in progress.warnings()]
-            return _Plain("\n".join([f"study {spec.name}  {progress.line()}", *warnings, *told]))
+            return {"text/plain": "\n".join([f"study {spec.name}  {progress.line()}", *warnings, *told])}
 
-        handle = self._handle = self._handle or display(text(), display_id=True)
+        handle = self._handle = self._handle or display(text(), raw=True, display_id=True)
 
         def tell(line: str) -> None:
             if not progress.tell(line):
                 told.append(line)
 
-        with repeated(EVERY, lambda: handle.update(text())):
+        with repeated(EVERY, lambda: handle.update(text(), raw=True)):
             yield tell
-
-
-class _Plain:
-    """Text that a notebook shows as it is."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-
-    def __repr__(self) -> str:
-        return self._text

@@ -10,6 +10,7 @@ from study.errors import UserError
 from study.text import tell, typed
 
 if TYPE_CHECKING:
+    from study.cluster.job import Job
     from study.cluster.jobs import Jobs, Submitted
     from study.home.folder import StudyFolder
 
@@ -97,20 +98,35 @@ def follow_driver(remote: "Jobs", name: str, job: str) -> None:
         Exit: with the exit status that its command has at home; 130 too where Ctrl-C detached.
         Stopped: the connection was lost.
     """
-    from study.cluster.following import followed, outcome
     from study.commands.on_cluster import closing_lines
 
-    try:
-        for text in followed(remote, job, name):
-            tell(text, end="")
-        ended = outcome(remote, job, name)
-    except KeyboardInterrupt:
-        tell(f"\ndetached; {name} goes on. Again: {typed('logs', name, '-f', '--address', remote.address)}")
-        tell(f"To stop it: {typed('stop', name, '--address', remote.address)}")
-        raise typer.Exit(130) from None
+    again, stop = (typed(*words, "--address", remote.address) for words in (("logs", name, "-f"), ("stop", name)))
+    ended = _shown_to_its_end(remote, job, name, f"{name} goes on. Again: {again}\nTo stop it: {stop}")
     tell("\n".join(["", *closing_lines(remote.address, ended)]))
     if ended.exit_status:
         raise typer.Exit(ended.exit_status)
+
+
+def _shown_to_its_end(remote: "Jobs", job: str, study: str, detached: str) -> "Job":
+    """Show a job's log until it ends; gives what became of it.
+
+    Args:
+        study: whose driver it is, if it is one.
+        detached: what Ctrl-C is answered with.
+
+    Raises:
+        Exit: Ctrl-C detached.
+        Stopped: the connection was lost.
+    """
+    from study.cluster.following import followed, outcome
+
+    try:
+        for text in followed(remote, job, study):
+            tell(text, end="")
+        return outcome(remote, job, study)
+    except KeyboardInterrupt:
+        tell(f"\ndetached; {detached}")
+        raise typer.Exit(130) from None
 
 
 def options(**given: object) -> list[str]:
@@ -243,22 +259,12 @@ def share_logs(name: Name, as_json: Json = False) -> None:
     print_json(document) if as_json else tell(document["folder"])
 
 
-def status(name: str, address: str, as_json: bool) -> None:
-    """`study status` of a study on a cluster elsewhere."""
-    from study.commands import on_cluster
-    from study.commands.on_cluster import Elsewhere
-
-    document = Elsewhere(address).status(name)
-    print_json(document) if as_json else tell(on_cluster.text(document))
-
-
 def carry_out(address: str, command: list[str], python: str, env: Sequence[str], as_json: bool) -> None:
     """A command that needs no study, on the head of a cluster elsewhere.
 
     Raises:
         Exit: 1 if it failed there.
     """
-    from study.cluster.following import followed, outcome
     from study.cluster.job import from_this_shell
     from study.cluster.jobs import Jobs
 
@@ -267,14 +273,7 @@ def carry_out(address: str, command: list[str], python: str, env: Sequence[str],
     if as_json:
         print_json(remote.answer(job))
         return
-    try:
-        for text in followed(remote, job):
-            tell(text, end="")
-        ended = outcome(remote, job)
-    except KeyboardInterrupt:
-        tell(f"\ndetached; {job} goes on at {address}")
-        raise typer.Exit(130) from None
-    if ended.state != "succeeded":
+    if _shown_to_its_end(remote, job, "", f"{job} goes on at {address}").state != "succeeded":
         raise typer.Exit(1)
 
 

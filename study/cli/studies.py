@@ -76,7 +76,10 @@ def show_status(name: Name, address: Where = None, as_json: Json = False) -> Non
     from study.home.folder import Home
 
     if address:
-        cluster.status(name, address, as_json)
+        from study.commands import on_cluster
+
+        there = on_cluster.Elsewhere(address).status(name)
+        print_json(there) if as_json else tell(on_cluster.text(there))
         return
     document = status.document(Home.locate().find(name))
     print_json(document) if as_json else tell("\n".join(status.lines(document)))

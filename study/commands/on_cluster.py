@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from study import ranking
 from study.cluster.following import ours_alone
 from study.cluster.head import Head, HeadGone
 from study.cluster.job import FINAL, SUITE, UNUSABLE, Job
@@ -147,7 +146,11 @@ def closing_lines(address: str, job: Job) -> list[str]:
         else:
             lines.append(f"best       {typed('export', name, '-o', BEST, *there)}")
             lines.append(f"all of it  {typed('fetch', name, *there)}")
-        return [*lines, f"Commands that the log proposes take --address {address} as well; or once: {_export(address)}"]
+        aside = ", predict aside," if job.kind == FINAL else ""  # it reads a model and files of this machine
+        proposed = (
+            f"Commands that the log proposes{aside} take --address {address} as well; or once: {_export(address)}"
+        )
+        return [*lines, proposed]
     if job.state == "failed" and job.exit_status == UNUSABLE:
         return lines
     return [*lines, f"go on with it: {typed('resume', name, *there)}"]
@@ -317,20 +320,12 @@ class Elsewhere:
         known = self._mirror.as_it_was(name)
         if known is None:
             return ""
-        folder = self._mirror.home.find(name)
-        record = StudyRecord.load(folder.ledger_file)
-        trials = ", ".join(f"{count} {state}" for state, count in record.counts().items() if count) or "no trials"
-        best = ranking.best(record, spec := folder.spec())
-        value = f"; best {spec.metric} {best.value:.4f}, trial {best.trial.number}" if best else ""
-        address = ("--address", self.address)
-        do = (
-            f"Its report: {typed('report', name, *address)}"
-            if record.state == "complete"
-            else f"On a head that runs, this goes on with it: {typed('submit', folder.spec_file, *address)}"
-        )
+        folder, address = self._mirror.home.find(name), ("--address", self.address)
+        state = StudyRecord.load(folder.ledger_file).state
         return (
-            f"{name} on {known.when}: {record.state} ({trials}){value}. "
-            f"Its ledger: {known.folder}/ledger.jsonl on {known.host}. {do}"
+            f"{name} was {state} on {known.when}: {typed('report', name, *address)}. "
+            f"Its ledger: {known.folder}/ledger.jsonl on {known.host}. On a head that runs, this goes on with it: "
+            f"{typed('submit', folder.spec_file, *address)}"
         )
 
     def _unknown(self, name: str, jobs: Sequence[Job]) -> UserError:

@@ -38,7 +38,6 @@ def document(folder: StudyFolder) -> dict[str, Any]:
             "devices": [{**device.facts, "trials": device.trials} for device in devices(record)],
             "unusable_nodes": dict(record.unusable),
             "placement": placement.told(spec, record),
-            "kept": _kept(folder),
             "asked": asked(folder, record),
             "remaining": asdict(remaining) | {"message": sentence(spec, remaining)},
         }
@@ -66,8 +65,6 @@ def lines(document: dict[str, Any]) -> list[str]:
     for device in document.get("devices", ()):
         texts.append(f"device    {in_words(device)}: {device['trials']} trial{'s' * (device['trials'] > 1)}")
     texts += placement.lines(document.get("placement") or {})
-    if (kept := document.get("kept") or {}).get("files"):
-        texts.append(f"kept      {kept['files']} states that trials can go on from, {kept['bytes'] / 1e6:.1f} MB")
     texts += [f"warning   {node} is not used: {why}" for node, why in document.get("unusable_nodes", {}).items()]
     texts += asked_lines(document.get("asked"))
     if source := document.get("fetched"):
@@ -75,15 +72,6 @@ def lines(document: dict[str, Any]) -> list[str]:
     if document["lost"]:
         texts.append(f"lost      {document['lost']} run(s) of trials, which had to run again")
     return texts
-
-
-def _kept(folder: StudyFolder) -> dict[str, int]:
-    """Return how many states of trials that ended lie there, and their bytes."""
-    sizes = []
-    for path in folder.checkpoints.glob("*-end.pt"):
-        with suppress(OSError):  # removed meanwhile
-            sizes.append(path.stat().st_size)
-    return {"files": len(sizes), "bytes": sum(sizes)}
 
 
 def asked(folder: StudyFolder, record: StudyRecord) -> dict[str, Any] | None:
