@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers import Told, quickstart, write_ledger
+from helpers import Told, append_event, quickstart, write_ledger
 
 from study.commands import session
 from study.commands import session as telling
 from study.commands.session import RunEnd, closing_lines, message, notify
 from study.errors import Stopped, UserError
 from study.home.folder import Home, StudyFolder
-from study.home.ledger import Ledger
 from study.home.record import StudyRecord
 from study.spec import StudySpec
 from study.tracking.tracked import STUDY, Tracked
@@ -29,9 +28,7 @@ def study(home: Path, *settings: str) -> tuple[Home, StudyFolder, StudySpec, Stu
     folder = Home(home).create(spec)
     better = PARAMS | {"method.lambda": 1.0}
     write_ledger(folder.ledger_file, Told("baseline", [0.5], params=PARAMS), Told("search", [0.75], params=better))
-    ledger = Ledger(folder.ledger_file)
-    ledger.append("closed", state="complete")
-    ledger.close()
+    append_event(folder.ledger_file, "closed", state="complete")
     return Home(home), folder, spec, StudyRecord.load(folder.ledger_file)
 
 

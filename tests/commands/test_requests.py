@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from answers import answer
-from helpers import Told, quickstart, write_ledger
+from helpers import Told, append_event, quickstart, write_ledger
 
 from study.commands import requests
 from study.errors import UserError
@@ -151,9 +151,7 @@ def test_what_cannot_be_asked_is_told(folder: StudyFolder) -> None:
                 requests.stopped_trials(folder, [2, number])
         with pytest.raises(UserError, match="--like 9: mine has 3 trials"):
             requests.enqueued(folder, TYPED, like=9)
-    ledger = Ledger(folder.ledger_file)
-    ledger.append("closed", state="complete", enough="trials")
-    ledger.close()
+    append_event(folder.ledger_file, "closed", state="complete", enough="trials")
     over = r"its search is over. To search on, once .*: study resume mine --trials \+10"
     with driven(folder), pytest.raises(UserError, match=over):
         requests.ended_search(folder)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from helpers import Told, quickstart, write_ledger
+from helpers import Told, append_event, quickstart, write_ledger
 from ruamel.yaml import YAML
 
 from study.commands import logs, status
@@ -95,9 +95,7 @@ def test_a_home_that_is_only_read_is_listed(home: Home, monkeypatch: pytest.Monk
 
 
 def test_a_study_of_a_newer_version_is_told_of_and_the_others_are_listed(home: Home) -> None:
-    ledger = Ledger(home.find("hers").ledger_file)
-    ledger.append("weather", sky="blue")
-    ledger.close()
+    append_event(home.find("hers").ledger_file, "weather", sky="blue")
     rows = {row["name"]: row for row in status.overview(home)}
     assert {name: row["state"] for name, row in rows.items()} == {
         "new": "new",
@@ -159,9 +157,7 @@ def test_a_stopped_study_has_something_left_to_do_and_a_complete_one_has_not(hom
     for state, told in (("interrupted", r", about [\d:]+ left to do"), ("complete", "")):
         folder = home.create(quickstart(f"name={state}"))
         write_ledger(folder.ledger_file, Told("baseline", [0.5]))
-        ledger = Ledger(folder.ledger_file)
-        ledger.append("closed", state=state)
-        ledger.close()
+        append_event(folder.ledger_file, "closed", state=state)
         pace = status.lines(status.document(folder))[-1]
         assert re.fullmatch(rf"pace      \d+\.\d epochs per minute{told}", pace)
 
@@ -179,9 +175,7 @@ def test_a_final_training_shows_the_mean_of_its_seeds_on_the_test_split(home: Ho
 def test_runs_that_were_lost_are_told(home: Home) -> None:
     folder = home.create(quickstart("name=mine"))
     write_ledger(folder.ledger_file, Told("baseline", [0.5]), Told("search", [], "running"))
-    ledger = Ledger(folder.ledger_file)
-    ledger.append("lost", trial=1, kind="PREEMPTED", reason="it died", attempt=1, node_died=True)
-    ledger.close()
+    append_event(folder.ledger_file, "lost", trial=1, kind="PREEMPTED", reason="it died", attempt=1, node_died=True)
     assert status.lines(status.document(folder))[-1] == "lost      1 run(s) of trials, which had to run again"
 
 
@@ -269,9 +263,7 @@ def test_enqueued_configurations_are_counted(tmp_path: Path) -> None:
 
 def test_a_line_of_the_log_holds_no_tables(home: Home) -> None:
     folder = home.create(quickstart())
-    ledger = Ledger(folder.ledger_file)
-    ledger.append("opened", owner="ann", spec="1f", groups={"val": [[3, 4], [4, 3]]})
-    ledger.close()
+    append_event(folder.ledger_file, "opened", owner="ann", spec="1f", groups={"val": [[3, 4], [4, 3]]})
     (line,) = logs.text(logs.document(folder, None)).splitlines()
     assert line.endswith("opened   owner ann, spec 1f")
 
