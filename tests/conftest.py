@@ -22,7 +22,7 @@ settings.register_profile("study", derandomize=True, deadline=None, max_examples
 settings.load_profile("study")
 
 LONGEST = ["guide/test_walk_through.py", "e2e/test_killed.py", "e2e/test_laptop.py", "cluster/test_queue.py", "e2e"]
-LONGEST += ["cluster", "gpu", "guide", "home/test_mutated.py", "sweep/test_starting.py", "sweep/test_ray_session.py"]
+LONGEST += ["cluster", "gpu", "guide", "home/test_mutated.py", "sweep/test_starting.py", "sweep/test_ray_runtime.py"]
 LONGEST += ["test_entry_points.py", "analysis/report"]
 """Files and folders whose tests take seconds, or minutes."""
 

@@ -2,7 +2,6 @@
 
 import logging
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 from rich.console import Console
 
 from study.commands.progress import StudyProgress
-from study.commands.progress_view import ProgressView
+from study.commands.progress_view import ProgressView, repeated
 from study.commands.session import View
 from study.home.record import StudyRecord
 from study.spec import StudySpec
@@ -55,37 +54,15 @@ class NotebookView:
         progress = StudyProgress(spec, record)
         told: list[str] = []
 
-        def text() -> Any:
+        def text() -> dict[str, str]:
             warnings = [f"warning: {warning}" for warning in progress.warnings()]
-            return _Plain("\n".join([f"study {spec.name}  {progress.line()}", *warnings, *told]))
+            return {"text/plain": "\n".join([f"study {spec.name}  {progress.line()}", *warnings, *told])}
 
-        over = threading.Event()
-        handle = self._handle = self._handle or display(text(), display_id=True)
-
-        def update() -> None:
-            while not over.wait(EVERY):
-                handle.update(text())
-
-        thread = threading.Thread(target=update, name="progress", daemon=True)
-        thread.start()
+        handle = self._handle = self._handle or display(text(), raw=True, display_id=True)
 
         def tell(line: str) -> None:
             if not progress.tell(line):
                 told.append(line)
 
-        try:
+        with repeated(EVERY, lambda: handle.update(text(), raw=True)):
             yield tell
-        finally:
-            over.set()
-            thread.join()
-            handle.update(text())
-
-
-class _Plain:
-    """Text that a notebook shows as it is."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-
-    def __repr__(self) -> str:
-        return self._text

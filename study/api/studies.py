@@ -253,7 +253,7 @@ class Study:
         return self.refresh()
 
     def extend(self, epochs: int, address: str | None = None, quiet: bool = False, **which: Any) -> "Study":
-        """Let trials go on, as `study extend` does; `which`: `top`, `stopped`, `trials`. Gives the study itself."""
+        """Let trials go on, as `study extend` does; `which`: `top`, `trials`. Gives the study itself."""
         from study.api.notebook import view
         from study.commands import extending, run
 

@@ -5,32 +5,20 @@ from typing import TYPE_CHECKING, Annotated, TypeGuard
 
 import typer
 
-from study.cli.options import HERE, Head, Json, Profile, Rename, Set, Spec, Where, print_json
+from study.cli.options import Head, Json, Profile, Rename, Set, Spec, Where, print_json
 from study.errors import UserError
 from study.text import tell, typed
 
 if TYPE_CHECKING:
+    from study.cluster.job import Job
     from study.cluster.jobs import Jobs, Submitted
+    from study.home.folder import StudyFolder
 
 # Where --address names a cluster elsewhere: a command there, as a job, followed from here if wished.
 
 Follow = Annotated[
     bool, typer.Option("-f", "--follow", help="Of a cluster elsewhere: show the log until the end; Ctrl-C detaches.")
 ]
-
-NotThere = Annotated[
-    str | None, typer.Option("--address", metavar="URL", help="Not taken: says what to type for a cluster elsewhere.")
-]
-
-
-def check_here(address: str | None, instead: str) -> None:
-    """Refuse an address for a command that runs here alone.
-
-    Raises:
-        UserError: says what to type instead.
-    """
-    if address not in (None, HERE):
-        raise UserError(f"--address {address}: this command runs on this machine alone. {instead}")
 
 
 def is_elsewhere(address: str | None, follow: bool = False) -> TypeGuard[str]:
@@ -63,33 +51,30 @@ def go_on(
     name: str,
     follow: bool,
     as_json: bool = False,
-    check: Callable[["Jobs"], object] = lambda remote: None,
+    check: Callable[["StudyFolder"], object] | None = None,
 ) -> None:
     """Have a study of a cluster go on by another driver.
 
     Args:
         command: resume, confirm or ablate, and its options.
-        check: refuses what the driver would refuse, see `study.commands.on_cluster`.
+        check: refuses what the driver would refuse, by the study as it is read there.
 
     Raises:
         Exit: see `follow_driver`.
     """
     from study.cluster.jobs import Jobs
+    from study.commands import on_cluster
 
     check_follow(follow, as_json)
     remote = Jobs(address)
     remote.idle(remote.last(name))
-    check(remote)
+    if check is not None:
+        check(on_cluster.folder_there(remote, name))
     show_submitted(remote, name, remote.go_on(command[0], name, command[1:]), follow, as_json)
 
 
-def show_submitted(
-    remote: "Jobs", name: str, done: "Submitted", follow: bool, as_json: bool = False, with_rays: bool = False
-) -> None:
+def show_submitted(remote: "Jobs", name: str, done: "Submitted", follow: bool, as_json: bool = False) -> None:
     """A driver that was submitted: as a document, or with its log, or with how to see it.
-
-    Args:
-        with_rays: see `follow_driver`.
 
     Raises:
         Exit: see `follow_driver`.
@@ -100,36 +85,48 @@ def show_submitted(
     taken = f"uploaded {done.files} files, {done.bytes / 1e6:.1f} MB" if done.files else "already submitted"
     tell(f"{name}: job {done.job} at {remote.address}, {taken}")
     if follow:
-        follow_driver(remote, name, done.job, with_rays)
+        follow_driver(remote, name, done.job)
         return
     tell(f"its state: {typed('status', name, '--address', remote.address)}")
     tell(f"its log:   {typed('logs', name, '-f', '--address', remote.address)}")
 
 
-def follow_driver(remote: "Jobs", name: str, job: str, with_rays: bool = False) -> None:
+def follow_driver(remote: "Jobs", name: str, job: str) -> None:
     """Show a driver's log until it ends, then what to type here.
-
-    Args:
-        with_rays: Ray's own lines, too.
 
     Raises:
         Exit: with the exit status that its command has at home; 130 too where Ctrl-C detached.
         Stopped: the connection was lost.
     """
-    from study.cluster.following import followed, outcome
     from study.commands.on_cluster import closing_lines
 
-    try:
-        for text in followed(remote, job, name, with_rays):
-            tell(text, end="")
-        ended = outcome(remote, job, name)
-    except KeyboardInterrupt:
-        tell(f"\ndetached; {name} goes on. Again: {typed('logs', name, '-f', '--address', remote.address)}")
-        tell(f"To stop it: {typed('stop', name, '--address', remote.address)}")
-        raise typer.Exit(130) from None
+    again, stop = (typed(*words, "--address", remote.address) for words in (("logs", name, "-f"), ("stop", name)))
+    ended = _shown_to_its_end(remote, job, name, f"{name} goes on. Again: {again}\nTo stop it: {stop}")
     tell("\n".join(["", *closing_lines(remote.address, ended)]))
     if ended.exit_status:
         raise typer.Exit(ended.exit_status)
+
+
+def _shown_to_its_end(remote: "Jobs", job: str, study: str, detached: str) -> "Job":
+    """Show a job's log until it ends; gives what became of it.
+
+    Args:
+        study: whose driver it is, if it is one.
+        detached: what Ctrl-C is answered with.
+
+    Raises:
+        Exit: Ctrl-C detached.
+        Stopped: the connection was lost.
+    """
+    from study.cluster.following import followed, outcome
+
+    try:
+        for text in followed(remote, job, study):
+            tell(text, end="")
+        return outcome(remote, job, study)
+    except KeyboardInterrupt:
+        tell(f"\ndetached; {detached}")
+        raise typer.Exit(130) from None
 
 
 def options(**given: object) -> list[str]:
@@ -153,7 +150,6 @@ Env = Annotated[
     list[str] | None,
     typer.Option("--env", metavar="KEY", help="Give the job this variable; the cluster's users can read it."),
 ]
-Ray = Annotated[bool, typer.Option("--ray", help="Show Ray's own lines of the log as well.")]
 
 
 def submit(
@@ -173,7 +169,6 @@ def submit(
         float, typer.Option("--share", min=0.01, max=100, help="Of the trials at once, beside other studies' 1.")
     ] = 1.0,
     slots: Annotated[int | None, typer.Option("--max-slots", min=1, help="Trials at once at most.")] = None,
-    ray: Ray = False,
     as_json: Json = False,
 ) -> None:
     """Have a cluster run a study. Example: study submit quickstart --address http://head:8265 --follow"""
@@ -184,13 +179,11 @@ def submit(
     from study.spec import load_study
 
     check_follow(follow, as_json)
-    if ray and not follow:
-        raise UserError("--ray: is about the log, which --follow shows")
     variables = {"STUDY_OWNER": owner(), **from_this_shell(env or ())}  # else it would be whoever runs the cluster
     study = load_study(spec, assignments or (), profile, name)
     remote = Jobs(address)
     done = remote.submit(study, python, variables, join, Standing(priority, share, slots))
-    show_submitted(remote, study.name, done, follow, as_json, ray)
+    show_submitted(remote, study.name, done, follow, as_json)
 
 
 def jobs(address: Head, as_json: Json = False) -> None:
@@ -209,7 +202,6 @@ def logs(
         int | None, typer.Option("--trial", metavar="T", help="Show one trial only, with its traceback.")
     ] = None,
     address: Where = None,
-    ray: Ray = False,
     as_json: Json = False,
 ) -> None:
     """Show a study's log, or what became of a trial. Example: study logs quickstart --trial 3"""
@@ -223,8 +215,6 @@ def logs(
     if follow and (address is None or trial is not None):
         raise UserError(f"-f follows the log of a study's driver on a cluster: study logs {name} -f --address URL")
     check_follow(follow, as_json)
-    if ray and (address is None or trial is not None):
-        raise UserError(f"--ray: is about the log of a driver on a cluster: study logs {name} --ray --address URL")
     if address is not None and trial is None:
         try:
             remote = Jobs(address)
@@ -233,9 +223,9 @@ def logs(
             raise
         job = remote.last(name).id
         if follow:
-            follow_driver(remote, name, job, ray)
+            follow_driver(remote, name, job)
             return
-        log = remote.head.log(job) if ray else ours_alone(remote.head.log(job))
+        log = ours_alone(remote.head.log(job))
         print_json({"name": name, "job": job, "log": log}) if as_json else tell(log, end="")
         return
     home = Home.locate() if address is None else Elsewhere(address).home([name])
@@ -269,22 +259,12 @@ def share_logs(name: Name, as_json: Json = False) -> None:
     print_json(document) if as_json else tell(document["folder"])
 
 
-def status(name: str, address: str, as_json: bool) -> None:
-    """`study status` of a study on a cluster elsewhere."""
-    from study.commands import on_cluster
-    from study.commands.on_cluster import Elsewhere
-
-    document = Elsewhere(address).status(name)
-    print_json(document) if as_json else tell(on_cluster.text(document))
-
-
 def carry_out(address: str, command: list[str], python: str, env: Sequence[str], as_json: bool) -> None:
     """A command that needs no study, on the head of a cluster elsewhere.
 
     Raises:
         Exit: 1 if it failed there.
     """
-    from study.cluster.following import followed, outcome
     from study.cluster.job import from_this_shell
     from study.cluster.jobs import Jobs
 
@@ -293,14 +273,7 @@ def carry_out(address: str, command: list[str], python: str, env: Sequence[str],
     if as_json:
         print_json(remote.answer(job))
         return
-    try:
-        for text in followed(remote, job):
-            tell(text, end="")
-        ended = outcome(remote, job)
-    except KeyboardInterrupt:
-        tell(f"\ndetached; {job} goes on at {address}")
-        raise typer.Exit(130) from None
-    if ended.state != "succeeded":
+    if _shown_to_its_end(remote, job, "", f"{job} goes on at {address}").state != "succeeded":
         raise typer.Exit(1)
 
 

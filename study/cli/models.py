@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import typer
 
 from study.cli import cluster
-from study.cli.cluster import Env, Follow, NotThere, Python, check_here, is_elsewhere, options, show_submitted
+from study.cli.cluster import Env, Follow, Python, is_elsewhere, options, show_submitted
 from study.cli.options import (
     AnyAddress,
     Json,
@@ -21,7 +21,7 @@ from study.cli.options import (
     view,
 )
 from study.metrics import is_standard_error
-from study.text import tell, typed
+from study.text import tell
 
 Model = Annotated[
     str, typer.Argument(metavar="MODEL", help="A final training's name, a model's .json file, or models:/NAME@ALIAS.")
@@ -85,10 +85,6 @@ def train(
         Literal["train", "train+val"],
         typer.Option("--data", help="The splits to train on; with train+val nothing validates."),
     ] = "train",
-    device: Annotated[
-        Literal["auto", "cpu", "cuda"] | None,
-        typer.Option("--device", help="Instead of resources.gpu; auto: a GPU if one works here."),
-    ] = None,
     name: Rename = None,
     assignments: Set = None,
     address: AnyAddress = None,
@@ -96,7 +92,7 @@ def train(
     quiet: Quiet = False,
 ) -> None:
     """Train an exported configuration on several seeds. Example: study train best.yaml --epochs 40"""
-    from study.commands.final_training import baseline_of, default_seeds, final_study, on_device, parse_seeds
+    from study.commands.final_training import baseline_of, default_seeds, final_study, parse_seeds
     from study.home.folder import Home
 
     changes = [*(assignments or ()), *([f"train.epochs={epochs}"] if epochs else [])]
@@ -110,7 +106,7 @@ def train(
         remote, with_val = Jobs(address), data == "train+val"
         chosen = parse_seeds(seeds) if seeds is not None else on_cluster.seeds(remote, given, name, with_val)
         final = final_study(given, chosen, name, with_val)
-        words = options(seeds=",".join(map(str, chosen)), data=data, device=device, quiet=quiet)
+        words = options(seeds=",".join(map(str, chosen)), data=data, quiet=quiet)
         on_cluster.training(remote, final)
         done = train_there(remote, given, final, words, {"STUDY_OWNER": owner()})
         show_submitted(remote, final.name, done, follow)
@@ -119,7 +115,7 @@ def train(
     from study.spec import load_study
 
     given = baseline_of(Home.locate(), spec, changes) if baseline else load_study(spec, changes, one_trial=True)
-    given, with_val = on_device(given, device), data == "train+val"
+    with_val = data == "train+val"
     chosen = parse_seeds(seeds) if seeds is not None else default_seeds(Home.locate(), given, name, with_val)
     study = final_study(given, chosen, name, with_val)
     show(running.train(Home.locate(), study, view(quiet), address))
@@ -139,15 +135,12 @@ def predict(
     ] = None,
     seed: Seed = None,
     device: ComputeDevice = "auto",
-    address: NotThere = None,
     as_json: Json = False,
 ) -> None:
     """Classify images or rows with a trained model. Example: study predict mine-final photos/ -o classes.csv
 
     Files or rows that cannot be read are named on standard error, the others are classified; the exit status is 1 then.
     """
-    fetch = typed("fetch", "NAME" if "/" in model else model, "--models", "--address", address)
-    check_here(address, f"Bring the model first: {fetch}; then: {typed('predict', model, *inputs)}")
     from study.commands.final_training import find_model
     from study.files import check_output, write_output
     from study.home.folder import Home

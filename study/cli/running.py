@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from study.cli.cluster import Follow, NotThere, check_follow, check_here, go_on, is_elsewhere, options, show_submitted
+from study.cli.cluster import Follow, check_follow, go_on, is_elsewhere, options, show_submitted
 from study.cli.options import (
     Address,
     AnyAddress,
@@ -27,8 +27,8 @@ from study.errors import UserError
 from study.text import tell, typed
 
 if TYPE_CHECKING:
-    from study.cluster.jobs import Jobs
     from study.commands.suite import SuiteEnd
+    from study.home.folder import StudyFolder
 
 More = Annotated[str | None, typer.Option("--trials", metavar="+N", help="Search on, with so many more trials.")]
 
@@ -65,20 +65,21 @@ def resume(
 ) -> None:
     """Go on with a study after a stop or a crash, or extend it. Example: study resume quickstart --trials +50"""
     if is_elsewhere(address, follow):
-        from study.commands import on_cluster
+        from study.commands import extending, placement
+        from study.home.record import StudyRecord
 
-        def check(remote: "Jobs") -> None:
+        def check(folder: "StudyFolder") -> None:
             if trials is not None:
-                on_cluster.more_trials(remote, name, trials)
+                extending.check_trials(folder.spec(), trials)
             if assignments:
-                on_cluster.placement(remote, name, assignments)
+                placement.placement(folder, StudyRecord.load(folder.ledger_file), assignments)
             if failed:
-                on_cluster.failures(remote, name)
+                extending.failures(folder)
 
-        told = [word for assignment in assignments or () for word in ("--set", assignment)]
-        go_on(
-            address, ["resume", *options(trials=trials, failed=failed, quiet=quiet), *told], name, follow, check=check
-        )
+        command = ["resume", *options(trials=trials, failed=failed, quiet=quiet)]
+        command += [word for assignment in assignments or () for word in ("--set", assignment)]
+        is_changed = trials is not None or assignments or failed
+        go_on(address, command, name, follow, check=check if is_changed else None)
         return
     from study.commands import run as running
     from study.home.folder import Home
@@ -92,9 +93,6 @@ def extend(
     name: Name,
     epochs: Annotated[int, typer.Option("--epochs", min=1, help="The last epoch of what goes on.")],
     top: Annotated[int | None, typer.Option("--top", min=1, help="How many of the best; default: 5.")] = None,
-    stopped: Annotated[
-        int, typer.Option("--stopped", min=0, help="How many of those that early stopping ended, the furthest first.")
-    ] = 0,
     trials: Annotated[
         str | None, typer.Option("--trials", metavar="N,N", help="These, complete or stopped, by number.")
     ] = None,
@@ -107,25 +105,20 @@ def extend(
     """Let trials go on beyond their last epoch. Example: study extend quickstart --epochs 40 --top 5"""
     from study.commands import extending
 
-    request = extending.Request(epochs, top, stopped, _numbers(trials))
+    request = extending.Request(epochs, top, _numbers(trials))
 
     def planned(plan: dict[str, Any]) -> None:
         print_json(plan) if as_json else tell("\n".join(extending.lines(plan)))
 
     if is_elsewhere(address, follow):
         from study.cluster.jobs import Jobs
-        from study.commands import on_cluster
 
-        asked = options(epochs=epochs, top=top, stopped=stopped or None, trials=trials)
+        asked = options(epochs=epochs, top=top, trials=trials)
         if dry_run:  # asked there: only its home knows which trials' states were kept
             planned(Jobs(address).ask(name, "extend", name, *asked, "--dry-run"))
             return
-        given = [*asked, *options(quiet=quiet)]
-
-        def check(remote: "Jobs") -> None:
-            on_cluster.more_epochs(remote, name, request)
-
-        go_on(address, ["extend", *given], name, follow, as_json, check)
+        command = ["extend", *asked, *options(quiet=quiet)]
+        go_on(address, command, name, follow, as_json, lambda folder: extending.plan_of(folder, request))
         return
     from study.commands import run as running
     from study.home.folder import Home
@@ -168,13 +161,14 @@ def confirm(
 ) -> None:
     """Run a study's best configurations again on fresh seeds. Example: study confirm quickstart --top 5 --seeds 5"""
     if is_elsewhere(address, follow):
-        given = options(top=top, seeds=seeds, rules=rules, quiet=quiet)
-        from study.commands import on_cluster
+        from study.commands import extending
+        from study.home.record import StudyRecord
 
-        def check(remote: "Jobs") -> None:
-            on_cluster.more_seeds(remote, name, top, seeds, rules)
+        def check(folder: "StudyFolder") -> None:
+            extending.seeds_asked(StudyRecord.load(folder.ledger_file), folder.spec(), top, seeds, rules)
 
-        go_on(address, ["confirm", *given], name, follow, check=check)
+        command = ["confirm", *options(top=top, seeds=seeds, rules=rules, quiet=quiet)]
+        go_on(address, command, name, follow, check=check)
         return
     from study.commands import run as running
     from study.home.folder import Home
@@ -213,14 +207,10 @@ def ablate(
         from study.commands import on_cluster
 
         if dry_run:
-            planned(on_cluster.ablation_plan(Jobs(address), name, request))
+            planned(ablation.plan_of(on_cluster.folder_there(Jobs(address), name), request))
             return
-        given = options(seeds=seeds, knobs=knobs, order=order, quiet=quiet)
-
-        def check(remote: "Jobs") -> None:
-            on_cluster.ablation_plan(remote, name, request)
-
-        go_on(address, ["ablate", *given], name, follow, as_json, check)
+        command = ["ablate", *options(seeds=seeds, knobs=knobs, order=order, quiet=quiet)]
+        go_on(address, command, name, follow, as_json, lambda folder: ablation.plan_of(folder, request))
         return
     from study.commands import run as running
     from study.home.folder import Home
@@ -244,12 +234,8 @@ def _keys(text: str | None) -> tuple[str, ...]:
     return tuple(key.strip() for key in (text or "").split(",") if key.strip())
 
 
-def trial(
-    spec: Spec, assignments: Set = None, profile: Profile = None, address: NotThere = None, as_json: Json = False
-) -> None:
+def trial(spec: Spec, assignments: Set = None, profile: Profile = None, as_json: Json = False) -> None:
     """Run one trial in this process, without Ray. Example: study trial quickstart --set method.lambda=1"""
-    there = typed("submit", spec, "--set", "search.trials=1", "--address", address)
-    check_here(address, f"One trial there: {there}")
     from study.commands import trial as one_trial
     from study.home.provenance import in_words
     from study.spec import load_study
@@ -281,17 +267,10 @@ def reproduce(
     seeds: Annotated[str | None, typer.Option("--seeds", metavar="S,S", help="Training seeds, as 0,1,2.")] = None,
     assignments: Set = None,
     only_report: Annotated[bool, typer.Option("--report", help="Run nothing; print the table so far.")] = False,
-    address: NotThere = None,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """Run a paper's table and print it beside the paper's. Example: study reproduce fairkl-table12 --profile cpu"""
-    there, named = ("--address", address), name or table
-    check_here(
-        address,
-        f"Its study there: {typed('submit', table, *there)}; then {typed('fetch', named, *there)} and "
-        f"{typed('reproduce', table, '--report')}",
-    )
     from study import reproduce as reproducing
     from study.home.folder import Home
 
@@ -309,9 +288,6 @@ def reproduce(
 def suite(
     file: Annotated[str, typer.Argument(metavar="SUITE", help="A shipped suite's name, or the path of a YAML file.")],
     plan: Annotated[bool, typer.Option("--plan", help="Show how far it is and what is left; starts nothing.")] = False,
-    measure: Annotated[
-        bool, typer.Option("--measure", help="With --plan: run an epoch of each method here to estimate the time.")
-    ] = False,
     only_report: Annotated[bool, typer.Option("--report", help="Run nothing; print the tables so far.")] = False,
     out: Annotated[
         Path | None,
@@ -330,23 +306,22 @@ def suite(
     from study.analysis.tables import suite_tables
     from study.commands import suite as suites
     from study.commands.suite import plan_suite, plan_text
-    from study.errors import UserError
     from study.home.folder import Home
     from study.spec.suite import judged_by, load_suite
 
-    if (plan and only_report) or (measure and not plan):
-        raise UserError("--plan, --report: give one of them; --measure goes with --plan")
+    if plan and only_report:
+        raise UserError("--plan, --report: give one of them")
     if judge is not None and not only_report:
         raise UserError("--judge: goes with --report")
     if is_elsewhere(address, follow):
-        if out is not None or only_report or measure:
-            raise UserError("-o, --report, --measure: need the studies here. With --address: --plan, or none")
+        if out is not None or only_report:
+            raise UserError("-o, --report: need the studies here. With --address: --plan, or none")
         _there(address, file, plan, follow, quiet, as_json)
         return
     suites.check_out(out)
     home, wanted = Home.locate(), load_suite(file)
     if plan:
-        planned = plan_suite(home, wanted, measure)
+        planned = plan_suite(home, wanted)
         print_json(planned) if as_json else tell(plan_text(planned))
         return
     silent = quiet or as_json
@@ -386,8 +361,6 @@ def _show(end: "SuiteEnd", file: str) -> None:
     Raises:
         Exit: 1 if a study failed or lacks something in MLflow, 130 if it was stopped.
     """
-    from study.text import typed
-
     for name in end.failed:
         tell(f"{name}: failed, no trial is complete; why: study status {name}", sys.stderr)
     for name in end.untracked:

@@ -33,18 +33,13 @@ def plan(
     measure: Annotated[
         bool, typer.Option("--measure", help="Run one epoch here to estimate the whole study's cost.")
     ] = False,
-    like: Annotated[
-        str | None,
-        typer.Option("--like", metavar="NAME", help="Estimate the whole study's cost at an earlier one's pace."),
-    ] = None,
     as_json: Json = False,
 ) -> None:
     """Show what a study would run; starts nothing. Example: study plan quickstart --measure"""
     from study.commands.cost import plan_with_cost, planned_text
-    from study.home.folder import Home
     from study.spec import load_study
 
-    document = plan_with_cost(load_study(spec, assignments or (), profile), Home.locate(), measure, like)
+    document = plan_with_cost(load_study(spec, assignments or (), profile), measure)
     print_json(document) if as_json else tell(planned_text(document))
 
 
@@ -81,7 +76,10 @@ def show_status(name: Name, address: Where = None, as_json: Json = False) -> Non
     from study.home.folder import Home
 
     if address:
-        cluster.status(name, address, as_json)
+        from study.commands import on_cluster
+
+        there = on_cluster.Elsewhere(address).status(name)
+        print_json(there) if as_json else tell(on_cluster.text(there))
         return
     document = status.document(Home.locate().find(name))
     print_json(document) if as_json else tell("\n".join(status.lines(document)))

@@ -113,12 +113,11 @@ def pieces(log: AsyncIterator[str], address: str) -> Iterator[str]:
             yield text
 
 
-def followed(jobs: Jobs, job: str, study: str = "", with_rays: bool = False) -> Iterator[str]:
+def followed(jobs: Jobs, job: str, study: str = "") -> Iterator[str]:
     """The log of a job, without Ray's own lines.
 
     Args:
         study: whose driver it is, if it is one.
-        with_rays: leave them in.
 
     Raises:
         Stopped: the connection was lost; says what to do.
@@ -128,7 +127,7 @@ def followed(jobs: Jobs, job: str, study: str = "", with_rays: bool = False) -> 
     keep = OursAlone()
     try:
         for piece in jobs.follow(job):
-            if text := COLOURS.sub("", piece) if with_rays else keep(piece):
+            if text := keep(piece):
                 yield text
     except (ClientError, RuntimeError, OSError):
         raise _lost(jobs.address, job, study) from None

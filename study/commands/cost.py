@@ -8,8 +8,6 @@ from typing import Any
 from study.analysis.statistics import formatting
 from study.analysis.statistics.spent import spent
 from study.commands import plan
-from study.errors import UserError
-from study.home.folder import Home
 from study.home.record import StudyRecord
 from study.metrics import PHASES
 from study.spec import StudySpec
@@ -49,24 +47,24 @@ def text(document: dict[str, Any]) -> str:
     running = document["trials"]["running"]
     lines = [
         f"study {document['name']} ({document['state']}): {document['epochs']} epochs",
-        f"clock        {_duration(document['wall_hours'])} with a driver at work",
-        f"trials       {_duration(document['trial_hours'])}, summed over trials"
+        f"clock        {duration(document['wall_hours'])} with a driver at work",
+        f"trials       {duration(document['trial_hours'])}, summed over trials"
         + (f", {document['trials_at_once']:.1f} at once on average" if document["trials_at_once"] else "")
         + (f"; {running} still running are not included" if running else ""),
-        f"CPU          {_duration(document['cpu_hours'])} ({per_trial['cpu']:g} for each trial)",
-        f"GPU          {_duration(document['gpu_hours'])} ({per_trial['gpu']:g} for each trial)",
+        f"CPU          {duration(document['cpu_hours'])} ({per_trial['cpu']:g} for each trial)",
+        f"GPU          {duration(document['gpu_hours'])} ({per_trial['gpu']:g} for each trial)",
     ]
     if epochs["epoch"]:
         shares = ", ".join(f"{100 * epochs[name] / epochs['epoch']:.0f}% {name}" for name in PHASES)
-        lines.append(f"epochs       {_duration(epochs['epoch'])} of trial time: {shares}")
+        lines.append(f"epochs       {duration(epochs['epoch'])} of trial time: {shares}")
     if saved is None:
         return "\n".join([*lines, "early stopping: no trial was pruned"])
     lines += [
         f"early stopping: {saved['stopped']} of {saved['trials']} trials of the search were pruned, "
         f"{saved['epochs']} of {saved['full_epochs']} epochs were run",
-        f"  run in full they would have taken about {_duration(saved['full_trial_hours'])} instead of "
-        f"{_duration(saved['trial_hours'])}: saved {_duration(saved['saved_trial_hours'])} of trials"
-        + (f", {_duration(saved['saved_gpu_hours'])} of GPU" if saved["saved_gpu_hours"] else ""),
+        f"  run in full they would have taken about {duration(saved['full_trial_hours'])} instead of "
+        f"{duration(saved['trial_hours'])}: saved {duration(saved['saved_trial_hours'])} of trials"
+        + (f", {duration(saved['saved_gpu_hours'])} of GPU" if saved["saved_gpu_hours"] else ""),
         "  (an epoch that was not run is assumed to cost as much as the trial's own; failed trials are left out)",
     ]
     return "\n".join(lines)
@@ -97,18 +95,15 @@ def _reported(record: StudyRecord, metric: str) -> float:
     return float(sum(report.get(metric) or 0.0 for report in reports))
 
 
-def _duration(hours: float) -> str:
+def duration(hours: float) -> str:
+    """Hours in words."""
     return formatting.duration(hours * HOUR)
 
 
-# The expected cost of a study: the seconds of an epoch, measured here or in an earlier study, times its plan.
+# The expected cost of a study: the seconds of an epoch, measured here, times its plan.
 
 COSTLY = {"method.name", "train.batch_size", "train.augmentation", "train.data_share", "train.precision"}
 """Keys that change the cost of an epoch, besides those of data set and network."""
-
-SECTIONS = ("data", "model", "method", "train")
-FREE = {"train.seed", "train.epochs", "train.keep_epochs", "train.report_test"}
-"""Keys that hardly change the cost of an epoch."""
 
 
 @dataclass(frozen=True)
@@ -126,23 +121,17 @@ class Pace:
     caveats: tuple[str, ...]
 
 
-def plan_with_cost(spec: StudySpec, home: Home, measure: bool, like: str | None) -> dict[str, Any]:
-    """The plan of a study (`study.commands.plan.plan`) with its `cost`, None without `measure` and `like`.
+def plan_with_cost(spec: StudySpec, measure: bool) -> dict[str, Any]:
+    """The plan of a study (`study.commands.plan.plan`) with its `cost`, None without `measure`.
 
     Args:
         measure: run an epoch of the file's own configuration in this process.
-        like: a study of the home whose pace is used.
 
     Raises:
-        UserError: both are given, the configuration diverges, there is no such study, or none of its trials has ended.
+        UserError: the configuration diverges.
     """
-    if measure and like is not None:
-        raise UserError("--measure and --like: give one of them, as each gives the seconds of an epoch")
     document = plan.plan(spec)
-    if not measure and like is None:
-        return document | {"cost": None}
-    pace = measured_pace(spec) if like is None else pace_of_study(spec, home, like)
-    return document | {"cost": cost(spec, document, pace)}
+    return document | {"cost": cost(spec, document, measured_pace(spec)) if measure else None}
 
 
 def measured_pace(spec: StudySpec) -> Pace:
@@ -173,30 +162,9 @@ def measured_pace(spec: StudySpec) -> Pace:
     )
 
 
-def pace_of_study(spec: StudySpec, home: Home, name: str) -> Pace:
-    """The pace of an earlier study: the time of its trials per epoch, everything else that they did included.
-
-    Raises:
-        UserError: there is no such study, or no trial of its search has ended.
-    """
-    from study.analysis.statistics.spent import spent
-
-    folder = home.find(name)
-    other, record = folder.spec(), StudyRecord.load(folder.ledger_file)
-    cost = spent(other, record)["all"]
-    if not cost.epochs or not cost.seconds:
-        raise UserError(f"--like {name}: no trial of its search has ended, so its pace is not known")
-    nodes = sorted({str(session["node"]) for session in record.sessions if "node" in session})
-    basis = f"{cost.trials} trials of {name}, their start and checkpoints included"
-    caveats = [f"they ran on {', '.join(nodes) or 'an unknown machine'}, as many at a time as fitted there"]
-    if differing := _differing(spec, other):
-        caveats.append(f"the two differ in {', '.join(differing)}")
-    return Pace(cost.seconds / cost.epochs, basis, tuple(caveats))
-
-
 def cost(spec: StudySpec, document: dict[str, Any], pace: Pace) -> dict[str, Any]:
     """Hours of trials, GPUs and the clock that a plan would take at a pace, with early stopping and without."""
-    from study.sweep.ray_session import fitting
+    from study.sweep.ray_runtime import fitting
 
     at_once = fitting(spec.resources, spec.search.concurrency)
     trials, full = document["trials"], spec.epochs
@@ -232,32 +200,11 @@ def planned_text(document: dict[str, Any]) -> str:
     lines = [plan.text(document), f"an epoch: {costs['seconds_per_epoch']:.3g} s, by {costs['basis']}"]
     for label, name in (("expected", "expected"), ("if no trial is pruned", "without_early_stopping")):
         hours = costs[name]
-        lines.append(f"{label}: {_hours(hours['trial_hours'])} of trials")
-        lines[-1] += f", {_hours(hours['gpu_hours'])} of GPU" if hours["gpu_hours"] else ""
+        lines.append(f"{label}: {duration(hours['trial_hours'])} of trials")
+        lines[-1] += f", {duration(hours['gpu_hours'])} of GPU" if hours["gpu_hours"] else ""
         if hours["wall_hours"] is not None:
             at_once = costs["trials_at_once_here"]
-            lines[-1] += f", {_hours(hours['wall_hours'])} of wall-clock time on this machine ({at_once} at once)"
+            lines[-1] += f", {duration(hours['wall_hours'])} of wall-clock time on this machine ({at_once} at once)"
     if not costs["trials_at_once_here"]:
         lines.append("no wall-clock time: a trial does not fit this machine")
     return "\n".join([*lines, *(f"but: {caveat}" for caveat in costs["caveats"])])
-
-
-def _hours(hours: float) -> str:
-    """A duration in hours, or in seconds if it is short."""
-    return f"{hours:.2f} h" if hours >= 0.1 else f"{hours * HOUR:.0f} s"
-
-
-def _differing(spec: StudySpec, other: StudySpec) -> list[str]:
-    """Keys in which two studies differ and that may change the cost of an epoch."""
-    settings, other_settings = _settings(spec), _settings(other)
-    return sorted(
-        key
-        for key in settings.keys() | other_settings.keys()
-        if key not in FREE and settings.get(key) != other_settings.get(key)
-    )
-
-
-def _settings(spec: StudySpec) -> dict[str, Any]:
-    settings = {f"{section}.{key}": value for section in SECTIONS for key, value in spec.base[section].items()}
-    settings |= {"resources.cpu": spec.resources.cpu, "resources.gpu": spec.resources.gpu}
-    return {key: value for key, value in settings.items() if key not in spec.search.space}

@@ -1,7 +1,5 @@
 """`study data`: listing the data sets, and getting one onto disk."""
 
-import csv
-import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -29,9 +27,6 @@ from study.errors import UserError, nearest
 from study.files import write_whole, writing
 from study.knobs import knobs
 from study.text import quoted, some
-
-WIDEST = 20
-"""Classes and bias classes at most for which the cells are printed; the JSON document always has them."""
 
 
 def overview() -> list[dict[str, Any]]:
@@ -79,17 +74,19 @@ def prepare(name: str, assignments: Iterable[str] = (), progress: OnProgress = n
     splits = {split: cells.contents(part, dataset.facts) for split, part in dataset.splits.items()}
     return {
         "name": name,
-        "title": dataset.facts.title or name,
         "options": {key: value for key, value in section.items() if key != "name"},
         "fingerprint": dataset.fingerprint,
         **_plain(dataset.facts),
+        "title": dataset.facts.title or name,
         "splits": splits,
         "absent": [*_absent(dataset.facts, splits, "class"), *_absent(dataset.facts, splits, "bias class")],
     }
 
 
-def text(document: Mapping[str, Any]) -> str:
+def text(document: dict[str, Any]) -> str:
     """The document of `prepare`, for people."""
+    from study.commands.plan import cell_lines  # this brings more than a list of data sets needs
+
     options = ", ".join(f"{key}={value}" for key, value in document["options"].items())
     shape = " x ".join(str(size) for size in document["shape"])
     bias = f", {document['bias_classes']} bias classes" if document["bias_classes"] else ""
@@ -97,18 +94,7 @@ def text(document: Mapping[str, Any]) -> str:
         f"{document['title']} ({options})" if options else document["title"],
         f"{document['classes']} classes{bias}, samples {shape}, fingerprint {document['fingerprint']}",
     ]
-    for name, split in document["splits"].items():
-        lines.append(f"{name:<6} {split['samples']:>7} samples")
-        if split["aligned"] is not None:
-            lines[-1] += f", {split['conflicting']} conflicting ({split['conflicting'] / split['samples']:.2%})"
-        if split["cells"] and max(document["classes"], document["bias_classes"]) <= WIDEST:
-            lines.append("       samples per class (rows) and bias class (columns):")
-            for label, row in enumerate(split["cells"]):
-                lines.append(f"       {label:>2}: " + " ".join(f"{count:6d}" for count in row))
-        elif document["classes"] <= WIDEST:
-            names = document["class_names"] or range(document["classes"])
-            counts = ", ".join(f"{name} {count}" for name, count in zip(names, split["classes"], strict=True))
-            lines.append(f"       samples per class: {counts}")
+    lines += cell_lines(document | {"unknown": None})
     if absent := [
         f"{row['label']} {quoted(row['name'])} ({row['samples']} samples, none in {', '.join(row['splits'])})"
         for row in document["absent"]
@@ -233,23 +219,22 @@ def export(name: str, folder: Path, assignments: Iterable[str] = ()) -> Path:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UserError(f"{folder}: is there already and not empty. Give a new folder")
     dataset = data.load(section)
+    import pandas as pd  # this takes a while, which a list of data sets does not wait for
+
     columns = COLUMNS if facts.bias_classes else tuple(column for column in COLUMNS if column != "bias")
-    stream = io.StringIO()
-    writer = csv.DictWriter(stream, columns, extrasaction="ignore", lineterminator="\n")
-    writer.writeheader()
+    rows: list[dict[str, str]] = []
     samples = sum(len(split) for split in dataset.splits.values())
-    number, digits = 0, len(str(max(0, samples - 1)))
+    digits = len(str(max(0, samples - 1)))
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         for split_name, split in dataset.splits.items():
             for index in np.flatnonzero(split.target >= 0):
-                file = f"{number:0{digits}}.png"
+                file = f"{len(rows):0{digits}}.png"
                 _write(folder / file, split.inputs[index])
                 target = _name(facts.class_names, int(split.target[index]))
-                row = {"file": file, "class": target, "bias": _bias(split, int(index), facts.bias_names)}
-                writer.writerow({**row, "split": split_name})
-                number += 1
-        write_whole(folder / LABELS, stream.getvalue(), 0o666)
+                bias = _bias(split, int(index), facts.bias_names)
+                rows.append({"file": file, "class": target, "bias": bias, "split": split_name})
+        write_whole(folder / LABELS, pd.DataFrame(rows, columns=columns).to_csv(index=False), 0o666)
     return folder / LABELS
 
 

@@ -1,10 +1,11 @@
 """The text of a user's first study file: from a few answers to commented YAML that `study plan` accepts."""
 
-import json
-import re
+import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
+
+from ruamel.yaml import YAML
 
 from study import data, methods
 from study.data import Facts
@@ -273,7 +274,7 @@ class Wishes:
         gpu: whether its trials have a GPU each, or a share of one.
         images: how many images of the user's are trained on; None: not known, or no images.
         bias: what the user knows of it.
-        notes: what stands as comments above the data.
+        note: a comment above the data.
         papers: whether the papers' configurations are tried first, where there are some.
     """
 
@@ -284,7 +285,7 @@ class Wishes:
     trials: int
     bias: Bias
     images: int | None = None
-    notes: tuple[str, ...] = ()
+    note: str | None = None
     papers: bool = True
 
 
@@ -318,7 +319,7 @@ def draft(wishes: Wishes, file: str, schema: str | None = None) -> str:
         about=f"{wishes.name}: {', '.join(names)} on {facts.title or wishes.data['name']}.",
         **{verb: typed(verb, file) for verb in ("plan", "trial", "run")},
         name=wishes.name,
-        notes="".join(f"# {note}\n" for note in wishes.notes),
+        notes=f"# {wishes.note}\n" if wishes.note else "",
         validation=VALIDATION.get(str(wishes.data.get("val")), ""),
         data=_flow(wishes.data),
         model=_flow(_model(facts, wishes.gpu, views)),
@@ -326,7 +327,9 @@ def draft(wishes: Wishes, file: str, schema: str | None = None) -> str:
         methods="\n".join(f"# {method_words(section)}" for section in sections),
         method=_flow(sections[0]),
         train=_flow(train),
-        space="\n".join(f"    {key}: {_value(domain)}" for key, domain in space.items()),
+        space="\n".join(
+            f"    {key}: {domain if domain == 'paper' else _flow(domain)}" for key, domain in space.items()
+        ),
         baseline=_flow(baseline(sections, space)),
         enqueue=PAPERS if wishes.papers and in_papers(sections, space) else "",
         trials=wishes.trials,
@@ -357,19 +360,14 @@ def _batch_size(images: int | None) -> int:
 
 
 def _flow(values: Mapping[str, Any]) -> str:
-    return "{" + ", ".join(f"{key}: {_value(value)}" for key, value in values.items()) + "}"
+    """A section as it stands in a study file, in one line."""
+    yaml = YAML(typ="safe", pure=True)
+    yaml.default_flow_style, yaml.width, yaml.allow_unicode = True, LINE, True
+    yaml.sort_base_mapping_type_on_output = False  # type: ignore[assignment]
+    stream = io.StringIO()
+    yaml.dump(dict(values), stream)
+    return stream.getvalue().strip()
 
 
-def _value(value: Any) -> str:
-    """A value as it stands in a study file."""
-    if isinstance(value, Mapping):
-        return _flow(value)
-    if isinstance(value, list):
-        return f"[{', '.join(map(_value, value))}]"
-    if isinstance(value, str) and re.fullmatch(r"[A-Za-z][\w/-]*(\.\w+)*", value) and value.lower() not in WORDS:
-        return value
-    return json.dumps(value, ensure_ascii=False)
-
-
-WORDS = ("true", "false", "null", "yes", "no", "on", "off", "y", "n")
-"""Words that some version of YAML does not read as text."""
+LINE = 4096
+"""Characters of a line: none is broken."""

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,6 @@ from study.home.ledger import Ledger
 from study.home.record import BY_HAND, EVERY_CONFIGURATION, StudyRecord, TrialRecord
 from study.ranking.picks import are_confirmed, picked
 from study.spec import StudySpec
-from study.spec.objective import order
 from study.spec.search_checks import count_configurations
 from study.text import typed
 from study.training import own_function
@@ -137,18 +136,16 @@ def more_seeds(folder: StudyFolder, spec: StudySpec, top: int | None, seeds: int
             another process runs the study.
     """
     with _opened(folder) as (ledger, record):
-        ledger.append(
-            "confirming", **seeds_asked(record, StudyRecord.told(folder.ledger_file), spec, top, seeds, rules)
-        )
+        ledger.append("confirming", **seeds_asked(record, spec, top, seeds, rules))
 
 
 def seeds_asked(
-    record: StudyRecord, extended: StudyRecord, spec: StudySpec, top: int | None, seeds: int | None, rules: bool
+    record: StudyRecord, spec: StudySpec, top: int | None, seeds: int | None, rules: bool
 ) -> dict[str, Any]:
     """Return what the ledger is told for `more_seeds`, which has the arguments.
 
     Args:
-        extended: the same record a second time, which is changed.
+        record: is changed: it has this request then.
 
     Raises:
         UserError: see `more_seeds`.
@@ -161,11 +158,11 @@ def seeds_asked(
     default = (before.top, before.seeds) if rules else (TOP, SEEDS)
     top, seeds = (default[0] if top is None else top), (default[1] if seeds is None else seeds)
     asked = {"top": top, "seeds": seeds, "rules": rules or before.rules is True}
-    extended.apply({"event": "confirming", **asked, "time": 0.0})
     if top > (complete := len(ranking.searched(record, spec))):
         raise UserError(f"--top {top}: {spec.name} has {complete} complete configurations")
-    if _is_confirmed(extended, spec):
-        raise UserError(f"{spec.name}: {_confirmed(extended, spec)}. More: --top, --seeds")
+    record.apply({"event": "confirming", **asked, "time": 0.0})
+    if _is_confirmed(record, spec):
+        raise UserError(f"{spec.name}: {_confirmed(record, spec)}. More: --top, --seeds")
     return asked
 
 
@@ -187,11 +184,8 @@ def _confirmed(record: StudyRecord, spec: StudySpec) -> str:
 
 @contextmanager
 def _opened(folder: StudyFolder) -> Iterator[tuple[Ledger, StudyRecord]]:
-    ledger = Ledger(folder.ledger_file)
-    try:
+    with closing(Ledger(folder.ledger_file)) as ledger:
         yield ledger, StudyRecord.told(folder.ledger_file)
-    finally:
-        ledger.close()
 
 
 # Letting trials of a study whose search is over go on beyond their last epoch, and those that early stopping ended.
@@ -211,13 +205,11 @@ class Request:
     Attributes:
         epochs: the last epoch of what is extended.
         top: how many of the best complete configurations; None: `LENGTHENED`, or none where others are named.
-        stopped: how many of those that early stopping ended: those that came furthest, then the best of these.
-        trials: numbers of configurations.
+        trials: numbers of configurations, complete or ended by early stopping.
     """
 
     epochs: int
     top: int | None = None
-    stopped: int = 0
     trials: tuple[int, ...] = ()
 
 
@@ -269,12 +261,9 @@ def lines(document: dict[str, Any]) -> list[str]:
 
 def ask(folder: StudyFolder, spec: StudySpec, request: Request) -> PlannedExtension:
     """Note in the ledger what is to go on; a UserError as `planned`, or another process runs the study."""
-    ledger = Ledger(folder.ledger_file)
-    try:
-        plan = planned(folder, spec, StudyRecord.told(folder.ledger_file), request)
+    with _opened(folder) as (ledger, record):
+        plan = planned(folder, spec, record, request)
         ledger.append("lengthened", epochs=plan.epochs, trials=list(plan.trials))
-    finally:
-        ledger.close()
     return plan
 
 
@@ -317,27 +306,14 @@ def planned(folder: StudyFolder, spec: StudySpec, record: StudyRecord, request: 
 
 
 def _chosen(spec: StudySpec, record: StudyRecord, request: Request) -> list[TrialRecord]:
-    named = bool(request.trials or request.stopped)
-    top = (0 if named else LENGTHENED) if request.top is None else request.top
+    top = (0 if request.trials else LENGTHENED) if request.top is None else request.top
     best = [record.trials[candidate.trial.number] for candidate in ranking.candidates(record, spec)]
-    stopped = list(_stopped(spec, record))
     if request.top is not None and top > len(best):
         raise UserError(f"--top {top}: {spec.name} has {len(best)} complete configurations")
-    if request.stopped > len(stopped):
-        raise UserError(f"--stopped {request.stopped}: early stopping ended {len(stopped)} trials of {spec.name}")
-    chosen = [*best[:top], *stopped[: request.stopped], *(_named(spec, record, number) for number in request.trials)]
+    chosen = [*best[:top], *(_named(spec, record, number) for number in request.trials)]
     if not chosen and not any(record.by_stage("baseline")):
-        raise UserError(f"{spec.name}: no trial is complete. Those that were stopped: --stopped, --trials")
+        raise UserError(f"{spec.name}: no trial is complete. Those that were stopped: --trials")
     return list({trial.number: trial for trial in chosen}.values())
-
-
-def _stopped(spec: StudySpec, record: StudyRecord) -> Iterator[TrialRecord]:
-    """Yield what early stopping ended: what came furthest first, and of these the best."""
-    pruned = [trial for trial in record.by_stage("search") if trial.state == "pruned" and trial.reason != BY_HAND]
-    for epochs in sorted({trial.epochs for trial in pruned}, reverse=True):
-        alike = [(trial, ranking.mean_score(spec.objective, [trial])) for trial in pruned if trial.epochs == epochs]
-        known = [(trial, score) for trial, score in alike if score is not None]
-        yield from (known[place][0] for place in order([score for _, score in known]))
 
 
 def _named(spec: StudySpec, record: StudyRecord, number: int) -> TrialRecord:

@@ -1,6 +1,5 @@
 """What `study fetch` does: a study of a cluster in the local home, where everything works on it."""
 
-import io
 import sys
 from collections.abc import Callable
 from contextlib import redirect_stdout
@@ -17,6 +16,7 @@ from study.home import ledger
 from study.home.fetched import Fetched, fetched
 from study.home.folder import Home, StudyFolder, write_format
 from study.home.record import StudyRecord
+from study.spec.document import dump, read
 from study.spec.load import check_name
 from study.text import typed
 
@@ -128,15 +128,9 @@ def _not_fetched(home: Home, folder: StudyFolder, reading: Reading, name: str, a
 
 def _renamed(name: str) -> Callable[[Path], None]:
     """Return what gives a study file another name."""
-    from ruamel.yaml import YAML
 
     def change(path: Path) -> None:
-        yaml = YAML(typ="rt", pure=True)
-        document = yaml.load(path.read_text(encoding="utf-8"))
-        document["name"] = name
-        text = io.StringIO()
-        yaml.dump(document, text)
-        path.write_text(text.getvalue(), encoding="utf-8")
+        path.write_text(dump({**read(path).values, "name": name}), encoding="utf-8")
 
     return change
 
@@ -145,7 +139,8 @@ def _tracked(home: Home, folder: StudyFolder) -> str | None:
     """Bring it into the MLflow of this home; one from elsewhere may be the cluster's, which has it."""
     if not home.owns_tracking:
         return None
-    from study.commands.session import lead_parts, report_files
+    from study.commands.report import result_files
+    from study.commands.session import lead_parts
     from study.tracking import Tracker
 
     spec, record = folder.spec(), StudyRecord.load(folder.ledger_file)
@@ -155,8 +150,7 @@ def _tracked(home: Home, folder: StudyFolder) -> str | None:
     tracker.start()
     with redirect_stdout(sys.stderr):  # it says when it waits
         untracked = tracker.finish()
-    files: dict[Path, str | None] = {file: None for file in (folder.best_file, folder.card_file) if file.exists()}
-    return untracked or tracker.attach(files | report_files(folder), lead_parts(spec, record))
+    return untracked or tracker.attach(result_files(folder), lead_parts(spec, record))
 
 
 def check_not_there(folder: StudyFolder) -> None:

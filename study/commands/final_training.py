@@ -25,18 +25,25 @@ if TYPE_CHECKING:
 
 
 def parse_seeds(text: str) -> list[int]:
-    """Seeds as given on the command line, `0,1,2`.
+    """Seeds as given on the command line, `0,1,2`; a UserError as `check_seeds`."""
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isascii() and part.isdigit() and len(part) <= 10 for part in parts):
+        raise UserError(SEEDS_NEEDED.format(text))
+    return check_seeds([int(part) for part in parts])
+
+
+def check_seeds(seeds: Sequence[int]) -> list[int]:
+    """Return seeds that trials can have.
 
     Raises:
         UserError: these are not distinct whole numbers from 0 on.
     """
-    parts = [part.strip() for part in text.split(",")]
-    if not all(part.isascii() and part.isdigit() and len(part) <= 10 for part in parts) or len(
-        {int(part) for part in parts}
-    ) < len(parts):
-        raise UserError(f"--seeds {text}: different whole numbers from 0 on, below 2**32, are needed, as in 0,1,2")
-    return [int(part) for part in parts]
+    if not seeds or min(seeds) < 0 or max(seeds) >= 2**32 or len(set(seeds)) < len(seeds):
+        raise UserError(SEEDS_NEEDED.format(",".join(map(str, seeds))))
+    return list(seeds)
 
+
+SEEDS_NEEDED = "--seeds {}: different whole numbers from 0 on, below 2**32, are needed, as in 0,1,2"
 
 SEEDS = 3
 """How many, where no seeds are named."""
@@ -169,11 +176,7 @@ def final_study(spec: StudySpec, seeds: Sequence[int], name: str | None = None, 
     Raises:
         UserError: a seed is negative, too large or given twice, or the name cannot be a study's.
     """
-    if not seeds or min(seeds) < 0 or max(seeds) >= 2**32 or len(set(seeds)) < len(seeds):
-        seeds_text = ",".join(map(str, seeds))
-        raise UserError(
-            f"--seeds {seeds_text}: different whole numbers from 0 on, below 2**32, are needed, as in 0,1,2"
-        )
+    check_seeds(seeds)
     origin = spec.origin["study"] if spec.origin and "study" in spec.origin else spec.name
     ending = "-baseline-final" if spec.origin and spec.origin.get("baseline") else "-final"
     name = name or f"{str(origin)[: 100 - len(ending)]}{ending}"
@@ -218,24 +221,6 @@ def trained_seeds(existing: StudySpec, spec: StudySpec, place: str) -> tuple[int
     if existing.final_seeds is None or replace(existing, final_seeds=spec.final_seeds).hash != spec.hash:
         raise UserError(f"{spec.name}: exists already in {place} with another configuration. Give a --name")
     return existing.final_seeds
-
-
-def on_device(spec: StudySpec, device: str | None) -> StudySpec:
-    """The study on another device than its file says.
-
-    Args:
-        device: cpu; cuda: the file's share of a GPU, a whole one where it has none; auto: cuda if a GPU works in this
-            process, else cpu; None: as the file says.
-    """
-    if device is None:
-        return spec
-    if device == "auto":
-        from study.training.device import best
-
-        device = best().type
-    gpu = spec.resources.gpu or 1 if device == "cuda" else 0
-    kind = spec.resources.accelerator if gpu else None
-    return replace(spec, resources=spec.resources.model_copy(update={"gpu": gpu, "accelerator": kind}))
 
 
 # The model that a user names.

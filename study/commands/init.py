@@ -10,7 +10,7 @@ from typing import Any, Literal, cast, get_args
 from ruamel.yaml import YAML
 
 from study import data, methods
-from study.commands.draft import ADDED, WITH_LABELS, Bias, Guess, Known, Wishes, default_methods, draft
+from study.commands.draft import ADDED, LINE, WITH_LABELS, Bias, Guess, Known, Wishes, default_methods, draft
 from study.data import cells, label_files, user_data
 from study.data.image_files import LEAST
 from study.data.label_files import is_hidden
@@ -33,16 +33,17 @@ Question = Callable[[str, str | None], str]
 OWN = ("image_folder", "table")
 
 
+@dataclass(frozen=True)
 class Asker:
     """Answers to questions: from flags, asked for until they can be used, or defaults.
 
-    Args:
+    Attributes:
         ask: asks the user; None if nobody can be asked.
-        tell: shows why an answer cannot be used, and what `say` is given.
+        say: shows a sentence, as why an answer cannot be used.
     """
 
-    def __init__(self, ask: Question | None, tell: Callable[[str], None]) -> None:
-        self._ask, self._tell = ask, tell
+    ask: Question | None
+    say: Callable[[str], None]
 
     def __call__(self, flag: str, flag_value: str | None, question: str, default: str | None, check: Check) -> str:
         """One answer.
@@ -50,28 +51,19 @@ class Asker:
         Raises:
             UserError: the flag's value cannot be used; or there is none, no default, and nobody can be asked.
         """
-        if flag_value is None and self._ask is not None:
-            return self._repeat(question, default, check)
-        answer = default if flag_value is None else flag_value
-        if answer is None:
-            raise UserError(f"{flag}: is missing: {question}")
-        check(answer)
-        return answer
-
-    def say(self, sentence: str) -> None:
-        """Show a sentence to the user."""
-        self._tell(sentence)
-
-    def _repeat(self, question: str, default: str | None, check: Check) -> str:
-        assert self._ask is not None
-        while True:
-            answer = self._ask(question, default).strip()
+        while flag_value is None and self.ask is not None:
+            answer = self.ask(question, default).strip()
             try:
                 check(answer)
             except UserError as error:
-                self._tell(str(error))
+                self.say(str(error))
             else:
                 return answer
+        given = default if flag_value is None else flag_value
+        if given is None:
+            raise UserError(f"{flag}: is missing: {question}")
+        check(given)
+        return given
 
 
 def tables(folder: Path) -> str | None:
@@ -167,19 +159,9 @@ def check_trials(answer: str) -> None:
         raise UserError(f"{answer!r} given, allowed is a whole number from 1 on")
 
 
-# Rows with missing values in a user's table: what `study init` asks about them, and what it notes in the file.
-
-
-@dataclass(frozen=True)
-class Gaps:
-    """A `data` section that says what happens to rows with missing values, and notes about them for the file."""
-
-    section: dict[str, Any]
-    notes: tuple[str, ...] = ()
-
-
-def ask_missing_values(section: Mapping[str, Any], flag: str | None, asker: Asker) -> Gaps:
-    """The section of the user's files with what happens to rows without a value, if it does not say yet.
+def ask_missing_values(section: Mapping[str, Any], flag: str | None, asker: Asker) -> tuple[dict[str, Any], str | None]:
+    """Return the section of the user's files with what happens to rows of a table without a value, if it does not say
+    yet, and a note about them for the file.
 
     Raises:
         UserError: the flag is for another kind of data, or cannot be used.
@@ -187,7 +169,7 @@ def ask_missing_values(section: Mapping[str, Any], flag: str | None, asker: Aske
     if section["name"] != "table" or "missing" in section:
         if flag is not None:
             raise UserError(f"--missing {flag}: is for tables, and not beside --set data.missing")
-        return Gaps(dict(section), _about_bias(section))
+        return dict(section), None
     path = label_files.locate(section["path"])
     rows = label_files.read_typed(path, **label_files.dialect(section))
     bias = user_data.columns_of(section.get("bias"), rows.columns, path)
@@ -195,86 +177,62 @@ def ask_missing_values(section: Mapping[str, Any], flag: str | None, asker: Aske
     incomplete = int(gaps.any(axis=1).sum())
     unlabelled = int(gaps[user_data.columns_of(section["target"], rows.columns, path)].any(axis=1).sum())
     if not incomplete and flag is None:
-        return Gaps(dict(section), _about_bias(section))
+        return dict(section), None
     counted = f"{incomplete} of {len(rows)} rows have missing values, {unlabelled} of them no class"
     allowed = ("drop",) if unlabelled else ("fill", "drop")
     question = f"{counted}. What happens to them, {' or '.join(allowed)}"
     answer = asker("--missing", flag, question, allowed[0], one_of(*allowed))
     remedy = "the rows are left out" if answer == "drop" else "the mean of the training rows, or a value of its own"
-    note = f"{counted}. missing: {answer}: {remedy}."
-    return Gaps({**section, "missing": answer}, (note, *_about_bias(section)))
-
-
-def _about_bias(section: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return a note on how many samples have no bias label, where they are let in."""
-    if section.get("bias_gaps") != "unknown":
-        return ()
-    place = label_files.locate(section["path"])
-    path = place / section.get("labels", "labels.csv") if place.is_dir() else place
-    rows = label_files.read_labels(path, marks=section.get("missing_marks") or ())
-    without = int((rows[user_data.columns_of(section["bias"], rows.columns, path)] == "").any(axis=1).sum())
-    return (f"{without} of {len(rows)} rows have no bias label. bias_gaps: unknown: they stay, their bias is guessed.",)
+    return {**section, "missing": answer}, f"{counted}. missing: {answer}: {remedy}."
 
 
 # `--set` of `study init`: keys that go into the drafted file, which keeps its comments.
 
-WIDTH = 4096
-"""Characters of a line: none is broken."""
 
-
-class Assignments:
-    """Overrides `section.key=value`, each read as YAML.
+def with_data_keys(section: Mapping[str, Any], assignments: Sequence[str]) -> dict[str, Any]:
+    """Return a `data` section with the assignments that are its own: what else is drafted depends on it.
 
     Args:
-        texts: as on the command line.
+        assignments: `section.key=value`, each read as YAML.
 
     Raises:
-        UserError: one is not of that form.
+        UserError: one is not of that form, is no key of this data set, or cannot have this value.
     """
+    override(Document("--set", {}), assignments)
+    document = Document("--set", {"data": dict(section)})
+    override(document, [text for text in assignments if text.startswith("data.")])
+    values = dict(document.values["data"])
+    knobs = {knob.key: knob for knob in data.data_knobs(section["name"])}
+    for key in sorted(values.keys() - section.keys()):
+        if key not in knobs:
+            raise UserError(f"--set data.{key}: unknown key. {nearest(key, knobs)}Allowed: {', '.join(knobs)}")
+        if why := fault(knobs[key], values[key]):
+            raise UserError(f"--set data.{key}: {why}")
+    return values
 
-    def __init__(self, texts: Sequence[str]) -> None:
-        self._texts = list(texts)
-        override(Document("--set", {}), self._texts)
 
-    def data(self, section: Mapping[str, Any]) -> dict[str, Any]:
-        """A `data` section with those that are its own: what else is drafted depends on it.
+def with_other_keys(text: str, assignments: Sequence[str], file: str) -> str:
+    """Return the text of a study file with the assignments that are none of `data`, checked.
 
-        Raises:
-            UserError: one is no key of this data set, or cannot have this value.
-        """
-        document = Document("--set", {"data": dict(section)})
-        override(document, [text for text in self._texts if text.startswith("data.")])
-        values = dict(document.values["data"])
-        knobs = {knob.key: knob for knob in data.data_knobs(section["name"])}
-        for key in sorted(values.keys() - section.keys()):
-            if key not in knobs:
-                raise UserError(f"--set data.{key}: unknown key. {nearest(key, knobs)}Allowed: {', '.join(knobs)}")
-            if why := fault(knobs[key], values[key]):
-                raise UserError(f"--set data.{key}: {why}")
-        return values
+    Args:
+        file: its future name, for messages.
 
-    def applied(self, text: str, file: str) -> str:
-        """The text of a study file with the others, checked.
-
-        Args:
-            file: its future name, for messages.
-
-        Raises:
-            UserError: the file would not be a study.
-        """
-        others = [text for text in self._texts if not text.startswith("data.")]
-        if not others:
-            return text
-        yaml = YAML()
-        yaml.width = WIDTH
-        tree = yaml.load(text)
-        override(Document(file, tree), others)
-        stream = io.StringIO()
-        yaml.dump(tree, stream)
-        document = parse(stream.getvalue(), file)
-        document.values.pop("profiles", None)
-        resolve(document)
-        return stream.getvalue()
+    Raises:
+        UserError: the file would not be a study.
+    """
+    others = [text for text in assignments if not text.startswith("data.")]
+    if not others:
+        return text
+    yaml = YAML()
+    yaml.width = LINE
+    tree = yaml.load(text)
+    override(Document(file, tree), others)
+    stream = io.StringIO()
+    yaml.dump(tree, stream)
+    document = parse(stream.getvalue(), file)
+    document.values.pop("profiles", None)
+    resolve(document)
+    return stream.getvalue()
 
 
 # Why `study init` drafts the methods that it drafts: the sentence that it says, as in the guide's page on own data.
@@ -382,11 +340,10 @@ def write(flags: Flags, out: Path | None, force: bool, asker: Asker) -> Path:
     if path.suffix not in (".yaml", ".yml") or not str(path).isprintable():
         raise UserError(f"{path}: cannot be a study file: its name must end in .yaml")
     check_output(path)
-    assignments = Assignments(flags.assignments)
-    section = _validated(assignments.data(data_section(flags, asker)))
-    gaps = ask_missing_values(section, flags.missing, asker)
-    gaps = replace(gaps, section=_with_positive(gaps.section, asker))
-    bias = _bias(gaps.section, flags, asker)
+    section = _validated(with_data_keys(data_section(flags, asker), flags.assignments))
+    section, note = ask_missing_values(section, flags.missing, asker)
+    section = _with_positive(section, asker)
+    bias = _bias(section, flags, asker)
     methods_flag = ",".join(flags.methods) if flags.methods else None
     methods_answer = asker(
         "--method",
@@ -400,11 +357,11 @@ def write(flags: Flags, out: Path | None, force: bool, asker: Asker) -> Path:
     gpu = asker("--gpu", compute, "Where its trials run, cpu or gpu", "cpu", where) == "gpu"
     count = None if flags.trials is None else str(flags.trials)
     methods_wished = tuple(split_names(methods_answer))
-    few = methods_wished == WITH_LABELS and _has_few_conflicts(gaps.section)
+    few = methods_wished == WITH_LABELS and _has_few_conflicts(section)
     trials = int(asker("--trials", count, "Trials", str(FEW_TRIALS if few else TRIALS), check_trials))
     try:
-        wishes = _fitted(Wishes(name, gaps.section, methods_wished, gpu, trials, bias, notes=gaps.notes))
-        text = _text(wishes, assignments, path)
+        wishes = _fitted(Wishes(name, section, methods_wished, gpu, trials, bias, note=note))
+        text = _text(wishes, flags.assignments, path)
     except UserError as error:
         raise UserError(f"{error}\nNothing was written: the answers do not go together") from None
     write_output(path, text)
@@ -478,8 +435,10 @@ def _own(path_text: str, flags: Flags, asker: Asker) -> dict[str, Any]:
     bias = asker("--bias", flags.bias, question, "none", check_optional_column)
     if bias in ("", "none"):
         return section
-    has_gaps = (rows[user_data.columns_of(bias, columns, table)] == "").any(axis=None)
-    section |= {"bias": bias} | ({"bias_gaps": "unknown"} if has_gaps else {})
+    section["bias"] = bias
+    if without := int((rows[user_data.columns_of(bias, columns, table)] == "").any(axis=1).sum()):
+        section["bias_gaps"] = "unknown"
+        asker.say(f"bias_gaps: unknown: {without} of {len(rows)} rows have no bias label; they stay, it is guessed")
     has_bins = any(assignment.startswith("data.bias_bins=") for assignment in flags.assignments)
     if not has_bins and bias in columns and user_data.measured(rows[bias], decimal=","):
         question = f"Groups of the numbers in {quoted(bias)}: quartiles, or none (each number is a group)"
@@ -535,7 +494,7 @@ def _bias(section: Mapping[str, Any], flags: Flags, asker: Asker) -> Bias:
     return Bias("none", cast(Guess, asker("--guess", flags.guess, question, "unknown", guesses)))
 
 
-def _text(wishes: Wishes, assignments: Assignments, path: Path) -> str:
+def _text(wishes: Wishes, assignments: Sequence[str], path: Path) -> str:
     """The file with the user's keys. In a space that these make too narrow for them it has no papers' configurations.
 
     Raises:
@@ -544,7 +503,8 @@ def _text(wishes: Wishes, assignments: Assignments, path: Path) -> str:
     problem: UserError | None = None
     for papers in dict.fromkeys((wishes.papers, False)):
         try:
-            return assignments.applied(draft(replace(wishes, papers=papers), str(path), _schema(path)), str(path))
+            text = draft(replace(wishes, papers=papers), str(path), _schema(path))
+            return with_other_keys(text, assignments, str(path))
         except UserError as error:
             problem = problem or error
     assert problem is not None

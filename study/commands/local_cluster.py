@@ -71,7 +71,7 @@ def cards(count: int) -> list[str]:
     Raises:
         UserError: there are fewer, or they cannot be used.
     """
-    from study.sweep.ray_session import gpus
+    from study.sweep.ray_runtime import gpus
     from study.training.device import unusable
 
     there = gpus()

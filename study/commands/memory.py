@@ -4,15 +4,14 @@ import json
 import math
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict
-from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from study.data.dataset import Facts
 from study.errors import UserError
 from study.spec import StudySpec
 from study.spec.schema import Domain
-from study.training.config import TrialConfig
+
+if TYPE_CHECKING:
+    from study.training.counted_memory import CountedMemory
 
 GIB = 2**30
 CARDS = (80, 40, 24)
@@ -45,7 +44,7 @@ def memory(spec: StudySpec, samples: int | None = None) -> dict[str, Any] | None
     Returns:
         `step_gib`, `evaluation_gib`: at the peak of a training step and of a batch of evaluation, networks and
         optimizer included; `images_gib`: of all samples, None where they are not counted; `needed_gib`: what must fit;
-        `state_gib`: of the largest checkpoint; `fits`: by GiB of a card, whether a trial fits the study's share of it;
+        `fits`: by GiB of a card, whether a trial fits the study's share of it;
         `params`: of that trial; `notes`.
     """
     if spec.function:
@@ -55,17 +54,16 @@ def memory(spec: StudySpec, samples: int | None = None) -> dict[str, Any] | None
         if (found := _counted(spec, params)) is None:
             return None
         counted.append((found, params))
-    most, params = max(counted, key=lambda one: max(one[0]["step"], one[0]["evaluation"]))
+    most, params = max(counted, key=lambda one: max(one[0].step, one[0].evaluation))
     document = spec.trial_document(params)
     facts = spec.describe(document["data"])
-    peak = max(most["step"], most["evaluation"])
+    peak = max(most.step, most.evaluation)
     images = None if samples is None else samples * math.prod(facts.shape) * (4 if facts.is_table else 1)
     return {
-        "step_gib": most["step"] / GIB,
-        "evaluation_gib": most["evaluation"] / GIB,
+        "step_gib": most.step / GIB,
+        "evaluation_gib": most.evaluation / GIB,
         "images_gib": None if images is None else images / GIB,
         "needed_gib": peak / GIB,
-        "state_gib": max(one["state"] for one, _ in counted) / GIB,
         "fits": {str(card): fits(peak, card * GIB, spec.resources.gpu) for card in CARDS},
         "params": {key: value for key, value in params.items() if key in spec.space.structure or key in SIZES},
         "notes": _notes(document, most),
@@ -100,7 +98,7 @@ def check_card(spec: StudySpec, card: int) -> None:
     """
     if spec.function or not spec.resources.gpu or (most := _counted(spec, {})) is None:
         return
-    peak, share = max(most["step"], most["evaluation"]), min(spec.resources.gpu, 1.0)
+    peak, share = max(most.step, most.evaluation), min(spec.resources.gpu, 1.0)
     if peak > share * card:
         raise UserError(
             f"a trial takes {peak / GIB:.1f} GiB of a GPU by count, its share of this one is "
@@ -135,12 +133,12 @@ def _remedies(spec: StudySpec) -> str:
     return ", ".join([*ways, "a smaller train.batch_size, or train.micro_batch"])
 
 
-def _notes(document: Mapping[str, Any], most: Mapping[str, Any]) -> list[str]:
+def _notes(document: Mapping[str, Any], most: "CountedMemory") -> list[str]:
     notes = []
-    if most["without_loss"]:
+    if most.without_loss:
         notes.append("  the loss's own memory is not in it")
     micro = document["train"]["micro_batch"]
-    if micro is not None and most["batch_norm"]:
+    if micro is not None and most.batch_norm:
         notes.append(
             f"  train.micro_batch: batch normalisation takes its statistics from the views of {micro} samples, not of "
             f"{document['train']['batch_size']}: results differ from those of the whole batch"
@@ -148,28 +146,13 @@ def _notes(document: Mapping[str, Any], most: Mapping[str, Any]) -> list[str]:
     return notes
 
 
-NO_MATTER = ("seed", "threads", "epochs", "learning_rate", "weight_decay", "lr_milestones", "keep_epochs", "final")
-"""Keys of `train` that change nothing about it."""
-
-
-def _counted(spec: StudySpec, params: Mapping[str, Any]) -> dict[str, Any] | None:
-    """A trial's memory, the attributes of `CountedMemory`; None: it cannot be counted."""
-    document = spec.trial_document(params)
-    train = {key: value for key, value in document["train"].items() if key not in NO_MATTER}
-    sections = {"model": document["model"], "method": document["method"], "train": train}
-    facts = asdict(spec.describe(document["data"]))
-    shown = {key: value for key, value in facts.items() if not key.endswith(("names", "title"))}
-    return _count(json.dumps([sections, shown], sort_keys=True))
-
-
-@cache
-def _count(question: str) -> dict[str, Any] | None:
+def _counted(spec: StudySpec, params: Mapping[str, Any]) -> "CountedMemory | None":
+    """Return a trial's memory; None: it cannot be counted."""
     from study.training.counted_memory import CannotCount, count
 
-    sections, facts = json.loads(question)
-    plain: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in facts.items()}
+    config = spec.trial_config(params)
     try:
-        return asdict(count(TrialConfig.from_document({"data": {}, **sections}), Facts(**plain)))
+        return count(config, spec.describe(config.data))
     except CannotCount:
         return None
 

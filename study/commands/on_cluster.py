@@ -3,18 +3,16 @@ this home."""
 
 import shlex
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from study import ranking
 from study.cluster.following import ours_alone
 from study.cluster.head import Head, HeadGone
 from study.cluster.job import FINAL, SUITE, UNUSABLE, Job
 from study.cluster.jobs import Jobs, with_places
 from study.cluster.mirror import Mirror, NotMade
-from study.commands import ablation, extending, final_training, status
-from study.commands import placement as placing
+from study.commands import final_training, status
 from study.errors import UserError, nearest
 from study.home.folder import NO_SUCH, Home, StudyFolder
 from study.home.record import StudyRecord
@@ -148,7 +146,11 @@ def closing_lines(address: str, job: Job) -> list[str]:
         else:
             lines.append(f"best       {typed('export', name, '-o', BEST, *there)}")
             lines.append(f"all of it  {typed('fetch', name, *there)}")
-        return [*lines, f"Commands that the log proposes take --address {address} as well; or once: {_export(address)}"]
+        aside = ", predict aside," if job.kind == FINAL else ""  # it reads a model and files of this machine
+        proposed = (
+            f"Commands that the log proposes{aside} take --address {address} as well; or once: {_export(address)}"
+        )
+        return [*lines, proposed]
     if job.state == "failed" and job.exit_status == UNUSABLE:
         return lines
     return [*lines, f"go on with it: {typed('resume', name, *there)}"]
@@ -318,20 +320,12 @@ class Elsewhere:
         known = self._mirror.as_it_was(name)
         if known is None:
             return ""
-        folder = self._mirror.home.find(name)
-        record = StudyRecord.load(folder.ledger_file)
-        trials = ", ".join(f"{count} {state}" for state, count in record.counts().items() if count) or "no trials"
-        best = ranking.best(record, spec := folder.spec())
-        value = f"; best {spec.metric} {best.value:.4f}, trial {best.trial.number}" if best else ""
-        address = ("--address", self.address)
-        do = (
-            f"Its report: {typed('report', name, *address)}"
-            if record.state == "complete"
-            else f"On a head that runs, this goes on with it: {typed('submit', folder.spec_file, *address)}"
-        )
+        folder, address = self._mirror.home.find(name), ("--address", self.address)
+        state = StudyRecord.load(folder.ledger_file).state
         return (
-            f"{name} on {known.when}: {record.state} ({trials}){value}. "
-            f"Its ledger: {known.folder}/ledger.jsonl on {known.host}. {do}"
+            f"{name} was {state} on {known.when}: {typed('report', name, *address)}. "
+            f"Its ledger: {known.folder}/ledger.jsonl on {known.host}. On a head that runs, this goes on with it: "
+            f"{typed('submit', folder.spec_file, *address)}"
         )
 
     def _unknown(self, name: str, jobs: Sequence[Job]) -> UserError:
@@ -342,40 +336,7 @@ class Elsewhere:
         )
 
 
-# What a cluster elsewhere would refuse, refused here before a job is submitted: by the study as it is read there.
-
-
-def more_trials(jobs: Jobs, name: str, trials: str) -> None:
-    """That a search can try more; raises as `study.commands.extending.check_trials`."""
-    extending.check_trials(_folder(jobs, name).spec(), trials)
-
-
-def failures(jobs: Jobs, name: str) -> None:
-    """That there is something that failed; raises as `study.commands.extending.failed_again`."""
-    extending.failures(_folder(jobs, name))
-
-
-def more_seeds(jobs: Jobs, name: str, top: int | None, seeds: int | None, rules: bool) -> None:
-    """That there is something to confirm; raises as `study.commands.extending.more_seeds`."""
-    folder = _folder(jobs, name)
-    record, extended = StudyRecord.load(folder.ledger_file), StudyRecord.load(folder.ledger_file)
-    extending.seeds_asked(record, extended, folder.spec(), top, seeds, rules)
-
-
-def ablation_plan(jobs: Jobs, name: str, request: ablation.Request) -> dict[str, Any]:
-    """Return what an ablation would run; raises as `study.commands.ablation.planned`."""
-    return ablation.plan_of(_folder(jobs, name), request)
-
-
-def more_epochs(jobs: Jobs, name: str, request: extending.Request) -> None:
-    """That there is something to extend; raises as `study.commands.extending.planned`."""
-    extending.plan_of(_folder(jobs, name), request)
-
-
-def placement(jobs: Jobs, name: str, assignments: Iterable[str]) -> None:
-    """That these may change; raises as `study.commands.placement.placement`."""
-    folder = _folder(jobs, name)
-    placing.placement(folder, StudyRecord.load(folder.ledger_file), assignments)
+# What a cluster elsewhere would refuse of a final training, refused here before a job is submitted.
 
 
 def training(jobs: Jobs, final: StudySpec) -> None:
@@ -387,7 +348,7 @@ def training(jobs: Jobs, final: StudySpec) -> None:
     if drivers := jobs.of(final.name):
         jobs.idle(drivers[-1])
         if drivers[-1].state == "succeeded":
-            final_training.trained_seeds(_folder(jobs, final.name).spec(), final, jobs.address)
+            final_training.trained_seeds(folder_there(jobs, final.name).spec(), final, jobs.address)
 
 
 def seeds(jobs: Jobs, spec: StudySpec, name: str | None, with_val: bool) -> list[int]:
@@ -397,9 +358,10 @@ def seeds(jobs: Jobs, spec: StudySpec, name: str | None, with_val: bool) -> list
     home = Home.locate()
     if jobs.of(trained):
         with suppress(NotMade):
-            home = Home(_folder(jobs, trained).path.parent)
+            home = Home(folder_there(jobs, trained).path.parent)
     return final_training.default_seeds(home, spec, name, with_val)
 
 
-def _folder(jobs: Jobs, name: str) -> StudyFolder:
+def folder_there(jobs: Jobs, name: str) -> StudyFolder:
+    """A study of a cluster as it is read there; raises as `Elsewhere.home`."""
     return Elsewhere(jobs.address).home([name]).find(name)

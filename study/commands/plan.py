@@ -3,15 +3,14 @@
 import math
 import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from study import data
 from study.commands import check_metrics, memory
 from study.data import cells, user_data
 from study.data.dataset import Facts
 from study.errors import UserError
-from study.metrics import METRICS, group_names
+from study.metrics import group_names
 from study.metrics.rules import RULES
 from study.ranking import epochs
 from study.ranking.picks import at_most
@@ -19,115 +18,21 @@ from study.spec import StudySpec, rungs, search_checks
 from study.spec.schema import Confirm
 from study.text import ends, parameter
 
-if TYPE_CHECKING:
-    import numpy as np
-
-# Standard errors of metrics on the cells of a split, by simulation.
-
-DRAWS = 400
-"""Simulated splits: the standard error itself is then known to within 4%."""
-
-
-@cache
-def simulated(
-    names: tuple[str, ...], counts: tuple[tuple[int, ...], ...], has_bias: bool, accuracy: float
-) -> dict[str, dict[str, float] | None]:
-    """Return what metrics are of a model that is right with one probability in each cell, over `DRAWS` splits of these
-    cells.
-
-    Wrong outputs are equally frequent.
-
-    Args:
-        names: of the metrics, those of counts alone.
-        counts: samples of each (class, bias class) cell, (Y, S); of each class, (Y, 1), without bias labels.
-        has_bias: which of the two.
-        accuracy: that probability.
-
-    Returns:
-        By metric: its `expected` value and `standard_error`, and `ties`, the probability that two such models get the
-        same value; None where the split does not have it.
-    """
-    import numpy as np
-    import torch
-
-    from study.training.counts import Counts
-    from study.training.metrics import COMPUTED, Outcome
-
-    classes = len(counts)
-    right = np.eye(classes, dtype=bool)
-    outputs = np.where(right, accuracy, (1 - accuracy) / (classes - 1))[:, None]
-    unknown = np.zeros((classes, 1 if has_bias else 0, classes))  # samples without a bias label
-    generator = np.random.default_rng(0)
-    drawn: dict[str, list[float]] = {name: [] for name in names}
-    for _ in range(DRAWS):
-        table = np.concatenate([generator.multinomial(np.array(counts), outputs), unknown], axis=1)
-        outcome = Outcome(Counts(torch.from_numpy(table).double()), None, torch.empty(0))
-        for name, values in drawn.items():
-            values.append(float(COMPUTED[name](outcome)))
-    return {name: _summary(np.array(values)) for name, values in drawn.items()}
-
-
-def _summary(values: "np.ndarray") -> dict[str, float] | None:
-    import numpy as np
-
-    if not np.isfinite(values).all():
-        return None
-    _, times = np.unique(values, return_counts=True)
-    ties = float((times * (times - 1)).sum() / (len(values) * (len(values) - 1)))
-    return {"expected": float(values.mean()), "standard_error": float(values.std(ddof=1)), "ties": ties}
-
-
-ACCURACY = 0.75
-"""In each cell, of the imagined model for which the standard errors are stated."""
-
 FEW = 10
-"""Samples of a cell below which its accuracy is hardly more than chance."""
+"""Samples of a cell below which its accuracy says little."""
 
 MOST_ROWS = 16
 """Cells up to which people are shown the count of each; the JSON document always has them all."""
-
-MANY_TIES = 0.1
-"""Share of pairs with the same value from which on it is said."""
 
 BY_CELL = ("unbiased_accuracy", "worst_group_accuracy", "equalized_odds", "equal_opportunity")
 """Metrics to which a cell of few samples counts as much as one of many, or alone."""
 
 
-def standard_errors(spec: StudySpec, cells: Mapping[str, Any], facts: Facts) -> dict[str, Any]:
-    """The standard errors of the study's metrics on validation and test, for a model of `ACCURACY` in each cell.
-
-    Returns:
-        By split and metric: what `simulated_errors.simulated` gives; None for what cannot be simulated, as a ranking of
-        scores, or groups that are inferred.
-    """
-    names = [name.split("/")[1] for name in spec.objective.needed]
-    found = {
-        name: _of_split(cells["splits"][name], facts.on(name), names)
-        for name in ("val", "test")
-        if name in cells["splits"]
-    }
-    return {"accuracy": ACCURACY, **found}
-
-
-def _of_split(contents: Mapping[str, Any], facts: Facts, names: Sequence[str]) -> dict[str, Any]:
-    countable = tuple(name for name in names if _countable(name, facts))
-    has_bias = bool(contents["cells"])
-    counts = contents["cells"] or [[count] for count in contents["classes"]]
-    figures = simulated(countable, tuple(map(tuple, counts)), has_bias, ACCURACY)
-    return {name: figures.get(name) for name in names}
-
-
-def _countable(name: str, facts: Facts) -> bool:
-    metric = METRICS[name]
-    return metric.possible(facts) and not metric.needs_scores and not metric.of_inferred
-
-
-def small_cells(spec: StudySpec, cells: Mapping[str, Any], errors: Mapping[str, Any], facts: Facts) -> list[str]:
+def small_cells(spec: StudySpec, cells: Mapping[str, Any], facts: Facts) -> list[str]:
     """Return which of the study's metrics would be noise on the small cells of validation, and what would be better."""
     val, own = cells["splits"]["val"], facts.on("val")
     if val["smallest"] is None or val["smallest"] >= FEW:
         return []
-    plain = math.sqrt(ACCURACY * (1 - ACCURACY) / val["samples"])
     better = [
         f"val/{rule.metric}"
         for rule in RULES
@@ -135,11 +40,17 @@ def small_cells(spec: StudySpec, cells: Mapping[str, Any], errors: Mapping[str, 
     ]
     remedies = [*([f"search by {' or '.join(better)}"] if better else []), "give validation more samples"]
     return [
-        f"val/{name} tells configurations badly apart: the smallest cell of val has {_counted(val['smallest'])}, fewer "
-        f"than {FEW}. {_figures(figures, f' (that of val/accuracy: {plain:.3f})')}. Better: {', or '.join(remedies)}"
-        for name, figures in errors["val"].items()
-        if name in BY_CELL and figures and (figures["ties"] >= MANY_TIES or figures["standard_error"] >= 2 * plain)
+        f"val/{name} may tell configurations badly apart: the smallest cell of val has {_counted(val['smallest'])}, "
+        f"fewer than {FEW}. Better: {', or '.join(remedies)}"
+        for name in (name.split("/")[1] for name in spec.objective.needed)
+        if name in BY_CELL and (name != "unbiased_accuracy" or _are_uneven(val))
     ]
+
+
+def _are_uneven(split: Mapping[str, Any]) -> bool:
+    """Return whether the mean over a split's cells has at least twice the standard error of the accuracy."""
+    filled = [count for row in split["cells"] for count in row if count]
+    return math.sqrt(sum(1 / count for count in filled)) / len(filled) >= 2 / math.sqrt(split["samples"])
 
 
 def named_groups(spec: StudySpec) -> dict[str, str]:
@@ -149,7 +60,7 @@ def named_groups(spec: StudySpec) -> dict[str, str]:
     return {name: words for name, words in told.items() if words}
 
 
-def cell_lines(cells: Mapping[str, Any], errors: Mapping[str, Any]) -> Iterator[str]:
+def cell_lines(cells: Mapping[str, Any]) -> Iterator[str]:
     """The same for people."""
     if positive := user_data.positive_class(cells["class_names"]):
         yield f"positive class: {positive}"
@@ -162,16 +73,6 @@ def cell_lines(cells: Mapping[str, Any], errors: Mapping[str, Any]) -> Iterator[
         yield from _table([("samples", splits), *rows], list(splits))
     else:
         yield from (f"{name}: {_compact(split)}" for name, split in splits.items())
-    figures_of = {
-        f"{name}/{metric}": figures for name in ("val", "test") for metric, figures in errors.get(name, {}).items()
-    }
-    if any(figures_of.values()):
-        yield f"a model that is right in {ACCURACY:.0%} of each cell:"
-        yield from (
-            f"  {metric} {figures['expected']:.2f}. {_figures(figures)}"
-            for metric, figures in figures_of.items()
-            if figures
-        )
 
 
 def _rows(cells: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -210,11 +111,6 @@ def _compact(split: Mapping[str, Any]) -> str:
     return f"{text}; cells of {split['smallest']} to {split['largest']}{empty}"
 
 
-def _figures(figures: Mapping[str, float], beside: str = "") -> str:
-    ties = f"; two such models have the same value in {figures['ties']:.0%}" if figures["ties"] >= MANY_TIES else ""
-    return f"Its standard error is {figures['standard_error']:.3f}{beside}{ties}"
-
-
 def _counted(count: int) -> str:
     return f"{count} sample" if count == 1 else f"{count} samples"
 
@@ -233,19 +129,10 @@ def plan(spec: StudySpec) -> dict[str, Any]:
         UserError: the validation split cannot have a metric that the study looks at.
     """
     search, facts, goal, stopping = spec.search, spec.facts, spec.objective, spec.search.early_stopping
-    baseline = int(search.baseline is not None)
-    searched = spec.trials - baseline
-    confirm = confirm_trials(spec, search.confirm, spec.trials)
     data_sections = [] if spec.function else spec.data_sections
     samples = [_samples(spec, section) for section in data_sections]
-    reported = [f"val/{name}" for name in spec.available[0]]
-    complete = baseline + round(searched * rungs.expected_complete(stopping, spec.epochs))
-    rule = {
-        "most": rule_trials(spec, search.confirm, spec.trials, reported),
-        "expected": rule_trials(spec, search.confirm, complete, reported),
-    }
     taken = memory.memory(spec, _most_samples(samples)) if spec.resources.gpu else None
-    warnings = [warning for _, _, warnings in samples for warning in warnings]
+    warnings = [warning for _, warnings in samples for warning in warnings]
     threads = "searched" if "train.threads" in search.space else spec.base["train"]["threads"]
     return {
         "name": spec.name,
@@ -255,9 +142,8 @@ def plan(spec: StudySpec) -> dict[str, Any]:
         "titles": spec.data_titles,
         "classes": None if spec.function else facts.classes,
         "bias_classes": facts.bias_classes,
-        "cells": [counts for counts, _, _ in samples],
+        "cells": [counts for counts, _ in samples],
         "reading": [data.reading(section) for section in data_sections],
-        "standard_error": [errors for _, errors, _ in samples],
         "warnings": [*_weights(spec), *dict.fromkeys(warnings)],
         "space": {key: _searched(spec, key) for key in search.space},
         "configurations": search_checks.count_configurations(search, spec.space),
@@ -270,26 +156,43 @@ def plan(spec: StudySpec) -> dict[str, Any]:
         "limits": [f"{name} {value}" for name in ENDING if (value := getattr(search, name))],
         "sampler": search.sampler,
         "early_stopping": stopping.model_dump() | {"words": rungs.words(stopping, spec.epochs)},
+        **budget(spec),
+        "epochs_per_trial": spec.epochs,
+        "resources_per_trial": spec.resources.model_dump() | {"threads": threads},
+        "memory": taken,
+        "notify": spec.notify.model_dump(exclude_none=True) if spec.notify else None,
+    }
+
+
+def budget(spec: StudySpec) -> dict[str, Any]:
+    """Return the trials of a study by stage, those that rerun what other rules pick, and the epochs of all: the most,
+    and what is expected with early stopping."""
+    search, seeds = spec.search, len(spec.seeds)
+    baseline = int(search.baseline is not None)
+    searched = spec.trials - baseline
+    confirm = confirm_trials(spec, search.confirm, spec.trials)
+    reported = [f"val/{name}" for name in spec.available[0]]
+    complete = baseline + round(searched * rungs.expected_complete(search.early_stopping, spec.epochs))
+    rule = {
+        "most": rule_trials(spec, search.confirm, spec.trials, reported),
+        "expected": rule_trials(spec, search.confirm, complete, reported),
+    }
+    return {
         "trials": {
             "baseline": baseline,
             "search": searched,
-            "replicate": spec.trials * (len(spec.seeds) - 1),
+            "replicate": spec.trials * (seeds - 1),
             "confirm": confirm,
             "rule": rule["most"],
         },
         "rule_trials": rule,
-        "epochs_per_trial": spec.epochs,
         "epochs": {
-            "most": (spec.trials * len(spec.seeds) + confirm + rule["most"]) * spec.epochs,
+            "most": (spec.trials * seeds + confirm + rule["most"]) * spec.epochs,
             "expected": round(
-                (baseline * len(spec.seeds) + confirm + rule["expected"]) * spec.epochs
-                + searched * len(spec.seeds) * rungs.expected_epochs(stopping, spec.epochs)
+                (baseline * seeds + confirm + rule["expected"]) * spec.epochs
+                + searched * seeds * rungs.expected_epochs(search.early_stopping, spec.epochs)
             ),
         },
-        "resources_per_trial": spec.resources.model_dump() | {"threads": threads},
-        "memory": taken,
-        "kept_states": _kept_states(spec, spec.trials),
-        "notify": spec.notify.model_dump(exclude_none=True) if spec.notify else None,
     }
 
 
@@ -344,29 +247,10 @@ def text(document: dict[str, Any]) -> str:
         f"each trial takes {resources['cpu']:g} CPU, {resources['gpu']:g} GPU{_kind(resources)}; "
         f"train.threads {resources['threads']}",
         *memory.lines(document["memory"], resources["gpu"]),
-        *_kept_lines(document),
         *(f"at its end, notify.{how}: {_of(told)}" for how, told in (document["notify"] or {}).items()),
         *(f"warning: {warning}" for warning in document["warnings"]),
     ]
     return "\n".join(lines)
-
-
-def _kept_states(spec: StudySpec, configurations: int) -> int:
-    """Return how many trials' states stay on disk to be extended from, at most: on all seeds of a configuration."""
-    most, confirm = spec.resources.keep_checkpoints, spec.search.confirm
-    if most == 0:
-        return 0
-    kept = configurations if most == "all" else min(most + int(spec.search.baseline is not None), configurations)
-    return kept * len(spec.seeds) + min(kept * confirm.seeds, confirm_trials(spec, confirm, configurations))
-
-
-def _kept_lines(document: dict[str, Any]) -> list[str]:
-    if not (count := document["kept_states"]):
-        return []
-    size = (document["memory"] or {}).get("state_gib")
-    each = f", {size:.2g} GiB each: {count * size:.2g} GiB on disk" if size else ""
-    told = document["resources_per_trial"]["keep_checkpoints"]
-    return [f"states kept to extend trials from: {count} at most{each} (resources.keep_checkpoints {told})"]
 
 
 def _kind(resources: dict[str, Any]) -> str:
@@ -378,22 +262,21 @@ def _of(told: str | list[str]) -> str:
     return told if isinstance(told, str) else shlex.join(told)
 
 
-def _samples(spec: StudySpec, section: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any] | None, list[str]]:
-    """The cells of a data set, the metrics' standard errors on them, and warnings; no errors where no counts are."""
+def _samples(spec: StudySpec, section: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """The cells of a data set, and warnings."""
     counts, facts = cells.count(section), spec.describe(section)
     of_classes = [*data.notes(section), *user_data.positive_class_warnings(section, facts)]
     if counts["unknown"]:
-        return counts, None, of_classes
+        return counts, of_classes
     check_metrics.check_counts(spec, section, counts)
-    errors = standard_errors(spec, counts, facts)
     empty = check_metrics.emptiness(spec, counts, facts.on("val"))
-    small = small_cells(spec, counts, errors, facts)
-    return counts, errors, [*of_classes, *cells.warnings(counts), *empty, *small]
+    small = small_cells(spec, counts, facts)
+    return counts, [*of_classes, *cells.warnings(counts), *empty, *small]
 
 
-def _most_samples(samples: Collection[tuple[dict[str, Any], dict[str, Any] | None, list[str]]]) -> int | None:
+def _most_samples(samples: Collection[tuple[dict[str, Any], list[str]]]) -> int | None:
     """Of the largest data set, all splits together; None where no counts are."""
-    known = [sum(split["samples"] for split in counts["splits"].values()) for counts, _, _ in samples]
+    known = [sum(split["samples"] for split in counts["splits"].values()) for counts, _ in samples]
     return max(known, default=0) or None
 
 
@@ -409,12 +292,11 @@ def _cells(document: dict[str, Any]) -> list[str]:
     """The samples of each data set, the sets told apart by what differs."""
     sections = document["data"]
     lines = []
-    each = zip(sections, document["reading"], document["cells"], document["standard_error"], strict=True)
-    for section, reading, counts, errors in each:
+    for section, reading, counts in zip(sections, document["reading"], document["cells"], strict=True):
         own = {key: value for key, value in section.items() if any(other.get(key) != value for other in sections)}
         lines += [f"with {_listed(own)}:"] if own else []
         lines += [f"  {line}" for line in reading]
-        lines += [f"  {line}" for line in cell_lines(counts, errors or {})]
+        lines += [f"  {line}" for line in cell_lines(counts)]
     return lines
 
 

@@ -102,3 +102,9 @@ def rules(home: Home, name: str) -> list[dict[str, Any]]:
 def report_files(folder: StudyFolder) -> dict[Path, str | None]:
     """The files of a study's report, each with the artifact folder that it goes to."""
     return {path: str(path.parent.relative_to(folder.path)) for path in folder.report.rglob("*") if path.is_file()}
+
+
+def result_files(folder: StudyFolder) -> dict[Path, str | None]:
+    """The same with the best configuration or the card of a model, which go to no folder."""
+    files: dict[Path, str | None] = {file: None for file in (folder.best_file, folder.card_file) if file.exists()}
+    return files | report_files(folder)

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from study.commands import extending
@@ -11,6 +10,7 @@ from study.commands.progress import to_try
 from study.errors import UserError
 from study.files import writing
 from study.home import ledger
+from study.home.events import ENDED
 from study.home.folder import StudyFolder
 from study.home.record import StudyRecord
 from study.home.requests import Request, ask, waiting
@@ -28,14 +28,12 @@ class Asked:
     """A request, and whether it was answered.
 
     Attributes:
-        file: the request, gone once it is answered.
         done: whether the driver has met it; if not, it waits.
         words: the same for people.
     """
 
     name: str
     request: Request
-    file: Path
     done: bool
     words: str
 
@@ -61,32 +59,23 @@ def enqueued(
     """
     spec, record = folder.spec(), StudyRecord.load(folder.ledger_file)
     is_open = ledger.is_open(folder.ledger_file)
-    request = enqueue_request(spec, record, assignments, like, reopens=not is_open)
-    if not is_open:
-        wanted = [one for _, one in waiting(folder.requests) if one is not None and one.kind == "enqueue"]
-        if any(same(one.params, request.params) for one in wanted):
-            raise UserError(f"{spec.name}: it is enqueued already")
-        if _is_over(spec, record, to_try(record) + len(wanted)):
-            extending.more_trials(folder, spec, "+1")
-    return asked(folder, request, patience)
-
-
-def enqueue_request(
-    spec: StudySpec, record: StudyRecord, assignments: Iterable[str], like: int | None, reopens: bool = False
-) -> Request:
-    """The request that `enqueued` makes; raises as it does. `reopens`: also of a search that is over."""
     if spec.final_seeds is not None or not spec.search.space:
         raise UserError(f"{spec.name}: has no search that could try another configuration")
-    if not reopens:
+    if is_open:
         _check_searching(spec, record)
     if like is not None and like not in record.trials:
         raise UserError(f"--like {like}: {spec.name} has {len(record.trials)} trials")
-    start = record.trials[like].params if like is not None else None
-    params = configuration(spec.space, assignments, start)
+    params = configuration(spec.space, assignments, record.trials[like].params if like is not None else None)
     for trial in record.by_stage("baseline", "search"):
         if same(trial.params, params):
             raise UserError(f"{spec.name}: trial {trial.number} has this configuration, and is {trial.state}")
-    return Request("enqueue", params)
+    if not is_open:
+        wanted = [one for _, one in waiting(folder.requests) if one is not None and one.kind == "enqueue"]
+        if any(same(one.params, params) for one in wanted):
+            raise UserError(f"{spec.name}: it is enqueued already")
+        if _is_over(spec, record, to_try(record) + len(wanted)):
+            extending.more_trials(folder, spec, "+1")
+    return _asked(folder, Request("enqueue", params), patience)
 
 
 def _check_searching(spec: StudySpec, record: StudyRecord) -> None:
@@ -103,87 +92,57 @@ def _is_over(spec: StudySpec, record: StudyRecord, asked_for: int = 0) -> bool:
     return ended or tried + asked_for >= record.limit(spec.trials)
 
 
-def stop_request(spec: StudySpec, record: StudyRecord, number: int) -> Request:
-    """Return what ends a trial at its next report.
-
-    Raises:
-        UserError: there is no such trial, it has ended, or it is none of the search.
-    """
-    trial = record.trials.get(number)
-    if trial is None:
-        raise UserError(f"--trial {number}: {spec.name} has {len(record.trials)} trials")
-    if trial.state in ("complete", "pruned", "failed"):
-        raise UserError(f"--trial {number}: has ended, it is {trial.state}")
-    if trial.stage not in ("search", "replicate"):
-        raise UserError(f"--trial {number}: is one of stage {trial.stage}; only trials of the search can be stopped")
-    return Request("stop", trial=number)
-
-
-def end_request(spec: StudySpec, record: StudyRecord) -> Request:
-    """Return what ends the search.
-
-    Raises:
-        UserError: it is over, or there is none.
-    """
-    if spec.final_seeds is not None:
-        raise UserError(f"{spec.name}: a final training, it has no search")
-    _check_searching(spec, record)
-    return Request("end")
-
-
-def stopped_trials(folder: StudyFolder, numbers: Iterable[int], patience: float = PATIENCE) -> list[Asked]:
+def stopped_trials(folder: StudyFolder, numbers: Iterable[int]) -> list[Asked]:
     """End trials of the search, each at its next report.
 
     Raises:
-        UserError: the study does not run, or see `stop_request`; then nothing was asked for.
+        UserError: the study does not run, there is no such trial, it has ended, or it is none of the search; then
+            nothing was asked for.
     """
     spec, record = _running(folder)
-    requests = [stop_request(spec, record, number) for number in dict.fromkeys(numbers)]
-    return [asked(folder, request, patience) for request in requests]
+    wanted = list(dict.fromkeys(numbers))
+    for number in wanted:
+        trial = record.trials.get(number)
+        if trial is None:
+            raise UserError(f"--trial {number}: {spec.name} has {len(record.trials)} trials")
+        if trial.state in ENDED:
+            raise UserError(f"--trial {number}: has ended, it is {trial.state}")
+        if trial.stage not in ("search", "replicate"):
+            raise UserError(
+                f"--trial {number}: is one of stage {trial.stage}; only trials of the search can be stopped"
+            )
+    return [_asked(folder, Request("stop", trial=number)) for number in wanted]
 
 
-def ended_search(folder: StudyFolder, patience: float = PATIENCE) -> Asked:
+def ended_search(folder: StudyFolder) -> Asked:
     """End the search: no further configuration is tried. What runs of it goes on, then the study does.
 
     Raises:
-        UserError: the study does not run, or its search is over.
+        UserError: the study does not run, or its search is over, or it has none.
     """
-    return asked(folder, end_request(*_running(folder)), patience)
-
-
-def check_running(folder: StudyFolder) -> None:
-    """Refuse a study that no driver runs.
-
-    Raises:
-        UserError: none does.
-    """
-    if not ledger.is_open(folder.ledger_file):
-        raise UserError(f"{folder.name}: is not running. Its state: {typed('status', folder.name)}")
+    spec, record = _running(folder)
+    if spec.final_seeds is not None:
+        raise UserError(f"{spec.name}: a final training, it has no search")
+    _check_searching(spec, record)
+    return _asked(folder, Request("end"))
 
 
 def _running(folder: StudyFolder) -> tuple[StudySpec, StudyRecord]:
-    check_running(folder)
+    """Return the file and the record of a study that a driver runs; a UserError where none does."""
+    if not ledger.is_open(folder.ledger_file):
+        raise UserError(f"{folder.name}: is not running. Its state: {typed('status', folder.name)}")
     return folder.spec(), StudyRecord.load(folder.ledger_file)
 
 
-def leave(folder: StudyFolder, request: Request) -> Path:
-    """Leave a request for the driver; gives its file.
-
-    Raises:
-        UserError: the folder cannot be written.
-        OSError: the disk is full.
-    """
-    with writing(folder.requests):
-        return ask(folder.requests, request)
-
-
-def asked(folder: StudyFolder, request: Request, patience: float = PATIENCE) -> Asked:
+def _asked(folder: StudyFolder, request: Request, patience: float = PATIENCE) -> Asked:
     """Ask the driver, and wait for its answer.
 
     Raises:
-        UserError: it refuses; says why.
+        UserError: it refuses, says why; or the folder cannot be written.
+        OSError: the disk is full.
     """
-    file = leave(folder, request)
+    with writing(folder.requests):
+        file = ask(folder.requests, request)
     deadline = time.monotonic() + patience
     while file.exists() and ledger.is_open(folder.ledger_file) and time.monotonic() < deadline:
         time.sleep(0.1)
@@ -191,7 +150,7 @@ def asked(folder: StudyFolder, request: Request, patience: float = PATIENCE) -> 
     if why := record.requests.get(request.id):
         raise UserError(f"{folder.name}: {why}")
     done = request.id in record.requests
-    return Asked(folder.name, request, file, done, _words(folder, request, done))
+    return Asked(folder.name, request, done, _words(folder, request, done))
 
 
 def _words(folder: StudyFolder, request: Request, done: bool) -> str:

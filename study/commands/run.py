@@ -32,7 +32,7 @@ from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
 from study.spec import StudySpec
-from study.sweep.ray_session import NotJoined, SharedRay, check_machine, check_taken
+from study.sweep.ray_runtime import NotJoined, SharedRay, check_machine, check_taken
 from study.tracking import Tracker
 from study.tracking.connection import check_server
 from study.training.own_function import FILE, PICKLE, digest, load, place
@@ -202,53 +202,37 @@ def resume(
         Stopped, Interrupted: as for `start`.
     """
     with interrupted_as(GO_ON.format(name)):
-        return _resume(home, name, view, trials, address, shared, assignments, failed)
-
-
-def _resume(
-    home: Home,
-    name: str,
-    view: View,
-    trials: str | None,
-    address: str | None,
-    shared: SharedRay | None,
-    assignments: Sequence[str],
-    failed: bool,
-) -> RunEnd:
-    folder = home.find(name)
-    check_not_there(folder)
-    spec, record = folder.checked_spec(), StudyRecord.load(folder.ledger_file)
-    told = placement(folder, record, assignments)
-    placed = spec.placed(told)
-    if trials is not None:
-        _check_place(home, placed, address)
+        folder = home.find(name)
+        check_not_there(folder)
+        spec, record = folder.checked_spec(), StudyRecord.load(folder.ledger_file)
+        told = placement(folder, record, assignments)
+        if record.state != "complete" or trials is not None or failed:
+            _check_place(home, spec.placed(told), address)
         with resumable(folder):
-            record = extending.more_trials(folder, spec, trials)
-    if failed:
-        _check_place(home, placed, address)
-        with resumable(folder):
-            record = extending.failed_again(folder, spec)
-    if record.state != "complete" or trials is not None:
-        extending.check_not_spent(record, spec)
-        _check_place(home, placed, address)
-        return run_session(home, folder, loaded(spec, view), view, address, shared, told)
-    tracker = Tracker(home, folder, spec)
-    is_cut_off = spec.final_seeds is not None and not spec.function and not folder.card_file.exists()
-    datasets = loaded(spec, view) if is_cut_off else None
-    is_told = shared is not None or folder.report_page.exists()  # what another study runs has no report of its own
-    with shown(folder), resumable(folder), closing(Ledger(folder.ledger_file)):
-        if not is_cut_off and not tracker.is_behind and not tracker.is_lost() and is_told:
-            again = f". {extending.RETRY.format(name)}" if extending.failed_trials(record) else ""
-            raise UserError(
-                f"{name}: complete, there is nothing to go on with. Its results: study report {name}{again}"
+            if trials is not None:
+                record = extending.more_trials(folder, spec, trials)
+            if failed:
+                record = extending.failed_again(folder, spec)
+        if record.state != "complete" or trials is not None:
+            extending.check_not_spent(record, spec)
+            return run_session(home, folder, loaded(spec, view), view, address, shared, told)
+        tracker = Tracker(home, folder, spec)
+        is_cut_off = spec.final_seeds is not None and not spec.function and not folder.card_file.exists()
+        datasets = loaded(spec, view) if is_cut_off else None
+        is_told = shared is not None or folder.report_page.exists()  # what another study runs has no report of its own
+        with shown(folder), resumable(folder), closing(Ledger(folder.ledger_file)):
+            if not is_cut_off and not tracker.is_behind and not tracker.is_lost() and is_told:
+                again = f". {extending.RETRY.format(name)}" if extending.failed_trials(record) else ""
+                raise UserError(
+                    f"{name}: complete, there is nothing to go on with. Its results: study report {name}{again}"
+                )
+            tracker.start()
+            untracked = (
+                tracker.finish()
+                or tracker.attach(outputs(folder, spec, record, datasets), lead_parts(spec, record))
+                or registered(home, folder, spec, record)
             )
-        tracker.start()
-        untracked = (
-            tracker.finish()
-            or tracker.attach(outputs(folder, spec, record, datasets), lead_parts(spec, record))
-            or registered(home, folder, spec, record)
-        )
-    return RunEnd(folder, spec, record, untracked, tracker.notes, ran=False)
+        return RunEnd(folder, spec, record, untracked, tracker.notes, ran=False)
 
 
 def confirm(

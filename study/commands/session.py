@@ -18,7 +18,7 @@ from study.analysis.report.lead import wrapped
 from study.cluster.log_share import shown
 from study.commands import extending, final_training
 from study.commands.export import export
-from study.commands.report import report_files
+from study.commands.report import result_files
 from study.data import Dataset
 from study.errors import DISK_FULL, Interrupted, Stopped, UserError, of_disk
 from study.home.folder import Home, StudyFolder
@@ -27,7 +27,7 @@ from study.home.record import StudyRecord, TrialRecord, as_searched
 from study.ranking import summary
 from study.spec import StudySpec
 from study.sweep import LOADING, REPORTING
-from study.sweep.ray_session import SharedRay, ray_session
+from study.sweep.ray_runtime import SharedRay, ray_runtime
 from study.text import tell, typed
 from study.tracking import Tracker
 from study.tracking.pages import experiments_page, is_server, study_page
@@ -62,18 +62,16 @@ def outputs(
         from study.analysis.report.report import write_report
 
         write_report(spec, record, folder.report, beside=final_training.beside_baseline(folder, spec, record))
-    files: dict[Path, str | None] = {file: None for file in (folder.best_file, folder.card_file) if file.exists()}
+    models: list[Path] = []
     for trial in record.by_stage("final") if not spec.function else ():
-        files |= {folder.model_file(trial.number): "models", folder.description_file(trial.number): "models"}
-    return {**{file: place for file, place in files.items() if file.exists()}, **report_files(folder)}
+        models += [folder.model_file(trial.number), folder.description_file(trial.number)]
+    return {**{file: "models" for file in models if file.exists()}, **result_files(folder)}
 
 
 def lead_parts(spec: StudySpec, record: StudyRecord) -> dict[str, tuple[str, ...]]:
     """The sentences of the report's lead by title, as the study's run in MLflow shows them."""
-    from study.analysis.report.lead import lead
-
     with ranking.ranked_once(record):
-        return {part.title: part.sentences for part in lead(spec, record)}
+        return {part.title: part.sentences for part in lead.lead(spec, record)}
 
 
 def registered(home: Home, folder: StudyFolder, spec: StudySpec, record: StudyRecord) -> str | None:
@@ -481,7 +479,7 @@ def _drive(
             files = {}
             with view(placed, record) as tell:
                 with suppress(KeyboardInterrupt):
-                    by_hand = drive(folder, placed, datasets, ledger, record, address, tell, shared or ray_session)
+                    by_hand = drive(folder, placed, datasets, ledger, record, address, tell, shared or ray_runtime)
                 if record.state == "complete":
                     tell(REPORTING)
                     files = outputs(folder, spec, record, datasets, report=shared is None)

@@ -5,24 +5,19 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from study import data, methods, models, published
+from study import data, methods, models
 from study.catalogue import Catalogue
 from study.spec.document import read, shipped
 from study.spec.suite import shipped_suites
-
-PAPER = re.compile(r"\b(FairKL|DCL|CCL-K|WCL|FSCL) paper\b")
-"""How a comment at the head of a study file names a paper; in small letters, without `-`, it is the paper's key."""
 
 LONGEST = 150
 
 
 def document() -> dict[str, Any]:
     """The study files, the suites, and the possible values of `data.name`, `model.name` and `method.name`."""
-    papers = [published.load(name).paper for name in published.names()]
-    titles: dict[str, str] = {paper.key: f"{paper.title} ({paper.authors}, {paper.year})" for paper in papers}
     catalogues = {"data": data.CATALOGUE, "model": models.CATALOGUE, "method": methods.CATALOGUE}
     return {
-        "files": [_file(name, path, titles) for name, path in shipped().items()],
+        "files": [_file(name, path) for name, path in shipped().items()],
         "suites": [{"name": name, "about": _about(path), "path": str(path)} for name, path in shipped_suites().items()],
         **{section: list(_names(section, catalogue)) for section, catalogue in catalogues.items()},
     }
@@ -32,8 +27,7 @@ def text(document: Mapping[str, Any]) -> str:
     """The same for people."""
     lines = ["study files, for study run NAME:"]
     for row in document["files"]:
-        paper = f"; paper: {row['paper']}" if row["paper"] else ""
-        lines += [f"  {row['name']:<20} {_cut(row['about'])}", f"  {'':<20} data: {', '.join(row['data'])}{paper}"]
+        lines += [f"  {row['name']:<20} {_cut(row['about'])}", f"  {'':<20} data: {', '.join(row['data'])}"]
     lines.append("suites, for study suite NAME:")
     lines += [f"  {row['name']:<20} {_cut(row['about'])}" for row in document["suites"]]
     for section in ("data", "model", "method"):
@@ -51,19 +45,9 @@ def _about(path: Path) -> str:
     return re.split(r"(?<=\.)\s", comment, maxsplit=1)[0].rstrip(".")
 
 
-def _file(name: str, path: Path, titles: Mapping[str, str]) -> dict[str, Any]:
-    """A study file: the first sentence of the comment at its head, its paper, and its trials' data sets."""
-    comment = " ".join(_head(path.read_text(encoding="utf-8")))
-    key: str | None = published.load(name).paper.key if name in published.names() else None
-    if key is None and (mention := PAPER.search(comment)):
-        key = mention[1].replace("-", "").lower()
-    return {
-        "name": name,
-        "about": _about(path),
-        "paper": titles[key] if key else None,
-        "data": _data_sets(read(path).values),
-        "path": str(path),
-    }
+def _file(name: str, path: Path) -> dict[str, Any]:
+    """A study file: the first sentence of the comment at its head, and its trials' data sets."""
+    return {"name": name, "about": _about(path), "data": _data_sets(read(path).values), "path": str(path)}
 
 
 def _head(text: str) -> Iterator[str]:

@@ -4,9 +4,7 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict
-from typing import Any, Literal
-
-from pydantic import BaseModel, ConfigDict
+from typing import Any
 
 from study import __version__, ranking
 from study.analysis.report import lead
@@ -40,7 +38,6 @@ def document(folder: StudyFolder) -> dict[str, Any]:
             "devices": [{**device.facts, "trials": device.trials} for device in devices(record)],
             "unusable_nodes": dict(record.unusable),
             "placement": placement.told(spec, record),
-            "kept": _kept(folder),
             "asked": asked(folder, record),
             "remaining": asdict(remaining) | {"message": sentence(spec, remaining)},
         }
@@ -68,8 +65,6 @@ def lines(document: dict[str, Any]) -> list[str]:
     for device in document.get("devices", ()):
         texts.append(f"device    {in_words(device)}: {device['trials']} trial{'s' * (device['trials'] > 1)}")
     texts += placement.lines(document.get("placement") or {})
-    if (kept := document.get("kept") or {}).get("files"):
-        texts.append(f"kept      {kept['files']} states that trials can go on from, {kept['bytes'] / 1e6:.1f} MB")
     texts += [f"warning   {node} is not used: {why}" for node, why in document.get("unusable_nodes", {}).items()]
     texts += asked_lines(document.get("asked"))
     if source := document.get("fetched"):
@@ -77,15 +72,6 @@ def lines(document: dict[str, Any]) -> list[str]:
     if document["lost"]:
         texts.append(f"lost      {document['lost']} run(s) of trials, which had to run again")
     return texts
-
-
-def _kept(folder: StudyFolder) -> dict[str, int]:
-    """Return how many states of trials that ended lie there, and their bytes."""
-    sizes = []
-    for path in folder.checkpoints.glob("*-end.pt"):
-        with suppress(OSError):  # removed meanwhile
-            sizes.append(path.stat().st_size)
-    return {"files": len(sizes), "bytes": sum(sizes)}
 
 
 def asked(folder: StudyFolder, record: StudyRecord) -> dict[str, Any] | None:
@@ -118,30 +104,6 @@ def asked_lines(asked: Mapping[str, Any] | None) -> Iterator[str]:
         yield f"asked     {count} request{'s' * (count > 1)} that no driver has answered yet"
 
 
-EXACT = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
-
-
-class Row(BaseModel):
-    """A study in the list; what is no number or text in JSON is not there."""
-
-    model_config = EXACT
-    name: str
-    state: Literal["new", "complete", "failed", "interrupted"]
-    owner: str | None
-    trials: dict[str, int]
-    metric: str
-    best: float | None
-    began: float | None
-
-
-class Kept(BaseModel):
-    """A row as it lies in a study's folder, and the files that it is of."""
-
-    model_config = EXACT
-    of: list[int | str]
-    row: Row
-
-
 def overview(home: Home) -> list[dict[str, Any]]:
     """One row per study, the oldest first: name, state, owner, trials by state, metric, best value, when it began.
 
@@ -162,10 +124,10 @@ def _row(folder: StudyFolder) -> dict[str, Any]:
     files = [path.stat() for path in (folder.ledger_file, folder.spec_file)]  # before they are read
     of = [__version__, folder.name, *(part for file in files for part in (file.st_ino, file.st_size, file.st_mtime_ns))]
     file = folder.path / ".row.json"
-    with suppress(OSError, ValueError):
-        kept = Kept.model_validate_json(file.read_bytes())
-        if kept.of == of and kept.row.name == folder.name:
-            return kept.row.model_dump()
+    with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):  # not there, or damaged
+        kept = json.loads(file.read_bytes())
+        if kept["of"] == of:
+            return dict(kept["row"])
     spec, record = folder.spec(), StudyRecord.load(folder.ledger_file)
     best = ranking.best(record, spec)
     row = {

@@ -12,18 +12,18 @@ from study.analysis.statistics import formatting
 from study.analysis.statistics.suite_table import NOT_YET
 from study.analysis.tables import suite_tables
 from study.analysis.tables.suite_tables import SuiteTables
-from study.commands import cost
-from study.commands.plan import rule_trials
+from study.commands.cost import HOUR, duration
+from study.commands.plan import budget
 from study.commands.run import differences, listed, run_left, write_forms
 from study.commands.session import View
 from study.errors import Interrupted, Stopped, UserError
 from study.files import below, check_output, write_output, write_whole, writing
 from study.home.folder import ANOTHER_HOME, Home, StudyFolder, check_format, write_format
 from study.home.record import StudyRecord
-from study.spec import StudySpec, rungs
+from study.spec import StudySpec
 from study.spec.document import dump, read
 from study.spec.suite import Suite, SuiteSearch
-from study.sweep.ray_session import SharedRay
+from study.sweep.ray_runtime import SharedRay
 from study.text import rows_as_markdown, typed
 
 MEMORY = "suite.yaml"
@@ -185,20 +185,10 @@ def _data_sections(suite: Suite) -> list[dict[str, Any]]:
 # How far a suite is, what is left of it, and how long that would take.
 
 
-HOUR = 3600.0
-
-
-def plan_suite(home: Home, suite: Suite, measure: bool) -> dict[str, Any]:
+def plan_suite(home: Home, suite: Suite) -> dict[str, Any]:
     """Return how far each place of the table is, the epochs that are left of it, and their time at the pace of what has
-    run.
-
-    Args:
-        measure: run an epoch of each method on the first data set here, for those of which nothing has run.
-
-    Raises:
-        UserError: a configuration diverges, or its data are not there.
-    """
-    from study.sweep.ray_session import fitting
+    run."""
+    from study.sweep.ray_runtime import fitting
 
     studies = {cell.spec.name: load(home, cell) for cell in suite.cells}
     records = {
@@ -210,11 +200,10 @@ def plan_suite(home: Home, suite: Suite, measure: bool) -> dict[str, Any]:
         begun = [one for (of, _), here in records.items() if of == method for one in here if one is not None]
         if epochs := _epochs(begun):
             paces[method] = sum(record.busy for record in begun) / epochs
-        elif measure:
-            paces[method] = cost.measured_pace(suite.by_place[method, suite.data[0]][0].spec).seconds
     places: list[dict[str, Any]] = []
     for (method, label), here in records.items():
-        each = _of_one_search(suite.by_place[method, label][0].spec)
+        spec = suite.by_place[method, label][0].spec
+        each = budget(spec)
         open_ones = [record for record in here if record is None or record.state != "complete"]
         half = _epochs(record for record in open_ones if record is not None)
         epochs_left = {kind: max(0, len(open_ones) * count - half) for kind, count in each["epochs"].items()}
@@ -225,7 +214,10 @@ def plan_suite(home: Home, suite: Suite, measure: bool) -> dict[str, Any]:
                 "data": label,
                 "states": _states(here),
                 "searches_left": len(open_ones),
-                "trials_per_search": each["trials"],
+                "trials_per_search": {
+                    "search": spec.trials,
+                    "fresh": each["trials"]["confirm"] + each["trials"]["rule"],
+                },
                 "epochs_done": _epochs(record for record in here if record is not None),
                 "epochs_left": epochs_left,
                 "trial_hours_left": None
@@ -255,7 +247,7 @@ def plan_text(document: Mapping[str, Any]) -> str:
             f"{place['trials_per_search']['search']} + at most {place['trials_per_search']['fresh']}",
             str(place["epochs_done"]),
             f"{place['epochs_left']['expected']}, at most {place['epochs_left']['most']}",
-            formatting.MISSING if (hours := place["trial_hours_left"]) is None else _duration(hours["expected"]),
+            formatting.MISSING if (hours := place["trial_hours_left"]) is None else duration(hours["expected"]),
         ]
         for place in document["places"]
     ]
@@ -274,29 +266,13 @@ def _time(document: Mapping[str, Any]) -> str:
     epochs = sum(place["epochs_left"]["expected"] for place in left)
     hours = [place["trial_hours_left"] for place in left]
     if None in hours:
-        return f"about {epochs} epochs are left; how long they take: --measure"
+        return f"about {epochs} epochs are left; how long they take is told once some of each method have run"
     at_once, expected = document["trials_at_once_here"], sum(each["expected"] for each in hours)
-    here = f", about {_duration(expected / at_once)} on this machine ({at_once} at once)" if at_once else ""
+    here = f", about {duration(expected / at_once)} on this machine ({at_once} at once)" if at_once else ""
     return (
-        f"about {epochs} epochs are left: {_duration(expected)} of trials{here}; the start of each study, "
+        f"about {epochs} epochs are left: {duration(expected)} of trials{here}; the start of each study, "
         "some seconds, comes on top"
     )
-
-
-def _of_one_search(spec: StudySpec) -> dict[str, Any]:
-    """Trials and epochs of one search: `most` if none were pruned and all rules picked others, and `expected`."""
-    stopping, plan = spec.search.early_stopping, spec.search.confirm
-    reported = [f"val/{name}" for name in spec.available[0]]
-    complete = round(spec.trials * rungs.expected_complete(stopping, spec.epochs))
-    most, expected = (rule_trials(spec, plan, count, reported) for count in (spec.trials, complete))
-    searched = spec.trials * rungs.expected_epochs(stopping, spec.epochs)
-    return {
-        "trials": {"search": spec.trials, "fresh": most},
-        "epochs": {
-            "most": (spec.trials + most) * spec.epochs,
-            "expected": round(searched + expected * spec.epochs),
-        },
-    }
 
 
 def _epochs(records: Iterable[StudyRecord]) -> int:
@@ -310,7 +286,3 @@ def _states(records: Iterable[StudyRecord | None]) -> dict[str, int]:
 
 def _told(states: Mapping[str, int]) -> str:
     return ", ".join(f"{count} {state}" for state, count in states.items())
-
-
-def _duration(hours: float) -> str:
-    return formatting.duration(hours * HOUR)

@@ -130,8 +130,6 @@ LITTLE_DISK, NO_DISK = 5 * GIB, GIB // 2
 FULL = 0.95
 """The used share of a disk above which Ray no longer stores objects on it."""
 
-MEMORY_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
-
 
 def cpus() -> Iterator[Finding]:
     """Yield how many this machine has, and how many Ray would place trials on: a container may have fewer."""
@@ -148,27 +146,17 @@ def cpus() -> Iterator[Finding]:
 
 def memory() -> Iterator[Finding]:
     """Total and free memory, within the container's limit."""
-    virtual, limit = psutil.virtual_memory(), memory_limit()
-    total = min(virtual.total, limit or virtual.total)
-    message = f"{total / GIB:.1f} GiB, {virtual.available / GIB:.1f} GiB of the machine's free"
-    message += (
-        f" (the container's limit; the machine has {virtual.total / GIB:.1f} GiB)" if total < virtual.total else ""
-    )
-    if min(total, virtual.available) < LITTLE_MEMORY:
+    from study.cluster.queued_driver import free_memory, memory_limit
+
+    has, free = psutil.virtual_memory().total, free_memory()
+    total = min(has, memory_limit() or has)
+    limited = f" (the container's limit; the machine has {has / GIB:.1f} GiB)" if total < has else ""
+    message = f"{total / GIB:.1f} GiB, {free / GIB:.1f} GiB of it free{limited}"
+    if min(total, free) < LITTLE_MEMORY:
         remedy = "fewer trials at once: search.concurrency, resources.cpu; or a smaller train.batch_size"
         yield Finding("memory", "warning", message, remedy)
     else:
         yield Finding("memory", "ok", message)
-
-
-def memory_limit() -> int | None:
-    """Bytes that the container may use, None if it has no limit."""
-    for path in MEMORY_LIMITS:
-        try:
-            return int(path.read_text(encoding="ascii"))
-        except (OSError, ValueError):  # no such file, or it contains `max`
-            continue
-    return None
 
 
 def shared_memory() -> Iterator[Finding]:

@@ -114,7 +114,7 @@ def _jobs(address: str) -> Finding:
 
 def _cluster(address: str, home: Home) -> Finding:
     """A cluster whose network this machine is in."""
-    from study.sweep.ray_session import cluster_resources
+    from study.sweep.ray_runtime import cluster_resources
 
     resources = cluster_resources(address, home.path if home.path.exists() else None)
     sizes = f"{resources['nodes']} nodes, {resources['cpus']:g} CPUs, {resources['gpus']:g} GPUs"

@@ -31,7 +31,7 @@ from study.sweep.early_stopping import early_stopping
 from study.sweep.kept_states import KeptStates, tidy
 from study.sweep.own_ray import CannotStart, OwnRay
 from study.sweep.processes import Processes
-from study.sweep.ray_session import JoinedRay, Session, Slots, fitting, gpus, nothing, ray_session
+from study.sweep.ray_runtime import JoinedRay, Slots, StartsRay, fitting, gpus, nothing, ray_runtime
 from study.sweep.share import Share, newcomer
 from study.text import tell, typed
 from study.training import own_function
@@ -215,7 +215,7 @@ def drive(
     record: StudyRecord,
     address: str | None = None,
     tell: Callable[[str], None] = nothing,
-    session: Session = ray_session,
+    start_ray: StartsRay = ray_runtime,
 ) -> bool:
     """Run a study, or go on with one, until it is complete or stopped.
 
@@ -230,7 +230,7 @@ def drive(
         address: of the cluster that trials run on; None: this machine.
         tell: is told each of `study.sweep.STEPS`, and what the user should know at once: a start of Ray that takes
             long, a signal that has come.
-        session: gives Ray; by default one for this study alone.
+        start_ray: gives Ray; by default one for this study alone.
 
     Returns:
         Whether Ctrl-C stopped it.
@@ -271,7 +271,7 @@ def drive(
         processes = _processes(spec) if address is None else None
         with (
             stopped_by_signals(agenda, tell),
-            session(address, folder.path, processes, tell, lambda: agenda.stopping is not None) as ray,
+            start_ray(address, folder.path, processes, tell, lambda: agenda.stopping is not None) as ray,
             watched(ray, agenda, without_ray),
         ):
             tell(PREPARING)

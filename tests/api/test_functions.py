@@ -114,11 +114,6 @@ def test_what_cannot_be_used_is_told(changes: dict[str, Any], message: str) -> N
         made(own_functions.train, **changes)
 
 
-def test_an_error_is_better_when_lower() -> None:
-    spec, _ = made(own_functions.train, metric="val/my_rmse", maximize=False)
-    assert spec.mode == "min"
-
-
 def test_the_direction_of_any_metric_can_be_given() -> None:
     assert made(own_functions.train, metric="val/score", maximize=False)[0].mode == "min"
     spec, _ = made(own_functions.train, metric=["val/score", "val/f1", "val/loss"], maximize=[False, True, False])

@@ -122,16 +122,3 @@ def test_what_cannot_be_used_is_told_before_anything_starts(mine: study.Study) -
     with pytest.raises(study.UserError, match="mine: is a search, models come from final trainings"):
         mine.model()
     assert [one.name for one in study.studies()] == ["mine"]
-
-
-@pytest.mark.parametrize("value", [3, 1e-5, 0.1, True, "tpe", [0.1, 0.2], {"low": 1e-4, "high": 1.0, "log": True}])
-def test_values_arrive_as_they_were_given(value: object) -> None:
-    """YAML reads what JSON writes as the same value."""
-    from study.api.running import assignments
-    from study.spec.document import Document, override
-
-    document = Document("memory", {})
-    override(document, assignments({"search.key": value}))
-    given = document.values["search"]["key"]
-    assert given == value
-    assert type(given) is type(value) or isinstance(value, list | dict)

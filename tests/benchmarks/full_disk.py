@@ -33,7 +33,7 @@ from helpers import computed  # noqa: E402
 from study.commands import session  # noqa: E402
 from study.home.folder import Home  # noqa: E402
 from study.home.record import StudyRecord  # noqa: E402
-from study.sweep.ray_session import SharedRay  # noqa: E402
+from study.sweep.ray_runtime import SharedRay  # noqa: E402
 from study.tracking.connection import open_mlflow  # noqa: E402
 
 SIZE = 1 << 30
@@ -84,7 +84,7 @@ def main() -> int:
     few_figures()
     wrong, found = 0, Counter[str]()
     with disk() as place, SharedRay() as ray:
-        session.ray_session = ray  # type: ignore[assignment]
+        session.ray_runtime = ray  # type: ignore[assignment]
         home = Home(place / "undisturbed")
         open_mlflow(home)
         shutil.copy(home.database, empty := place / "empty.db")

@@ -119,13 +119,13 @@ def main() -> int:
     from study.commands import session
     from study.home.folder import Home
     from study.home.record import StudyRecord
-    from study.sweep.ray_session import SharedRay
+    from study.sweep.ray_runtime import SharedRay
     from study.tracking.connection import open_mlflow
 
     few_figures()
     drawn, wrong, met = random.Random(given.seed), 0, 0
     with tempfile.TemporaryDirectory(prefix="write-faults-") as folder, SharedRay() as ray:
-        session.ray_session = ray  # type: ignore[assignment]
+        session.ray_runtime = ray  # type: ignore[assignment]
         open_mlflow(empty := Home(Path(folder) / "empty"))
         shutil.copy(empty.database, database := Path(folder) / "empty.db")
         home = Home(Path(folder) / "undisturbed" / "home")

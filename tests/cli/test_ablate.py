@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from ablated_study import PARAMS
-from helpers import Told, quickstart, write_ledger
+from helpers import Told, append_event, quickstart, write_ledger
 from typer.testing import CliRunner
 
 from study import cli
@@ -34,9 +34,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
 
 
 def closed(path: Path) -> None:
-    ledger = Ledger(path)
-    ledger.append("closed", state="complete")
-    ledger.close()
+    append_event(path, "closed", state="complete")
 
 
 def measured(home: Home) -> None:

@@ -1,8 +1,6 @@
 """What all commands share: how errors are told, what libraries may say, and who shows no progress."""
 
-import inspect
 import logging
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -90,25 +88,6 @@ def test_libraries_are_quiet_unless_they_may_speak(home: Path) -> None:
     for arguments, heard in ((["list"], False), (["--verbose", "list"], True), (["-v", "list"], True)):
         done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True)
         assert ("a.library INFO: heard" in done.stderr) == heard
-
-
-def test_every_command_that_shows_progress_can_be_quiet() -> None:
-    found = set()
-    for name, command in (pair for group in cli.COMMANDS.values() for pair in group.items()):
-        shows = bool(re.search(r"\b(view|download_bars)\(", inspect.getsource(command)))
-        assert ("quiet" in inspect.signature(command).parameters) == shows, name
-        found |= {name} if shows else set()
-    assert found == {
-        "run",
-        "resume",
-        "confirm",
-        "extend",
-        "ablate",
-        "train",
-        "suite",
-        "reproduce",
-        "prepare",
-    }
 
 
 def raising(error: Exception) -> None:

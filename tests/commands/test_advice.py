@@ -1,47 +1,12 @@
 """Which method for whom: what `study init` drafts, what it says, and the guide's table agree."""
 
-import re
 from pathlib import Path
 
 import pytest
-from pages import GUIDE
 
-from study import methods
-from study.commands.draft import ADDED, Bias, default_methods, method_section
-from study.commands.init import WHY, Asker, Flags, advice, situation, write
+from study.commands.draft import ADDED, Bias, default_methods
+from study.commands.init import WHY, Asker, Flags, write
 from study.spec import load_study
-
-SECTION = (
-    (GUIDE / "own-data.md")
-    .read_text(encoding="utf-8")
-    .partition("\n## Which method for me, with bias labels or without\n")[2]
-)
-TABLE = SECTION.partition("|---|---|---|---|---|\n")[2].partition("\n\n")[0]
-ROWS = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in TABLE.splitlines()]
-CASES = [Bias("labels"), Bias("some_labels"), Bias("none", "colour"), Bias("none", "texture"), Bias("none", "unknown")]
-
-
-def test_the_table_has_a_row_for_each_situation() -> None:
-    assert len(ROWS) == len(CASES) == len(WHY)
-    assert {situation(bias) for bias in CASES} == set(WHY)
-
-
-@pytest.mark.parametrize(("row", "bias"), list(zip(ROWS, CASES, strict=True)), ids=list(map(situation, CASES)))
-def test_a_row_names_the_drafted_methods_and_the_reason_that_is_said(row: list[str], bias: Bias) -> None:
-    _, kinds, answer, drafted, because = row
-    default = default_methods(bias)
-    named = [name for name in re.findall(r"`(\w+)`", drafted) if name in methods.names()]
-    assert tuple(named) == tuple(name.removesuffix(ADDED) for name in default)
-    sections = [method_section(name, bias) for name in default]
-    assert ("FairKL" in drafted) == any(values.get("regulariser") == "fair_kl" for values in sections)
-    sources = [str(values["bias_source"]) for values in sections if "bias_source" in values]
-    assert [f"bias_source: {source}" in drafted for source in sources] == [True] * len(sources)
-    assert because == WHY[situation(bias)]
-    assert ("--bias none" in answer) == (bias.known == "none")
-    assert ("--guess" in answer) == (kinds == "images") == (bias.guess != "unknown")
-    if bias.guess != "unknown":
-        assert f"--guess {bias.guess}" in answer
-    assert advice(bias, default).endswith(because)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What a study would cost: by hand at a given pace, measured, and at an earlier study's pace."""
+"""What a study would cost: by hand at a given pace, and measured."""
 
 import json
 import os
@@ -9,16 +9,8 @@ import pytest
 from helpers import quickstart
 
 from study.commands import cost, plan
-from study.errors import UserError
-from study.home.folder import Home
-from study.home.ledger import Ledger
 
 SMALL = ("train.epochs=4", "train.data_share=0.1", "search.early_stopping={name: asha, grace: 1, reduction: 2}")
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return Home(tmp_path)
 
 
 def costed(*assignments: str, seconds: float = 10.0) -> dict[str, Any]:
@@ -55,9 +47,10 @@ def test_where_no_trial_fits_there_is_no_time_of_the_clock() -> None:
     assert "of wall-clock time on this machine" not in shown
 
 
-def test_measured(home: Home) -> None:
+def test_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STUDY_HOME", str(tmp_path))
     spec = quickstart(*SMALL, "search.space.model.width={choices: [4, 8]}")
-    document = cost.plan_with_cost(spec, home, measure=True, like=None)
+    document = cost.plan_with_cost(spec, measure=True)
     told = document["cost"]
     assert 0 < told["seconds_per_epoch"] < 60
     assert told["expected"]["trial_hours"] < told["without_early_stopping"]["trial_hours"]
@@ -67,36 +60,4 @@ def test_measured(home: Home) -> None:
     assert shown.startswith(plan.text(plan.plan(spec)))
     assert "measured on" in shown
     assert "of wall-clock time on this machine" in shown
-    assert not list(home.path.iterdir()), "nothing is started"
-
-
-def test_at_the_pace_of_an_earlier_study(home: Home) -> None:
-    """A full trial in 20 seconds, one that was stopped after its first epoch in 10: 6 seconds for each epoch."""
-    ledger = Ledger(home.create(quickstart("name=other", *SMALL, "train.batch_size=64")).ledger_file)
-    ledger.append("opened", owner="ada", time=0.0, node="there")
-    for trial, epochs, seconds in ((0, 4, 20.0), (1, 1, 10.0)):
-        ledger.append("trial", time=0.0, trial=trial, stage="search", params={}, seed=0)
-        ledger.append("started", time=0.0, trial=trial, node="there:1")
-        for epoch in range(1, epochs + 1):
-            ledger.append("report", time=1.0, trial=trial, epoch=epoch, metrics={"val/accuracy": 0.5})
-        ledger.append("ended", time=seconds, trial=trial, state="complete" if epochs == 4 else "pruned")
-    ledger.close()
-    spec = quickstart(*SMALL, "resources.cpu=0.5", "train.epochs=8", "train.seed=3")
-    told = cost.plan_with_cost(spec, home, measure=False, like="other")["cost"]
-    assert told["seconds_per_epoch"] == pytest.approx(6)
-    assert told["basis"].startswith("2 trials of other")
-    assert "they ran on there, as many at a time as fitted there" in told["caveats"]
-    assert "the two differ in resources.cpu, train.batch_size" in told["caveats"]
-    same = cost.plan_with_cost(quickstart(*SMALL, "train.batch_size=64"), home, measure=False, like="other")["cost"]
-    assert not any("differ" in caveat for caveat in same["caveats"])
-
-
-def test_one_pace_at_a_time(home: Home) -> None:
-    assert cost.plan_with_cost(quickstart(), home, measure=False, like=None)["cost"] is None
-    with pytest.raises(UserError, match="--measure and --like: give one of them"):
-        cost.plan_with_cost(quickstart(), home, measure=True, like="other")
-    with pytest.raises(UserError, match="othr: no such study"):
-        cost.plan_with_cost(quickstart(), home, measure=False, like="othr")
-    home.create(quickstart("name=other"))
-    with pytest.raises(UserError, match="--like other: no trial of its search has ended"):
-        cost.plan_with_cost(quickstart(), home, measure=False, like="other")
+    assert not list(tmp_path.iterdir()), "nothing is started"

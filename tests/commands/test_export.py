@@ -71,11 +71,6 @@ def test_the_section_is_that_of_the_trials_own_method(tmp_path: Path) -> None:
     assert (method["name"], method["cross_entropy"], method["ce_weight"]) == ("bias_con", "plain", 0.7)
 
 
-def test_a_best_repeat_keeps_its_every_digit(folder: StudyFolder, tmp_path: Path) -> None:
-    export(**told(folder, *TRIALS[:2]), out=tmp_path / "best.yaml")
-    assert load_study(str(tmp_path / "best.yaml")).base["method"]["alpha"] == PARAMS[1]["method.alpha"]
-
-
 def test_it_says_where_it_comes_from(folder: StudyFolder, tmp_path: Path) -> None:
     given = told(folder, *TRIALS, *CONFIRMS)
     export(**given, out=tmp_path / "best.yaml")
@@ -163,27 +158,6 @@ def test_a_file_that_cannot_be_written_is_told_and_nothing_is_left(
     assert sorted(tmp_path.iterdir()) == before
 
 
-@pytest.mark.parametrize("out", [".", "/", "", ".."])
-@pytest.mark.parametrize("top", [1, 2])
-def test_a_path_without_a_name_is_no_file(
-    folder: StudyFolder, monkeypatch: pytest.MonkeyPatch, out: str, top: int
-) -> None:
-    monkeypatch.chdir(folder.path)
-    with pytest.raises(UserError, match="cannot be written"):
-        export(**told(folder, *TRIALS), out=Path(out), choice=Choice(top=top))
-
-
-@pytest.mark.parametrize("top", [1, 2])
-def test_links_stay_and_folders_are_made(folder: StudyFolder, tmp_path: Path, top: int) -> None:
-    names = ["best-1.yaml", "best-2.yaml"] if top == 2 else ["best.yaml"]
-    for name in names:
-        (tmp_path / name).symlink_to(f"new/folder/{name}")
-    export(**told(folder, *TRIALS), out=tmp_path / "best.yaml", choice=Choice(top=top))
-    for name in names:
-        assert (tmp_path / name).is_symlink()
-        assert load_study(str(tmp_path / "new" / "folder" / name)).name == "quickstart-best"
-
-
 def test_of_several_files_none_is_written_where_one_cannot_be(folder: StudyFolder, tmp_path: Path) -> None:
     (tmp_path / "best-2.yaml").mkdir()
     with pytest.raises(UserError, match=r"best-2\.yaml: cannot be written: it is a folder"):
@@ -196,12 +170,6 @@ def test_a_front_of_one_is_a_file_of_its_own_name(folder: StudyFolder, tmp_path:
     front = Choice(pareto=["val/accuracy"])
     written = export(**told(folder, *TRIALS[:1]), out=tmp_path / "front.yaml", choice=front)
     assert [file.path.name for file in written] == ["front.yaml"]
-
-
-def test_an_older_file_is_replaced(folder: StudyFolder, tmp_path: Path) -> None:
-    (tmp_path / "best.yaml").write_text("old")
-    export(**told(folder, *TRIALS), out=tmp_path / "best.yaml")
-    assert load_study(str(tmp_path / "best.yaml")).name == "quickstart-best"
 
 
 def test_the_longest_name_gives_a_file_that_loads(tmp_path: Path) -> None:

@@ -50,6 +50,10 @@ def stopped(record: StudyRecord) -> list[TrialRecord]:
     return [trial for trial in record.by_stage("search") if trial.state == "pruned"]
 
 
+def two_stopped(folder: StudyFolder) -> tuple[int, ...]:
+    return tuple(trial.number for trial in stopped(record_of(folder))[:2])
+
+
 def test_the_best_and_the_baseline_go_on_with_all_their_seeds(tmp_path: Path) -> None:
     folder = played(tmp_path)
     before = record_of(folder)
@@ -74,7 +78,7 @@ def test_the_search_remembers_its_trials_as_it_ended_them(tmp_path: Path) -> Non
     """What goes on changes no decision: not early stopping's, not the sampler's."""
     folder = played(tmp_path)
     before, told = record_of(folder), history(folder)
-    after = went_on(folder, Request(8, top=1, stopped=2))
+    after = went_on(folder, Request(8, top=1, trials=two_stopped(folder)))
     assert history(folder) == told
     searched = as_searched(after).trials
     for number, trial in before.trials.items():
@@ -84,12 +88,9 @@ def test_the_search_remembers_its_trials_as_it_ended_them(tmp_path: Path) -> Non
 
 def test_what_early_stopping_ended_goes_on_to_the_end_and_is_judged_no_more(tmp_path: Path) -> None:
     folder = played(tmp_path)
-    before = stopped(record_of(folder))
-    furthest = max(trial.epochs for trial in before)
-    after = went_on(folder, Request(4, stopped=2))
+    after = went_on(folder, Request(4, trials=two_stopped(folder)))
     thawed = after.lengthened[0].trials
     assert len(thawed) == 2
-    assert {trial.epochs for trial in before if trial.number in thawed} == {furthest}
     for number in thawed:
         assert after.trials[number].state == "complete"
         assert after.trials[number].epochs == 4
@@ -201,7 +202,7 @@ def test_a_search_that_goes_on_later_tries_trials_of_its_own_length(tmp_path: Pa
 def test_replicates_go_on_with_their_configuration(tmp_path: Path) -> None:
     spec = spec_of("search.replicates=2", "search.trials=6", "search.confirm={top: 0}")
     folder = played(tmp_path, spec)
-    after = went_on(folder, Request(8, top=1, stopped=1), spec)
+    after = went_on(folder, Request(8, top=1, trials=two_stopped(folder)[:1]), spec)
     chosen = extended(after, spec)
     assert chosen is not None
     for number in chosen["trials"]:
@@ -215,7 +216,6 @@ def test_replicates_go_on_with_their_configuration(tmp_path: Path) -> None:
         (Request(3), "--epochs 3: trials of quickstart have run 4; at least that many are needed"),
         (Request(4), r"--epochs 4: trial \d+ of quickstart has run 4. Give more"),
         (Request(8, top=50), r"--top 50: quickstart has \d complete configurations"),
-        (Request(8, stopped=50), r"--stopped 50: early stopping ended \d trials of quickstart"),
         (Request(8, trials=(99,)), r"--trials 99: quickstart has \d+ trials, counted from 0"),
     ],
 )
@@ -241,6 +241,13 @@ def course_folder(tmp_path_factory: pytest.TempPathFactory) -> StudyFolder:
     return played(tmp_path_factory.mktemp("home"))
 
 
+def test_a_search_must_be_over_and_there_must_be_one(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="is new, its search must end first: study resume quickstart"):
+        extending.ask(Home(tmp_path).create(SPEC), SPEC, Request(8))
+    with pytest.raises(UserError, match="a final training; one of more epochs: study train FILE --epochs 8"):
+        extending.planned(StudyFolder(tmp_path), final_study(SPEC, [0, 1]), StudyRecord(), Request(8))
+
+
 @pytest.mark.parametrize(
     ("given", "key"),
     [("train.schedule=cosine", "train.schedule"), ("train.lr_milestones=[0.5]", "train.lr_milestones")],
@@ -249,17 +256,6 @@ def test_a_schedule_that_depends_on_the_total_is_refused(course_folder: StudyFol
     message = rf"trial 0 of 4 epochs is no part of one of 8: {key} ties it .* study run .* train.epochs=8 --name"
     with pytest.raises(UserError, match=message):
         extending.planned(course_folder, spec_of(given), record_of(course_folder), Request(8))
-
-
-def test_a_search_must_be_over(tmp_path: Path) -> None:
-    folder = Home(tmp_path).create(SPEC)
-    with pytest.raises(UserError, match="is new, its search must end first: study resume quickstart"):
-        extending.ask(folder, SPEC, Request(8))
-
-
-def test_a_final_training_has_no_search(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="a final training; one of more epochs: study train FILE --epochs 8"):
-        extending.planned(StudyFolder(tmp_path), final_study(SPEC, [0, 1]), StudyRecord(), Request(8))
 
 
 def test_what_runs_again_is_told_before(tmp_path: Path) -> None:

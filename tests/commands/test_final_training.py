@@ -14,7 +14,6 @@ from study.commands.final_training import (
     default_seeds,
     extend,
     final_study,
-    on_device,
     parse_seeds,
 )
 from study.commands.report import report
@@ -43,12 +42,6 @@ def test_seeds_are_read(text: str, seeds: list[int]) -> None:
 def test_what_are_no_seeds(text: str) -> None:
     with pytest.raises(UserError, match=r"--seeds .*: different whole numbers from 0 on"):
         final_study(SPEC, parse_seeds(text))
-
-
-@pytest.mark.parametrize("seeds", [[], [-1], [1, 1]])
-def test_what_are_no_seeds_of_a_final_training(seeds: list[int]) -> None:
-    with pytest.raises(UserError, match="different whole numbers"):
-        final_study(SPEC, seeds)
 
 
 def test_a_final_training_keeps_the_configuration_and_searches_nothing() -> None:
@@ -123,20 +116,9 @@ def test_a_name_that_leads_out_of_the_home_is_refused(name: str) -> None:
         final_study(SPEC, [0], name)
 
 
-@pytest.mark.parametrize("study", ["../x", "", "a b"])
-def test_an_origin_that_gives_no_name_is_refused(study: str) -> None:
-    with pytest.raises(UserError, match="cannot be a study's name"):
-        final_study(replace(SPEC, origin={"study": study}), [0])
-
-
 def test_the_longest_name_can_be_trained(home: Home) -> None:
     spec = final_study(replace(SPEC, origin={"study": "x" * 100}), [0])
     assert extend(home, spec).spec() == spec
-
-
-def test_it_can_be_made_and_read_back(home: Home) -> None:
-    folder = extend(home, final_study(SPEC, [0, 1]))
-    assert folder.spec() == final_study(SPEC, [0, 1])
 
 
 def test_more_seeds_are_added_to_those_there_are(home: Home) -> None:
@@ -171,15 +153,6 @@ def test_it_chooses_its_epoch_as_the_search_did_and_takes_the_last_where_nothing
     assert without.objective.window is None
     with pytest.raises(UserError, match=r"search\.epoch: 'best' given, allowed is last with train\.with_val"):
         reread(replace(without, search=best.search))
-
-
-def test_a_final_training_may_run_on_another_device() -> None:
-    """The file's share of a GPU stays; without one it is a whole card."""
-    on_gpu = quickstart("resources.gpu=0.25", "resources.accelerator=H100")
-    assert on_device(on_gpu, None) is on_gpu
-    assert on_device(on_gpu, "cuda").resources == on_gpu.resources
-    assert (on_device(on_gpu, "cpu").resources.gpu, on_device(on_gpu, "cpu").resources.accelerator) == (0, None)
-    assert on_device(quickstart(), "cuda").resources.gpu == 1
 
 
 def test_the_baseline_is_trained_by_the_name_or_file_of_its_study(home: Home) -> None:

@@ -13,7 +13,7 @@ from study.commands import local_cluster
 from study.commands.local_cluster import cards, shown_on
 from study.errors import UserError
 from study.home.folder import Home
-from study.sweep import ray_session
+from study.sweep import ray_runtime
 from study.training import device
 
 TOLD: list[tuple[str, Sequence[str]]] = [
@@ -69,7 +69,7 @@ def test_cards_are_those_that_are_visible(
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     if visible:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
-    monkeypatch.setattr(ray_session, "gpus", lambda: 3)
+    monkeypatch.setattr(ray_runtime, "gpus", lambda: 3)
     monkeypatch.setattr(device, "unusable", lambda: None)
     assert cards(2) == chosen
     with pytest.raises(UserError, match="--gpus 4: this machine has 3"):

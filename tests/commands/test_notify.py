@@ -7,16 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers import Told, quickstart, write_ledger
+from helpers import Told, append_event, quickstart, write_ledger
 
 from study.commands import session
 from study.commands import session as telling
-from study.commands.export import export
-from study.commands.final_training import final_study
 from study.commands.session import RunEnd, closing_lines, message, notify
 from study.errors import Stopped, UserError
 from study.home.folder import Home, StudyFolder
-from study.home.ledger import Ledger
 from study.home.record import StudyRecord
 from study.spec import StudySpec
 from study.tracking.tracked import STUDY, Tracked
@@ -31,9 +28,7 @@ def study(home: Path, *settings: str) -> tuple[Home, StudyFolder, StudySpec, Stu
     folder = Home(home).create(spec)
     better = PARAMS | {"method.lambda": 1.0}
     write_ledger(folder.ledger_file, Told("baseline", [0.5], params=PARAMS), Told("search", [0.75], params=better))
-    ledger = Ledger(folder.ledger_file)
-    ledger.append("closed", state="complete")
-    ledger.close()
+    append_event(folder.ledger_file, "closed", state="complete")
     return Home(home), folder, spec, StudyRecord.load(folder.ledger_file)
 
 
@@ -146,7 +141,8 @@ def test_a_study_that_cannot_go_on_is_told_and_says_why_all_the_same(
         ("notify={}", "notify.command: is missing"),
         ("notify.url=https://host/path", "notify.url: unknown key"),
         ("notify.command=[]", "notify.command"),
-        ("notify.command=echo hello", "notify.command"),
+        ("notify.command=echo hello", 'allowed is a program and its arguments as a list, as ["echo", "hello"]'),
+        ("notify=echo", 'allowed is a mapping, as {command: ["echo"]}'),
         ("notify.mail=ada", "notify.mail"),
     ],
 )
@@ -158,13 +154,6 @@ def test_what_nobody_could_be_told_by_is_refused_before_anything_starts(setting:
 
 def test_who_is_told_changes_no_result(tmp_path: Path) -> None:
     assert quickstart("notify.command=[tell]").hash == quickstart().hash
-
-
-def test_neither_a_final_training_nor_an_exported_file_tells_anybody(tmp_path: Path) -> None:
-    _, folder, spec, record = study(tmp_path / "home", "notify.command=[tell]")
-    assert final_study(spec, [1]).notify is None
-    export(folder, spec, record, tmp_path / "best.yaml")
-    assert "notify" not in (tmp_path / "best.yaml").read_text()
 
 
 def test_what_goes_wrong_with_the_message_is_told_and_ends_nothing(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from heads import TOKEN, StandIn, job, stand_in
-from helpers import Told, quickstart, write_ledger
+from helpers import Told, append_event, quickstart, write_ledger
 
 from study.address import LEAST
 from study.cluster.head import HeadGone
@@ -17,7 +17,6 @@ from study.commands.on_cluster import Elsewhere
 from study.errors import UserError
 from study.home.fetched import fetched
 from study.home.folder import Home, StudyFolder
-from study.home.ledger import Ledger
 
 
 class There:
@@ -33,9 +32,7 @@ class There:
         head.jobs.append(job("mine"))
 
     def add(self, folder: StudyFolder, state: str = "interrupted") -> None:
-        ledger = Ledger(folder.ledger_file)
-        ledger.append("closed", state=state)
-        ledger.close()
+        append_event(folder.ledger_file, "closed", state=state)
         self.share.renew()
 
     def fetch(self, **options: object) -> fetching.Brought:
@@ -156,12 +153,7 @@ def test_when_the_head_has_gone_what_is_known_is_told(there: There, capsys: pyte
     for ask in (lambda e: e.status("mine"), lambda e: e.jobs(), lambda e: e.check("mine"), lambda e: e.overview()):
         with pytest.raises(HeadGone) as told:
             ask(Elsewhere(there.head.address))
-        for words in (
-            "no Ray dashboard answers",
-            "mine on ",
-            "running (1 running, 1 complete)",
-            "best val/accuracy 0.5",
-        ):
+        for words in ("no Ray dashboard answers", "mine was running on ", "study report mine --address "):
             assert words in str(told.value)
         assert f"{there.study.path}/ledger.jsonl on " in str(told.value)
         assert "study submit" in str(told.value)
@@ -172,7 +164,7 @@ def test_when_the_head_has_gone_what_is_known_is_told(there: There, capsys: pyte
 def test_a_head_that_was_started_anew(there: There) -> None:
     Elsewhere(there.head.address).status("mine")
     there.head.jobs.clear()
-    with pytest.raises(UserError, match=r"does not know mine: a restarted head has forgotten its jobs. mine on "):
+    with pytest.raises(UserError, match=r"does not know mine: a restarted head has .* mine was running on "):
         Elsewhere(there.head.address).status("mine")
     (row,) = Elsewhere(there.head.address).overview()
     assert (row["name"], row["job"], row["state"]) == ("mine", None, "running")

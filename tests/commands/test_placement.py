@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 from course import Course, spec_of
+from helpers import append_event
 
 from study.commands import cost, placement
 from study.errors import UserError
 from study.home.folder import Home, StudyFolder
-from study.home.ledger import Ledger
 from study.home.record import StudyRecord
 
 SPEC = spec_of("resources={cpu: 2}")
@@ -66,9 +66,9 @@ def test_it_is_told_by_the_ledger_and_counted_as_it_was(folder: StudyFolder) -> 
     Course(folder.ledger_file, SPEC).play()
     before = cost.document(SPEC, StudyRecord.load(folder.ledger_file))
     assert before["cpu_hours"] == pytest.approx(2 * before["trial_hours"])
-    ledger = Ledger(folder.ledger_file)
-    ledger.append("opened", owner="ada", version="1", placement={"resources.cpu": 8, "search.concurrency": 3})
-    ledger.close()
+    append_event(
+        folder.ledger_file, "opened", owner="ada", version="1", placement={"resources.cpu": 8, "search.concurrency": 3}
+    )
     record = StudyRecord.load(folder.ledger_file)
     assert record.placement == {"resources.cpu": 8, "search.concurrency": 3}
     assert placement.lines(placement.told(SPEC, record)) == [

@@ -1,55 +1,20 @@
-"""What a plan says of the samples, and how exactly a metric can be measured on them."""
+"""What a plan says of the samples, and of metrics that are noise on them."""
 
 import json
-import math
 from pathlib import Path
 
-import numpy as np
 import pytest
 from helpers import quickstart
 
-from study.commands.plan import ACCURACY, plan, text
+from study.commands.plan import plan, text
 from study.spec import load_study
-
-
-def errors(metric: str, *assignments: str, split: str = "val") -> dict[str, float]:
-    """The figures of a metric on the quickstart's data."""
-    document = plan(quickstart(f"search.metric=val/{metric}", *assignments))
-    return document["standard_error"][0][split][metric]
-
-
-def test_the_error_of_an_accuracy_is_that_of_a_share() -> None:
-    for metric, samples in {"accuracy": 360, "conflicting_accuracy": 20, "aligned_accuracy": 340}.items():
-        found = errors(metric, "data.val=biased")
-        assert found["standard_error"] == pytest.approx(math.sqrt(ACCURACY * (1 - ACCURACY) / samples), rel=0.12)
-        assert found["expected"] == pytest.approx(ACCURACY, abs=0.02)
-
-
-@pytest.mark.parametrize("val", ["biased", "unbiased"])
-def test_the_error_of_a_mean_over_cells_is_that_of_the_cells(val: str) -> None:
-    document = plan(quickstart("search.metric=val/unbiased_accuracy", f"data.val={val}"))
-    cells = np.array(document["cells"][0]["splits"]["val"]["cells"], float)
-    filled = cells[cells > 0]
-    expected = math.sqrt((ACCURACY * (1 - ACCURACY) / filled).sum()) / len(filled)
-    found = document["standard_error"][0]["val"]["unbiased_accuracy"]
-    assert found["standard_error"] == pytest.approx(expected, rel=0.12)
-
-
-def test_the_worst_of_many_tiny_cells_is_0_for_all() -> None:
-    found = errors("worst_group_accuracy", "data.val=biased")
-    assert found["expected"] < 0.05
-    assert found["ties"] > 0.9
-
-
-def test_what_needs_scores_or_groups_that_are_not_there_has_no_error() -> None:
-    assert plan(quickstart("search.metric=val/top5_accuracy"))["standard_error"][0]["val"]["top5_accuracy"] is None
 
 
 @pytest.mark.parametrize("metric", ["worst_group_accuracy", "unbiased_accuracy"])
 def test_a_metric_of_tiny_cells_is_warned_of(metric: str) -> None:
     document = plan(quickstart(f"search.metric=val/{metric}", "data.val=biased"))
     warning = document["warnings"][-1]
-    assert f"val/{metric} tells configurations badly apart: the smallest cell of val has 1 sample" in warning
+    assert f"val/{metric} may tell configurations badly apart: the smallest cell of val has 1 sample" in warning
     assert "search by val/conflicting_accuracy" in warning
     assert f"warning: {warning}" in text(document)
 
@@ -94,13 +59,11 @@ def test_a_few_cells_are_shown_as_a_table(tmp_path: Path, monkeypatch: pytest.Mo
 def test_many_cells_are_summed_up() -> None:
     told = text(plan(load_study("quickstart_biased")))
     assert "val: 360 samples, 340 aligned, 20 conflicting; cells of 1 to 35, 70 of 100 empty" in told
-    assert "a model that is right in 75% of each cell:" in told
-    assert "val/shrunk_unbiased_accuracy 0.7" in told
 
 
 def test_several_data_sets_are_told_apart() -> None:
     document = plan(quickstart("search.space.data.rho={choices: [0.5, 0.9]}", "search.baseline=null"))
-    assert len(document["cells"]) == len(document["standard_error"]) == 2
+    assert len(document["cells"]) == 2
     told = text(document)
     assert "with rho 0.5:" in told
     assert "with rho 0.9:" in told
@@ -111,6 +74,5 @@ def test_without_its_files_a_plan_says_so(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("STUDY_DATA", str(tmp_path))
     monkeypatch.setenv("HOME", str(tmp_path))
     document = plan(load_study("fairkl_biased_mnist"))
-    assert document["standard_error"] == [None]
     assert document["warnings"] == []
     assert "samples: not counted: its files are not here, see study data prepare biased_mnist" in text(document)

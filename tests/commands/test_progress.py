@@ -36,22 +36,6 @@ def test_trials_to_come_are_waiting() -> None:
     }
 
 
-def test_counts_by_state() -> None:
-    found = record(
-        Told("baseline", [0.1] * 4),
-        Told("search", [0.1], "pruned"),
-        Told("search", [0.1], "running"),
-        Told("search", [], "failed"),
-        Told("confirm", [], "waiting", repeats=0),
-    )
-    counts = StudyProgress(SPEC, found).counts()
-    assert counts == {"waiting": 4, "running": 1, "complete": 1, "pruned": 1, "failed": 1}
-    assert sum(counts.values()) == 8
-    line = StudyProgress(SPEC, found).line()
-    for words in ("4 waiting", "1 running", "1 pruned", "1 complete", "1 failed"):
-        assert words in line
-
-
 RULES = quickstart("search.trials=4", "search.confirm={top: 1, seeds: 2, rules: true}", "search.early_stopping={}")
 
 
@@ -185,27 +169,17 @@ def test_trials_that_have_all_run_are_tested() -> None:
     assert progress.phase() == "testing"
 
 
-def test_no_terminal_gets_plain_lines() -> None:
+@pytest.mark.parametrize("is_dumb", [False, True])
+def test_where_no_cursor_can_be_moved_there_are_plain_lines(monkeypatch: pytest.MonkeyPatch, is_dumb: bool) -> None:
+    for name in ("NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "COLORTERM"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TERM", "dumb")
     out = io.StringIO()
-    found = record(Told("baseline", [0.25] * 4))
-    with ProgressView(Console(file=out, width=40))(SPEC, found):
+    with ProgressView(Console(file=out, width=120, force_terminal=is_dumb))(SPEC, record(Told("baseline", [0.25] * 4))):
         pass
     lines = out.getvalue().splitlines()
     assert lines
     assert all(LINE.fullmatch(line) for line in lines)
-    assert "\x1b" not in out.getvalue()
-
-
-def on_a_terminal(monkeypatch: pytest.MonkeyPatch, **environment: str) -> str:
-    """What a terminal gets of a study with a complete baseline, where these variables are set."""
-    for name in ("NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "COLORTERM"):
-        monkeypatch.delenv(name, raising=False)
-    for name, value in {"TERM": "xterm-256color", **environment}.items():
-        monkeypatch.setenv(name, value)
-    out = io.StringIO()
-    with ProgressView(Console(file=out, width=120, force_terminal=True))(SPEC, record(Told("baseline", [0.25] * 4))):
-        pass
-    return out.getvalue()
 
 
 def test_the_time_to_go_is_told_from_the_first_epoch_on_and_is_that_of_status() -> None:
@@ -251,12 +225,6 @@ def test_before_a_study_is_there_its_step_alone_is_shown() -> None:
     assert plain.getvalue() == "0:00  loading data\n"
     assert "loading data" in drawn.getvalue()
     assert "waiting" not in drawn.getvalue()
-
-
-def test_a_terminal_that_cannot_move_its_cursor_gets_plain_lines(monkeypatch: pytest.MonkeyPatch) -> None:
-    lines = on_a_terminal(monkeypatch, TERM="dumb").splitlines()
-    assert lines
-    assert all(LINE.fullmatch(line) for line in lines)
 
 
 def test_quiet_shows_nothing() -> None:

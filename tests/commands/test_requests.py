@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from helpers import Told, quickstart, write_ledger
+from answers import answer
+from helpers import Told, append_event, quickstart, write_ledger
 
-from study import cli
 from study.commands import requests
 from study.errors import UserError
 from study.home.folder import Home, StudyFolder
@@ -151,11 +151,10 @@ def test_what_cannot_be_asked_is_told(folder: StudyFolder) -> None:
                 requests.stopped_trials(folder, [2, number])
         with pytest.raises(UserError, match="--like 9: mine has 3 trials"):
             requests.enqueued(folder, TYPED, like=9)
-    ledger = Ledger(folder.ledger_file)
-    ledger.append("closed", state="complete", enough="trials")
-    ledger.close()
-    with pytest.raises(UserError, match=r"its search is over. To search on, once .*: study resume mine --trials \+10"):
-        requests.end_request(folder.spec(), StudyRecord.load(folder.ledger_file))
+    append_event(folder.ledger_file, "closed", state="complete", enough="trials")
+    over = r"its search is over. To search on, once .*: study resume mine --trials \+10"
+    with driven(folder), pytest.raises(UserError, match=over):
+        requests.ended_search(folder)
     assert told(folder) == []
 
 
@@ -183,29 +182,20 @@ def test_a_search_that_is_over_goes_on_with_what_is_enqueued(folder: StudyFolder
     assert [event["event"] for event in read(folder.ledger_file)].count("extended") == 2
 
 
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    monkeypatch.setattr("sys.argv", ["study", *arguments])
-    with pytest.raises(SystemExit) as ended:
-        cli.main()
-    shown = capsys.readouterr()
-    return int(ended.value.code or 0), shown.out, shown.err
-
-
 @pytest.mark.slow
-def test_the_commands(
-    folder: StudyFolder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_the_commands(folder: StudyFolder, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("STUDY_HOME", str(folder.path.parent))
     with driven(folder):
-        code, out, _ = run(monkeypatch, capsys, "enqueue", "mine", *TYPED, "--json")
-        assert (code, json.loads(out)["asked"][0]["params"]["method.alpha"]) == (0, 0.25)
-        assert run(monkeypatch, capsys, "stop", "mine", "--trial", "2")[1] == "mine: trial 2 ends at its next report\n"
-        code, out, _ = run(monkeypatch, capsys, "stop", "mine", "--search", "--json")
-        assert (code, json.loads(out)["asked"][0]["done"]) == (0, True)
-    assert run(monkeypatch, capsys, "stop", "mine", "--search", "--trial", "2")[2].startswith("error: --trial stops")
-    assert "KEY=VALUE: is missing" in run(monkeypatch, capsys, "enqueue", "mine")[2]
-    assert "error: -o FILE: is missing" in run(monkeypatch, capsys, "export", "mine")[2]
+        done = answer("enqueue", "mine", *TYPED, "--json")
+        assert (done.status, json.loads(done.out)["asked"][0]["params"]["method.alpha"]) == (0, 0.25)
+        assert answer("stop", "mine", "--trial", "2").out == "mine: trial 2 ends at its next report\n"
+        done = answer("stop", "mine", "--search", "--json")
+        assert (done.status, json.loads(done.out)["asked"][0]["done"]) == (0, True)
+    assert answer("stop", "mine", "--search", "--trial", "2").err.startswith("error: --trial stops")
+    assert "KEY=VALUE: is missing" in answer("enqueue", "mine").err
+    assert "error: -o FILE: is missing" in answer("export", "mine").err
     journal = str(tmp_path / "journal.log")
-    assert "Give it alone" in run(monkeypatch, capsys, "export", "mine", "--optuna", journal, "--top", "2")[2]
-    assert run(monkeypatch, capsys, "export", "mine", "--optuna", journal)[:2] == (0, f"{journal}\n")
-    assert "without --models" in run(monkeypatch, capsys, "report", "mine", "--watch", "--json")[2]
+    assert "Give it alone" in answer("export", "mine", "--optuna", journal, "--top", "2").err
+    done = answer("export", "mine", "--optuna", journal)
+    assert (done.status, done.out) == (0, f"{journal}\n")
+    assert "without --models" in answer("report", "mine", "--watch", "--json").err

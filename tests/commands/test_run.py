@@ -7,14 +7,13 @@ from pathlib import Path
 
 import final_training
 import pytest
-from helpers import Told, quickstart, write_ledger
+from helpers import Told, append_event, quickstart, write_ledger
 from limits import full_disk
 
 from study import data
 from study.commands import run
 from study.errors import Stopped, UserError
 from study.home.folder import Home
-from study.home.ledger import Ledger
 
 SPEC = quickstart()
 
@@ -53,9 +52,7 @@ def test_a_study_that_was_stopped_before_its_report_gets_it_when_it_is_resumed(
     home = Home(tmp_path / "home")
     folder = home.create(SPEC)
     write_ledger(folder.ledger_file, Told("baseline", [0.5]), Told("search", [0.7]))
-    ledger = Ledger(folder.ledger_file)
-    ledger.append("closed", state="complete")
-    ledger.close()
+    append_event(folder.ledger_file, "closed", state="complete")
     shutil.copy(empty_database, home.database)
     end = run.resume(home, SPEC.name, lambda *_: nullcontext(no_word))
     assert (end.record.state, end.untracked, end.ran) == ("complete", None, False)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import typer
-from helpers import Told, quickstart, write_ledger
+from helpers import Told, append_event, quickstart, write_ledger
 
 from study.cli.options import show
 from study.commands import run
@@ -15,7 +15,6 @@ from study.commands.export import export
 from study.commands.session import RunEnd, closing_lines
 from study.errors import UserError
 from study.home.folder import Home
-from study.home.ledger import Ledger
 from study.home.record import StudyRecord
 
 SPEC = quickstart("search.confirm={top: 0, seeds: 2}")
@@ -26,9 +25,7 @@ def complete(home: Path, untracked: str | None = None, *, ran: bool = True) -> R
     """A study of one trial that is over."""
     folder = Home(home).create(SPEC)
     write_ledger(folder.ledger_file, Told("baseline", [0.5], params=PARAMS))
-    ledger = Ledger(folder.ledger_file)
-    ledger.append("closed", state="complete")
-    ledger.close()
+    append_event(folder.ledger_file, "closed", state="complete")
     record = StudyRecord.load(folder.ledger_file)
     export(folder, SPEC, record, folder.best_file)
     return RunEnd(folder, SPEC, record, untracked, ran=ran)
@@ -90,9 +87,7 @@ def failed(home: Path, state: str, *trials: Told, limit: int = 1) -> RunEnd:
     spec = quickstart("search.confirm={top: 0, seeds: 2}", f"search.trials={limit}")
     folder = Home(home).create(spec)
     write_ledger(folder.ledger_file, *trials)
-    ledger = Ledger(folder.ledger_file)
-    ledger.append("closed", state=state)
-    ledger.close()
+    append_event(folder.ledger_file, "closed", state=state)
     record = StudyRecord.load(folder.ledger_file)
     return RunEnd(folder, spec, record, None)
 
@@ -138,9 +133,7 @@ def test_where_trials_have_different_data_nothing_is_proposed_to_train(tmp_path:
     spec = quickstart("search.space={data.rho: {choices: [0.9, 0.99]}}", "search.baseline=null", "search.trials=2")
     folder = Home(tmp_path).create(spec)
     write_ledger(folder.ledger_file, *(Told("search", [0.5], params={"data.rho": rho}) for rho in (0.9, 0.99)))
-    ledger = Ledger(folder.ledger_file)
-    ledger.append("closed", state="complete")
-    ledger.close()
+    append_event(folder.ledger_file, "closed", state="complete")
     lines = closing_lines(RunEnd(folder, spec, StudyRecord.load(folder.ledger_file), None))
     assert not [line for line in lines if line.startswith(("next: ", "advice"))]
     assert "The trials' data differ" in " ".join(lines)

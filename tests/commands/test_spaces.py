@@ -41,21 +41,6 @@ def test_every_shipped_suite_is_listed() -> None:
     assert "study suite NAME" in spaces.text(document())
 
 
-@pytest.mark.parametrize(
-    ("name", "paper"),
-    [
-        ("fairkl-table12", "Unbiased Supervised Contrastive Learning (Barbano et al., 2023)"),
-        ("color_mnist_cclk", "Conditional Contrastive Learning with Kernel (Tsai et al., 2022)"),
-        ("compas_wcl", "Difficulty-based Sampling for Debiased Contrastive Representation Learning"),
-        ("quickstart", None),
-    ],
-)
-def test_the_paper_is_that_of_the_table_or_the_one_that_the_comment_names(name: str, paper: str | None) -> None:
-    found = files()[name]["paper"]
-    assert (found is None) == (paper is None)
-    assert (found or "").startswith(paper or "")
-
-
 @pytest.mark.parametrize("name", ["quickstart", "fairkl-table11", "wcl-table2", "debias_all", "cclk-table5"])
 def test_the_data_sets_are_those_of_the_trials(name: str) -> None:
     sections = load_study(name).data_sections

@@ -226,7 +226,7 @@ def test_the_plan_says_how_far_it_is(tmp_path: Path, home: Home) -> None:
     suite = small_suite(tmp_path)
     tell(home, suite.cells[0], *VALUES["weak", "rho_80", 1])
     tell(home, suite.cells[4], closed="interrupted")
-    planned = plan_suite(home, suite, measure=False)
+    planned = plan_suite(home, suite)
     assert planned["states"] == {"complete": 1, "interrupted": 1, "not yet": 6}
     assert "| weak | rho_80 | 1 complete, 1 interrupted | 2 + at most 4 | 8 |" in plan_text(planned)
     first = planned["places"][0]
@@ -234,11 +234,11 @@ def test_the_plan_says_how_far_it_is(tmp_path: Path, home: Home) -> None:
     assert first["epochs_left"]["most"] == 6 - 2
     assert first["trial_hours_left"] is not None
     assert planned["places"][2]["trial_hours_left"] is None
-    assert "how long they take: --measure" in plan_text(planned)
+    assert "how long they take is told once" in plan_text(planned)
 
 
 def test_a_complete_suite_has_nothing_left(tmp_path: Path, complete: Home) -> None:
-    planned = plan_suite(complete, small_suite(tmp_path), measure=False)
+    planned = plan_suite(complete, small_suite(tmp_path))
     assert {place["epochs_left"]["most"] for place in planned["places"]} == {0}
     assert "nothing is left to run" in plan_text(planned)
 
@@ -268,7 +268,6 @@ def test_the_command(tmp_path: Path, runs: list[str], command: Callable[..., Any
     ("given", "message"),
     [
         (("--plan", "--report"), "--plan, --report: give one of them"),
-        (("--measure",), "--measure goes with --plan"),
         (("--judge", "test/accuracy"), "--judge: goes with --report"),
         (("--report", "--judge", "test/acuracy"), "--judge test/acuracy: 'test/acuracy' given. Did you mean"),
         (("-o", "table.pdf"), "allowed endings are .md, .tex, .csv"),

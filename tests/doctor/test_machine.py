@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from study.cluster import queued_driver
 from study.doctor import machine
 from study.doctor.machine import Observed, gpu_findings
 
@@ -55,13 +56,9 @@ def test_room_on_a_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_a_containers_limit_is_its_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    files = tmp_path / "memory.max", tmp_path / "limit_in_bytes"
-    monkeypatch.setattr(machine, "MEMORY_LIMITS", files)
-    assert machine.memory_limit() is None
-    files[0].write_text("max\n")
-    assert machine.memory_limit() is None
-    files[0].write_text(f"{2**30}\n")
-    assert machine.memory_limit() == 2**30
+    limit = tmp_path / "memory.max"
+    limit.write_text(f"{2**30}\n")
+    monkeypatch.setattr(queued_driver, "LIMITS", (limit,))
     (found,) = machine.memory()
     assert found.state == "warning"
     assert "1.0 GiB" in found.told

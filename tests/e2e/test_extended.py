@@ -52,7 +52,8 @@ def test_extended_and_killed_meanwhile_they_are_trials_of_as_many_epochs(make_co
     folder = command.folder("small")
     spec, before = command.load("small")
     assert folder.end_file(0).exists(), "the baseline's state is kept"
-    extend = ("extend", "small", "--epochs", "6", "--top", "1", "--stopped", "1")
+    pruned = next(number for number, trial in before.trials.items() if trial.state == "pruned")
+    extend = ("extend", "small", "--epochs", "6", "--top", "1", "--trials", str(pruned))
     killed = command(*extend, SABOTAGE=json.dumps({"driver": ["study.home.ledger.Ledger", "append", 9, "after"]}))
     assert killed.returncode == -9, killed.stderr
     assert "run again from their first epoch, as their state was not kept" in killed.stdout

@@ -75,8 +75,6 @@ def test_each_card_is_on_one_node_and_trials_share_it(command: Command) -> None:
     shell = {**LocalCluster.of(Home(command.home)).environment(), "PYTHONPATH": simulated["PYTHONPATH"]}
     done = command("submit", "cards.yaml", "--address", address, "--follow", **shell)
     assert done.returncode == 0, done.stdout + done.stderr
-    with_rays = command("logs", "cards", "--ray", "--address", address, **shell).stdout
-    assert "Running entrypoint for job study-cards" in with_rays
     assert "Running entrypoint for job study-cards" not in done.stdout
 
     _, record = command.load("cards")

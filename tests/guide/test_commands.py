@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import typer.main
-from pages import GUIDE, PAGES, README, blocks, commands, inline_commands
+from pages import GUIDE, PAGES, blocks, commands, inline_commands
 from pictures import picture
 from typer.testing import CliRunner
 
@@ -77,11 +77,6 @@ def test_shell_blocks_are_shell(block: Any) -> None:
 
 
 OWN = [given for given in commands(GUIDE / "own-data.md") if given[0] in ("init", "plan", "trial")]
-
-
-def test_the_readme_shows_the_same_way_to_own_data() -> None:
-    shown = [given for given in commands(README) if "birds" in " ".join(given)]
-    assert shown[:3] == OWN[:3]
 
 
 @pytest.mark.slow

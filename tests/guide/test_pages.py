@@ -6,12 +6,9 @@ from pathlib import Path
 import pytest
 from pages import GUIDE, PAGES, README, RESULTS, prose
 
-from study import __version__
-
 INDEX = GUIDE / "index.md"
 GUIDES = [page for page in PAGES if page.parent == GUIDE]
 LINK = re.compile(r"\]\(([^)]+)\)")
-FIRST = ("After this page you can ", "This page ")
 
 
 def targets(page: Path) -> list[str]:
@@ -25,16 +22,6 @@ LINKS = [(page, link) for page in sorted({*PAGES, *RESULTS.glob("*.md")}) for li
 def test_there_are_pages_and_links_to_look_at() -> None:
     assert len(GUIDES) > 15
     assert len(LINKS) > 60
-
-
-@pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.name)
-def test_a_page_has_one_title_and_says_first_what_it_is_for(page: Path) -> None:
-    title, blank, first, after = page.read_text(encoding="utf-8").split("\n")[:4]
-    assert title.startswith("# ")
-    assert (blank, after) == ("", "")
-    assert first.startswith(FIRST)
-    assert first.endswith(".")
-    assert len(re.findall("^# ", prose(page), re.MULTILINE)) == 1
 
 
 @pytest.mark.parametrize(("page", "link"), LINKS, ids=[f"{page.name}: {link}" for page, link in LINKS])
@@ -60,28 +47,3 @@ def test_every_page_is_reached_from_the_readme() -> None:
         nearby = {(page.parent / link).resolve() for link in targets(page) if link.endswith(".md")}
         waiting += nearby - reached - set(waiting)
     assert {page.resolve() for page in PAGES} <= {page.resolve() for page in reached}
-
-
-def test_the_index_of_results_has_each_page_once() -> None:
-    listed = re.findall(
-        r"^\| \[[^\]]+\]\(([^)]+)\) ", (RESULTS / "README.md").read_text(encoding="utf-8"), re.MULTILINE
-    )
-    assert sorted(listed) == sorted(page.name for page in RESULTS.glob("*.md") if page.name != "README.md")
-
-
-def test_every_picture_is_shown() -> None:
-    shown = {(page.parent / link).resolve() for page in PAGES for link in targets(page)}
-    assert {path.resolve() for path in GUIDE.glob("*.png")} <= shown
-
-
-def test_the_readme_is_short() -> None:
-    assert len(README.read_text(encoding="utf-8").split()) <= 1200
-
-
-def test_the_changelog_begins_with_this_version_and_has_the_usual_sections() -> None:
-    text = (GUIDE / "changelog.md").read_text(encoding="utf-8")
-    versions = re.findall(r"^## (\S+) - (?:not released yet|\d{4}-\d\d-\d\d)$", text, re.MULTILINE)
-    assert versions[0] == __version__
-    assert len(versions) == len(re.findall("^## ", text, re.MULTILINE))
-    usual = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
-    assert set(re.findall("^### (.*)$", text, re.MULTILINE)) <= usual

@@ -30,7 +30,7 @@ from study.home.ledger import Ledger, read
 from study.home.requests import Request, ask
 from study.knobs import knobs
 from study.spec.schema import Resources, Search
-from study.sweep.ray_session import SharedRay
+from study.sweep.ray_runtime import SharedRay
 from study.training.config import TrainOptions
 
 KEPT = Path(__file__).parent / "studies"
@@ -286,7 +286,7 @@ def quick() -> Iterator[None]:
     """One Ray for all studies, and neither MLflow nor reports: only ledgers are kept."""
     tracker = MagicMock(**{"finish.return_value": None, "notes": []})
     with SharedRay() as shared, ExitStack() as stack:
-        for name, value in (("ray_session", shared), ("outputs", lambda *_, **__: {}), ("Tracker", lambda *_: tracker)):
+        for name, value in (("ray_runtime", shared), ("outputs", lambda *_, **__: {}), ("Tracker", lambda *_: tracker)):
             stack.enter_context(patch.object(session, name, value))
         yield
 

@@ -14,7 +14,7 @@ from study import cli
 from study.cluster import jobs
 from study.cluster.job import Job
 from study.cluster.jobs import Submitted, Uploaded
-from study.commands import on_cluster as cluster_checks
+from study.commands import on_cluster
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
 
@@ -88,7 +88,7 @@ def replaced(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> type[Jobs]:
     monkeypatch.setattr(Jobs, "started", [], raising=False)
     monkeypatch.setattr(Jobs, "forgotten", [], raising=False)
     folder = cache(as_it_is_there)
-    monkeypatch.setattr(cluster_checks, "_folder", lambda jobs, name: folder(tmp_path / "there"))
+    monkeypatch.setattr(on_cluster, "folder_there", lambda jobs, name: folder(tmp_path / "there"))
     monkeypatch.setenv("STUDY_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("STUDY_OWNER", "somebody")
     return Jobs

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from study.sweep import ray_session
-from study.sweep.ray_session import HEAD, RAYLET, JoinedRay
+from study.sweep import ray_runtime
+from study.sweep.ray_runtime import HEAD, RAYLET, JoinedRay
 from study.upstream import environment
 
 Place = tuple[str, int]
@@ -14,7 +14,7 @@ Place = tuple[str, int]
 
 @pytest.fixture(autouse=True)
 def _asked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ray_session, "EVERY", 0.0)
+    monkeypatch.setattr(ray_runtime, "EVERY", 0.0)
     monkeypatch.delenv("RAY_JOB_CONFIG_JSON_ENV_VAR", raising=False)
 
 
@@ -51,17 +51,17 @@ def test_a_head_that_may_come_back_is_waited_for_as_long_as_ray_does(
     ray = JoinedRay(gone, process.getsockname())
     assert ray.missing() == f"Ray's head (its gcs_server, at {gone[0]}:{gone[1]}) does not answer any more"
     assert ray.ended() is None
-    monkeypatch.setattr(ray_session, "FINAL", 0.0)
+    monkeypatch.setattr(ray_runtime, "FINAL", 0.0)
     for given in ("10", "not a number"):
         monkeypatch.setenv(environment.RECONNECT, given)
-        monkeypatch.setattr(ray_session, "RAYS_OWN", 0.0)
+        monkeypatch.setattr(ray_runtime, "RAYS_OWN", 0.0)
         assert JoinedRay(gone, process.getsockname()).ended() == ray.missing()
 
 
 def test_a_job_on_the_heads_machine_waits_only_where_its_state_is_in_redis(
     process: socket.socket, gone: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ray_session, "FINAL", 0.0)
+    monkeypatch.setattr(ray_runtime, "FINAL", 0.0)
     monkeypatch.setenv("RAY_JOB_CONFIG_JSON_ENV_VAR", "{}")
     assert JoinedRay(gone, process.getsockname()).ended()
     monkeypatch.setenv("RAY_REDIS_ADDRESS", "redis:6379")

@@ -24,7 +24,7 @@ import json, os, signal, sys, time
 import psutil
 from ray._private import services
 from study.sweep import own_ray
-from study.sweep.ray_session import ray_session
+from study.sweep.ray_runtime import ray_runtime
 
 failures, told, alive = int(sys.argv[1]), [], []
 start = services.start_ray_process
@@ -39,7 +39,7 @@ def start_process(command, process_type, **options):
 services.start_ray_process = start_process
 outcome = "runs"
 try:
-    with ray_session(None, None, tell=told.append):
+    with ray_runtime(None, None, tell=told.append):
         import ray
         assert ray.is_initialized()
 except own_ray.CannotStart as error:
@@ -136,8 +136,8 @@ def test_a_process_that_waits_for_a_processor_is_seen_to(tmp_path: Path) -> None
 @pytest.mark.slow
 def test_a_driver_that_is_killed_leaves_no_process() -> None:
     script = (
-        "import time\nfrom study.sweep.ray_session import ray_session\n"
-        "with ray_session(None, None):\n    print('runs', flush=True)\n    time.sleep(100)"
+        "import time\nfrom study.sweep.ray_runtime import ray_runtime\n"
+        "with ray_runtime(None, None):\n    print('runs', flush=True)\n    time.sleep(100)"
     )
     place = tempfile.mkdtemp(dir="/tmp")
     settings = {**os.environ, **variables(Part.DRIVER, Part.OWN_RAY), "TMPDIR": place}
@@ -159,10 +159,10 @@ def test_a_driver_that_is_killed_leaves_no_process() -> None:
 
 SIGTERM = """
 import os, signal, sys, time
-from study.sweep.ray_session import ray_session
+from study.sweep.ray_runtime import ray_runtime
 came = []
 signal.signal(signal.SIGTERM, lambda *_: came.append(1))
-with ray_session(None, None):
+with ray_runtime(None, None):
     os.kill(os.getpid(), signal.SIGTERM)
     end = time.monotonic() + 4
     while time.monotonic() < end:
@@ -184,13 +184,13 @@ import os, sys
 os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": sys.argv[1]}
 from study.cluster.jobs import Jobs
 from study.errors import UserError
-from study.sweep.ray_session import ray_session
+from study.sweep.ray_runtime import ray_runtime
 try:
     Jobs("http://127.0.0.1:1")
 except UserError:
     pass
 del os.environ["RAY_AUTH_TOKEN_PATH"]
-with ray_session(None, None):
+with ray_runtime(None, None):
     print("runs")
 """
 

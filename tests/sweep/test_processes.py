@@ -16,7 +16,7 @@ import json, psutil, ray, sys
 from ray._private import node, services
 theirs = [node.Node, services.start_ray_process, services.get_node]
 from study.sweep.processes import Processes
-from study.sweep.ray_session import ray_session
+from study.sweep.ray_runtime import ray_runtime
 
 class Trial:
     def look(self):
@@ -24,7 +24,7 @@ class Trial:
         return os.getpid(), "study.sweep.worker" in sys.modules, os.environ["OMP_NUM_THREADS"]
 
 processes = Processes(2, threads=3)
-with ray_session(None, None, processes):
+with ray_runtime(None, None, processes):
     processes.wait(2, lambda: False)
     trials = [ray.remote(num_cpus=0.1)(Trial).remote() for _ in range(2)]
     seen = ray.get([trial.look.remote() for trial in trials])
@@ -65,10 +65,10 @@ def test_waiting_ends_when_all_are_ready_or_nobody_wants_them(tmp_path: Path) ->
 ASKS_FOR_MANY = """
 import os, time, ray
 from study.sweep.processes import Processes
-from study.sweep.ray_session import ray_session
+from study.sweep.ray_runtime import ray_runtime
 
 processes = Processes(4 * os.cpu_count(), threads=1)
-with ray_session(None, None, processes):
+with ray_runtime(None, None, processes):
     began = time.monotonic()
     processes.wait(ray.cluster_resources()["CPU"], lambda: False)
     print(time.monotonic() - began)

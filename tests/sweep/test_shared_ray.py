@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from study.sweep import ray_session
-from study.sweep.ray_session import SharedRay, nothing
+from study.sweep import ray_runtime
+from study.sweep.ray_runtime import SharedRay, nothing
 
 
 class Ray:
@@ -31,8 +31,8 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         yield Ray() if address is None else None
         events.append("end")
 
-    monkeypatch.setattr(ray_session, "ray_session", session)
-    monkeypatch.setattr(ray_session, "free_everything", lambda: events.append("free"))
+    monkeypatch.setattr(ray_runtime, "ray_runtime", session)
+    monkeypatch.setattr(ray_runtime, "free_everything", lambda: events.append("free"))
     return events
 
 

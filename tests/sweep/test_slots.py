@@ -8,8 +8,8 @@ import torch
 
 from study.errors import UserError
 from study.spec.schema import Resources
-from study.sweep import ray_session
-from study.sweep.ray_session import Slots, check_machine, gpus
+from study.sweep import ray_runtime
+from study.sweep.ray_runtime import Slots, check_machine, gpus
 from study.training import device
 
 
@@ -69,8 +69,8 @@ def test_each_slice_of_a_gpu_counts(monkeypatch: pytest.MonkeyPatch, visible: st
     ],
 )
 def test_another_kind_of_gpu_is_refused(monkeypatch: pytest.MonkeyPatch, kind: str | None, told: str | None) -> None:
-    monkeypatch.setattr(ray_session, "gpus", lambda: 1)
-    monkeypatch.setattr(ray_session, "accelerator", lambda: kind)
+    monkeypatch.setattr(ray_runtime, "gpus", lambda: 1)
+    monkeypatch.setattr(ray_runtime, "accelerator", lambda: kind)
     monkeypatch.setattr(device, "unusable", lambda: None)
     resources = Resources(gpu=0.5, accelerator="H100")
     if told is None:
@@ -85,7 +85,7 @@ def test_too_few_addresses_for_ray_are_refused_before_it_waits_for_ever() -> Non
     """In a process of its own, which then has them for good."""
     code = (
         "import resource\nfrom study.spec.schema import Resources\n"
-        "from study.sweep.ray_session import check_machine\ncheck_machine(Resources())\n"
+        "from study.sweep.ray_runtime import check_machine\ncheck_machine(Resources())\n"
         "resource.setrlimit(resource.RLIMIT_AS, (4 * 2**30,) * 2)\ncheck_machine(Resources())"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

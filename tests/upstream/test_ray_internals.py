@@ -1,7 +1,7 @@
 """Everything of Ray that this package uses and that Ray does not promise to keep, tried on the installed Ray.
 
 What fails here is to be mended in `study/upstream/ray_internals.py`; the message says who needs it. What the patches do
-to a running Ray is shown by `tests/sweep/test_ray_session.py` and `tests/e2e`.
+to a running Ray is shown by `tests/sweep/test_ray_runtime.py` and `tests/e2e`.
 """
 
 import ast

@@ -12,7 +12,7 @@ LITTERS = """
 import gc, threading, weakref
 import ray
 import ray._private.worker as inside
-from study.sweep.ray_session import ray_session
+from study.sweep.ray_runtime import ray_runtime
 
 class Ring:
     def __init__(self, ref):
@@ -28,7 +28,7 @@ def allocate():  # as the thread of the tracking does: Python then looks for rin
 
 threading.Thread(target=allocate, daemon=True).start()
 gc.set_threshold(10**6)
-with ray_session(None, None):
+with ray_runtime(None, None):
     earlier = weakref.ref(Ring(ray.put(0)))
     refs = [ray.put(number) for number in range(3000)]
     disconnect = inside.disconnect
@@ -49,13 +49,13 @@ print("enabled afterwards:", gc.isenabled())
 
 LISTENS = """
 import psutil, ray
-from study.sweep.ray_session import ray_session
+from study.sweep.ray_runtime import ray_runtime
 
 class Trial:
     def is_there(self):
         return True
 
-with ray_session(None, None):
+with ray_runtime(None, None):
     trial = ray.remote(Trial).remote()
     ray.get(trial.is_there.remote())
     driver = psutil.Process()

@@ -208,7 +208,7 @@ def nothing(text: str) -> None:
 
 
 @contextmanager
-def ray_session(
+def ray_runtime(
     address: str | None,
     home: Path | None,
     processes: Processes | None = None,
@@ -426,7 +426,7 @@ def cluster_resources(address: str, home: Path | None) -> dict[str, float]:
             raise UserError(f"--address {address}: nothing answers there: {error.strerror or error}") from None
     import ray
 
-    with ray_session(address, home):
+    with ray_runtime(address, home):
         there = ray.cluster_resources()
         alive = sum(node["Alive"] for node in ray.nodes())
         return {"nodes": alive, "cpus": there.get("CPU", 0.0), "gpus": there.get("GPU", 0.0)}
@@ -435,8 +435,8 @@ def cluster_resources(address: str, home: Path | None) -> dict[str, float]:
 # One Ray for several studies, one after the other: its start takes longer than a small study's trials.
 
 
-class Session(Protocol):
-    """Gives a Ray to a driver, see `study.sweep.ray_session.ray_session`."""
+class StartsRay(Protocol):
+    """Gives a Ray to a driver, see `ray_runtime`."""
 
     def __call__(
         self,
@@ -477,13 +477,13 @@ class SharedRay:
         tell: Callable[[str], None],
         stopping: Callable[[], bool],
     ) -> Iterator[OwnRay | JoinedRay]:
-        """The Ray of all; the arguments are those of `ray_session`, of which later studies' change nothing."""
+        """The Ray of all; the arguments are those of `ray_runtime`, of which later studies' change nothing."""
         if address is not None:
-            with ray_session(address, home, processes, tell, stopping) as joined:
+            with ray_runtime(address, home, processes, tell, stopping) as joined:
                 yield joined
             return
         if self._ray is None:
-            self._ray = self._open.enter_context(ray_session(address, home, processes, tell, stopping))
+            self._ray = self._open.enter_context(ray_runtime(address, home, processes, tell, stopping))
         try:
             yield self._ray
         finally:
