@@ -31,7 +31,7 @@ from study.losses.end import end
 from study.losses.fair_kl import fair_kl, spread_by_products, spread_in_turn, sums_by_products, sums_in_turn
 from study.losses.fair_sup_con import fair_sup_con
 from study.losses.info_nce import eps_info_nce, info_nce
-from study.losses.margin import eps_sup_info_nce, masked_pairs, pair_softplus, picked_pairs
+from study.losses.margin import eps_sup_info_nce, masked_pairs, picked_pairs
 from study.losses.pairs import as_float, equal, gram
 from study.losses.sup_con import eps_sup_con, sup_con, sup_con_in
 
@@ -91,32 +91,6 @@ def test_the_sums_of_fair_kl_are_the_same_on_a_cpu_and_elsewhere(soft: bool) -> 
 @pytest.mark.parametrize("label", [LABEL, LABEL - 1, LABEL * 2**40])
 def test_masks_are_the_same_on_a_cpu_and_elsewhere(label: Tensor) -> None:
     close(equal(label, torch.float64), equal(as_float(label, torch.float64), torch.float64))
-
-
-@pytest.mark.slow
-def test_every_derivative_of_form_d_is_right() -> None:
-    """Beyond the two that are asked of every loss, and the way that is taken where rows come in batches."""
-    generator = torch.Generator().manual_seed(0)
-    scaled = torch.randn(4, 4, generator=generator, dtype=torch.float64, requires_grad=True)
-    label = torch.tensor([0, 0, 1, 1])
-    positive, negative = (label[:, None] == label) & ~torch.eye(4, dtype=torch.bool), label[:, None] != label
-
-    def second(scaled: Tensor) -> Tensor:
-        (first,) = torch.autograd.grad(pair_softplus(scaled, positive, negative).sum(), scaled, create_graph=True)
-        return torch.autograd.grad(first.square().sum(), scaled, create_graph=True)[0]
-
-    assert torch.autograd.gradcheck(second, scaled)
-    assert torch.autograd.gradgradcheck(second, scaled)
-    third = [torch.autograd.grad(second(leaf).square().sum(), leaf)[0] for leaf in (scaled, 2 * scaled)]
-    mapped = torch.func.vmap(torch.func.grad(lambda leaf: second_by_transforms(leaf, positive, negative)))
-    close(mapped(torch.stack([scaled, 2 * scaled]).detach()), torch.stack(third))
-
-
-def second_by_transforms(scaled: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
-    def first(leaf: Tensor) -> Tensor:
-        return torch.func.grad(lambda leaf: pair_softplus(leaf, positive, negative).sum())(leaf).square().sum()
-
-    return torch.func.grad(first)(scaled).square().sum()
 
 
 def test_with_one_positive_each_all_forms_of_sup_con_agree() -> None:
