@@ -110,15 +110,10 @@ class RegularisedLoss:
 NO_REGULARISER = "none"
 
 
-def regulariser_names() -> list[str]:
-    """Every regulariser that `method.regulariser` may name; `none` for no regulariser."""
-    return [NO_REGULARISER, *regularisers()]
-
-
 def regulariser_knobs(method: Mapping[str, Any]) -> Iterator[Knob]:
     """`regulariser`, `alpha`, and where there is a regulariser `lambda` and its own hyperparameters."""
     about = "debiasing term that is added to the loss, weighted by `lambda`"
-    yield Knob("regulariser", Literal[tuple(regulariser_names())], NO_REGULARISER, False, about)
+    yield Knob("regulariser", Literal[(NO_REGULARISER, *regularisers())], NO_REGULARISER, False, about)
     function = regularisers().get(method.get("regulariser", NO_REGULARISER))
     yield from (knob for knob in knobs(Weights) if function or knob.key == "alpha")
     if function:

@@ -435,14 +435,13 @@ SHOE_TEST_SHARE = 0.3
 
 SHOE_NOTE = "From the UT Zappos50K page of its authors."
 SHOE_DATA = Source("ut-zap50k-data", note=SHOE_NOTE)
-SHOE_IMAGES = (Source("ut-zap50k-images", note=SHOE_NOTE), Source("ut-zap50k-images-square", note=SHOE_NOTE))
+SHOE_IMAGES = Source("ut-zap50k-images", note=SHOE_NOTE)
 
 
 @dataclass(frozen=True)
 class UtZappos:
     """Keys of the `data` section of ut_zappos."""
 
-    square: Annotated[bool, Doc("read the images of the folder ut-zap50k-images-square")] = False
     size: Size = 32
     val_share: Annotated[holdout.Share, Doc("share of the training images that is held out for validation")] = 0.1
     split_seed: Annotated[int, Range(low=0), Doc("seed that chooses test and validation images, by class")] = 0
@@ -451,14 +450,12 @@ class UtZappos:
 def ut_zappos(options: Any) -> dict[str, Listing]:
     """ut_zappos: 50,025 shoes of 21 kinds with 126 binary attributes (UT-Zap50K), CCL-K paper section 3.2.
 
-    The official folders ut-zap50k-images (or ut-zap50k-images-square) and ut-zap50k-data. As in appendix F.1: the 21
+    The official folders ut-zap50k-images and ut-zap50k-data. As in appendix F.1: the 21
     subcategories are the classes, the attributes the condition, 70% of the images training and 30% test, drawn here by
     a seed (theirs is not given). Validation is cut from training. Shoes are wider than high: images are squashed, so
     that no toe or heel is cut off.
     """
-    rest, test = listings.cut(
-        _shoes(SHOE_DATA.find(), SHOE_IMAGES[options.square].find()), SHOE_TEST_SHARE, options.split_seed
-    )
+    rest, test = listings.cut(_shoes(SHOE_DATA.find(), SHOE_IMAGES.find()), SHOE_TEST_SHARE, options.split_seed)
     train, val = listings.cut(rest, options.val_share, options.split_seed)
     return {"train": train, "val": val, "test": test}
 
@@ -616,7 +613,7 @@ SETS = {
             ut_zappos,
             UtZappos,
             "squash",
-            lambda options: (SHOE_DATA, SHOE_IMAGES[options.square]),
+            lambda _: (SHOE_DATA, SHOE_IMAGES),
             lambda _: (len(SHOES), None),
             condition=SHOE_ATTRIBUTES,
         ),
