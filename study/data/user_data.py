@@ -111,6 +111,26 @@ class Labels:
         return self.bias is not None and bool((self.bias < 0).any())
 
 
+def facts(labels: Labels, shape: tuple[int, ...], splits: Iterable[str]) -> Facts:
+    """The facts of a user's data, from their labels.
+
+    Args:
+        shape: of a sample.
+        splits: names of the splits.
+    """
+    return Facts(
+        labels.classes,
+        labels.bias_classes,
+        shape,
+        condition=None if labels.condition is None else labels.condition.shape[1],
+        splits=tuple(splits),
+        class_names=labels.class_names,
+        bias_names=labels.bias_names,
+        some_bias=labels.some_bias,
+        bias_edges=labels.bias_edges,
+    )
+
+
 def columns_of(text: str | None, columns_of_table: Iterable[Any], path: Path) -> list[str]:
     """The columns that a key names: one, or several joined by +.
 
@@ -207,7 +227,7 @@ def numbered_by_class(labels: Labels, train: NDArray[np.int64]) -> Labels:
     ours, theirs = labels.class_names, labels.bias_names
     if labels.bias is None or labels.combined or not ours or not theirs or len(ours) != len(theirs):
         return labels
-    if set(ours) == set(theirs) or all(name.lstrip("-").isdecimal() for name in (*ours, *theirs)):
+    if _alike(ours, theirs):
         return labels
     from scipy.optimize import linear_sum_assignment  # slow to import
 

@@ -11,8 +11,6 @@ from study.data.dataset import Dataset, Facts, Labels, Split
 from study.data.source import Source
 from study.knobs import Range
 
-VERSION = 1
-
 Kind = Literal["auto", "official", "jpeg"]
 """Type of the key `source`: `auto` is the official files, or the JPEG copy where only that is there."""
 
@@ -71,7 +69,7 @@ def labels(options: Options) -> dict[str, Labels]:
 
 def load(options: Options) -> Dataset:
     """Read the files, then cut the validation split off."""
-    key = asdict(options) | {"source": is_jpeg(options.source), "version": VERSION}
+    key = asdict(options) | {"source": is_jpeg(options.source)}
     return cached("cifar10", key, describe(options), lambda: _build(options), sources(options))
 
 

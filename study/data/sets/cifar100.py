@@ -8,10 +8,9 @@ from typing_extensions import Doc
 from study.data import cifar, holdout
 from study.data.cache import cached
 from study.data.dataset import Dataset, Facts, Labels, Split
-from study.data.source import Source
 from study.knobs import Range
 
-VERSION = 1
+SOURCES = (cifar.CIFAR100,)
 
 
 @dataclass(frozen=True)
@@ -29,11 +28,6 @@ def describe(options: Options) -> Facts:
     return Facts(100, None, cifar.SHAPE, mean=cifar.MEAN, deviation=cifar.DEVIATION, title="CIFAR-100")
 
 
-def sources(options: Options) -> tuple[Source, ...]:
-    """The official folder."""
-    return (cifar.CIFAR100,)
-
-
 def labels(options: Options) -> dict[str, Labels]:
     """The classes of each split."""
     train, test = (Labels(target) for _, target in _read().values())
@@ -42,8 +36,7 @@ def labels(options: Options) -> dict[str, Labels]:
 
 def load(options: Options) -> Dataset:
     """Read the two files, then cut the validation split off."""
-    key = asdict(options) | {"version": VERSION}
-    return cached("cifar100", key, describe(options), lambda: _build(options), sources(options))
+    return cached("cifar100", asdict(options), describe(options), lambda: _build(options), SOURCES)
 
 
 def _build(options: Options) -> dict[str, Split]:

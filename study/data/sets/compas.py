@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Literal
 
+import numpy as np
 from typing_extensions import Doc
 
-from study.data import holdout, tables
+from study.data import holdout, label_files, tables
 from study.data.cache import cached
 from study.data.dataset import Dataset, Facts, Labelled, Split
 from study.data.source import Source
@@ -17,8 +18,6 @@ from study.knobs import Range
 
 if TYPE_CHECKING:
     import pandas as pd
-
-VERSION = 1
 
 NUMBERS = ("age", "juv_fel_count", "juv_misd_count", "juv_other_count", "priors_count")
 RACES = {
@@ -60,15 +59,9 @@ def describe(options: Options) -> Facts:
     return Facts(classes=2, bias_classes=len(RACES[options.races]), shape=(width,), title="COMPAS")
 
 
-def sources(options: Options) -> tuple[Source, ...]:
-    """ProPublica's table."""
-    return SOURCES
-
-
 def load(options: Options) -> Dataset:
     """Choose the rows, encode, split."""
-    key = asdict(options) | {"version": VERSION}
-    return cached("compas", key, describe(options), lambda: _splits(options), SOURCES)
+    return cached("compas", asdict(options), describe(options), lambda: _splits(options), SOURCES)
 
 
 def labels(options: Options) -> Mapping[str, Labelled]:
@@ -87,16 +80,16 @@ def _categories(options: Options) -> dict[str, tuple[str, ...]]:
 
 def _rows(options: Options) -> tables.Rows:
     path = SOURCES[0].find()
-    frame = tables.read_csv(path, COLUMNS, empty=FILTER)
+    frame = tables.read(path, COLUMNS, empty=FILTER)
     if options.filtered:
         frame = frame.loc[_kept(frame)]
     if options.races == "two":
         frame = frame.loc[frame["race"].isin(RACES["two"])]
     return tables.Rows(
-        tables.numbers(frame, NUMBERS, path),
+        label_files.numbers(frame, NUMBERS, path).astype(np.float64),
         tables.one_hot(frame, _categories(options), path),
-        tables.codes(frame, "two_year_recid", OUTCOMES, path),
-        tables.codes(frame, "race", RACES[options.races], path),
+        label_files.codes(frame["two_year_recid"], path, "two_year_recid", OUTCOMES),
+        label_files.codes(frame["race"], path, "race", RACES[options.races]),
     )
 
 

@@ -1,7 +1,7 @@
 """image_folder: your own images, with a CSV that has a row per image: its file, its class and any attributes."""
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,7 +14,6 @@ from study.data.dataset import Dataset, Facts
 from study.data.image_files import Frame, Size, usual_side
 from study.data.label_files import on_disk
 from study.data.listings import Listing
-from study.data.source import Source
 from study.errors import UserError
 from study.knobs import Range
 from study.text import quoted
@@ -85,11 +84,6 @@ class Options:
 def describe(options: Options) -> Facts:
     """As the CSV says; images are not read. Normalised with 0.5."""
     return _read(options)[0]
-
-
-def sources(options: Options) -> tuple[Source, ...]:
-    """None that could be got: all files are the user's."""
-    return ()
 
 
 def load(options: Options) -> Dataset:
@@ -216,10 +210,7 @@ def _found(options: Options) -> tuple[Facts, dict[str, Listing], list[str]]:
     labels = user_data.with_positive_last(labels, options.positive, path)
     labels = user_data.numbered_by_class(labels, splits["train"])
     everything = Listing(files, labels.target, labels.bias, labels.condition)
-    width = None if labels.condition is None else labels.condition.shape[1]
-    facts = Facts(labels.classes, labels.bias_classes, (3, options.size, options.size), width, splits=tuple(splits))
-    facts = replace(facts, class_names=labels.class_names, bias_names=labels.bias_names, some_bias=labels.some_bias)
-    facts = replace(facts, bias_edges=labels.bias_edges)
+    facts = user_data.facts(labels, (3, options.size, options.size), splits)
     return facts, {name: everything.take(members) for name, members in splits.items()}, found
 
 

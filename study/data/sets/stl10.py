@@ -15,8 +15,6 @@ from study.data.source import Source
 from study.errors import UserError
 from study.knobs import Range
 
-VERSION = 1
-
 SHAPE = (3, 96, 96)
 
 FOLDER = Source(
@@ -25,6 +23,7 @@ FOLDER = Source(
     md5="91f7769df0f17e558f3565bffb0c7dfb",
     archive="stl10_binary.tar.gz",
 )
+SOURCES = (FOLDER,)
 
 CHUNK = 2000
 """Images copied at a time: the unlabelled file has 2.8 GB."""
@@ -47,11 +46,6 @@ def describe(options: Options) -> Facts:
     return Facts(10, None, SHAPE, unlabelled=options.unlabelled, **shown)  # type: ignore[arg-type]
 
 
-def sources(options: Options) -> tuple[Source, ...]:
-    """The official folder."""
-    return (FOLDER,)
-
-
 def labels(options: Options) -> dict[str, Labels]:
     """The classes of each split, -1 for the unlabelled images of training; no images are read."""
     folder = FOLDER.find()
@@ -65,8 +59,7 @@ def labels(options: Options) -> dict[str, Labels]:
 
 def load(options: Options) -> Dataset:
     """Read the files, cut the validation split off, then add the unlabelled images."""
-    key = asdict(options) | {"version": VERSION}
-    return cached("stl10", key, describe(options), lambda: _build(options), sources(options))
+    return cached("stl10", asdict(options), describe(options), lambda: _build(options), SOURCES)
 
 
 def _build(options: Options) -> dict[str, Split]:

@@ -16,7 +16,6 @@ from typing_extensions import Doc
 from study.data import cache, holdout, label_files, table_columns, user_data
 from study.data.cache import prepared
 from study.data.dataset import Dataset, Facts, Labels, Split
-from study.data.source import Source
 from study.data.table_columns import Encoding
 from study.errors import UserError
 from study.knobs import Range
@@ -107,11 +106,6 @@ def describe(options: Options) -> Facts:
     return _facts(_read(options))
 
 
-def sources(options: Options) -> tuple[Source, ...]:
-    """None that could be got: the files are the user's."""
-    return ()
-
-
 def load(options: Options) -> Dataset:
     """Encode and split the rows."""
     places = files(options)
@@ -155,11 +149,7 @@ def reading(options: Options) -> list[str]:
 def labels(options: Options) -> dict[str, Labels]:
     """The labels of each split's rows."""
     table = _read(options)
-    bias = table.labels.bias
-    return {
-        name: Labels(table.labels.target[members], None if bias is None else bias[members])
-        for name, members in table.splits.items()
-    }
+    return {name: holdout.take_labels(table.labels, members) for name, members in table.splits.items()}
 
 
 def notes(options: Options) -> list[str]:
@@ -188,14 +178,10 @@ def notes(options: Options) -> list[str]:
 
 
 def _facts(table: _Read) -> Facts:
-    labels = table.labels
     width = sum(
         1 if table_columns.is_number(table.rows[name]) else table.rows[name].nunique() for name in table.features
     )
-    condition = None if labels.condition is None else labels.condition.shape[1]
-    facts = Facts(labels.classes, labels.bias_classes, (width,), condition, splits=tuple(table.splits))
-    facts = replace(facts, class_names=labels.class_names, bias_names=labels.bias_names, some_bias=labels.some_bias)
-    return replace(facts, bias_edges=labels.bias_edges)
+    return user_data.facts(table.labels, (width,), table.splits)
 
 
 def _read(options: Options, dtype: Mapping[str, type] | None = None) -> _Read:
@@ -210,8 +196,7 @@ def _read_once(options: Options, types: tuple[tuple[str, type], ...], states: tu
     used = user_data.label_columns(options, names, path)
     as_text = [name for name in used if name not in options.condition]
     dtype = {**dict(types), **dict.fromkeys([*as_text, *options.words], str)}
-    dialect = {"missing_marks": options.missing_marks, "decimal": options.decimal}
-    rows = label_files.read_typed(path, dtype=dtype, **label_files.dialect(dialect))
+    rows = label_files.read_typed(path, dtype=dtype, **label_files.dialect(vars(options)))
     label_files.need(rows.columns, options.words, path)
     rows = rows.assign(**{name: label_files.as_text(rows[name]) for name in [*as_text, *options.words]})
     rows = label_files.without_marks(rows, options.missing_marks)
@@ -293,12 +278,5 @@ def _fitted(table: _Read) -> Encoding:
 
 def _splits(table: _Read, encoding: Encoding) -> dict[str, Split]:
     rows, labels = table_columns.encoded(table.rows, encoding, str(table.path)), table.labels
-    return {
-        name: Split(
-            rows[members],
-            labels.target[members],
-            None if labels.bias is None else labels.bias[members],
-            None if labels.condition is None else labels.condition[members],
-        )
-        for name, members in table.splits.items()
-    }
+    whole = Split(rows, labels.target, labels.bias, labels.condition)
+    return {name: holdout.take(whole, members) for name, members in table.splits.items()}
