@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pictures import SHARED, numbers, picture, truncate
+from pictures import SHARED, numbers, picture
 
 from study import data
 from study.data import listings
@@ -171,13 +171,6 @@ def test_lists_that_make_no_sense(animals, entry, message):
         dogs_and_cats()
 
 
-def test_a_listed_animal_without_a_file(animals):
-    for file in (animals / "train").glob("dog.*"):
-        file.unlink()
-    with pytest.raises(UserError, match=r"20 files are listed but missing: .*dog\.\d+\.jpg.* and 15 more"):
-        dogs_and_cats()
-
-
 def fairface(home, rows: pd.DataFrame, **options):
     folder = home / "fairface"
     folder.mkdir(exist_ok=True)
@@ -227,10 +220,3 @@ def test_the_real_labels_of_fairface(home):
     assert (dataset.facts.classes, dataset.facts.bias_classes) == (9, 7)
     ages = ["0-2", "3-9", "10-19", "20-29", "30-39", "40-49", "50-59", "60-69", "more than 70"]
     assert dataset.splits["test"].target.tolist() == [ages.index(age) for age in rows["age"]]
-
-
-def test_a_truncated_face_is_named(faces):
-    for file in faces.iterdir():
-        truncate(file)
-    with pytest.raises(UserError, match=r"18 files are not readable as images: .*UTKFace/.*and 13 more"):
-        utkface()
