@@ -16,6 +16,9 @@ Share = Annotated[
 ]
 """Type of the key `val_share`: share of the training samples that the validation split gets."""
 
+SplitSeed = Annotated[int, Range(low=0), Doc("seed that chooses the validation samples")]
+"""Type of the key `split_seed`."""
+
 GivenShare = Annotated[
     float,
     Range(above=0.0, high=0.5),
@@ -24,7 +27,7 @@ GivenShare = Annotated[
 """The same of a data set that has a validation split of its own."""
 
 GivenSeed = Annotated[int, Range(low=0), Doc("seed that chooses the validation samples, where `val` is not given")]
-"""Type of the key `split_seed` of the same."""
+"""The same of the key `split_seed`."""
 
 Kind = Literal["biased", "unbiased", "given"]
 """Which samples validation has, see `ABOUT`."""

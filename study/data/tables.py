@@ -20,8 +20,18 @@ if TYPE_CHECKING:  # imported where it is used: every process that knows the dat
 TEST_SHARE = 0.15
 """Share of test, as in the WCL paper (section 6.2)."""
 
-ValShare = Annotated[float, Range(above=0.0, high=0.5), Doc("share of all rows that is the validation split")]
-"""Type of the key `val_share`: 0.15 in the same paper."""
+
+@dataclass(frozen=True)
+class Options:
+    """Keys of the `data` section of both tables; the shares are those of the same paper."""
+
+    split_seed: Annotated[int, Range(low=0), Doc("seed of the splits, 70/15/15 (WCL paper section 6.2)")] = 0
+    val: holdout.Val = "biased"
+    val_share: Annotated[float, Range(above=0.0, high=0.5), Doc("share of all rows that is the validation split")] = (
+        0.15
+    )
+    sensitive_input: Annotated[bool, Doc("whether gender (adult) or race (compas) is among the inputs")] = True
+
 
 Categories = Mapping[str, Sequence[str]]
 """Column names and the values that each may have, in the order of the one-hot columns."""

@@ -12,7 +12,6 @@ from study.data import holdout, label_files, tables
 from study.data.cache import cached
 from study.data.dataset import Dataset, Facts, Labelled, Split
 from study.data.source import Source
-from study.knobs import Range
 
 COLUMNS = [
     "age",
@@ -75,15 +74,9 @@ SOURCES = (
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(tables.Options):
     """Keys of the `data` section."""
 
-    split_seed: Annotated[
-        int, Range(low=0), Doc("seed of the splits, 70/15/15, of both files together (WCL paper section 6.2)")
-    ] = 0
-    val: holdout.Val = "biased"
-    val_share: tables.ValShare = 0.15
-    sensitive_input: Annotated[bool, Doc("whether gender is an input, as among the paper's 14 features")] = True
     unknown: Annotated[bool, Doc("keep people with an unknown (`?`) value: 48,842 instead of 45,222")] = True
 
 

@@ -25,9 +25,7 @@ class Options:
         float, Range(low=0.0, high=1.0), Doc("share of training images whose colour is their class's own")
     ] = 0.99
     seed: Annotated[int, Range(low=0), Doc("seed of the validation split and the colours")] = 0
-    val_share: Annotated[
-        holdout.Share, Doc("share of the 60,000 training digits that is held out for validation, before colouring")
-    ] = 0.1
+    val_share: holdout.Share = 0.1
     val: holdout.Val = "unbiased"
 
 

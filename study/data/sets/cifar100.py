@@ -1,14 +1,10 @@
 """cifar100: 60,000 photographs of a hundred classes."""
 
 from dataclasses import asdict, dataclass
-from typing import Annotated
-
-from typing_extensions import Doc
 
 from study.data import cifar, holdout
 from study.data.cache import cached
 from study.data.dataset import Dataset, Facts, Labels, Split
-from study.knobs import Range
 
 SOURCES = (cifar.CIFAR100,)
 
@@ -17,10 +13,8 @@ SOURCES = (cifar.CIFAR100,)
 class Options:
     """Keys of the `data` section."""
 
-    val_share: Annotated[
-        holdout.Share, Doc("share of the 50,000 training images that is held out for validation, by class")
-    ] = 0.1
-    split_seed: Annotated[int, Range(low=0), Doc("seed that chooses the validation images")] = 0
+    val_share: holdout.Share = 0.1
+    split_seed: holdout.SplitSeed = 0
 
 
 def describe(options: Options) -> Facts:

@@ -47,7 +47,7 @@ class Options:
     """Keys of the `data` section."""
 
     seed: Annotated[int, Range(low=0), Doc("seed of the colours and the validation split")] = 0
-    val_share: Annotated[holdout.Share, Doc("share of the training digits that is held out for validation")] = 0.1
+    val_share: holdout.Share = 0.1
     val: holdout.Val = "biased"
 
 

@@ -14,7 +14,6 @@ from study.data import holdout, label_files, tables
 from study.data.cache import cached
 from study.data.dataset import Dataset, Facts, Labelled, Split
 from study.data.source import Source
-from study.knobs import Range
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,17 +38,13 @@ SOURCES = (
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(tables.Options):
     """Keys of the `data` section."""
 
-    split_seed: Annotated[int, Range(low=0), Doc("seed of the splits, 70/15/15 (WCL paper section 6.2)")] = 0
     filtered: Annotated[bool, Doc("keep only the 6,172 of 7,214 rows that ProPublica's analysis keeps")] = True
     races: Annotated[
         Literal["two", "all"], Doc("`two`: African-American and Caucasian defendants; `all`: all six values")
     ] = "two"
-    val: holdout.Val = "biased"
-    val_share: tables.ValShare = 0.15
-    sensitive_input: Annotated[bool, Doc("whether race is among the inputs")] = True
 
 
 def describe(options: Options) -> Facts:

@@ -5,7 +5,7 @@ folder `cifar10c` of the DisEnt paper (Lee et al. 2021).
 """
 
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -16,7 +16,7 @@ from PIL import Image
 from scipy import ndimage
 from typing_extensions import Doc
 
-from study.data import cifar, colour_bias, holdout, label_files
+from study.data import cifar, colour_bias, holdout, label_files, listings
 from study.data.cache import cached
 from study.data.dataset import Dataset, Facts, Labels, Split
 from study.data.pixels import decode
@@ -286,9 +286,7 @@ class Options:
     seed: Annotated[
         int, Range(low=0), Doc("seed of the validation split and the corruptions. (A folder has its own corruptions.)")
     ] = 0
-    val_share: Annotated[
-        holdout.Share, Doc("share of the training images that is held out for validation, where `val` is not given")
-    ] = 0.1
+    val_share: holdout.GivenShare = 0.1
     val: Annotated[
         holdout.Kind | None, Doc(f"{holdout.ABOUT}. null: given where a folder is read, unbiased otherwise")
     ] = None
@@ -325,7 +323,7 @@ def labels(options: Options) -> dict[str, Labels]:
     if options.source != "folder":
         plain = cifar10.labels(_plain(options)).items()
         return {name: Labels(one.target, _kinds(options, name, one.target)[0]) for name, one in plain}
-    splits = {name: _labels(paths) for name, paths in _published(options).items()}
+    splits = {name: listings.named_labels(paths, 10) for name, paths in _published(options).items()}
     if (kind := _val(options)) != "given":
         splits |= holdout.cut_labels(splits["train"], options.val_share, options.seed, kind)
     return splits
@@ -372,26 +370,9 @@ def _published(options: Options) -> dict[str, list[Path]]:
 def _read(options: Options) -> dict[str, Split]:
     splits = {}
     for name, paths in _published(options).items():
-        labels = _labels(paths)
+        labels = listings.named_labels(paths, 10)
         images: NDArray[np.uint8] = np.stack([decode(path.read_bytes(), str(path), cifar.SHAPE) for path in paths])
         splits[name] = Split(images, labels.target, labels.bias)
     if (kind := _val(options)) != "given":
         splits["train"], splits["val"] = holdout.cut(splits["train"], options.val_share, options.seed, kind)
     return splits
-
-
-def _labels(paths: Sequence[Path]) -> Labels:
-    pairs = np.array([_label(path.name, str(path)) for path in paths], np.int64)
-    return Labels(pairs[:, 0].copy(), pairs[:, 1].copy())
-
-
-def _label(name: str, path: str) -> tuple[int, int]:
-    """The class and the corruption of a file `INDEX_CLASS_CORRUPTION.png`."""
-    try:
-        _, target, bias = name.removesuffix(".png").rsplit("_", 2)
-        labels = int(target), int(bias)
-    except ValueError:
-        raise UserError(f"{path}: its name is not INDEX_CLASS_CORRUPTION.png. Remove it") from None
-    if not all(0 <= label <= 9 for label in labels):
-        raise UserError(f"{path}: its name gives class {target} and corruption {bias}, allowed is 0 to 9. Remove it")
-    return labels

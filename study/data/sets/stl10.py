@@ -13,7 +13,6 @@ from study.data.cache import cached, scratch
 from study.data.dataset import Dataset, Facts, Labels, Split
 from study.data.source import Source
 from study.errors import UserError
-from study.knobs import Range
 
 SHAPE = (3, 96, 96)
 
@@ -34,10 +33,8 @@ class Options:
     """Keys of the `data` section."""
 
     unlabelled: Annotated[bool, Doc("add the unlabelled images to the training split, with target -1")] = False
-    val_share: Annotated[
-        holdout.Share, Doc("share of the 5,000 labelled training images that is held out for validation, by class")
-    ] = 0.1
-    split_seed: Annotated[int, Range(low=0), Doc("seed that chooses the validation images")] = 0
+    val_share: holdout.Share = 0.1
+    split_seed: holdout.SplitSeed = 0
 
 
 def describe(options: Options) -> Facts:

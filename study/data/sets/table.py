@@ -18,15 +18,14 @@ from study.data.cache import prepared
 from study.data.dataset import Dataset, Facts, Labels, Split
 from study.data.table_columns import Encoding
 from study.errors import UserError
-from study.knobs import Range
 from study.text import quoted, some
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True)
-class Options:
+@dataclass(frozen=True, kw_only=True)
+class Options(user_data.Options):
     """Keys of the `data` section."""
 
     path: Annotated[
@@ -37,19 +36,7 @@ class Options:
         ),
     ]
     target: Annotated[str, Doc("column of the classes, whole numbers or names")]
-    positive: user_data.Positive = None
-    bias: Annotated[str | None, Doc("column of the bias (sensitive) classes; several combined: `sex+race`")] = None
-    bias_gaps: user_data.BiasGaps = "error"
-    bias_bins: user_data.BiasBins = None
     features: Annotated[tuple[str, ...], Doc("columns that are the inputs; empty: all that no other key names")] = ()
-    condition: Annotated[tuple[str, ...], Doc("columns of continuous attributes, taken as they are")] = ()
-    condition_file: Annotated[
-        str | None,
-        Doc(
-            "file of continuous attributes, instead of `condition`, see `study.data.conditions`; `key` names "
-            "the column of their keys"
-        ),
-    ] = None
     key: Annotated[str | None, Doc("column of the keys by which `condition_file` names the rows")] = None
     missing: Annotated[
         Literal["error", "drop", "fill"],
@@ -58,25 +45,10 @@ class Options:
             "of the training rows for a number and a value of its own for a text"
         ),
     ] = "error"
-    missing_marks: user_data.MissingMarks = ()
     decimal: Annotated[Literal[".", ","], Doc("mark of decimals in a CSV")] = "."
     words: Annotated[
         tuple[str, ...], Doc("inputs that are words although they look like numbers, as codes of regions")
     ] = ()
-    split: Annotated[
-        str | None,
-        Doc("column that says train, val or test. Without it the shares"),
-    ] = None
-    group: user_data.Group = None
-    val: user_data.OwnVal = None
-    val_share: Annotated[
-        holdout.Share,
-        Doc("share of the rows outside the test split that is held out for validation, where it is not given"),
-    ] = 0.15
-    test_share: Annotated[
-        user_data.TestShare, Doc("share of all rows that is the test split, by class and bias class")
-    ] = 0.15
-    split_seed: Annotated[int, Range(low=0), Doc("seed that chooses the validation and test rows")] = 0
 
 
 @dataclass(frozen=True)

@@ -132,8 +132,8 @@ def test_the_published_folder(root: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("17.png", b"", "its name is not INDEX_CLASS_CORRUPTION"),
-        ("17_1_12.png", b"", "corruption 12, allowed is 0 to 9"),
+        ("17.png", b"", "its name is not ID_CLASS_BIAS.png"),
+        ("17_1_12.png", b"", "each from 0 to 9"),
         ("17_1_2.png", b"\x89PNG", "not a readable image"),
     ],
 )

@@ -194,16 +194,6 @@ ROWS = pd.DataFrame(
 )
 
 
-def test_fairface_cuts_validation_by_cell(home):
-    dataset = fairface(home, ROWS, val_share=0.2)
-    assert [len(split) for split in dataset.splits.values()] == [32, 8, 40]
-    assert (dataset.facts.classes, dataset.facts.bias_classes) == (2, 7)
-    for split in dataset.splits.values():
-        cells = np.unique(np.stack([split.target, split.bias]), axis=1, return_counts=True)
-        assert cells[0].T.tolist() == [[0, 0], [0, 4], [1, 0], [1, 4]]
-        assert len(set(cells[1].tolist())) == 1
-
-
 def test_fairface_with_a_value_that_is_none(home):
     with pytest.raises(UserError, match=r"fairface_label_val\.csv: column 'race', row 1: the value is 'Martian'|train"):
         fairface(home, ROWS.replace("White", "Martian"))

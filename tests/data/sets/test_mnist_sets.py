@@ -42,16 +42,6 @@ def test_the_ground_is_coloured_and_every_other_pixel_white(root: Path) -> None:
     assert 0.6 < ground.mean() < 0.8
 
 
-def test_validation_is_unbiased_unless_asked_otherwise(root: Path) -> None:
-    write_mnist(root, train=100)
-    for kind, own in {"unbiased": 1, "biased": 9}.items():
-        dataset = load(rho=0.9, val=kind)
-        shares = {name: (split.bias == split.target).sum() for name, split in dataset.splits.items()}
-        assert shares == {"train": 10 * 81, "val": 10 * own, "test": 10 * 1}
-    kinds = [load(rho=0.9, val=kind).splits["train"] for kind in ("unbiased", "biased")]
-    assert (kinds[0].inputs == kinds[1].inputs).all()
-
-
 def test_the_seed_changes_split_and_colours(root: Path) -> None:
     write_mnist(root)
     first, other = load(), load(seed=1)
