@@ -15,8 +15,6 @@ from study.errors import UserError
 FAIRFACE = SHARED / "fairface" / "fairface_label_val.csv"
 
 
-EVEN = [[2, 2], [2, 2]]
-
 pytestmark = pytest.mark.usefixtures("home")
 
 

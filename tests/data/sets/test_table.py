@@ -174,9 +174,6 @@ def header(frame: pd.DataFrame, *names: str) -> None:
     Path("people.csv").write_text(",".join(names) + "\n" + text)
 
 
-NAMES = ("id", "income", "sex", "age", "job", "part")
-
-
 @pytest.mark.parametrize(
     ("names", "message"),
     [
