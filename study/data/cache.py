@@ -286,7 +286,7 @@ def _labels(what: str, labels: NDArray[np.int64], count: int, classes: int, lowe
 
 
 FORMAT = 1
-"""Version of an entry's files."""
+"""Version of an entry's files, and of the code of the data sets whose arrays they are."""
 
 FOLDER, INDEX = "prepared", "entry.json"
 

@@ -1,6 +1,6 @@
 """The colour bias of Biased-MNIST (FairKL paper section 4.2; construction as in its released data set)."""
 
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ COLOURS = np.array(
     ],
     dtype=np.uint8,
 )
-"""Background colour of each bias class; class `c`'s own colour has index `c`."""
+"""Background colour of each bias class; class `c`'s own colour has index `c`. The last one is that of FairKL's code."""
 
 UNBIASED = 0.1
 """rho of an unbiased split: every colour as frequent as the class's own."""
@@ -49,27 +49,12 @@ def assign(target: NDArray[np.int64], rho: float, generator: np.random.Generator
     return colours
 
 
-def palette(class_nine: Literal["green", "grey"] = "green") -> NDArray[np.uint8]:
-    """The ten colours, (10, 3); grey is class 9's in the ReBias data set and the BiasCon code, green in FairKL's."""
-    colours = COLOURS.copy()
-    if class_nine == "grey":
-        colours[9] = (128, 128, 128)
-    return colours
-
-
-def paint(
-    strokes: NDArray[Any],
-    colours: NDArray[np.int64],
-    palette: NDArray[np.uint8] = COLOURS,
-    foreground: bool = False,
-) -> NDArray[np.uint8]:
-    """White strokes on coloured ground, or coloured strokes on black ground.
+def paint(strokes: NDArray[Any], colours: NDArray[np.int64]) -> NDArray[np.uint8]:
+    """White strokes on coloured ground.
 
     Args:
         strokes: how much of each pixel the stroke covers, 0 to 1 or a truth value, shape (N, H, W).
         colours: colour index of each sample, (N,).
-        palette: colour of each index, (10, 3).
-        foreground: colour the strokes.
 
     Returns:
         Images, uint8, (N, 3, H, W).
@@ -79,7 +64,6 @@ def paint(
     for start in range(0, count, CHUNK):
         part = slice(start, start + CHUNK)
         cover = strokes[part, None].astype(np.float32)
-        colour = palette[colours[part]].astype(np.float32)[:, :, None, None]
-        blend = colour * cover if foreground else 255.0 * cover + colour * (1.0 - cover)
-        painted[part] = np.rint(blend)
+        colour = COLOURS[colours[part]].astype(np.float32)[:, :, None, None]
+        painted[part] = np.rint(255.0 * cover + colour * (1.0 - cover))
     return painted

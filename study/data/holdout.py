@@ -16,6 +16,9 @@ Share = Annotated[
 ]
 """Type of the key `val_share`: share of the training samples that the validation split gets."""
 
+SplitSeed = Annotated[int, Range(low=0), Doc("seed that chooses the validation samples")]
+"""Type of the key `split_seed`."""
+
 GivenShare = Annotated[
     float,
     Range(above=0.0, high=0.5),
@@ -24,7 +27,7 @@ GivenShare = Annotated[
 """The same of a data set that has a validation split of its own."""
 
 GivenSeed = Annotated[int, Range(low=0), Doc("seed that chooses the validation samples, where `val` is not given")]
-"""Type of the key `split_seed` of the same."""
+"""The same of the key `split_seed`."""
 
 Kind = Literal["biased", "unbiased", "given"]
 """Which samples validation has, see `ABOUT`."""
@@ -151,10 +154,8 @@ def cut(split: Split, share: float, seed: int, kind: Kind = "biased") -> tuple[S
 
 def cut_labels(labels: Labelled, share: float, seed: int, kind: Kind = "biased") -> dict[str, Labels]:
     """The labels of `train` and `val`, as `cut` would leave them."""
-    parts = zip(("train", "val"), choose(cells(labels), share, kind, seed), strict=True)
-    return {
-        name: Labels(labels.target[part], None if labels.bias is None else labels.bias[part]) for name, part in parts
-    }
+    kept, held = choose(cells(labels), share, kind, seed)
+    return {"train": take_labels(labels, kept), "val": take_labels(labels, held)}
 
 
 def refuse_given(kind: Kind | None, name: str) -> None:
@@ -162,6 +163,11 @@ def refuse_given(kind: Kind | None, name: str) -> None:
     if kind == "given":
         problem = f"{name} has no validation split of its own"
         raise UserError(f"data.val: 'given' given, but {problem}. Allowed: biased, unbiased")
+
+
+def take_labels(labels: Labelled, members: Indices) -> Labels:
+    """The labels of these samples."""
+    return Labels(labels.target[members], None if labels.bias is None else labels.bias[members])
 
 
 def take(split: Split, members: Indices) -> Split:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from study.data import holdout, label_files
-from study.data.dataset import Split
+from study.data.dataset import Labels, Split
 from study.data.image_files import Frame, bad_files_message, decode
 from study.data.source import Source
 from study.errors import UserError
@@ -55,6 +55,25 @@ def with_validation(published: Mapping[str, Listing], options: Any) -> dict[str,
 def by_code(listing: Listing, codes: NDArray[np.int64], names: Sequence[str]) -> dict[str, Listing]:
     """Splits by a code per sample: the position of its split in `names`."""
     return {name: listing.take(codes == code) for code, name in enumerate(names)}
+
+
+def named_labels(files: Sequence[Path], classes: int) -> Labels:
+    """The classes and bias classes that the names of files say: `ID_CLASS_BIAS.png`.
+
+    Args:
+        classes: how many there are of each.
+
+    Raises:
+        UserError: a name is another.
+    """
+    pairs = []
+    for file in files:
+        _, *numbers = file.stem.rsplit("_", 2)
+        if len(numbers) < 2 or not {*numbers} <= {str(number) for number in range(classes)}:
+            raise UserError(f"{file}: its name is not ID_CLASS_BIAS.png, each from 0 to {classes - 1}. Remove it")
+        pairs.append([int(number) for number in numbers])
+    labels = np.array(pairs, np.int64)
+    return Labels(labels[:, 0].copy(), labels[:, 1].copy())
 
 
 def images_in(folder: Path) -> list[Path]:

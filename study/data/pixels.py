@@ -5,13 +5,13 @@ import stat
 import tarfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import ExifTags, Image, ImageFile, JpegImagePlugin, TiffImagePlugin, UnidentifiedImageError
+from PIL import Image, ImageFile, ImageOps, JpegImagePlugin, TiffImagePlugin, UnidentifiedImageError
 
 from study.errors import UserError
 
@@ -73,17 +73,6 @@ JPEG = b"\xff\xd8\xff"
 BITS, ZERO_IS = 258, 262
 """Tags of a TIFF: bits of a sample; what a sample of 0 is, 0 for white."""
 
-TURNS = {
-    2: Image.Transpose.FLIP_LEFT_RIGHT,
-    3: Image.Transpose.ROTATE_180,
-    4: Image.Transpose.FLIP_TOP_BOTTOM,
-    5: Image.Transpose.TRANSPOSE,
-    6: Image.Transpose.ROTATE_270,
-    7: Image.Transpose.TRANSVERSE,
-    8: Image.Transpose.ROTATE_90,
-}
-"""What makes a picture upright, by how it is stored."""
-
 
 @contextmanager
 def opened(file: Path, size: int) -> Iterator[tuple[Image.Image, int]]:
@@ -125,11 +114,13 @@ def square(image: Image.Image, size: int, frame: Frame) -> NDArray[np.uint8]:
         ValueError: its pixels have no fixed range.
     """
     deep = _range(image)
-    image = _upright(image)
+    image.load()  # a PNG may have its EXIF data at the end
+    with suppress(Exception):  # whatever Pillow makes of damaged EXIF data; the pixels are sound
+        ImageOps.exif_transpose(image, in_place=True)  # before it is cut and resized: that differs along both sides
     image = image.convert("I") if deep else _resizable(image)
     if image.size != (size, size):
-        box = _middle(image.size) if frame == "crop" else None
-        image = image.resize((size, size), Image.Resampling.BICUBIC, box)
+        resized = ImageOps.fit if frame == "crop" else Image.Image.resize
+        image = resized(image, (size, size), Image.Resampling.BICUBIC)
     if deep:
         black, white = deep
         grey = (np.asarray(image, np.float64) - black) * (255 / (white - black))
@@ -137,18 +128,6 @@ def square(image: Image.Image, size: int, frame: Frame) -> NDArray[np.uint8]:
     if image.mode == "RGBA":
         image = Image.alpha_composite(Image.new("RGBA", image.size, (GROUND, GROUND, GROUND, 255)), image)
     return np.asarray(image if image.mode == "RGB" else image.convert("RGB")).transpose(2, 0, 1)
-
-
-def _upright(image: Image.Image) -> Image.Image:
-    """The image turned as its EXIF data say, before it is cut and resized: that is not the same along both sides."""
-    image.load()  # turns a TIFF by itself; a PNG may have its EXIF data at the end
-    if isinstance(image, TiffImagePlugin.TiffImageFile):
-        return image
-    try:
-        turn = TURNS.get(image.getexif().get(ExifTags.Base.Orientation, 1))
-    except Exception:  # whatever Pillow makes of damaged EXIF data; the pixels are sound
-        return image
-    return image if turn is None else image.transpose(turn)
 
 
 def _range(image: Image.Image) -> tuple[int, int] | None:
@@ -169,11 +148,3 @@ def _resizable(image: Image.Image) -> Image.Image:
     mode = "RGBA" if image.has_transparency_data else "RGB"
     kept = ("RGBA",) if mode == "RGBA" else ("RGB", "L")
     return image if image.mode in kept else image.convert(mode)
-
-
-def _middle(size: tuple[int, int]) -> tuple[float, float, float, float]:
-    """The largest square in the middle of an image: left, upper, right, lower."""
-    width, height = size
-    side = min(size)
-    left, upper = (width - side) / 2, (height - side) / 2
-    return left, upper, left + side, upper + side

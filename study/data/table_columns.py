@@ -20,11 +20,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-# Columns of a user's table as inputs: fitted to the training rows, then the same for every row that comes after them.
-#
-# Numbers are standardised, everything else is one-hot.
-
-
 # Names of the columns in a user's table as they are in the file: pandas would rename those that are there twice.
 
 NAMELESS = re.compile(r"\s*|Unnamed: \d+")
@@ -243,9 +238,6 @@ FEWEST_ROWS = 20
 
 GAPS = frozenset(("?", "??", "-", "--", "---", ".", "..", "n.a.", "N.A.", "na", "n/k", "*", "#NULL!", "#VALUE!"))
 """Words of people and programs for a missing value that are none of `label_files.MISSING_MARKS`."""
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 MOST_VALUES = 200
 """Different values that a column of text may have: more are names or a number column with a stray word."""

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Doc
 
-from study.data import holdout
+from study.data import holdout, label_files
 from study.data.dataset import Labels, Split
-from study.data.label_files import LARGEST
 from study.errors import UserError
 from study.knobs import Range
 
@@ -21,8 +20,18 @@ if TYPE_CHECKING:  # imported where it is used: every process that knows the dat
 TEST_SHARE = 0.15
 """Share of test, as in the WCL paper (section 6.2)."""
 
-ValShare = Annotated[float, Range(above=0.0, high=0.5), Doc("share of all rows that is the validation split")]
-"""Type of the key `val_share`: 0.15 in the same paper."""
+
+@dataclass(frozen=True)
+class Options:
+    """Keys of the `data` section of both tables; the shares are those of the same paper."""
+
+    split_seed: Annotated[int, Range(low=0), Doc("seed of the splits, 70/15/15 (WCL paper section 6.2)")] = 0
+    val: holdout.Val = "biased"
+    val_share: Annotated[float, Range(above=0.0, high=0.5), Doc("share of all rows that is the validation split")] = (
+        0.15
+    )
+    sensitive_input: Annotated[bool, Doc("whether gender (adult) or race (compas) is among the inputs")] = True
+
 
 Categories = Mapping[str, Sequence[str]]
 """Column names and the values that each may have, in the order of the one-hot columns."""
@@ -38,7 +47,7 @@ class Rows:
     bias: NDArray[np.int64]
 
 
-def read_csv(path: Path, columns: Sequence[str], empty: Collection[str] = (), **reading: Any) -> "pd.DataFrame":
+def read(path: Path, columns: Sequence[str], empty: Collection[str] = (), **reading: Any) -> "pd.DataFrame":
     """These columns of a file, as text without surrounding spaces.
 
     Args:
@@ -48,58 +57,21 @@ def read_csv(path: Path, columns: Sequence[str], empty: Collection[str] = (), **
     Raises:
         UserError: the file is not a table, lacks a column, or lacks a value, as in a file that is cut short.
     """
-    import pandas as pd
-
-    try:
-        frame = pd.read_csv(path, usecols=list(columns), dtype=str, keep_default_na=False, na_values=[], **reading)
-    except (ValueError, OSError) as error:  # pandas' parser errors are ValueErrors
-        raise UserError(f"{path}: cannot be read: {error}. Get it again") from None
-    frame = frame[list(columns)].apply(lambda column: column.str.strip())
-    if frame.empty:
-        raise UserError(f"{path}: holds no rows. Get it again")
+    table = label_files.read(path, usecols=list(columns), **reading)[list(columns)]
+    table = table.apply(lambda column: column.str.strip())
     for column in [name for name in columns if name not in empty]:
-        lacking = frame[column].isna() | (frame[column] == "")
+        lacking = table[column] == ""
         if lacking.any():
             raise UserError(f"{path}: row {int(lacking.argmax()) + 1} has no {column}; cut short? Get it again")
-    return frame
-
-
-def numbers(frame: "pd.DataFrame", columns: Sequence[str], path: Path) -> NDArray[np.float64]:
-    """These columns as numbers, (N, K).
-
-    Raises:
-        UserError: a value is not a number.
-    """
-    import pandas as pd
-
-    parsed = frame[list(columns)].apply(pd.to_numeric, errors="coerce")
-    for column in columns:
-        sound = parsed[column].abs() <= LARGEST  # false where there is no number, too
-        if not sound.all():
-            row = int(sound.argmin())
-            raise UserError(f"{path}: {column} of row {row + 1} is {frame[column].iloc[row]!r}, a number is needed")
-    return parsed.to_numpy(np.float64)
-
-
-def codes(frame: "pd.DataFrame", column: str, values: Sequence[str], path: Path) -> NDArray[np.int64]:
-    """The index of each row's value in `values`, (N,).
-
-    Raises:
-        UserError: a value is not among them.
-    """
-    import pandas as pd
-
-    indices = pd.Index(list(values)).get_indexer(pd.Index(frame[column])).astype(np.int64)
-    if (indices < 0).any():
-        row = int((indices < 0).argmax())
-        allowed = ", ".join(values)
-        raise UserError(f"{path}: {column} of row {row + 1} is {frame[column].iloc[row]!r}, allowed is {allowed}")
-    return indices
+    return table
 
 
 def one_hot(frame: "pd.DataFrame", categories: Categories, path: Path) -> NDArray[np.float64]:
     """All one-hot columns side by side."""
-    parts = [np.eye(len(values))[codes(frame, column, values, path)] for column, values in categories.items()]
+    parts = [
+        np.eye(len(values))[label_files.codes(frame[column], path, column, values)]
+        for column, values in categories.items()
+    ]
     return np.concatenate(parts, axis=1)
 
 

@@ -24,14 +24,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-TestShare = Annotated[
-    float, Range(low=0.0, high=0.5), Doc("share of all samples that is the test split, 0: there is none")
-]
-"""Type of the key `test_share`: share of all samples that the test split gets, 0: there is none."""
-
-OwnVal = Annotated[holdout.Kind | None, Doc(f"{holdout.ABOUT}. null: given where there is one, biased otherwise")]
-"""Type of the key `val`."""
-
 CLEARLY = 0.1
 """Share of the training rows that a match of bias classes to classes must align more than their order does."""
 
@@ -39,41 +31,72 @@ CLEARLY = 0.1
 MOST_GROUPS = 10
 """Different numbers of a bias that may be groups of their own, as codes; more are measured values."""
 
-BiasGaps = Annotated[
-    Literal["error", "unknown"],
-    Doc(
-        "samples without a bias label: `error` refuses them, `unknown` keeps them: metrics by bias class"
-        " leave them out, and methods that need the labels take `method.bias_source: some_labels`"
-    ),
-]
-"""Type of the key `bias_gaps`."""
 
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Keys of the `data` section that both of the user's own data sets have."""
 
-MissingMarks = Annotated[
-    tuple[str, ...], Doc("texts that mean a missing value, besides an empty cell, NA, N/A, nan, null, None")
-]
-"""Type of the key `missing_marks`."""
-
-
-Group = Annotated[
-    str | None,
-    Doc(
-        "column that says which samples belong together, as those of a person, camera or video: where "
-        "the splits are cut by shares they "
-        "stay together. It is no input"
-    ),
-]
-"""Type of the key `group`."""
-
-
-BiasBins = Annotated[
-    tuple[float, ...] | Literal["quartiles"] | None,
-    Doc(
-        "makes groups of a bias column of numbers: [25, 40] are under 25, 25 to under 40, 40 and over; "
-        "`quartiles`: four of about equal size"
-    ),
-]
-"""Type of the key `bias_bins`."""
+    path: str
+    target: str
+    positive: Annotated[
+        str | None,
+        Doc(
+            "of two classes the positive one, for `equal_opportunity` and `auc`; null: the second by number or alphabet"
+        ),
+    ] = None
+    bias: Annotated[
+        str | None, Doc("column of the bias (sensitive, spurious) classes; several combined: `gender+young`")
+    ] = None
+    bias_gaps: Annotated[
+        Literal["error", "unknown"],
+        Doc(
+            "samples without a bias label: `error` refuses them, `unknown` keeps them: metrics by bias class"
+            " leave them out, and methods that need the labels take `method.bias_source: some_labels`"
+        ),
+    ] = "error"
+    bias_bins: Annotated[
+        tuple[float, ...] | Literal["quartiles"] | None,
+        Doc(
+            "makes groups of a bias column of numbers: [25, 40] are under 25, 25 to under 40, 40 and over; "
+            "`quartiles`: four of about equal size"
+        ),
+    ] = None
+    missing_marks: Annotated[
+        tuple[str, ...], Doc("texts that mean a missing value, besides an empty cell, NA, N/A, nan, null, None")
+    ] = ()
+    condition: Annotated[tuple[str, ...], Doc("columns of continuous attributes, taken as they are")] = ()
+    condition_file: Annotated[
+        str | None,
+        Doc(
+            "file of continuous attributes, instead of `condition`, see `study.data.conditions`; its keys are those of "
+            "the column `file` of images, and of the column that `key` names of a table"
+        ),
+    ] = None
+    split: Annotated[
+        str | None,
+        Doc("column with the words train, val, test; null: folders of these names, or else the shares"),
+    ] = None
+    group: Annotated[
+        str | None,
+        Doc(
+            "column that says which samples belong together, as those of a person, camera or video: where "
+            "the splits are cut by shares they "
+            "stay together. It is no input"
+        ),
+    ] = None
+    val: Annotated[holdout.Kind | None, Doc(f"{holdout.ABOUT}. null: given where there is one, biased otherwise")] = (
+        None
+    )
+    val_share: Annotated[
+        holdout.Share,
+        Doc("share of the samples outside the test split that is held out for validation, where it is not given"),
+    ] = 0.15
+    test_share: Annotated[
+        float,
+        Range(low=0.0, high=0.5),
+        Doc("share of all samples that is the test split, by class and bias class; 0: there is none"),
+    ] = 0.15
+    split_seed: Annotated[int, Range(low=0), Doc("seed that chooses the validation and test samples")] = 0
 
 
 @dataclass(frozen=True)
@@ -109,6 +132,26 @@ class Labels:
     def some_bias(self) -> bool:
         """Whether the bias of samples is not known."""
         return self.bias is not None and bool((self.bias < 0).any())
+
+
+def facts(labels: Labels, shape: tuple[int, ...], splits: Iterable[str]) -> Facts:
+    """The facts of a user's data, from their labels.
+
+    Args:
+        shape: of a sample.
+        splits: names of the splits.
+    """
+    return Facts(
+        labels.classes,
+        labels.bias_classes,
+        shape,
+        condition=None if labels.condition is None else labels.condition.shape[1],
+        splits=tuple(splits),
+        class_names=labels.class_names,
+        bias_names=labels.bias_names,
+        some_bias=labels.some_bias,
+        bias_edges=labels.bias_edges,
+    )
 
 
 def columns_of(text: str | None, columns_of_table: Iterable[Any], path: Path) -> list[str]:
@@ -207,7 +250,7 @@ def numbered_by_class(labels: Labels, train: NDArray[np.int64]) -> Labels:
     ours, theirs = labels.class_names, labels.bias_names
     if labels.bias is None or labels.combined or not ours or not theirs or len(ours) != len(theirs):
         return labels
-    if set(ours) == set(theirs) or all(name.lstrip("-").isdecimal() for name in (*ours, *theirs)):
+    if _alike(ours, theirs):
         return labels
     from scipy.optimize import linear_sum_assignment  # slow to import
 
@@ -433,13 +476,6 @@ def _condition(
 
 
 # Which of two classes is the positive one: the second, class 1, as every metric with a positive class takes it.
-
-
-Positive = Annotated[
-    str | None,
-    Doc("of two classes the positive one, for `equal_opportunity` and `auc`; null: the second by number or alphabet"),
-]
-"""Type of the key `positive`."""
 
 YES = frozenset(
     {

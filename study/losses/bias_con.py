@@ -3,7 +3,6 @@
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from study.losses.batched import Scalar
 from study.losses.catalogue import loss
 from study.losses.pairs import cosines, guarded, log_sum_exp, rescaled
 from study.losses.ranges import BaseTemperature, Guard, Temperature
@@ -64,7 +63,7 @@ def soft_con(
     return rescaled(per_row.mean(), temperature, base_temperature)
 
 
-def _attracted(views: Tensor, cosine: Tensor, weight: Tensor, temperature: Scalar, guard: Scalar) -> Tensor:
+def _attracted(views: Tensor, cosine: Tensor, weight: Tensor, temperature: float, guard: float) -> Tensor:
     """log sum over all others minus the weighted mean over positives, per row; 0 where all weights are 0.
 
     `weight` is (B, B) between samples: the mean of views under it costs one product of a V*V-th of the size.

@@ -13,9 +13,7 @@ keyword-only parameters are hyperparameters (`study.knobs`). `similarity` is opt
 `gram(views)` of `study.losses.pairs`, given when several functions work on the same views: it is computed and
 differentiated once.
 
-A hyperparameter that is a number may be given as a tensor without dimensions: `torch.vmap` then runs one call over
-many values. Its value is never asked for (`study.losses.batched`), nor checked: ranges are checked where a study file
-is read. Every function can be differentiated twice and works under `torch.func` in reverse mode.
+Ranges of hyperparameters are checked where a study file is read. Every function can be differentiated once.
 
 Types and shapes of inputs are checked at each call (see `checked`); a ValueError names what does not fit.
 
@@ -37,7 +35,7 @@ import study.losses
 
 # What every loss asks of its inputs: types and shapes, never values, so that no check waits for a device.
 #
-# The shapes are known under `torch.vmap` and to `torch.compile`, too. B is the number of samples of the first argument.
+# The shapes are known to `torch.compile`, too. B is the number of samples of the first argument.
 
 CLASSES, VALUES = "whole numbers or booleans", "floating-point numbers"
 
@@ -93,6 +91,8 @@ def checked(function: Callable[..., Any]) -> Callable[[Any, Mapping[str, Any]], 
             sizes["R"] = sizes["V"] * sizes["B"]
         taken = dict(inputs)
         for name, value in inputs.items():
+            if name not in wanted and isinstance(value, Tensor):
+                raise ValueError(f"{function.__name__}: {name} is no tensor, got {_given(value)}")
             if name not in wanted or (value is None and name in optional):
                 continue
             _check(function.__name__, name, value, wanted[name], sizes)
@@ -175,22 +175,18 @@ def full_precision(function: Loss) -> Loss:
 
     @functools.wraps(function)
     def in_full_precision(first: Tensor, /, **inputs: Any) -> Any:
-        first = _widened(first, torch.float32)
+        first = _widened(first)
         with torch.autocast(first.device.type, enabled=False):
-            return function(first, **{name: _computed(value, first.dtype) for name, value in inputs.items()})
+            return function(first, **{name: _widened(value) for name, value in inputs.items()})
 
     return in_full_precision
 
 
-def _computed(value: Any, dtype: torch.dtype) -> Any:
-    """A keyword argument as a function of `dtype` takes it: a hyperparameter in it, an input in float32 at least."""
+def _widened(value: Any) -> Any:
+    """A floating-point tensor in float32 at least; anything else as it is."""
     if not isinstance(value, Tensor) or not value.is_floating_point():
         return value
-    return _widened(value, torch.float32) if value.ndim else value.to(dtype)
-
-
-def _widened(value: Tensor, least: torch.dtype) -> Tensor:
-    return value.to(torch.promote_types(value.dtype, least)) if value.is_floating_point() else value
+    return value.to(torch.promote_types(value.dtype, torch.float32))
 
 
 def _add(catalogue: dict[str, Loss], function: Loss) -> Loss:

@@ -8,7 +8,6 @@ from torch import Tensor
 from typing_extensions import Doc
 
 from study.knobs import Range, Searched
-from study.losses.batched import Scalar, is_zero, log
 from study.losses.catalogue import full_precision, pair_loss
 from study.losses.pairs import between_views, cosines, log_sum_exp, other_samples, rescaled, softplus
 from study.losses.ranges import BaseTemperature, DebiasedTemperature, Prior
@@ -96,14 +95,14 @@ def floored_share(
 
 
 def log_unbiased(
-    negative: Tensor, positive: Tensor, count: int, tau_plus: Scalar, floor: Scalar
+    negative: Tensor, positive: Tensor, count: int, tau_plus: float, floor: float
 ) -> tuple[Tensor, Tensor]:
     """log max((e^negative - tau_plus count e^positive) / (1 - tau_plus), e^floor), and where it is the floor."""
-    if is_zero(tau_plus):
+    if tau_plus == 0:
         return negative, negative < floor
-    gap = positive + log(tau_plus * count) - negative
+    gap = positive + math.log(tau_plus * count) - negative
     inside = torch.log(-torch.expm1(gap.where(gap < 0, -1.0)))
-    value = (negative + inside - log(1 - tau_plus)).where(gap < 0, -torch.inf)
+    value = (negative + inside - math.log(1 - tau_plus)).where(gap < 0, -torch.inf)
     floored = value < floor
     return value.where(~floored, floor), floored
 
@@ -113,9 +112,9 @@ def _terms(
     similarity: Tensor | None,
     extra_positives: Tensor | None,
     negatives: Tensor | None,
-    temperature: Scalar,
-    tau_plus: Scalar,
-    beta: Scalar | None,
+    temperature: float,
+    tau_plus: float,
+    beta: float | None,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """For each anchor the positive's similarity, the logarithm of N g, and whether it is the floor."""
     positive, scale = between_views(views) / temperature, 1 / temperature
@@ -135,7 +134,7 @@ def _terms(
             negative = log_sum_exp(cosine, scale, views=2)
         else:
             negative = log_sum_exp(cosine, (1 + beta) * scale, views=2)
-            if not is_zero(beta):
+            if beta != 0:
                 negative = negative - log_sum_exp(cosine, beta * scale, views=2) + math.log(count)
     unbiased, floored = log_unbiased(negative, own, count, tau_plus, math.log(count) - scale)
     return positive, unbiased, floored

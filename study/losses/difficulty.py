@@ -7,7 +7,6 @@ import torch
 from torch import Tensor
 from typing_extensions import Doc
 
-from study.losses.batched import Scalar
 from study.losses.catalogue import pair_loss
 from study.losses.debiased import log_unbiased
 from study.losses.pairs import between_views, cosines, gram, log_sum_exp, other_samples, rescaled, softplus
@@ -94,7 +93,7 @@ def biased_triplet(
     return (positive - (negative - tau_plus * positive) / (1 - tau_plus)).mean()
 
 
-def _contrast(negative: Tensor, positive: Tensor, count: int, tau_plus: Scalar, floor: Scalar | None) -> Tensor:
+def _contrast(negative: Tensor, positive: Tensor, count: int, tau_plus: float, floor: float | None) -> Tensor:
     """-log(pos / (pos + g)) for g = (e^negative - tau_plus * count * pos) / (1 - tau_plus), at least e^floor."""
     if floor is None:
         return torch.log1p(((negative - positive).exp() - tau_plus * count) / (1 - tau_plus))

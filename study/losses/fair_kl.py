@@ -8,9 +8,8 @@ from torch import Tensor
 from torch.nn.functional import normalize
 from typing_extensions import Doc
 
-from study.losses.batched import BatchedFunction, Scalar, add_product_
 from study.losses.catalogue import regulariser
-from study.losses.pairs import cells, cosines, same
+from study.losses.pairs import cells, cosines, once, same
 from study.losses.ranges import Count, Positive, Weight
 
 # Differences between the distances of bias-aligned and of bias-conflicting pairs (FairKL paper, section 3.1).
@@ -124,7 +123,7 @@ _DIFFERENCES: dict[str, Difference] = {
 
 
 def released_terms(
-    cosine: Tensor, one_class: Tensor, aligned: Tensor, *, soft: bool, kld: Scalar
+    cosine: Tensor, one_class: Tensor, aligned: Tensor, *, soft: bool, kld: float
 ) -> tuple[Tensor, Tensor]:
     """The terms for pairs of one class and for pairs of two, scalars.
 
@@ -152,7 +151,7 @@ def released_terms(
     return positive_term - conflicting_positives, negative_term + aligned_negatives
 
 
-class _Sums(BatchedFunction):
+class _Sums(torch.autograd.Function):
     """The sum of each cell's entries, that of their squares, and that of its masks without a gradient, all (2, 2).
 
     In two ways, as `tests/losses/test_limits.py` holds: by products of matrices, a few launches on a device; and on a
@@ -160,18 +159,18 @@ class _Sums(BatchedFunction):
     """
 
     @staticmethod
-    def forward(cosine: Tensor, one_class: Tensor, aligned: Tensor, soft: bool) -> tuple[Tensor, ...]:
+    def forward(ctx: Any, cosine: Tensor, one_class: Tensor, aligned: Tensor, soft: bool) -> tuple[Tensor, ...]:
+        ctx.save_for_backward(cosine, one_class, aligned)
+        ctx.soft = soft
         if cosine.is_cpu:
-            return sums_in_turn(cosine, one_class, aligned)
-        return sums_by_products(cosine, one_class, aligned, soft)
+            sums, squares, pairs = sums_in_turn(cosine, one_class, aligned)
+        else:
+            sums, squares, pairs = sums_by_products(cosine, one_class, aligned, soft)
+        ctx.mark_non_differentiable(pairs)
+        return sums, squares, pairs
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-        *matrices, ctx.soft = inputs
-        ctx.save_for_backward(*matrices)
-        ctx.mark_non_differentiable(output[2])
-
-    @staticmethod
+    @once
     def backward(ctx: Any, of_sums: Tensor, of_squares: Tensor, _: None) -> tuple[Tensor | None, ...]:
         cosine, one_class, aligned = ctx.saved_tensors
         spread = spread_in_turn if cosine.is_cpu else spread_by_products
@@ -234,16 +233,14 @@ def spread_in_turn(
     levels = _spread(level, one_class, aligned, apart)
     if soft:
         aligned, apart = aligned.square(), apart.square()
-    return add_product_(levels, _spread(slope, one_class, aligned, apart), cosine)
+    return levels.addcmul_(_spread(slope, one_class, aligned, apart), cosine)
 
 
 def _spread(value: Tensor, one_class: Tensor, near: Tensor, far: Tensor) -> Tensor:
     """The matrix that holds each cell's value times its weight."""
-    values = value[..., None, None]
-    positive_near, positive_far = values[..., 0, 0, :, :], values[..., 0, 1, :, :]
-    negative_near, negative_far = values[..., 1, 0, :, :], values[..., 1, 1, :, :]
-    matrix = add_product_(near * (positive_near - negative_near), far, positive_far - negative_far).mul_(one_class)
-    return add_product_(add_product_(matrix, near, negative_near), far, negative_far)
+    (positive_near, positive_far), (negative_near, negative_far) = value
+    matrix = (near * (positive_near - negative_near)).addcmul_(far, positive_far - negative_far).mul_(one_class)
+    return matrix.addcmul_(near, negative_near).addcmul_(far, negative_far)
 
 
 @regulariser

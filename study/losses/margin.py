@@ -1,6 +1,6 @@
 """eps-SupInfoNCE (FairKL paper: Barbano et al., "Unbiased supervised contrastive learning")."""
 
-from collections.abc import Iterator
+import math
 from typing import Annotated, Any, Literal
 
 import torch
@@ -9,12 +9,12 @@ from torch.nn.functional import logsigmoid
 from typing_extensions import Doc
 
 from study.knobs import Searched
-from study.losses.batched import BatchedFunction, Scalar, add_product_, is_zero, log, plus
 from study.losses.catalogue import loss
 from study.losses.pairs import (
     NOTHING,
     cosines,
     log_sum_exp,
+    once,
     rescaled,
     same,
     sample_labels,
@@ -38,7 +38,7 @@ def pair_softplus(scaled: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
     Returns:
         The sums, shape (n,).
     """
-    total: Tensor = _PairSoftplus.apply(scaled, positive, negative)[0]
+    total: Tensor = _PairSoftplus.apply(scaled, positive, negative)
     return total
 
 
@@ -46,89 +46,38 @@ PAIRS = 2**24
 """Pairs that are worked on at a time elsewhere than on a CPU: 64 MiB in float32, all of a batch of 256."""
 
 
-class _PairSoftplus(BatchedFunction):
-    """Each row's sum and its gradient, which comes with the value."""
+class _PairSoftplus(torch.autograd.Function):
+    """Each row's sum; its gradient comes with the value."""
 
     @staticmethod
-    def forward(scaled: Tensor, positive: Tensor, negative: Tensor) -> tuple[Tensor, Tensor]:
-        total, gradient = _sums(*(matrix.flatten(0, -2) for matrix in (scaled, positive, negative)))
-        return total.view(scaled.shape[:-1]), gradient.view(scaled.shape)
+    def forward(ctx: Any, scaled: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
+        total, gradient = _sums(scaled, positive, negative)
+        ctx.save_for_backward(gradient)
+        return total
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor, ...], output: tuple[Tensor, Tensor]) -> None:
-        ctx.save_for_backward(*inputs, output[1])
-        ctx.set_materialize_grads(False)
-
-    @staticmethod
-    def backward(ctx: Any, of_total: Tensor | None, of_gradient: Tensor | None) -> tuple[Tensor | None, None, None]:
-        scaled, positive, negative, gradient = ctx.saved_tensors
-        of_scaled = None if of_total is None else gradient * of_total[..., None]
-        if of_gradient is not None:
-            bend = _Bend.apply(scaled, positive, negative, of_gradient)
-            of_scaled = bend if of_scaled is None else of_scaled + bend
-        return of_scaled, None, None
+    @once
+    def backward(ctx: Any, of_total: Tensor) -> tuple[Tensor, None, None]:
+        (gradient,) = ctx.saved_tensors
+        return gradient * of_total[:, None], None, None
 
 
-class _Bend(BatchedFunction):
-    """The second and each further derivative of each row's sum: the gradient's own along one direction or several."""
-
-    @staticmethod
-    def forward(scaled: Tensor, positive: Tensor, negative: Tensor, *directions: Tensor) -> Tensor:
-        flat = [matrix.flatten(0, -2) for matrix in (scaled, positive, negative)]
-        return _bends(*flat, [direction.flatten(0, -2) for direction in directions]).view(scaled.shape)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor, ...], output: Tensor) -> None:
-        ctx.save_for_backward(*inputs)
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        """A derivative is the same in whichever order its directions are taken."""
-        scaled, positive, negative, *directions = ctx.saved_tensors
-        needs_scaled, _, _, *needed = ctx.needs_input_grad
-
-        def along(*others: Tensor) -> Tensor:
-            bend: Tensor = _Bend.apply(scaled, positive, negative, *others, gradient)
-            return bend
-
-        of_directions = [
-            along(*directions[:place], *directions[place + 1 :]) if is_needed else None
-            for place, is_needed in enumerate(needed)
-        ]
-        return along(*directions) if needs_scaled else None, None, None, *of_directions
-
-
-# Operators of their own, so that torch.compile sees one node and not n iterations.
+# An operator of its own, so that torch.compile sees one node and not n iterations.
 @torch.library.custom_op("study::pair_softplus", mutates_args=())
 def _sums(scaled: Tensor, positive: Tensor, negative: Tensor) -> tuple[Tensor, Tensor]:
     if scaled.is_cpu:  # there reading the number of pairs back is free; it would wait for any other device
         rows = [picked_pairs(*row) for row in zip(scaled, positive, negative, strict=True)]
         totals, gradients = zip(*rows, strict=True)
         return torch.stack(totals), torch.stack(gradients)
-    totals, gradients = zip(*(masked_pairs(*rows) for rows in _few_rows(scaled, positive, negative)), strict=True)
+    few = max(PAIRS // scaled.shape[-1] ** 2, 1)  # so many rows that their pairs are at most `PAIRS`
+    parts = zip(scaled.split(few), positive.split(few), negative.split(few), strict=True)
+    totals, gradients = zip(*(masked_pairs(*rows) for rows in parts), strict=True)
     return torch.cat(totals), torch.cat(gradients)
-
-
-@torch.library.custom_op("study::pair_bend", mutates_args=())
-def _bends(scaled: Tensor, positive: Tensor, negative: Tensor, directions: list[Tensor]) -> Tensor:
-    return torch.cat([bend(*rows) for rows in _few_rows(scaled, positive, negative, *directions)])
-
-
-def _few_rows(*matrices: Tensor) -> Iterator[tuple[Tensor, ...]]:
-    """The same rows of each, so many that their pairs are at most `PAIRS`; on a CPU, whose cache is small, one."""
-    columns = matrices[0].shape[-1]
-    rows = 1 if matrices[0].is_cpu else max(PAIRS // columns**2, 1)
-    return zip(*(matrix.split(rows) for matrix in matrices), strict=True)
 
 
 @_sums.register_fake
 def _(scaled: Tensor, positive: Tensor, negative: Tensor) -> tuple[Tensor, Tensor]:
     return scaled.new_empty(len(scaled)), torch.empty_like(scaled)
-
-
-@_bends.register_fake
-def _(scaled: Tensor, positive: Tensor, negative: Tensor, directions: list[Tensor]) -> Tensor:
-    return torch.empty_like(scaled)
 
 
 def picked_pairs(row: Tensor, positive: Tensor, negative: Tensor) -> tuple[Tensor, Tensor]:
@@ -141,38 +90,15 @@ def picked_pairs(row: Tensor, positive: Tensor, negative: Tensor) -> tuple[Tenso
 
 def masked_pairs(rows: Tensor, positive: Tensor, negative: Tensor) -> tuple[Tensor, Tensor]:
     """The same for several rows, (R, n), over all n x n pairs: those that do not count are infinitely far apart."""
-    gap = _gaps(rows, positive, negative)
+    gap = rows.where(negative, -torch.inf)[:, None, :] - rows.where(positive, torch.inf)[:, :, None]
     pull = gap.sigmoid()
     return -logsigmoid(-gap).sum((-2, -1)), pull.sum(-2) - pull.sum(-1)
-
-
-def bend(rows: Tensor, positive: Tensor, negative: Tensor, *directions: Tensor) -> Tensor:
-    """The derivative of each row's gradient along each of these directions in turn, over all n x n pairs.
-
-    With p = 1 / (1 + e^-x), the k-th derivative of p by x is p (1 - p) Q_k(p), where Q_1 = 1 and
-    Q_(k+1) = (1 - 2p) Q_k + p (1 - p) Q_k': its coefficient of p^m is m + 1 times that of Q_k less the one before.
-    """
-    pull, coefficients = _gaps(rows, positive, negative).sigmoid(), [1.0]
-    for _ in directions[1:]:
-        pairs = zip([*coefficients, 0.0], [0.0, *coefficients], strict=True)
-        coefficients = [power * (here - before) for power, (here, before) in enumerate(pairs, 1)]
-    bent = torch.zeros_like(pull)
-    for coefficient in reversed(coefficients):
-        bent = bent * pull + coefficient
-    bent = bent * pull * (1 - pull)
-    for direction in directions:
-        bent = bent * (direction[..., None, :] - direction[..., :, None])
-    return bent.sum(-2) - bent.sum(-1)
-
-
-def _gaps(rows: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
-    return rows.where(negative, -torch.inf)[..., None, :] - rows.where(positive, torch.inf)[..., :, None]
 
 
 # The rows of eps-SupInfoNCE's form "c", value and gradient in a few passes over the matrix.
 
 
-def margin_rows(cosine: Tensor, weight: Tensor, scale: Scalar, epsilon: Scalar, guard: Scalar) -> Tensor:
+def margin_rows(cosine: Tensor, weight: Tensor, scale: float, epsilon: float, guard: float) -> Tensor:
     """sum over rows and their positives i of weight_i * log(e^-epsilon + e^-s_i * sum over negatives j of e^s_j).
 
     s is scale * cosine.
@@ -187,80 +113,41 @@ def margin_rows(cosine: Tensor, weight: Tensor, scale: Scalar, epsilon: Scalar, 
     Returns:
         A scalar.
     """
-    added = None if is_zero(guard) else cosine.detach().amax(-1) * scale + log(guard)
-    if isinstance(scale, Tensor):
-        cosine, scale = cosine * scale, 1.0
-    value: Tensor = _MarginRows.apply(cosine, weight, scale, epsilon, added)[0]
+    added = None if guard == 0 else cosine.detach().amax(-1) * scale + math.log(guard)
+    value: Tensor = _MarginRows.apply(cosine, weight, scale, epsilon, added)
     return value
 
 
-class _MarginRows(BatchedFunction):
+class _MarginRows(torch.autograd.Function):
     """With S the log-sum of the negatives and v = s_i - S - epsilon, the sum of -weight * (logsigmoid(v) + epsilon).
 
-    Further outputs: the softmax of the negatives, the share that they have of S beside what is added, and
+    Kept for the gradient: the softmax of the negatives, the share that they have of S beside what is added, and
     weight * sigmoid(-v). A row without negatives has an S far below everything, so that its terms and slopes are 0.
     """
 
     @staticmethod
-    def forward(
-        cosine: Tensor, weight: Tensor, scale: float, epsilon: Scalar, added: Tensor | None
-    ) -> tuple[Tensor, ...]:
+    def forward(ctx: Any, cosine: Tensor, weight: Tensor, scale: float, epsilon: float, added: Tensor | None) -> Tensor:
         negatives = (cosine * scale).add_(weight, alpha=NOTHING)
-        negatives.diagonal(0, -2, -1).fill_(NOTHING)
+        negatives.diagonal().fill_(NOTHING)
         log_sum = softmax_(negatives)
         share = torch.ones_like(log_sum)
         if added is not None:
             everything = torch.logaddexp(log_sum, added)
             share, log_sum = (log_sum - everything).exp_(), everything
-        if isinstance(epsilon, Tensor):
-            epsilon = epsilon[..., None]
-        gap = torch.add(-(log_sum + epsilon)[..., None], cosine, alpha=scale)
+        gap = torch.add(-(log_sum + epsilon)[:, None], cosine, alpha=scale)
         term, buffer = torch.ops.aten.log_sigmoid_forward(gap)
         slope = torch.ops.aten.log_sigmoid_backward(weight, gap, buffer)
-        term = term.add_(epsilon[..., None] if isinstance(epsilon, Tensor) else epsilon).mul_(weight)
-        return -term.sum((-2, -1)), negatives, share, slope
+        ctx.save_for_backward(negatives, share, slope)
+        ctx.scale = scale
+        return -term.add_(epsilon).mul_(weight).sum((-2, -1))
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-        ctx.save_for_backward(inputs[1], *output[1:])
-        ctx.scale = inputs[2]
-        ctx.set_materialize_grads(False)
-
-    @staticmethod
-    def backward(
-        ctx: Any,
-        of_value: Tensor | None,
-        of_negatives: Tensor | None,
-        of_share: Tensor | None,
-        of_slope: Tensor | None,
-    ) -> tuple[Tensor | None, ...]:
-        weight, negatives, share, slope = ctx.saved_tensors
-        pull = torch.zeros_like(share[..., :1]) if of_value is None else of_value[..., None]
-        of_level = slope.sum(-1) * pull
-        of_epsilon = None
-        if ctx.needs_input_grad[3]:
-            of_epsilon = of_level.sum(-1) - weight.sum((-2, -1)) * pull[..., 0]
-        further = None
-        if of_slope is not None:  # the derivative of weight * p by v is that of p = sigmoid(-v): -weight * p (1 - p)
-            further = of_slope * slope * (slope / weight.where(weight > 0, 1.0) - 1)
-            of_level = of_level - further.sum(-1)
-            if of_epsilon is not None:
-                of_epsilon = of_epsilon - further.sum((-2, -1))
-        of_log_sum = share * of_level
-        of_added = (1 - share) * of_level if ctx.needs_input_grad[4] else None
-        if of_share is not None:
-            moved = of_share * share * (1 - share)
-            of_log_sum = of_log_sum + moved
-            of_added = None if of_added is None else of_added - moved
-        if of_negatives is not None:
-            weighted = of_negatives * negatives
-            of_log_sum = of_log_sum - weighted.sum(-1)
-            further = weighted if further is None else further + weighted
-        of_cosine = negatives * (of_log_sum * ctx.scale)[..., None]
-        of_cosine = add_product_(of_cosine, slope, (-pull * ctx.scale)[..., None])
-        if further is not None:
-            of_cosine = of_cosine + further * ctx.scale
-        return of_cosine, None, None, of_epsilon, of_added
+    @once
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None, None, None]:
+        negatives, share, slope = ctx.saved_tensors
+        of_log_sum = share * (slope.sum(-1) * gradient)
+        of_cosine = negatives * (of_log_sum * ctx.scale)[:, None]
+        return of_cosine.addcmul_(slope, -gradient * ctx.scale), None, None, None, None
 
 
 @loss
@@ -309,14 +196,14 @@ def eps_sup_info_nce(
         return rescaled(margin_rows(cosine, share, scale, epsilon, guard) / len(cosine), temperature, base_temperature)
     if form == "d":
         apart = 1 - same_label
-        per_row = pair_softplus(plus(cosine * scale, apart, epsilon), positive > 0, apart > 0)
+        per_row = pair_softplus(torch.add(cosine * scale, apart, alpha=epsilon), positive > 0, apart > 0)
         per_row = per_row - epsilon * positives * (len(cosine) - 1 - positives)
     else:
         attraction = log_sum_exp(cosine, -scale, drop=1 - positive) + epsilon
         if form == "a":
             per_row = softplus(log_sum_exp(cosine, scale, drop=same_label) + attraction) - epsilon
         else:
-            gap = plus(-attraction[:, None], cosine, -scale)
+            gap = torch.add(-attraction[:, None], cosine, alpha=-scale)
             per_row = torch.linalg.vecdot(-logsigmoid(gap) - epsilon, 1 - same_label)
         per_row = per_row.where(positives > 0, 0.0)
     return rescaled(per_row.mean(), temperature, base_temperature)

@@ -1,13 +1,14 @@
 """Pairs of a batch's rows: their cosines, which rows belong together, and the cell of each pair."""
 
+import functools
 import math
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-from study.losses.batched import BatchedFunction, Scalar, is_zero
 from study.losses.catalogue import full_precision
 
 # The n x n matrix of cosines and sums over its rows: the part of every loss that costs time and memory.
@@ -32,7 +33,7 @@ def cosines(views: Tensor, similarity: Tensor | None) -> Tensor:
     return gram(views) if similarity is None else similarity
 
 
-def log_sum_exp(similarity: Tensor, scale: Scalar, *, drop: Tensor | None = None, views: int = 1) -> Tensor:
+def log_sum_exp(similarity: Tensor, scale: float, *, drop: Tensor | None = None, views: int = 1) -> Tensor:
     """log of the sum of exp(scale * similarity) over a part of each row; -inf (without gradient) for an empty part.
 
     Args:
@@ -41,9 +42,7 @@ def log_sum_exp(similarity: Tensor, scale: Scalar, *, drop: Tensor | None = None
         drop: 1 for what to leave out, 0 for the rest, shape (n, n). None: leave out the diagonal.
         views: with `drop` None, leave out the diagonal of each of the views x views blocks (all rows of one sample).
     """
-    if isinstance(scale, Tensor):
-        similarity, scale = similarity * scale, 1.0
-    log_sum: Tensor = _LogSumExp.apply(similarity, scale, drop, views)[0]
+    log_sum: Tensor = _LogSumExp.apply(similarity, scale, drop, views)
     return log_sum
 
 
@@ -71,77 +70,71 @@ def log_add(x: Tensor, y: Tensor) -> Tensor:
     return y + softplus(x - y)
 
 
-def guarded(log_sum: Tensor, similarity: Tensor, scale: Scalar, guard: Scalar) -> Tensor:
+def guarded(log_sum: Tensor, similarity: Tensor, scale: float, guard: float) -> Tensor:
     """The logarithm of a sum to which released code adds `guard` times the row's largest exponential, a constant."""
-    if is_zero(guard):
+    if guard == 0:
         return log_sum
     largest = similarity.detach().amax(-1) * scale
-    if not isinstance(guard, Tensor):
-        return log_add(log_sum, largest + math.log(guard))
-    some = guard > 0
-    return log_add(log_sum, largest + guard.where(some, 1.0).log()).where(some, log_sum)
+    return log_add(log_sum, largest + math.log(guard))
 
 
-def rescaled(loss: Tensor, temperature: Scalar, base_temperature: Scalar | None) -> Tensor:
+def rescaled(loss: Tensor, temperature: float, base_temperature: float | None) -> Tensor:
     """The loss times temperature / base_temperature, as in SupCon's code; None: the loss itself."""
     return loss if base_temperature is None else loss * (temperature / base_temperature)
 
 
-class _Gram(BatchedFunction):
+def once(backward: Callable[..., Any]) -> Callable[..., Any]:
+    """A gradient of our own, refused where it is to be differentiated again: that derivative would be wrong.
+
+    PyTorch's `once_differentiable` does not see it where what comes in is a constant.
+    """
+
+    @functools.wraps(backward)
+    def of_constants(ctx: Any, *gradients: Tensor) -> Any:
+        if torch.is_grad_enabled() and not torch.compiler.is_compiling():
+            raise RuntimeError("the losses of study can be differentiated once: call without create_graph")
+        return backward(ctx, *gradients)
+
+    return of_constants
+
+
+class _Gram(torch.autograd.Function):
     @staticmethod
-    def forward(rows: Tensor) -> Tensor:
+    def forward(ctx: Any, rows: Tensor) -> Tensor:
+        ctx.save_for_backward(rows)
         return rows @ rows.mT
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor], output: Tensor) -> None:
-        ctx.save_for_backward(*inputs)
-
-    @staticmethod
+    @once
     def backward(ctx: Any, gradient: Tensor) -> Tensor:
         (rows,) = ctx.saved_tensors
         both = gradient.mT.clone(memory_format=torch.contiguous_format).add_(gradient)
         return both @ rows
 
 
-class _LogSumExp(BatchedFunction):
-    """The log-sum-exp of each row, and the softmax that is its gradient."""
+class _LogSumExp(torch.autograd.Function):
+    """The log-sum-exp of each row; its gradient is the softmax."""
 
     # In place on one new matrix, kept for the gradient: on a CPU a fresh matrix costs more than a pass over an old one.
     @staticmethod
-    def forward(similarity: Tensor, scale: float, drop: Tensor | None, views: int) -> tuple[Tensor, Tensor]:
+    def forward(ctx: Any, similarity: Tensor, scale: float, drop: Tensor | None, views: int) -> Tensor:
         x = similarity * scale
         if drop is None:
-            samples = x.shape[-1] // views
-            blocks = x.view(*x.shape[:-2], views, samples, views, samples)
-            blocks.diagonal(0, -3, -1).fill_(NOTHING)
+            samples = len(x) // views
+            x.view(views, samples, views, samples).diagonal(0, 1, 3).fill_(NOTHING)
         else:
             x.add_(drop, alpha=NOTHING)
-        return softmax_(x), x
+        log_sum = softmax_(x)
+        ctx.save_for_backward(log_sum, x)
+        ctx.scale = scale
+        return log_sum
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
-        ctx.save_for_backward(*output)
-        ctx.scale = inputs[1]
-        ctx.set_materialize_grads(False)
-
-    @staticmethod
-    def backward(
-        ctx: Any, of_log_sum: Tensor | None, of_probability: Tensor | None
-    ) -> tuple[Tensor | None, None, None, None]:
+    @once
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None, None]:
         log_sum, probability = ctx.saved_tensors
-        factor = None if of_log_sum is None else of_log_sum * ctx.scale
-        weighted = None
-        if of_probability is not None:
-            weighted = probability * of_probability * ctx.scale
-            spent = weighted.sum(-1)
-            factor = -spent if factor is None else factor - spent
-        if factor is None:
-            return None, None, None, None
-        empty = log_sum == -torch.inf
-        of_similarity = probability * torch.where(empty, 0.0, factor)[..., None]
-        if weighted is not None:
-            of_similarity = of_similarity + weighted.where(~empty[..., None], 0.0)
-        return of_similarity, None, None, None
+        factor = torch.where(log_sum == -torch.inf, 0.0, gradient * ctx.scale)
+        return probability * factor[:, None], None, None, None
 
 
 def softmax_(x: Tensor) -> Tensor:
@@ -187,8 +180,8 @@ def as_float(label: Tensor, dtype: torch.dtype) -> Tensor:
 
 def equal(value: Tensor, dtype: torch.dtype) -> Tensor:
     """1 where two values (n,) are equal, else 0, shape (n, n)."""
-    mask: Tensor = _Same.apply(value, dtype)
-    return mask
+    mask = value.new_empty(len(value), len(value), dtype=dtype)
+    return torch.eq(value[:, None], value[None, :], out=mask)
 
 
 def without_self(mask: Tensor) -> Tensor:
@@ -219,19 +212,6 @@ def _checked(label: Tensor) -> Tensor:
     return label
 
 
-class _Same(BatchedFunction):
-    """Without a gradient: what it does is to write the comparison into floats, also under `torch.vmap`."""
-
-    @staticmethod
-    def forward(value: Tensor, dtype: torch.dtype) -> Tensor:
-        mask = value.new_empty(*value.shape, value.shape[-1], dtype=dtype)
-        return torch.eq(value[..., :, None], value[..., None, :], out=mask)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor, torch.dtype], output: Tensor) -> None:
-        ctx.mark_non_differentiable(output)
-
-
 # The four cells that pairs of samples fall into: of one class or two, aligned in their bias or conflicting.
 
 
@@ -244,23 +224,10 @@ def cells(one_class: Tensor, aligned: Tensor) -> Tensor:
         one_class: 1 for pairs of one class, 0 for others, shape (n, n).
         aligned: 1 for pairs that share the bias, 0 for others; soft: how much they share it. Shape (n, n).
     """
-    masks: Tensor = _Cells.apply(one_class, aligned)
+    masks = one_class.new_empty(2, 2, *one_class.shape)
+    with torch.no_grad():
+        torch.mul(one_class, aligned, out=masks[0, 0])
+        torch.sub(one_class, masks[0, 0], out=masks[0, 1])
+        torch.sub(aligned, masks[0, 0], out=masks[1, 0])
+        torch.sub(1 - one_class, masks[1, 0], out=masks[1, 1])
     return masks
-
-
-class _Cells(BatchedFunction):
-    """Without a gradient: what it does is to write all four into one tensor, also under `torch.vmap`."""
-
-    @staticmethod
-    def forward(one_class: Tensor, aligned: Tensor) -> Tensor:
-        masks = one_class.new_empty(*one_class.shape[:-2], 2, 2, *one_class.shape[-2:])
-        (positive, crossed), (negative, apart) = ((side[..., 0, :, :], side[..., 1, :, :]) for side in masks.unbind(-4))
-        torch.mul(one_class, aligned, out=positive)
-        torch.sub(one_class, positive, out=crossed)
-        torch.sub(aligned, positive, out=negative)
-        torch.sub(1 - one_class, negative, out=apart)
-        return masks
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:
-        ctx.mark_non_differentiable(output)

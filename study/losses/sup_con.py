@@ -7,7 +7,6 @@ from torch import Tensor
 from typing_extensions import Doc
 
 from study.knobs import Searched
-from study.losses.batched import is_zero, plus
 from study.losses.catalogue import loss
 from study.losses.pairs import (
     cosines,
@@ -58,8 +57,8 @@ def eps_sup_con(
     cosine, scale = cosines(views, similarity), 1 / temperature
     index = group(sample_labels(views, target))
     shifted = cosine
-    if not is_zero(epsilon):
-        shifted = plus(cosine, same(index, views), -epsilon * temperature)
+    if epsilon != 0:
+        shifted = torch.add(cosine, same(index, views), alpha=-epsilon * temperature)
     everyone = guarded(log_sum_exp(shifted, scale), cosine, scale, guard)
     attraction, positives = mean_positive(views, index)
     per_row = (everyone - attraction * scale).where(positives > 0, 0.0)

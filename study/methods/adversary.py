@@ -12,28 +12,11 @@ from typing_extensions import Doc
 from study.knobs import Knob, Range, Searched, knobs, options
 from study.methods.batch import UNKNOWN
 
-
-@dataclass(frozen=True)
-class Beside:
-    """The key about an adversary of a method that has no stage for one."""
-
-    adversary: Annotated[
-        Literal["none", "representation"],
-        Doc("classifier of the bias against which the encoder is trained, by gradient reversal"),
-    ] = "none"
-
-
-@dataclass(frozen=True)
-class Where:
-    """The key about an adversary of a method that can have a stage for one, see `Stage`."""
-
-    adversary: Annotated[
-        Literal["none", "representation", "classifier"],
-        Doc(
-            "classifier of the bias against which the encoder is trained, by gradient reversal: `representation`: "
-            "beside the method's own loss; `classifier`: in a stage of its own, the last `classifier_epochs`"
-        ),
-    ] = "none"
+ABOUT = (
+    "classifier of the bias against which the encoder is trained, by gradient reversal: `representation`: beside the "
+    "method's own loss; `classifier`, of a contrastive method: in a stage of its own, the last `classifier_epochs`"
+)
+"""What the key `adversary` means."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +45,8 @@ class Stage:
 
 def adversary_knobs(method: Mapping[str, Any], has_stage: bool) -> list[Knob]:
     """The keys about an adversary of a `method` section; `has_stage`: it can have one in a stage of its own."""
-    keys = list(knobs(Where if has_stage else Beside))
+    places = ("none", "representation", *(["classifier"] if has_stage else []))
+    keys = [Knob("adversary", Literal[places], "none", False, ABOUT)]
     if method.get("adversary", "none") != "none":
         keys += knobs(AdversaryOptions)
     if method.get("adversary") == "classifier":

@@ -11,27 +11,11 @@ from study.knobs import Knob, Range, knobs
 LABELS, SOME_LABELS, MODEL = "labels", "some_labels", "model"
 
 
-@dataclass(frozen=True)
-class LabelSource:
-    """The key of a method that takes labels alone."""
-
-    bias_source: Annotated[
-        Literal["labels", "some_labels"],
-        Doc("where the bias is known from: `labels`; `some_labels`: labels of a part of the samples only"),
-    ] = "labels"
-
-
-@dataclass(frozen=True)
-class AnySource:
-    """The key of a method that also takes features instead of labels."""
-
-    bias_source: Annotated[
-        Literal["labels", "some_labels", "model"],
-        Doc(
-            "where the bias is known from: `labels`; `some_labels`: labels of a part of the samples only; "
-            "`model`: features of a bias-capturing model instead of labels (FairKL paper B.2.4)"
-        ),
-    ] = "labels"
+ABOUT = (
+    "where the bias is known from: `labels`; `some_labels`: labels of a part of the samples only; `model`, where the "
+    "loss can do with them: features of a bias-capturing model instead of labels (FairKL paper B.2.4)"
+)
+"""What the key `bias_source` means."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +62,8 @@ def source_knobs(method: Mapping[str, Any], takes_features: bool, takes_unknown:
         takes_features: the functions can work with bias features; else labels are the only source.
         takes_unknown: the method can do without the bias of some samples.
     """
-    yield from knobs(AnySource if takes_features else LabelSource)
+    sources = (LABELS, SOME_LABELS, *([MODEL] if takes_features else []))
+    yield Knob("bias_source", Literal[sources], LABELS, False, ABOUT)
     source = method.get("bias_source", LABELS)
     if source == SOME_LABELS:
         yield from (knob for knob in knobs(SomeLabels) if takes_unknown or knob.key == "known_bias")

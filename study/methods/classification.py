@@ -10,7 +10,6 @@ from torch.nn import functional
 
 from study.data.dataset import Facts
 from study.knobs import Knob, knobs
-from study.losses.batched import is_zero
 from study.losses.catalogue import classification_losses
 from study.methods.adversary import adversary_knobs, maybe_adversary
 from study.methods.batch import UNKNOWN, Batch, Labels, Method, NewNetwork
@@ -88,7 +87,7 @@ class Classification(Method):
     def forward(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
         features, labels = self.network.encoder(batch.views[0]), batch.labels
         value = self.weights.contrast * self.classifier(features, labels)
-        if self.regulariser is not None and not is_zero(self.weights.lambda_):
+        if self.regulariser is not None and self.weights.lambda_ != 0:
             unit = functional.normalize(features, dim=1)[None]
             value = value + self.weights.lambda_ * self.regulariser(unit, labels.named())
         if self.adversary is not None and labels.bias is not None:

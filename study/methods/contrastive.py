@@ -13,7 +13,6 @@ from typing_extensions import Doc
 
 from study.data.dataset import Facts
 from study.knobs import Knob, Range, Searched, knobs, options
-from study.losses.batched import is_zero
 from study.losses.catalogue import losses, needs_two_views
 from study.losses.sup_con import sup_con
 from study.methods.adversary import adversary_knobs, maybe_adversary, stage_epochs
@@ -283,7 +282,7 @@ class Contrastive(Method):
             value = self._with_adversary(self.classifier(features[0], batch.labels), features, batch.labels)
             return value, {"encoder": features[0]}
         value = self._contrast(features, embeddings, batch)
-        if self.classifier is not None and not is_zero(self.ce_weight):
+        if self.classifier is not None and self.ce_weight != 0:
             value = value + self.ce_weight * self.classifier(features[0], batch.labels)
         if not self.stage_epochs:
             value = self._with_adversary(value, features, batch.labels)

@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
-import torch
 from torch import Tensor
 from typing_extensions import Doc
 
 from study.knobs import Knob, Range, Searched, knobs
-from study.losses.batched import Scalar, is_zero
 from study.losses.catalogue import Loss, regularisers
 from study.losses.pairs import gram
 
@@ -48,12 +46,9 @@ class Weights:
         return cls(**{f"{key}_" if key == "lambda" else key: value for key, value in values.items()})
 
     @property
-    def contrast(self) -> Scalar:
+    def contrast(self) -> float:
         """The factor of the first term."""
-        if not self.alpha_squared or is_zero(self.lambda_):
-            return self.alpha
-        squared = self.alpha**2
-        return torch.where(self.lambda_ == 0, self.alpha, squared) if isinstance(self.lambda_, Tensor) else squared
+        return self.alpha**2 if self.alpha_squared and self.lambda_ != 0 else self.alpha
 
 
 @dataclass(frozen=True)
@@ -100,7 +95,7 @@ class RegularisedLoss:
             inputs: what the loss may ask for by name: `target`, `bias`, ...
             labels: the same for the regulariser.
         """
-        if self.regulariser is None or is_zero(self.weights.lambda_):
+        if self.regulariser is None or self.weights.lambda_ == 0:
             return self.weights.contrast * self.contrastive(embeddings, inputs)
         if features is embeddings:
             shared = {"similarity": gram(embeddings)}
@@ -115,15 +110,10 @@ class RegularisedLoss:
 NO_REGULARISER = "none"
 
 
-def regulariser_names() -> list[str]:
-    """Every regulariser that `method.regulariser` may name; `none` for no regulariser."""
-    return [NO_REGULARISER, *regularisers()]
-
-
 def regulariser_knobs(method: Mapping[str, Any]) -> Iterator[Knob]:
     """`regulariser`, `alpha`, and where there is a regulariser `lambda` and its own hyperparameters."""
     about = "debiasing term that is added to the loss, weighted by `lambda`"
-    yield Knob("regulariser", Literal[tuple(regulariser_names())], NO_REGULARISER, False, about)
+    yield Knob("regulariser", Literal[(NO_REGULARISER, *regularisers())], NO_REGULARISER, False, about)
     function = regularisers().get(method.get("regulariser", NO_REGULARISER))
     yield from (knob for knob in knobs(Weights) if function or knob.key == "alpha")
     if function:

@@ -104,7 +104,7 @@ def weights_places(sections: Iterable[Mapping[str, Any]]) -> dict[str, tuple[str
         return {}
     from study.models import initial_weights
 
-    return dict(found for model in beginning if (found := initial_weights.place(model)))
+    return dict(initial_weights.place(model) for model in beginning)
 
 
 def take_weights_places(places: Mapping[str, tuple[str, str]]) -> None:

@@ -21,7 +21,6 @@ class Options:
     """Keys of the `model` section."""
 
     receptive_field: Annotated[Literal[9, 17, 33], Doc("side of the patches, in pixels")] = 17
-    stride: Annotated[Literal[4, 8], Doc("distance of neighbouring patches, in pixels; 8 as published")] = 8
     width: Annotated[
         int, Range(low=1), Doc("channels of the first stage, doubled in each of the three further ones")
     ] = 64
@@ -30,11 +29,11 @@ class Options:
 class Block(nn.Module):
     """A residual block: a 3 x 3 or 1 x 1 convolution without padding, then a 1 x 1 convolution."""
 
-    def __init__(self, inputs: int, outputs: int, side: int, stride: int, dilation: int) -> None:
+    def __init__(self, inputs: int, outputs: int, side: int, stride: int) -> None:
         super().__init__()
-        self.margin = dilation * (side // 2)
+        self.margin = side // 2
         self.layers = nn.Sequential(
-            nn.Conv2d(inputs, outputs, side, stride, dilation=dilation, bias=False),
+            nn.Conv2d(inputs, outputs, side, stride, bias=False),
             nn.BatchNorm2d(outputs),
             nn.ReLU(),
             nn.Conv2d(outputs, outputs, 1, bias=False),
@@ -58,19 +57,17 @@ class BagNet(Encoder):
         width, wide = options.width, WIDE_STAGES[options.receptive_field]
         layers: list[nn.Module] = [nn.Conv2d(channels, width, 3, bias=False), nn.BatchNorm2d(width), nn.ReLU()]
         inputs = width
-        # Where the third stage does not halve the map, the fourth skips every second position instead: it sees
-        # the same pixels from either, so the receptive field does not depend on the stride.
-        for stage, stride in enumerate((2, 2, options.stride // 4, 1)):
-            outputs, dilation = width * 2**stage, 8 // options.stride if stage == 3 else 1
-            layers.append(Block(inputs, outputs, 3 if stage < wide else 1, stride, dilation))
-            layers.append(Block(outputs, outputs, 1, 1, 1))
+        for stage, stride in enumerate((2, 2, 2, 1)):
+            outputs = width * 2**stage
+            layers.append(Block(inputs, outputs, 3 if stage < wide else 1, stride))
+            layers.append(Block(outputs, outputs, 1, 1))
             inputs = outputs
         self.layers = nn.Sequential(*layers)
         self.features = inputs
         kaiming(self)
 
     def patches(self, images: Tensor) -> Tensor:
-        """Features (B, features, rows, columns): the one at (i, j) sees the patch whose corner is stride * (i, j)."""
+        """Features (B, features, rows, columns): the one at (i, j) sees the patch whose corner is 8 * (i, j)."""
         maps: Tensor = self.layers(images)
         return maps
 

@@ -115,17 +115,13 @@ COUNTER = "num_batches_tracked"
 """A buffer of batch norm that older files do not have."""
 
 
-def told(model: Mapping[str, Any]) -> dict[str, str] | None:
-    """Return which weights a `model` section begins from: `name`, `file` (its name alone) and `sha256`; None: random
-    ones.
+def told(model: Mapping[str, Any]) -> dict[str, str]:
+    """Return which weights a `model` section begins from: `name`, `file` (its name alone) and `sha256`.
 
     Raises:
         UserError: the file is not there (says how to get it), cannot be read, or is not the one that is published.
     """
-    found_at = find(model)
-    if found_at is None:
-        return None
-    file, source = found_at
+    file, source = find(model)
     found = sha256(file)
     if source is not None and source.sha256 is not None and not found.startswith(source.sha256):
         raise UserError(
@@ -142,10 +138,10 @@ _told_places: dict[str, Place] = {}
 """The files that another process found, by `key`: a worker of Ray runs in a folder of its own."""
 
 
-def place(model: Mapping[str, Any]) -> tuple[str, Place] | None:
-    """Return what `take_places` wants to know of a `model` section; None: it has no weights. Raises as `find`."""
-    found = find(model)
-    return (_key(model), (str(found[0].absolute()), sha256(found[0]))) if found else None
+def place(model: Mapping[str, Any]) -> tuple[str, Place]:
+    """Return what `take_places` wants to know of a `model` section. Raises as `find`."""
+    file, _ = find(model)
+    return _key(model), (str(file.absolute()), sha256(file))
 
 
 def take_places(places: Mapping[str, Place]) -> None:
@@ -158,18 +154,16 @@ def _key(model: Mapping[str, Any]) -> str:
     return f"{architecture(model)} {model['weights']}"
 
 
-def find(model: Mapping[str, Any]) -> tuple[Path, Source | None] | None:
-    """The file of a `model` section's weights, and where it is published; None: it has none.
+def find(model: Mapping[str, Any]) -> tuple[Path, Source | None]:
+    """The file of a `model` section's weights, and where it is published; None: it is the user's own.
 
     Raises:
         UserError: the file is not there; says how to get it.
     """
-    weights = model.get("weights")
-    if weights is None:
-        return None
     from study.models.backbone import is_file
     from study.models.published import published
 
+    weights = model["weights"]
     told_place = _told_places.get(_key(model))
     elsewhere = Path(told_place[0]) if told_place and os.path.exists(told_place[0]) else None
     if is_file(weights):
@@ -209,23 +203,22 @@ def begin(encoder: "Encoder", model: Mapping[str, Any]) -> None:
     """
     from study.models.backbone import Backbone
 
-    found = find(model)
-    if found is None or not isinstance(encoder, Backbone):
-        return
+    assert isinstance(encoder, Backbone)  # no other network has the key
+    file, _ = find(model)
     told(model)
     wanted = [name for name in encoder.net.state_dict() if not name.endswith(COUNTER)]
-    state = read(found[0], wanted)
-    told_place, now = _told_places.get(_key(model)), sha256(found[0])  # after it was read: it may be written meanwhile
+    state = read(file, wanted)
+    told_place, now = _told_places.get(_key(model)), sha256(file)  # after it was read: it may be written meanwhile
     if told_place and told_place[1] != now:
         raise UserError(
-            f"model.weights: {found[0]}: has changed while the study runs: sha256 is {now}, was {told_place[1]}. Put "
+            f"model.weights: {file}: has changed while the study runs: sha256 is {now}, was {told_place[1]}. Put "
             "the earlier file back, or begin a study of another name"
         )
     left_out = f"{encoder.dropped}."
     for name in [name for name in state if name.startswith(left_out)]:
         del state[name]
-    check_finite(state, f"model.weights: {found[0]}")
-    put(encoder.net, state, f"model.weights: {found[0]}: does not fit {encoder.architecture}")
+    check_finite(state, f"model.weights: {file}")
+    put(encoder.net, state, f"model.weights: {file}: does not fit {encoder.architecture}")
 
 
 def put(net: "nn.Module", state: "dict[str, Tensor]", problem: str) -> None:

@@ -28,8 +28,7 @@ class SimpleConvNet(Encoder):
     """Convolution and batch norm four times, ReLU after the first three, mean over positions: 128 features.
 
     Nothing is pooled in between, so an image costs about 0.42 billion multiply-adds at 28 x 28. Convolutions have no
-    bias, which batch norm would take out again (the protocol counts 240 parameters more for them). Weights that were
-    saved with biases are loaded as the same network: the running means are moved by them.
+    bias, which batch norm would take out again (the protocol counts 240 parameters more for them).
     """
 
     features = WIDTHS[-1]
@@ -41,19 +40,9 @@ class SimpleConvNet(Encoder):
             layers += [nn.Conv2d(inputs, outputs, 7, padding=3, bias=False), nn.BatchNorm2d(outputs), nn.ReLU()]
         self.layers = nn.Sequential(*layers[:-1], ACTIVATIONS[activation]())
         kaiming(self)
-        self.register_load_state_dict_pre_hook(_without_biases)
 
     def forward(self, images: Tensor) -> Tensor:
         return self.layers(images).mean((2, 3))
-
-
-def _without_biases(module: nn.Module, state: dict[str, Tensor], prefix: str, *_: object) -> None:
-    """Take the biases of convolutions out of a state dict, and out of the means of what follows them."""
-    for name in [name for name in state if name.startswith(f"{prefix}layers.") and name.endswith(".bias")]:
-        place = int(name.removeprefix(f"{prefix}layers.").partition(".")[0])
-        mean = f"{prefix}layers.{place + 1}.running_mean"
-        if mean in state:
-            state[mean] = state[mean] - state.pop(name)
 
 
 def unsuited(options: Options, facts: Facts) -> str | None:

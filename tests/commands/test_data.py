@@ -41,7 +41,7 @@ def test_the_list_says_which_files_are_there(root: Path) -> None:
         "CIFAR-10 (JPEG, q75)",
     )
     assert after["color_mnist"]["facts"]["condition"] == 3
-    assert before["biased_mnist"]["keys"] == ["rho", "seed", "class_nine", "foreground", "val_share", "val"]
+    assert before["biased_mnist"]["keys"] == ["rho", "seed", "val_share", "val"]
     assert json.loads(json.dumps(list(after.values()))) == list(after.values())
 
 

@@ -38,10 +38,6 @@ def test_names_that_the_data_lack_keep_their_place():
     assert (found.facts.classes, found.facts.bias_classes) == (2, 2)
 
 
-def test_data_of_the_models_numbers_are_the_same_object():
-    assert numbered_as(MODEL, MODEL.facts) is MODEL
-
-
 @pytest.mark.parametrize("nameless", [("class_names",), ("bias_names",), ("class_names", "bias_names")])
 def test_without_names_numbers_stay(nameless):
     facts = replace(MODEL.facts, **dict.fromkeys(nameless))

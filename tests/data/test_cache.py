@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from study.data.cache import cached, scratch, stamp
+from study.data.cache import cached, scratch
 from study.data.dataset import Facts, Split, fingerprint
 from study.data.source import Source
 from study.errors import UserError
@@ -76,33 +76,6 @@ def test_other_files_are_other_data(root: Path) -> None:
         (root / "raw.bin").write_bytes(content)
         cached("some", {}, FACTS, build, [source])
     assert build.calls == 2
-
-
-def test_a_stamp_sees_a_changed_byte_of_a_big_file_and_of_a_folders(root: Path) -> None:
-    big, folder = root / "big", root / "folder"
-    folder.mkdir()
-    big.write_bytes(bytes(40 << 20))
-    stamps = {stamp(Source("big").find()), stamp(Source("folder").find())}
-    for place in (0, (13 << 20) + 7, (40 << 20) - 1):
-        with big.open("r+b") as file:
-            file.seek(place)
-            file.write(b"x")
-        stamps.add(stamp(Source("big").find()))
-    (folder / "a.png").write_bytes(b"1")
-    stamps.add(stamp(Source("folder").find()))
-    (folder / "a.png").write_bytes(b"2")
-    stamps.add(stamp(Source("folder").find()))
-    assert len(stamps) == 7
-
-
-def test_a_stamp_sees_the_files_behind_a_linked_folder(root: Path, tmp_path: Path) -> None:
-    """Classes may lie on another disk."""
-    (root / "folder").mkdir()
-    (tmp_path / "elsewhere").mkdir()
-    (root / "folder" / "gull").symlink_to(tmp_path / "elsewhere")
-    before = stamp(Source("folder").find())
-    (tmp_path / "elsewhere" / "a.png").write_bytes(b"1")
-    assert stamp(Source("folder").find()) != before
 
 
 @pytest.mark.parametrize("file", ["train.npy", "val.labels.npz", "entry.json"])
@@ -233,11 +206,3 @@ def test_arrays_too_big_for_memory_are_built_on_disk(root: Path) -> None:
     dataset = cached("some", {}, FACTS, build)
     assert dataset.fingerprint == fingerprint(Build()())
     assert len(list((root / "prepared").iterdir())) == 2  # the entry and its lock
-
-
-def test_a_source_that_is_not_there_says_where_to_put_it(root: Path) -> None:
-    archive = Source("folder", "https://example.org/a.tar.gz", archive="a.tar.gz")
-    with pytest.raises(UserError, match=rf"{root}/folder: not found.*example.org/a.tar.gz at {root}/a.tar.gz"):
-        archive.find()
-    with pytest.raises(UserError, match=rf"{root}/faces: not found. Ask for it."):
-        Source("faces", note="Ask for it.").find()

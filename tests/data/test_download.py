@@ -132,11 +132,6 @@ def test_a_missing_page_is_named(root: Path, server: Server) -> None:
     assert len(server.requests) == 1
 
 
-def test_what_only_the_user_may_get_is_not_asked_for(root: Path) -> None:
-    with pytest.raises(UserError, match=r"faces: not found\. Ask its authors"):
-        download.obtain(Source("faces", note="Ask its authors."))
-
-
 def test_an_archive_becomes_its_folder(root: Path) -> None:
     write_tar(root / "a.tar.gz", {"folder/x": b"1", "folder/deep/y": b"2"})
     with zipfile.ZipFile(root / "b.zip", "w") as packed:

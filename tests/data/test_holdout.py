@@ -48,12 +48,16 @@ COUNTS = st.lists(st.sampled_from([0, 0, 1, 2, 3, 10, 57]) | st.integers(0, 200)
 @given(counts=COUNTS.filter(any), share=SHARES, seed=st.integers(0, 99), kind=st.sampled_from(["biased", "unbiased"]))
 def test_every_kind_cuts_the_cells_of_a_split(counts: list[int], share: float, seed: int, kind: holdout.Kind) -> None:
     codes = np.random.default_rng(seed).permutation(np.repeat(np.arange(6), counts))
-    whole = Split(np.arange(len(codes), dtype=np.uint8)[:, None, None, None], codes // 2, codes % 2)
+    condition = np.arange(len(codes), dtype=np.float32)[:, None]
+    whole = Split(np.arange(len(codes))[:, None, None, None], codes // 2, codes % 2, condition)
     train, val = holdout.cut(whole, share, seed, kind)
     labels = holdout.cut_labels(Labels(whole.target, whole.bias), share, seed, kind)
     for name, part in {"train": train, "val": val}.items():
         assert np.array_equal(labels[name].target, part.target)
         assert np.array_equal(labels[name].bias, part.bias)
+        rows = part.inputs[:, 0, 0, 0]
+        assert np.array_equal(2 * part.target + part.bias, codes[rows])
+        assert np.array_equal(part.condition[:, 0], rows)
     kept, held = (np.bincount(2 * part.target + part.bias, minlength=6) for part in (train, val))
     assert (kept + held).tolist() == counts
     if kind == "biased":
@@ -81,22 +85,6 @@ def test_the_seed_chooses_whom() -> None:
     groups = np.repeat(np.arange(4), 50)
     first, again, other = (holdout.stratified(groups, 0.2, seed)[1].tolist() for seed in (1, 1, 2))
     assert first == again != other
-
-
-def test_a_split_is_cut_by_its_cells() -> None:
-    target, bias = np.repeat([0, 1], 100), np.tile(np.repeat([0, 1], [90, 10]), 2)
-    inputs = np.arange(200, dtype=np.uint8).reshape(200, 1, 1, 1)
-    condition = np.arange(200, dtype=np.float32)[:, None]
-    whole = Split(inputs, target, bias, condition)
-    for kind, cells in {"biased": [9, 1, 9, 1], "unbiased": [5, 5, 5, 5]}.items():
-        train, val = holdout.cut(whole, 0.1, 0, kind)
-        assert np.bincount(2 * val.target + val.bias, minlength=4).tolist() == cells
-        assert len(train) + len(val) == 200
-        for part in (train, val):
-            rows = part.inputs[:, 0, 0, 0]
-            assert (part.target == target[rows]).all()
-            assert (part.bias == bias[rows]).all()
-            assert (part.condition[:, 0] == rows).all()
 
 
 def test_without_bias_labels_the_classes_are_balanced() -> None:

@@ -4,7 +4,6 @@ import os
 import struct
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 
@@ -96,11 +95,6 @@ def test_what_is_no_file_is_named_and_not_waited_for(home):
     files = [home / name for name in ("pipe.png", "folder.png", "itself.png", "no\0name.png", "x" * 300)]
     with pytest.raises(UserError, match=r"5 files are .*pipe\.png \(is no file\).*folder\.png \(is no file\).*itself"):
         image_files.decode(files, 4, "crop")
-
-
-def test_nothing_is_left_on_disk(home):
-    image_files.decode([picture(home / "a.png")], 4, "crop")
-    assert list((home / "prepared").iterdir()) == []
 
 
 def grey_ramp(path, highest: int, dtype=np.uint16):
@@ -223,27 +217,6 @@ def test_large_images_are_in_memory_one_after_the_other(home, monkeypatch):
     assert len(seen) == 36
     assert max(map(sum, seen)) <= 1000
     assert max(map(len, seen)) > 2
-
-
-def test_a_large_image_that_waits_is_not_passed_by_small_ones():
-    """A thread that holds one would do nothing for as long as there are small ones."""
-    memory, order = image_files._Memory(1000), []
-
-    def decode(work):
-        with memory.taken(work):
-            order.append(work)
-
-    threads = [threading.Thread(target=decode, args=(work,)) for work in (1000, 10, 10, 10)]
-    with memory.taken(500):
-        for thread in threads:
-            thread.start()
-            while not memory._turn.locked():  # by the first, which waits
-                time.sleep(0.001)
-        time.sleep(0.05)  # the others would be through
-        assert order == []
-    for thread in threads:
-        thread.join()
-    assert order == [1000, 10, 10, 10]
 
 
 def test_the_usual_side_is_that_of_most_readable_images_and_reads_headers_alone(home):

@@ -106,18 +106,21 @@ def test_nobody_can_be_recognised_in_what_is_prepared_or_said(root: Path) -> Non
     path.write_text(path.read_text().replace(",Male,", ",Man,", 1))
     with pytest.raises(UserError) as error:
         load("compas")
-    assert "sex of row 1 is 'Man'" in str(error.value)
+    assert "column 'sex', row 1: the value is 'Man'" in str(error.value)
     assert "Secret" not in str(error.value)
 
 
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("Bachelors", "Bachelor", "education of row 1 is 'Bachelor', allowed is Bachelors, Some-college"),
-        (" 77516", " many", "fnlwgt of row 1 is 'many', a number is needed"),
-        (" 77516", " 1e308", "fnlwgt of row 1 is '1e308', a number is needed"),
-        (" 77516", " inf", "fnlwgt of row 1 is 'inf', a number is needed"),
-        ("<=50K", "50K", "income of row 1 is '50K', allowed is <=50K, >50K"),
+        (
+            "Bachelors",
+            "Bachelor",
+            "column 'education', row 1: the value is 'Bachelor', allowed: Bachelors",
+        ),
+        (" 77516", " many", "column 'fnlwgt', row 1: 'many' is not a finite number"),
+        (" 77516", " 1e308", "column 'fnlwgt', row 1: 1e[+]308 is too large"),
+        ("<=50K", "50K", "column 'income', row 1: the value is '50K', allowed: <=50K, >50K"),
         (" White, Male, 2174, 0, 30, United-States, <=50K", " Whi", "row 1 has no sex; cut short"),
     ],
 )
@@ -140,9 +143,9 @@ def test_a_table_cut_short_within_a_row_is_named(root: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", "cannot be read"),
-        (COMPAS_COLUMNS, "holds no rows"),
-        ("a,b\n1,2\n", "cannot be read: Usecols do not match columns"),
+        ("", "not readable as a table"),
+        (COMPAS_COLUMNS, "has no rows"),
+        ("a,b\n1,2\n", "not readable as a table: Usecols do not match columns"),
     ],
 )
 def test_a_file_that_is_no_such_table_is_named(root: Path, content: str, message: str) -> None:

@@ -1,7 +1,5 @@
 """Where a hyperparameter's limit turns one loss into another, and what the parts of a loss must add up to."""
 
-import math
-
 import pytest
 import torch
 from small_batch import (
@@ -26,12 +24,12 @@ from torch.nn.functional import cross_entropy, normalize
 from study.losses.cclk import fair_info_nce, weakly_supervised_info_nce
 from study.losses.cross_entropy import bias_balanced_cross_entropy, generalized_cross_entropy
 from study.losses.debiased import debiased_info_nce, floored_share, hard_negative_info_nce
-from study.losses.difficulty import biased_triplet, difficulty_weighted_info_nce
+from study.losses.difficulty import difficulty_weighted_info_nce
 from study.losses.end import end
 from study.losses.fair_kl import fair_kl, spread_by_products, spread_in_turn, sums_by_products, sums_in_turn
 from study.losses.fair_sup_con import fair_sup_con
 from study.losses.info_nce import eps_info_nce, info_nce
-from study.losses.margin import eps_sup_info_nce, masked_pairs, pair_softplus, picked_pairs
+from study.losses.margin import eps_sup_info_nce, masked_pairs, picked_pairs
 from study.losses.pairs import as_float, equal, gram
 from study.losses.sup_con import eps_sup_con, sup_con, sup_con_in
 
@@ -57,19 +55,6 @@ def test_epsilon_to_infinity_is_info_l1o() -> None:
     close(eps_sup_info_nce(VIEWS, temperature=TEMPERATURE, epsilon=1e3), expected)
 
 
-@pytest.mark.parametrize("form", ["a", "b", "c", "d"])
-def test_every_form_against_a_loop_over_anchors(form: str) -> None:
-    epsilon, total = 0.3, 0.0
-    for row, scores in enumerate(SCORES):
-        positives = [i for i in range(len(ROWS)) if LABEL[i] == LABEL[row] and i != row]
-        negatives = [j for j in range(len(ROWS)) if LABEL[j] != LABEL[row]]
-        gaps = torch.stack([torch.stack([(scores[j] - scores[i]).exp() for j in negatives]) for i in positives])
-        sums = {"a": gaps.sum(), "b": gaps.sum(0), "c": gaps.sum(1), "d": gaps}[form]
-        terms = (math.exp(-epsilon) + sums).log()
-        total += terms.mean() if form == "c" else terms.sum()
-    close(eps_sup_info_nce(VIEWS, target=TARGET, temperature=TEMPERATURE, epsilon=epsilon, form=form), total / 24)
-
-
 def test_form_d_is_the_same_on_a_cpu_and_elsewhere() -> None:
     positive, negative = (LABEL[:, None] == LABEL) & OTHERS, LABEL[:, None] != LABEL
     for row, ours in enumerate(zip(*masked_pairs(SCORES, positive, negative), strict=True)):
@@ -91,32 +76,6 @@ def test_the_sums_of_fair_kl_are_the_same_on_a_cpu_and_elsewhere(soft: bool) -> 
 @pytest.mark.parametrize("label", [LABEL, LABEL - 1, LABEL * 2**40])
 def test_masks_are_the_same_on_a_cpu_and_elsewhere(label: Tensor) -> None:
     close(equal(label, torch.float64), equal(as_float(label, torch.float64), torch.float64))
-
-
-@pytest.mark.slow
-def test_every_derivative_of_form_d_is_right() -> None:
-    """Beyond the two that are asked of every loss, and the way that is taken where rows come in batches."""
-    generator = torch.Generator().manual_seed(0)
-    scaled = torch.randn(4, 4, generator=generator, dtype=torch.float64, requires_grad=True)
-    label = torch.tensor([0, 0, 1, 1])
-    positive, negative = (label[:, None] == label) & ~torch.eye(4, dtype=torch.bool), label[:, None] != label
-
-    def second(scaled: Tensor) -> Tensor:
-        (first,) = torch.autograd.grad(pair_softplus(scaled, positive, negative).sum(), scaled, create_graph=True)
-        return torch.autograd.grad(first.square().sum(), scaled, create_graph=True)[0]
-
-    assert torch.autograd.gradcheck(second, scaled)
-    assert torch.autograd.gradgradcheck(second, scaled)
-    third = [torch.autograd.grad(second(leaf).square().sum(), leaf)[0] for leaf in (scaled, 2 * scaled)]
-    mapped = torch.func.vmap(torch.func.grad(lambda leaf: second_by_transforms(leaf, positive, negative)))
-    close(mapped(torch.stack([scaled, 2 * scaled]).detach()), torch.stack(third))
-
-
-def second_by_transforms(scaled: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
-    def first(leaf: Tensor) -> Tensor:
-        return torch.func.grad(lambda leaf: pair_softplus(leaf, positive, negative).sum())(leaf).square().sum()
-
-    return torch.func.grad(first)(scaled).square().sum()
 
 
 def test_with_one_positive_each_all_forms_of_sup_con_agree() -> None:
@@ -152,13 +111,6 @@ def test_wcl_with_identical_encoders_weighs_every_negative_the_same() -> None:
     """Dd = Db: w = 1.5, so that InfoNCE's negatives count one and a half times."""
     ours = difficulty_weighted_info_nce(VIEWS, biased_views=VIEWS, temperature=TEMPERATURE, tau_plus=0.0)
     close(ours, torch.log1p(1.5 * (log_sum(NEGATIVES) - OTHER_VIEW).exp()).mean())
-
-
-def test_biased_triplet_against_all_pairs() -> None:
-    distance = torch.cdist(ROWS, ROWS).square()
-    negative = (distance * NEGATIVES).sum(1) / NEGATIVES.sum(1)
-    positive = 2 - 2 * OTHER_VIEW * TEMPERATURE
-    close(biased_triplet(VIEWS), (positive - negative).mean())
 
 
 def test_clusters_are_classes() -> None:

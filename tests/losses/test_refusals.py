@@ -23,7 +23,15 @@ def test_wrong_inputs_are_named() -> None:
             debiased_info_nce(VIEWS, **{empty: VIEWS[:0]})
     with pytest.raises(ValueError, match="either bias"):
         fair_kl(VIEWS, target=torch.arange(12) % 3)
+    with pytest.raises(ValueError, match=r"sup_con: temperature is no tensor, got \(\) of type torch.float32"):
+        sup_con(VIEWS, temperature=torch.tensor(0.1))
     with pytest.raises(ValueError, match="needs a condition"):
         fair_cclk(VIEWS)
     with pytest.raises(ValueError, match=r"shape \(B,\), got \(12, 3\)"):
         sup_con(VIEWS, target=torch.zeros(12, 3))
+
+
+def test_a_second_derivative_is_refused() -> None:
+    views = VIEWS.clone().requires_grad_()
+    with pytest.raises(RuntimeError, match="can be differentiated once"):
+        torch.autograd.grad(sup_con(views), views, create_graph=True)

@@ -72,15 +72,3 @@ def test_a_term_takes_from_the_named_tensors_what_its_function_knows() -> None:
     assert term(ROWS, {**LABELS, "condition": ROWS}) == losses()["sup_con"](
         ROWS, target=LABELS["target"], temperature=0.5
     )
-
-
-@pytest.mark.parametrize("squared", [False, True])
-def test_alpha_and_lambda_as_tensors_under_vmap_equal_a_loop(squared: bool) -> None:
-    terms = (Term.of(losses()["eps_sup_info_nce"], {}), Term.of(regularisers()["fair_kl"], {}))
-    alphas, lambdas = [0.0, 0.5, 1.0, 0.3], [1.0, 0.0, 2.0, 0.0]
-
-    def value(alpha: float | Tensor, weight: float | Tensor) -> Tensor:
-        return RegularisedLoss(*terms, Weights(alpha, weight, squared))(ROWS, ROWS, LABELS, LABELS)  # type: ignore[arg-type]
-
-    together = torch.vmap(value)(torch.tensor(alphas), torch.tensor(lambdas))
-    torch.testing.assert_close(together, torch.stack([value(*pair) for pair in zip(alphas, lambdas, strict=True)]))

@@ -8,13 +8,10 @@ from typing import Annotated
 import numpy as np
 from typing_extensions import Doc
 
-from study.data import holdout, tables
+from study.data import holdout, label_files, tables
 from study.data.cache import cached
 from study.data.dataset import Dataset, Facts, Labelled, Split
 from study.data.source import Source
-from study.knobs import Range
-
-VERSION = 1
 
 COLUMNS = [
     "age",
@@ -77,15 +74,9 @@ SOURCES = (
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(tables.Options):
     """Keys of the `data` section."""
 
-    split_seed: Annotated[
-        int, Range(low=0), Doc("seed of the splits, 70/15/15, of both files together (WCL paper section 6.2)")
-    ] = 0
-    val: holdout.Val = "biased"
-    val_share: tables.ValShare = 0.15
-    sensitive_input: Annotated[bool, Doc("whether gender is an input, as among the paper's 14 features")] = True
     unknown: Annotated[bool, Doc("keep people with an unknown (`?`) value: 48,842 instead of 45,222")] = True
 
 
@@ -96,15 +87,9 @@ def describe(options: Options) -> Facts:
     return Facts(classes=2, bias_classes=2, shape=(width,), title="Adult")
 
 
-def sources(options: Options) -> tuple[Source, ...]:
-    """The two official files."""
-    return SOURCES
-
-
 def load(options: Options) -> Dataset:
     """Put both files together, encode, split."""
-    key = asdict(options) | {"version": VERSION}
-    return cached("adult", key, describe(options), lambda: _splits(options), SOURCES)
+    return cached("adult", asdict(options), describe(options), lambda: _splits(options), SOURCES)
 
 
 def labels(options: Options) -> Mapping[str, Labelled]:
@@ -128,13 +113,13 @@ def _rows(options: Options) -> tables.Rows:
 
 def _encoded(path: Path, options: Options) -> tables.Rows:
     # the test file begins with a line that is not a row, and its labels end in a full stop
-    frame = tables.read_csv(path, COLUMNS, header=None, names=COLUMNS, comment="|", skipinitialspace=True)
+    frame = tables.read(path, COLUMNS, header=None, names=COLUMNS, comment="|", skipinitialspace=True)
     frame["income"] = frame["income"].str.rstrip(".")
     if not options.unknown:
         frame = frame.loc[~(frame == "?").any(axis=1)]
     return tables.Rows(
-        tables.numbers(frame, NUMBERS, path),
+        label_files.numbers(frame, NUMBERS, path).astype(np.float64),
         tables.one_hot(frame, _categories(options), path),
-        tables.codes(frame, "income", INCOMES, path),
-        tables.codes(frame, "sex", GENDERS, path),
+        label_files.codes(frame["income"], path, "income", INCOMES),
+        label_files.codes(frame["sex"], path, "sex", GENDERS),
     )

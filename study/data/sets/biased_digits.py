@@ -5,7 +5,6 @@ Small enough to be embedded, real enough to show the effect: the construction is
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Annotated
 
 import numpy as np
@@ -14,7 +13,6 @@ from typing_extensions import Doc
 from study.data import colour_bias, holdout
 from study.data.dataset import Dataset, Facts, Labelled, Labels, Split
 from study.data.holdout import Indices
-from study.data.source import Source
 from study.knobs import Range
 
 TEST_SHARE = 0.2
@@ -44,14 +42,11 @@ def describe(options: Options) -> Facts:
     return Facts(classes=10, bias_classes=10, shape=(3, 8, 8), condition=3)
 
 
-def sources(options: Options) -> tuple[Source, ...]:
-    """None: the digits come with scikit-learn."""
-    return ()
-
-
 def labels(options: Options) -> Mapping[str, Labelled]:
     """Those of what is loaded, without the pixels."""
-    target = np.array(_classes(), dtype=np.int64)
+    from sklearn.datasets import load_digits
+
+    target = load_digits().target.astype(np.int64)
     return {name: Labels(target[members], colours) for name, members, colours in _assigned(options, target)}
 
 
@@ -70,14 +65,6 @@ def load(options: Options) -> Dataset:
         condition = (colour_bias.COLOURS / 255).astype(np.float32)[colours]
         splits[name] = Split(colour_bias.paint(strokes[members], colours), target[members], colours, condition)
     return Dataset(describe(options), splits)
-
-
-@cache
-def _classes() -> list[int]:
-    """The class of each digit."""
-    from sklearn.datasets import load_digits
-
-    return [int(digit) for digit in load_digits().target]
 
 
 def _assigned(options: Options, target: Indices) -> Iterator[tuple[str, Indices, Indices]]:

@@ -4,7 +4,7 @@ The construction of the FairKL paper (section 4.2) and its released data set: ex
 """
 
 from dataclasses import asdict, dataclass
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +16,6 @@ from study.data.dataset import Dataset, Facts, Labels, Split
 from study.data.source import Source
 from study.knobs import Range
 
-VERSION = 1
-
 
 @dataclass(frozen=True)
 class Options:
@@ -27,17 +25,7 @@ class Options:
         float, Range(low=0.0, high=1.0), Doc("share of training images whose colour is their class's own")
     ] = 0.99
     seed: Annotated[int, Range(low=0), Doc("seed of the validation split and the colours")] = 0
-    class_nine: Annotated[
-        Literal["green", "grey"],
-        Doc(
-            "colour of class 9: green (50, 255, 128), as FairKL's code has it, or grey (128, 128, 128), as "
-            "ReBias' has it"
-        ),
-    ] = "green"
-    foreground: Annotated[bool, Doc("colour the digit instead of its ground")] = False
-    val_share: Annotated[
-        holdout.Share, Doc("share of the 60,000 training digits that is held out for validation, before colouring")
-    ] = 0.1
+    val_share: holdout.Share = 0.1
     val: holdout.Val = "unbiased"
 
 
@@ -54,8 +42,7 @@ def sources(options: Options) -> tuple[Source, ...]:
 
 def load(options: Options) -> Dataset:
     """Cut the validation digits off, then colour each split."""
-    key = asdict(options) | {"version": VERSION}
-    return cached("biased_mnist", key, describe(options), lambda: _build(options), sources(options))
+    return cached("biased_mnist", asdict(options), describe(options), lambda: _build(options), sources(options))
 
 
 def labels(options: Options) -> dict[str, Labels]:
@@ -91,11 +78,9 @@ def _parts(options: Options) -> dict[str, _Part]:
 
 def _build(options: Options) -> dict[str, Split]:
     images = {file: mnist.read(file)[0] for file in ("train", "test")}
-    palette = colour_bias.palette(options.class_nine)
     splits = {}
     for name, part in _parts(options).items():
         # protocol: every pixel that is not 0 becomes stroke, however faint
         strokes = images[part.file][part.members] != 0
-        painted = colour_bias.paint(strokes, part.colours, palette, options.foreground)
-        splits[name] = Split(painted, part.target, part.colours)
+        splits[name] = Split(colour_bias.paint(strokes, part.colours), part.target, part.colours)
     return splits

@@ -9,9 +9,6 @@ from study.data import cifar, holdout
 from study.data.cache import cached
 from study.data.dataset import Dataset, Facts, Labels, Split
 from study.data.source import Source
-from study.knobs import Range
-
-VERSION = 1
 
 Kind = Literal["auto", "official", "jpeg"]
 """Type of the key `source`: `auto` is the official files, or the JPEG copy where only that is there."""
@@ -28,10 +25,8 @@ class Options:
             "and order; auto: the official files where they are there"
         ),
     ] = "auto"
-    val_share: Annotated[
-        holdout.Share, Doc("share of the 50,000 training images that is held out for validation, by class")
-    ] = 0.1
-    split_seed: Annotated[int, Range(low=0), Doc("seed that chooses the validation images")] = 0
+    val_share: holdout.Share = 0.1
+    split_seed: holdout.SplitSeed = 0
 
 
 def is_jpeg(source: Kind) -> bool:
@@ -71,7 +66,7 @@ def labels(options: Options) -> dict[str, Labels]:
 
 def load(options: Options) -> Dataset:
     """Read the files, then cut the validation split off."""
-    key = asdict(options) | {"source": is_jpeg(options.source), "version": VERSION}
+    key = asdict(options) | {"source": is_jpeg(options.source)}
     return cached("cifar10", key, describe(options), lambda: _build(options), sources(options))
 
 

@@ -1,37 +1,25 @@
 """cifar100: 60,000 photographs of a hundred classes."""
 
 from dataclasses import asdict, dataclass
-from typing import Annotated
-
-from typing_extensions import Doc
 
 from study.data import cifar, holdout
 from study.data.cache import cached
 from study.data.dataset import Dataset, Facts, Labels, Split
-from study.data.source import Source
-from study.knobs import Range
 
-VERSION = 1
+SOURCES = (cifar.CIFAR100,)
 
 
 @dataclass(frozen=True)
 class Options:
     """Keys of the `data` section."""
 
-    val_share: Annotated[
-        holdout.Share, Doc("share of the 50,000 training images that is held out for validation, by class")
-    ] = 0.1
-    split_seed: Annotated[int, Range(low=0), Doc("seed that chooses the validation images")] = 0
+    val_share: holdout.Share = 0.1
+    split_seed: holdout.SplitSeed = 0
 
 
 def describe(options: Options) -> Facts:
     """A hundred classes (CIFAR's fine labels), no bias labels."""
     return Facts(100, None, cifar.SHAPE, mean=cifar.MEAN, deviation=cifar.DEVIATION, title="CIFAR-100")
-
-
-def sources(options: Options) -> tuple[Source, ...]:
-    """The official folder."""
-    return (cifar.CIFAR100,)
 
 
 def labels(options: Options) -> dict[str, Labels]:
@@ -42,8 +30,7 @@ def labels(options: Options) -> dict[str, Labels]:
 
 def load(options: Options) -> Dataset:
     """Read the two files, then cut the validation split off."""
-    key = asdict(options) | {"version": VERSION}
-    return cached("cifar100", key, describe(options), lambda: _build(options), sources(options))
+    return cached("cifar100", asdict(options), describe(options), lambda: _build(options), SOURCES)
 
 
 def _build(options: Options) -> dict[str, Split]:

@@ -13,11 +13,9 @@ from typing_extensions import Doc
 
 from study.data import colour_bias, holdout, mnist
 from study.data.cache import cached
-from study.data.dataset import Dataset, Facts, Labelled, Labels, Split
+from study.data.dataset import Dataset, Facts, Labels, Split
 from study.data.source import Source
 from study.knobs import Range
-
-VERSION = 1
 
 PALETTE = np.array(
     [
@@ -49,7 +47,7 @@ class Options:
     """Keys of the `data` section."""
 
     seed: Annotated[int, Range(low=0), Doc("seed of the colours and the validation split")] = 0
-    val_share: Annotated[holdout.Share, Doc("share of the training digits that is held out for validation")] = 0.1
+    val_share: holdout.Share = 0.1
     val: holdout.Val = "biased"
 
 
@@ -72,18 +70,14 @@ def load(options: Options) -> Dataset:
     Training has its colours at random, so that a split held out of it is as unbiased as test. With `val: unbiased` the
     same digits are coloured anew, each palette colour for the same share of each digit.
     """
-    key = asdict(options) | {"version": VERSION}
-    return cached("color_mnist", key, describe(options), lambda: _build(options), sources(options))
+    return cached("color_mnist", asdict(options), describe(options), lambda: _build(options), sources(options))
 
 
 def labels(options: Options) -> dict[str, Labels]:
     """The digits and palette colours of each split: no images are read."""
     digits = {file: mnist.digits(file) for file in ("train", "test")}
     colours = {file: _colours(target, _generator(options, file)) for file, target in digits.items()}
-    kept, held = _cut(Labels(digits["train"], colours["train"]), options)
-    splits = {
-        name: Labels(digits["train"][part], colours["train"][part]) for name, part in (("train", kept), ("val", held))
-    }
+    splits = holdout.cut_labels(Labels(digits["train"], colours["train"]), options.val_share, options.seed)
     if options.val == "unbiased":
         target = splits["val"].target
         splits["val"] = Labels(target, _colours(target, _generator(options, "val"), even=True))
@@ -93,16 +87,12 @@ def labels(options: Options) -> dict[str, Labels]:
 def _build(options: Options) -> dict[str, Split]:
     plain = {file: mnist.read(file) for file in ("train", "test")}
     whole = {file: _coloured(*arrays, _generator(options, file)) for file, arrays in plain.items()}
-    kept, held = _cut(whole["train"], options)
+    kept, held = holdout.choose(holdout.cells(whole["train"]), options.val_share, "biased", options.seed)
     val = holdout.take(whole["train"], held)
     if options.val == "unbiased":
         images, target = plain["train"]
         val = _coloured(images[held], target[held], _generator(options, "val"), even=True)
     return {"train": holdout.take(whole["train"], kept), "val": val, "test": whole["test"]}
-
-
-def _cut(whole: Labelled, options: Options) -> tuple[holdout.Indices, holdout.Indices]:
-    return holdout.stratified(holdout.cells(whole), options.val_share, options.seed)
 
 
 def _generator(options: Options, name: str) -> np.random.Generator:

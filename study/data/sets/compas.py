@@ -7,18 +7,16 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Literal
 
+import numpy as np
 from typing_extensions import Doc
 
-from study.data import holdout, tables
+from study.data import holdout, label_files, tables
 from study.data.cache import cached
 from study.data.dataset import Dataset, Facts, Labelled, Split
 from study.data.source import Source
-from study.knobs import Range
 
 if TYPE_CHECKING:
     import pandas as pd
-
-VERSION = 1
 
 NUMBERS = ("age", "juv_fel_count", "juv_misd_count", "juv_other_count", "priors_count")
 RACES = {
@@ -40,17 +38,13 @@ SOURCES = (
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(tables.Options):
     """Keys of the `data` section."""
 
-    split_seed: Annotated[int, Range(low=0), Doc("seed of the splits, 70/15/15 (WCL paper section 6.2)")] = 0
     filtered: Annotated[bool, Doc("keep only the 6,172 of 7,214 rows that ProPublica's analysis keeps")] = True
     races: Annotated[
         Literal["two", "all"], Doc("`two`: African-American and Caucasian defendants; `all`: all six values")
     ] = "two"
-    val: holdout.Val = "biased"
-    val_share: tables.ValShare = 0.15
-    sensitive_input: Annotated[bool, Doc("whether race is among the inputs")] = True
 
 
 def describe(options: Options) -> Facts:
@@ -60,15 +54,9 @@ def describe(options: Options) -> Facts:
     return Facts(classes=2, bias_classes=len(RACES[options.races]), shape=(width,), title="COMPAS")
 
 
-def sources(options: Options) -> tuple[Source, ...]:
-    """ProPublica's table."""
-    return SOURCES
-
-
 def load(options: Options) -> Dataset:
     """Choose the rows, encode, split."""
-    key = asdict(options) | {"version": VERSION}
-    return cached("compas", key, describe(options), lambda: _splits(options), SOURCES)
+    return cached("compas", asdict(options), describe(options), lambda: _splits(options), SOURCES)
 
 
 def labels(options: Options) -> Mapping[str, Labelled]:
@@ -87,16 +75,16 @@ def _categories(options: Options) -> dict[str, tuple[str, ...]]:
 
 def _rows(options: Options) -> tables.Rows:
     path = SOURCES[0].find()
-    frame = tables.read_csv(path, COLUMNS, empty=FILTER)
+    frame = tables.read(path, COLUMNS, empty=FILTER)
     if options.filtered:
         frame = frame.loc[_kept(frame)]
     if options.races == "two":
         frame = frame.loc[frame["race"].isin(RACES["two"])]
     return tables.Rows(
-        tables.numbers(frame, NUMBERS, path),
+        label_files.numbers(frame, NUMBERS, path).astype(np.float64),
         tables.one_hot(frame, _categories(options), path),
-        tables.codes(frame, "two_year_recid", OUTCOMES, path),
-        tables.codes(frame, "race", RACES[options.races], path),
+        label_files.codes(frame["two_year_recid"], path, "two_year_recid", OUTCOMES),
+        label_files.codes(frame["race"], path, "race", RACES[options.races]),
     )
 
 

@@ -5,7 +5,7 @@ folder `cifar10c` of the DisEnt paper (Lee et al. 2021).
 """
 
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -16,7 +16,7 @@ from PIL import Image
 from scipy import ndimage
 from typing_extensions import Doc
 
-from study.data import cifar, colour_bias, holdout, label_files
+from study.data import cifar, colour_bias, holdout, label_files, listings
 from study.data.cache import cached
 from study.data.dataset import Dataset, Facts, Labels, Split
 from study.data.pixels import decode
@@ -29,10 +29,9 @@ from study.knobs import Range
 
 # The ten corruptions of Corrupted CIFAR-10, type 0, on whole batches of images.
 #
-# Their strengths are those of the CIFAR-10-C benchmark (Hendrycks and Dietterich 2019), which the LfF paper's data set
-# uses; level 5 here is what that data set's folders call Severity4. Three differ from that library: frost is drawn, not
-# cut from photographs of frost; spatter is water made without edge detection at levels 1 to 3; elastic interpolates
-# once.
+# Their strengths are those of level 5 of the CIFAR-10-C benchmark (Hendrycks and Dietterich 2019), as in the papers;
+# the LfF paper's data set calls it Severity4. Two differ from that library: frost is drawn, not cut from photographs
+# of frost; elastic interpolates once.
 
 Maps = NDArray[np.float64]
 """Maps (N, H, W)."""
@@ -134,117 +133,90 @@ CHUNK = 512
 GREY = np.array([0.299, 0.587, 0.114], np.float32)
 
 
-def snow(images: Images, level: int, random: Random) -> Images:
+def snow(images: Images, random: Random) -> Images:
     """Flakes blown in one direction over a brightened image."""
-    mean, spread, zoom, threshold, radius, sigma, keep = (
-        (0.1, 0.2, 1.0, 0.6, 8, 3, 0.95),
-        (0.1, 0.2, 1.0, 0.5, 10, 4, 0.9),
-        (0.15, 0.3, 1.75, 0.55, 10, 4, 0.9),
-        (0.25, 0.3, 2.25, 0.6, 12, 6, 0.85),
-        (0.3, 0.3, 1.25, 0.65, 14, 12, 0.8),
-    )[level - 1]
-    flakes = zoomed(random.normal(mean, spread, images.shape[:3]), zoom)
-    flakes = np.clip(np.where(flakes < threshold, 0.0, flakes), 0.0, 1.0)
-    flakes = motion_blurred(flakes, radius, sigma, random.uniform(-135, -45, len(images)))[..., None]
+    keep = 0.8
+    flakes = zoomed(random.normal(0.3, 0.3, images.shape[:3]), 1.25)
+    flakes = np.clip(np.where(flakes < 0.65, 0.0, flakes), 0.0, 1.0)
+    flakes = motion_blurred(flakes, 14, 12, random.uniform(-135, -45, len(images)))[..., None]
     pale = np.maximum(images, (images @ GREY)[..., None] * 1.5 + 0.5)
     return keep * images + (1 - keep) * pale + flakes + np.rot90(flakes, 2, (1, 2))
 
 
-def frost(images: Images, level: int, random: Random) -> Images:
+def frost(images: Images, random: Random) -> Images:
     """Ice crystals over a darkened image."""
-    keep, strength = ((1.0, 0.2), (1.0, 0.3), (0.9, 0.4), (0.85, 0.4), (0.75, 0.45))[level - 1]
-    return keep * images + strength * ice(images.shape[:3], random)
+    return 0.75 * images + 0.45 * ice(images.shape[:3], random)
 
 
-def fog(images: Images, level: int, random: Random) -> Images:
+def fog(images: Images, random: Random) -> Images:
     """A cloud of light."""
-    strength, decay = ((0.2, 3.0), (0.5, 3.0), (0.75, 2.5), (1.0, 2.0), (1.5, 1.75))[level - 1]
+    strength = 1.5
     brightest = images.max((1, 2, 3), keepdims=True)
-    cloud = plasma(images.shape[:3], decay, random)[..., None]
+    cloud = plasma(images.shape[:3], 1.75, random)[..., None]
     return (images + strength * cloud) * brightest / (brightest + strength)
 
 
-def brightness(images: Images, level: int, random: Random) -> Images:
+def brightness(images: Images, random: Random) -> Images:
     """More of the value of HSV, hue and saturation kept."""
     value = images.max(-1, keepdims=True)
-    brighter = np.minimum(value + (0.05, 0.1, 0.15, 0.2, 0.3)[level - 1], 1.0)
+    brighter = np.minimum(value + 0.3, 1.0)
     return np.where(value > 0, images / np.where(value > 0, value, 1.0), 1.0) * brighter
 
 
-def contrast(images: Images, level: int, random: Random) -> Images:
+def contrast(images: Images, random: Random) -> Images:
     """Each channel drawn to its mean."""
     mean = images.mean((1, 2), keepdims=True)
-    return (images - mean) * (0.75, 0.5, 0.4, 0.3, 0.15)[level - 1] + mean
+    return (images - mean) * 0.15 + mean
 
 
-def spatter(images: Images, level: int, random: Random) -> Images:
-    """Drops of water, from level 4 on of mud."""
-    mean, spread, blur, threshold, strength = (
-        (0.62, 0.1, 0.7, 0.7, 0.5),
-        (0.65, 0.1, 0.8, 0.7, 0.5),
-        (0.65, 0.3, 1.0, 0.69, 0.5),
-        (0.65, 0.1, 0.7, 0.69, 0.6),
-        (0.65, 0.1, 0.5, 0.68, 0.6),
-    )[level - 1]
-    liquid = _blurred(random.normal(mean, spread, images.shape[:3]), blur)
-    if level < 4:
-        drops = _blurred(np.maximum(liquid - threshold, 0.0), 0.5)[..., None]
-        cover = strength * drops / np.maximum(drops.max((1, 2), keepdims=True), 1e-6)
-        return images + cover * (np.array([175, 238, 238], np.float32) / 255)
-    mud = _blurred((liquid > threshold).astype(np.float64), strength)[..., None]
+def spatter(images: Images, random: Random) -> Images:
+    """Drops of mud."""
+    liquid = _blurred(random.normal(0.65, 0.1, images.shape[:3]), 0.5)
+    mud = _blurred((liquid > 0.68).astype(np.float64), 0.6)[..., None]
     mud = np.where(mud < 0.8, 0.0, mud)
     return images * (1 - mud) + mud * (np.array([63, 42, 20], np.float32) / 255)
 
 
-def elastic(images: Images, level: int, random: Random) -> Images:
+def elastic(images: Images, random: Random) -> Images:
     """A random affine map and random local shifts."""
     size = images.shape[1]
-    shift, smooth, corners = (
-        (0.0, 0.0, 0.08),
-        (0.05, 0.2, 0.07),
-        (0.08, 0.06, 0.06),
-        (0.1, 0.04, 0.05),
-        (0.1, 0.03, 0.03),
-    )[level - 1]
     offsets = random.uniform(-1, 1, (2, *images.shape[:3]))
-    offsets = np.stack([_blurred(each, smooth * size, "reflect") for each in offsets]) * shift * size
-    rows, columns = affine(images.shape[:3], corners * size, random) + offsets
+    offsets = np.stack([_blurred(each, 0.03 * size, "reflect") for each in offsets]) * 0.1 * size
+    rows, columns = affine(images.shape[:3], 0.03 * size, random) + offsets
     number, _, _, channel = np.indices(images.shape, dtype=np.float32)
     where = np.stack([number, *(np.broadcast_to(each[..., None], images.shape) for each in (rows, columns)), channel])
     moved: Images = ndimage.map_coordinates(images, where, order=1, mode="reflect")
     return moved
 
 
-def jpeg(images: Images, level: int, random: Random) -> Images:
+def jpeg(images: Images, random: Random) -> Images:
     """Compressed and read again."""
-    quality = (80, 65, 58, 50, 40)[level - 1]
 
     def recoded(picture: Image.Image) -> Image.Image:
         stream = io.BytesIO()
-        picture.save(stream, "JPEG", quality=quality)
+        picture.save(stream, "JPEG", quality=40)
         return Image.open(stream)
 
     return _each(images, recoded)
 
 
-def pixelate(images: Images, level: int, random: Random) -> Images:
+def pixelate(images: Images, random: Random) -> Images:
     """Made smaller and larger again by averaging."""
-    share, full = (0.95, 0.9, 0.85, 0.75, 0.65)[level - 1], images.shape[1]
-    small, box = (int(full * share),) * 2, Image.Resampling.BOX
+    full = images.shape[1]
+    small, box = (int(full * 0.65),) * 2, Image.Resampling.BOX
     return _each(images, lambda picture: picture.resize(small, box).resize((full, full), box))
 
 
-def saturate(images: Images, level: int, random: Random) -> Images:
+def saturate(images: Images, random: Random) -> Images:
     """Another saturation of HSV, hue and value kept; a grey pixel counts as red, as its hue is 0."""
-    factor, offset = ((0.3, 0.0), (0.1, 0.0), (1.5, 0.0), (2.0, 0.1), (2.5, 0.2))[level - 1]
     value = images.max(-1, keepdims=True)
     depth = value - images.min(-1, keepdims=True)
     saturation = depth / np.where(value > 0, value, 1.0)
     shade = np.where(depth > 0, (value - images) / np.where(depth > 0, depth, 1.0), np.array([0.0, 1.0, 1.0]))
-    return value * (1 - np.clip(saturation * factor + offset, 0.0, 1.0) * shade)
+    return value * (1 - np.clip(saturation * 2.5 + 0.2, 0.0, 1.0) * shade)
 
 
-CORRUPTIONS: tuple[Callable[[Images, int, Random], Images], ...] = (
+CORRUPTIONS: tuple[Callable[[Images, Random], Images], ...] = (
     snow,
     frost,
     fog,
@@ -259,13 +231,12 @@ CORRUPTIONS: tuple[Callable[[Images, int, Random], Images], ...] = (
 """By bias class: corruption `c` is class `c`'s own."""
 
 
-def corrupt(images: NDArray[np.uint8], kinds: NDArray[np.int64], level: int, random: Random) -> NDArray[np.uint8]:
+def corrupt(images: NDArray[np.uint8], kinds: NDArray[np.int64], random: Random) -> NDArray[np.uint8]:
     """Each image corrupted in its own way.
 
     Args:
         images: (N, 3, H, W), square.
         kinds: index in `CORRUPTIONS` of each image, (N,).
-        level: strength, 1 to 5.
 
     Returns:
         Images of the same shape.
@@ -276,7 +247,7 @@ def corrupt(images: NDArray[np.uint8], kinds: NDArray[np.int64], level: int, ran
         for start in range(0, len(members), CHUNK):
             indices = members[start : start + CHUNK]
             plain = images[indices].transpose(0, 2, 3, 1).astype(np.float32) / 255
-            done = np.clip(function(plain, level, random), 0.0, 1.0) * 255
+            done = np.clip(function(plain, random), 0.0, 1.0) * 255
             # the nudge keeps 8-bit values that rounding left just below themselves; else truncated, as published
             corrupted[indices] = (done + 1e-3).astype(np.uint8).transpose(0, 3, 1, 2)
     return corrupted
@@ -293,8 +264,6 @@ def _each(images: Images, change: Callable[[Image.Image], Image.Image]) -> Image
     return np.stack([np.asarray(change(Image.fromarray(pixels))) for pixels in pictures]).astype(np.float32) / 255
 
 
-VERSION = 1
-
 FOLDER = "cifar10c"
 
 SPLITS = ("train", "val", "test")
@@ -310,11 +279,6 @@ class Options:
         Range(low=0.0, high=1.0),
         Doc("share of training images under their class's own corruption: 0.95, 0.98, 0.99, 0.995 in the papers"),
     ] = 0.95
-    severity: Annotated[
-        int,
-        Range(low=1, high=5),
-        Doc("strength of the corruptions; 5 is what the published data calls Severity4. (A folder has its own.)"),
-    ] = 5
     source: Annotated[
         Literal["auto", "official", "jpeg", "folder"],
         Doc("official, jpeg, auto: built from CIFAR-10, as `cifar10` names them; folder: the published folder"),
@@ -322,9 +286,7 @@ class Options:
     seed: Annotated[
         int, Range(low=0), Doc("seed of the validation split and the corruptions. (A folder has its own corruptions.)")
     ] = 0
-    val_share: Annotated[
-        holdout.Share, Doc("share of the training images that is held out for validation, where `val` is not given")
-    ] = 0.1
+    val_share: holdout.GivenShare = 0.1
     val: Annotated[
         holdout.Kind | None, Doc(f"{holdout.ABOUT}. null: given where a folder is read, unbiased otherwise")
     ] = None
@@ -351,7 +313,7 @@ def sources(options: Options) -> tuple[Source, ...]:
 def load(options: Options) -> Dataset:
     """Corrupt CIFAR-10, or read the folder."""
     facts = describe(options)
-    key = asdict(options) | {"val": _val(options), "title": facts.title, "version": VERSION}
+    key = asdict(options) | {"val": _val(options), "title": facts.title}
     build = _read if options.source == "folder" else _build
     return cached("corrupted_cifar10", key, facts, lambda: build(options), sources(options))
 
@@ -361,7 +323,7 @@ def labels(options: Options) -> dict[str, Labels]:
     if options.source != "folder":
         plain = cifar10.labels(_plain(options)).items()
         return {name: Labels(one.target, _kinds(options, name, one.target)[0]) for name, one in plain}
-    splits = {name: _labels(paths) for name, paths in _published(options).items()}
+    splits = {name: listings.named_labels(paths, 10) for name, paths in _published(options).items()}
     if (kind := _val(options)) != "given":
         splits |= holdout.cut_labels(splits["train"], options.val_share, options.seed, kind)
     return splits
@@ -386,11 +348,10 @@ def _kinds(options: Options, name: str, target: NDArray[np.int64]) -> tuple[NDAr
 
 def _build(options: Options) -> dict[str, Split]:
     """Whatever `val` is, the splits have the same images, and training and test the same corruptions."""
-
     splits = {}
     for name, plain in cifar10.load(_plain(options)).splits.items():
         kinds, random = _kinds(options, name, plain.target)
-        splits[name] = Split(corrupt(plain.inputs, kinds, options.severity, random), plain.target, kinds)
+        splits[name] = Split(corrupt(plain.inputs, kinds, random), plain.target, kinds)
     return splits
 
 
@@ -409,26 +370,9 @@ def _published(options: Options) -> dict[str, list[Path]]:
 def _read(options: Options) -> dict[str, Split]:
     splits = {}
     for name, paths in _published(options).items():
-        labels = _labels(paths)
+        labels = listings.named_labels(paths, 10)
         images: NDArray[np.uint8] = np.stack([decode(path.read_bytes(), str(path), cifar.SHAPE) for path in paths])
         splits[name] = Split(images, labels.target, labels.bias)
     if (kind := _val(options)) != "given":
         splits["train"], splits["val"] = holdout.cut(splits["train"], options.val_share, options.seed, kind)
     return splits
-
-
-def _labels(paths: Sequence[Path]) -> Labels:
-    pairs = np.array([_label(path.name, str(path)) for path in paths], np.int64)
-    return Labels(pairs[:, 0].copy(), pairs[:, 1].copy())
-
-
-def _label(name: str, path: str) -> tuple[int, int]:
-    """The class and the corruption of a file `INDEX_CLASS_CORRUPTION.png`."""
-    try:
-        _, target, bias = name.removesuffix(".png").rsplit("_", 2)
-        labels = int(target), int(bias)
-    except ValueError:
-        raise UserError(f"{path}: its name is not INDEX_CLASS_CORRUPTION.png. Remove it") from None
-    if not all(0 <= label <= 9 for label in labels):
-        raise UserError(f"{path}: its name gives class {target} and corruption {bias}, allowed is 0 to 9. Remove it")
-    return labels

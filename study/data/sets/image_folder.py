@@ -1,7 +1,7 @@
 """image_folder: your own images, with a CSV that has a row per image: its file, its class and any attributes."""
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,9 +14,7 @@ from study.data.dataset import Dataset, Facts
 from study.data.image_files import Frame, Size, usual_side
 from study.data.label_files import on_disk
 from study.data.listings import Listing
-from study.data.source import Source
 from study.errors import UserError
-from study.knobs import Range
 from study.text import quoted
 
 if TYPE_CHECKING:
@@ -30,14 +28,15 @@ PICTURES = {*listings.ENDINGS, ".tif", ".tiff"}
 """Endings of files that are taken from such folders."""
 
 
-@dataclass(frozen=True)
-class Options:
+@dataclass(frozen=True, kw_only=True)
+class Options(user_data.Options):
     """Keys of the `data` section."""
 
     path: Annotated[
         str,
         Doc("folder of the images: absolute, or relative to the current folder or to the folder of all data sets"),
     ]
+    target: Annotated[str, Doc("column of the classes, whole numbers or names")] = "target"
     labels: Annotated[
         str,
         Doc(
@@ -48,36 +47,6 @@ class Options:
     file: Annotated[
         str, Doc("column of the image files, relative to `path` or to the folders `train`, `val`, `test` in it")
     ] = "file"
-    target: Annotated[str, Doc("column of the classes, whole numbers or names")] = "target"
-    positive: user_data.Positive = None
-    bias: Annotated[
-        str | None, Doc("column of the bias (sensitive, spurious) classes; several combined: `gender+young`")
-    ] = None
-    bias_gaps: user_data.BiasGaps = "error"
-    bias_bins: user_data.BiasBins = None
-    missing_marks: user_data.MissingMarks = ()
-    condition: Annotated[tuple[str, ...], Doc("columns of continuous attributes")] = ()
-    condition_file: Annotated[
-        str | None,
-        Doc(
-            "file of continuous attributes in the place of `condition`; its keys are those of the column `file`, see "
-            "`study.data.conditions`"
-        ),
-    ] = None
-    split: Annotated[
-        str | None,
-        Doc("column with the words train, val, test; null: folders of these names, or else the shares"),
-    ] = None
-    group: user_data.Group = None
-    val: user_data.OwnVal = None
-    val_share: Annotated[
-        holdout.Share,
-        Doc("share of the samples outside the test split that is held out for validation"),
-    ] = 0.15
-    test_share: Annotated[
-        user_data.TestShare, Doc("share of all samples that is the test split, by class and bias class")
-    ] = 0.15
-    split_seed: Annotated[int, Range(low=0), Doc("seed that chooses the validation and test samples")] = 0
     size: Size = 64
     frame: Annotated[Frame, Doc("`crop` an image to the square in its middle, or `squash` it whole")] = "crop"
 
@@ -85,11 +54,6 @@ class Options:
 def describe(options: Options) -> Facts:
     """As the CSV says; images are not read. Normalised with 0.5."""
     return _read(options)[0]
-
-
-def sources(options: Options) -> tuple[Source, ...]:
-    """None that could be got: all files are the user's."""
-    return ()
 
 
 def load(options: Options) -> Dataset:
@@ -216,10 +180,7 @@ def _found(options: Options) -> tuple[Facts, dict[str, Listing], list[str]]:
     labels = user_data.with_positive_last(labels, options.positive, path)
     labels = user_data.numbered_by_class(labels, splits["train"])
     everything = Listing(files, labels.target, labels.bias, labels.condition)
-    width = None if labels.condition is None else labels.condition.shape[1]
-    facts = Facts(labels.classes, labels.bias_classes, (3, options.size, options.size), width, splits=tuple(splits))
-    facts = replace(facts, class_names=labels.class_names, bias_names=labels.bias_names, some_bias=labels.some_bias)
-    facts = replace(facts, bias_edges=labels.bias_edges)
+    facts = user_data.facts(labels, (3, options.size, options.size), splits)
     return facts, {name: everything.take(members) for name, members in splits.items()}, found
 
 

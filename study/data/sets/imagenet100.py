@@ -18,7 +18,6 @@ from study.data.image_files import Frame, Size
 from study.data.listings import Listing
 from study.data.source import Source
 from study.errors import UserError
-from study.knobs import Range
 
 CLASSES = 100
 LIST = "A text file of 100 WordNet numbers, one per line, is needed: a paper's list is in its authors' repository."
@@ -46,10 +45,8 @@ class Options:
         ),
     ] = None
     size: Size = 224
-    val_share: Annotated[
-        holdout.Share, Doc("share of the training images that is held out for validation, by class")
-    ] = 0.05
-    split_seed: Annotated[int, Range(low=0), Doc("seed that chooses the validation images")] = 0
+    val_share: holdout.Share = 0.05
+    split_seed: holdout.SplitSeed = 0
 
 
 def describe(options: Options) -> Facts:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 from typing_extensions import Doc
 
 from study.data import holdout, label_files, listings
@@ -62,10 +63,8 @@ class Options:
     ] = 0
     imagenet_a: Annotated[bool, Doc("add the split `imagenet_a`")] = False
     size: Size = 224
-    val_share: Annotated[
-        holdout.Share, Doc("share of the training images that is held out for validation, by class")
-    ] = 0.05
-    split_seed: Annotated[int, Range(low=0), Doc("seed that chooses the validation images")] = 0
+    val_share: holdout.Share = 0.05
+    split_seed: holdout.SplitSeed = 0
 
 
 def describe(options: Options) -> Facts:
@@ -117,5 +116,4 @@ def _textured(test: Listing, path: Path, clustering: int) -> Listing:
     absent = [name for name in names if name not in textures]
     if absent:
         raise UserError(f"{path}: no texture of {len(absent)} test images, as {absent[0]}. Get it again")
-    bias = label_files.codes([textures[name] for name in names], path, column, [str(code) for code in range(TEXTURES)])
-    return Listing(test.files, test.target, bias)
+    return Listing(test.files, test.target, np.array([textures[name] for name in names], np.int64))

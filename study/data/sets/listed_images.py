@@ -27,10 +27,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-SplitSeed = Annotated[int, Range(low=0), Doc("seed that chooses the images")]
-EvalSamples = Annotated[int, Range(low=4), Doc("images in the validation split, and as many in the test split")]
-
-
 @dataclass(frozen=True)
 class ListedImages:
     """A data set, of the form that `study.data` asks of a module.
@@ -80,12 +76,25 @@ class ListedImages:
 
 @dataclass(frozen=True)
 class Published:
-    """Keys of the `data` section of bffhq and of waterbirds."""
+    """Keys of the `data` section of a data set with splits of its own: bffhq, waterbirds."""
 
     size: Size = 224
     val: holdout.Val = "given"
     val_share: holdout.GivenShare = 0.1
     split_seed: holdout.GivenSeed = 0
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Keys of the `data` section of a data set whose splits are drawn."""
+
+    size: Size = 128
+    val: holdout.Val = "unbiased"
+    split_seed: Annotated[int, Range(low=0), Doc("seed that chooses the images")] = 0
+    train_samples: Annotated[int, Range(low=4), Doc("number of images in the training split")] = 10_000
+    eval_samples: Annotated[int, Range(low=4), Doc("images in the validation split, and as many in the test split")] = (
+        2_400
+    )
 
 
 BFFHQ = Source("bffhq", note="The folder bffhq of the DisEnt authors' data (kakaoenterprise/Learning-Debiased-...).")
@@ -113,17 +122,10 @@ def _bffhq_split(parent: Path, split: str) -> Listing:
     for folders in BFFHQ_PLACES[split]:
         if all((parent / folder).is_dir() for folder in folders):
             files = [file for folder in folders for file in listings.images_in(parent / folder)]
-            pairs = np.array([_bffhq_labels(file) for file in files], np.int64)
-            return Listing(files, pairs[:, 0].copy(), pairs[:, 1].copy())
+            labels = listings.named_labels(files, 2)
+            return Listing(files, labels.target, labels.bias)
     places = " or ".join(", ".join(folders) for folders in BFFHQ_PLACES[split])
     raise UserError(f"{parent}: no images for split {split}: needs the folders {places}. Unpack the archive again")
-
-
-def _bffhq_labels(file: Path) -> tuple[int, int]:
-    parts = file.stem.split("_")
-    if len(parts) < 3 or not {parts[-2], parts[-1]} <= {"0", "1"}:
-        raise UserError(f"{file}: its name is not ID_TARGET_BIAS.png with labels 0 or 1. Remove it")
-    return int(parts[-2]), int(parts[-1])
 
 
 WATERBIRDS = Source(
@@ -166,7 +168,7 @@ CELEBA_IMAGES = Source("celeba/img_align_celeba", note=CELEBA_NOTE)
 
 
 @dataclass(frozen=True)
-class Celeba:
+class Celeba(Published):
     """Keys of the `data` section of celeba."""
 
     target: Annotated[
@@ -181,9 +183,6 @@ class Celeba:
         Doc("attribute that is the bias, such as `Male`; `Male+Young` makes one label of both: Male + 2 Young"),
     ] = "Male"
     size: Size = 128
-    val: holdout.Val = "given"
-    val_share: holdout.GivenShare = 0.1
-    split_seed: holdout.GivenSeed = 0
 
 
 def celeba(options: Any) -> dict[str, Listing]:
@@ -245,7 +244,7 @@ UTKFACE_UNNAMED = 0.01
 
 
 @dataclass(frozen=True)
-class Utkface:
+class Utkface(Drawn):
     """Keys of the `data` section of utkface."""
 
     target: Annotated[
@@ -264,11 +263,6 @@ class Utkface:
         Range(low=1, high=100),
         Doc("the FSCL paper's alpha (2, 3, 4): how many times as many men as women one group has; 1: balanced"),
     ] = 2
-    size: Size = 128
-    val: holdout.Val = "unbiased"
-    split_seed: SplitSeed = 0
-    train_samples: Annotated[int, Range(low=4), Doc("number of images in the training split")] = 10_000
-    eval_samples: EvalSamples = 2_400
 
 
 def utkface(options: Any) -> dict[str, Listing]:
@@ -339,8 +333,8 @@ class Fairface:
     sensitive: Annotated[FairfaceAttribute, Doc("attribute that is the bias")] = "race"
     size: Size = 128
     val: holdout.Val = "biased"
-    val_share: Annotated[holdout.Share, Doc("share of the training images that is held out for validation")] = 0.1
-    split_seed: Annotated[int, Range(low=0), Doc("seed that chooses the validation images")] = 0
+    val_share: holdout.Share = 0.1
+    split_seed: holdout.SplitSeed = 0
 
 
 def fairface(options: Any) -> dict[str, Listing]:
@@ -385,14 +379,10 @@ ANIMAL_LISTS = tuple(
 
 
 @dataclass(frozen=True)
-class DogsAndCats:
+class DogsAndCats(Drawn):
     """Keys of the `data` section of dogs_and_cats."""
 
-    size: Size = 128
-    val: holdout.Val = "unbiased"
-    split_seed: SplitSeed = 0
     train_samples: Annotated[int, Range(low=12), Doc("number of images in the training split")] = 8_220
-    eval_samples: EvalSamples = 2_400
 
 
 def dogs_and_cats(options: Any) -> dict[str, Listing]:
@@ -435,30 +425,27 @@ SHOE_TEST_SHARE = 0.3
 
 SHOE_NOTE = "From the UT Zappos50K page of its authors."
 SHOE_DATA = Source("ut-zap50k-data", note=SHOE_NOTE)
-SHOE_IMAGES = (Source("ut-zap50k-images", note=SHOE_NOTE), Source("ut-zap50k-images-square", note=SHOE_NOTE))
+SHOE_IMAGES = Source("ut-zap50k-images", note=SHOE_NOTE)
 
 
 @dataclass(frozen=True)
 class UtZappos:
     """Keys of the `data` section of ut_zappos."""
 
-    square: Annotated[bool, Doc("read the images of the folder ut-zap50k-images-square")] = False
     size: Size = 32
-    val_share: Annotated[holdout.Share, Doc("share of the training images that is held out for validation")] = 0.1
+    val_share: holdout.Share = 0.1
     split_seed: Annotated[int, Range(low=0), Doc("seed that chooses test and validation images, by class")] = 0
 
 
 def ut_zappos(options: Any) -> dict[str, Listing]:
     """ut_zappos: 50,025 shoes of 21 kinds with 126 binary attributes (UT-Zap50K), CCL-K paper section 3.2.
 
-    The official folders ut-zap50k-images (or ut-zap50k-images-square) and ut-zap50k-data. As in appendix F.1: the 21
+    The official folders ut-zap50k-images and ut-zap50k-data. As in appendix F.1: the 21
     subcategories are the classes, the attributes the condition, 70% of the images training and 30% test, drawn here by
     a seed (theirs is not given). Validation is cut from training. Shoes are wider than high: images are squashed, so
     that no toe or heel is cut off.
     """
-    rest, test = listings.cut(
-        _shoes(SHOE_DATA.find(), SHOE_IMAGES[options.square].find()), SHOE_TEST_SHARE, options.split_seed
-    )
+    rest, test = listings.cut(_shoes(SHOE_DATA.find(), SHOE_IMAGES.find()), SHOE_TEST_SHARE, options.split_seed)
     train, val = listings.cut(rest, options.val_share, options.split_seed)
     return {"train": train, "val": val, "test": test}
 
@@ -501,10 +488,8 @@ class Cub:
         ),
     ] = "binary"
     size: Size = 224
-    val_share: Annotated[
-        holdout.Share, Doc("share of the training images that is held out for validation, by species")
-    ] = 0.1
-    split_seed: Annotated[int, Range(low=0), Doc("seed that chooses the validation images")] = 0
+    val_share: holdout.Share = 0.1
+    split_seed: holdout.SplitSeed = 0
 
 
 def cub(options: Any) -> dict[str, Listing]:
@@ -616,7 +601,7 @@ SETS = {
             ut_zappos,
             UtZappos,
             "squash",
-            lambda options: (SHOE_DATA, SHOE_IMAGES[options.square]),
+            lambda _: (SHOE_DATA, SHOE_IMAGES),
             lambda _: (len(SHOES), None),
             condition=SHOE_ATTRIBUTES,
         ),

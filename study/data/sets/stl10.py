@@ -13,9 +13,6 @@ from study.data.cache import cached, scratch
 from study.data.dataset import Dataset, Facts, Labels, Split
 from study.data.source import Source
 from study.errors import UserError
-from study.knobs import Range
-
-VERSION = 1
 
 SHAPE = (3, 96, 96)
 
@@ -25,6 +22,7 @@ FOLDER = Source(
     md5="91f7769df0f17e558f3565bffb0c7dfb",
     archive="stl10_binary.tar.gz",
 )
+SOURCES = (FOLDER,)
 
 CHUNK = 2000
 """Images copied at a time: the unlabelled file has 2.8 GB."""
@@ -35,21 +33,14 @@ class Options:
     """Keys of the `data` section."""
 
     unlabelled: Annotated[bool, Doc("add the unlabelled images to the training split, with target -1")] = False
-    val_share: Annotated[
-        holdout.Share, Doc("share of the 5,000 labelled training images that is held out for validation, by class")
-    ] = 0.1
-    split_seed: Annotated[int, Range(low=0), Doc("seed that chooses the validation images")] = 0
+    val_share: holdout.Share = 0.1
+    split_seed: holdout.SplitSeed = 0
 
 
 def describe(options: Options) -> Facts:
     """Ten classes, no bias labels; normalised as the DCL code does, with CIFAR-10's numbers."""
     shown = {"mean": cifar.MEAN, "deviation": cifar.DEVIATION, "title": "STL-10"}
     return Facts(10, None, SHAPE, unlabelled=options.unlabelled, **shown)  # type: ignore[arg-type]
-
-
-def sources(options: Options) -> tuple[Source, ...]:
-    """The official folder."""
-    return (FOLDER,)
 
 
 def labels(options: Options) -> dict[str, Labels]:
@@ -65,8 +56,7 @@ def labels(options: Options) -> dict[str, Labels]:
 
 def load(options: Options) -> Dataset:
     """Read the files, cut the validation split off, then add the unlabelled images."""
-    key = asdict(options) | {"version": VERSION}
-    return cached("stl10", key, describe(options), lambda: _build(options), sources(options))
+    return cached("stl10", asdict(options), describe(options), lambda: _build(options), SOURCES)
 
 
 def _build(options: Options) -> dict[str, Split]:

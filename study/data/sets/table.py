@@ -16,18 +16,16 @@ from typing_extensions import Doc
 from study.data import cache, holdout, label_files, table_columns, user_data
 from study.data.cache import prepared
 from study.data.dataset import Dataset, Facts, Labels, Split
-from study.data.source import Source
 from study.data.table_columns import Encoding
 from study.errors import UserError
-from study.knobs import Range
 from study.text import quoted, some
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True)
-class Options:
+@dataclass(frozen=True, kw_only=True)
+class Options(user_data.Options):
     """Keys of the `data` section."""
 
     path: Annotated[
@@ -38,19 +36,7 @@ class Options:
         ),
     ]
     target: Annotated[str, Doc("column of the classes, whole numbers or names")]
-    positive: user_data.Positive = None
-    bias: Annotated[str | None, Doc("column of the bias (sensitive) classes; several combined: `sex+race`")] = None
-    bias_gaps: user_data.BiasGaps = "error"
-    bias_bins: user_data.BiasBins = None
     features: Annotated[tuple[str, ...], Doc("columns that are the inputs; empty: all that no other key names")] = ()
-    condition: Annotated[tuple[str, ...], Doc("columns of continuous attributes, taken as they are")] = ()
-    condition_file: Annotated[
-        str | None,
-        Doc(
-            "file of continuous attributes, instead of `condition`, see `study.data.conditions`; `key` names "
-            "the column of their keys"
-        ),
-    ] = None
     key: Annotated[str | None, Doc("column of the keys by which `condition_file` names the rows")] = None
     missing: Annotated[
         Literal["error", "drop", "fill"],
@@ -59,25 +45,10 @@ class Options:
             "of the training rows for a number and a value of its own for a text"
         ),
     ] = "error"
-    missing_marks: user_data.MissingMarks = ()
     decimal: Annotated[Literal[".", ","], Doc("mark of decimals in a CSV")] = "."
     words: Annotated[
         tuple[str, ...], Doc("inputs that are words although they look like numbers, as codes of regions")
     ] = ()
-    split: Annotated[
-        str | None,
-        Doc("column that says train, val or test. Without it the shares"),
-    ] = None
-    group: user_data.Group = None
-    val: user_data.OwnVal = None
-    val_share: Annotated[
-        holdout.Share,
-        Doc("share of the rows outside the test split that is held out for validation, where it is not given"),
-    ] = 0.15
-    test_share: Annotated[
-        user_data.TestShare, Doc("share of all rows that is the test split, by class and bias class")
-    ] = 0.15
-    split_seed: Annotated[int, Range(low=0), Doc("seed that chooses the validation and test rows")] = 0
 
 
 @dataclass(frozen=True)
@@ -105,11 +76,6 @@ class _Read:
 def describe(options: Options) -> Facts:
     """As the file says."""
     return _facts(_read(options))
-
-
-def sources(options: Options) -> tuple[Source, ...]:
-    """None that could be got: the files are the user's."""
-    return ()
 
 
 def load(options: Options) -> Dataset:
@@ -155,11 +121,7 @@ def reading(options: Options) -> list[str]:
 def labels(options: Options) -> dict[str, Labels]:
     """The labels of each split's rows."""
     table = _read(options)
-    bias = table.labels.bias
-    return {
-        name: Labels(table.labels.target[members], None if bias is None else bias[members])
-        for name, members in table.splits.items()
-    }
+    return {name: holdout.take_labels(table.labels, members) for name, members in table.splits.items()}
 
 
 def notes(options: Options) -> list[str]:
@@ -188,14 +150,10 @@ def notes(options: Options) -> list[str]:
 
 
 def _facts(table: _Read) -> Facts:
-    labels = table.labels
     width = sum(
         1 if table_columns.is_number(table.rows[name]) else table.rows[name].nunique() for name in table.features
     )
-    condition = None if labels.condition is None else labels.condition.shape[1]
-    facts = Facts(labels.classes, labels.bias_classes, (width,), condition, splits=tuple(table.splits))
-    facts = replace(facts, class_names=labels.class_names, bias_names=labels.bias_names, some_bias=labels.some_bias)
-    return replace(facts, bias_edges=labels.bias_edges)
+    return user_data.facts(table.labels, (width,), table.splits)
 
 
 def _read(options: Options, dtype: Mapping[str, type] | None = None) -> _Read:
@@ -210,8 +168,7 @@ def _read_once(options: Options, types: tuple[tuple[str, type], ...], states: tu
     used = user_data.label_columns(options, names, path)
     as_text = [name for name in used if name not in options.condition]
     dtype = {**dict(types), **dict.fromkeys([*as_text, *options.words], str)}
-    dialect = {"missing_marks": options.missing_marks, "decimal": options.decimal}
-    rows = label_files.read_typed(path, dtype=dtype, **label_files.dialect(dialect))
+    rows = label_files.read_typed(path, dtype=dtype, **label_files.dialect(vars(options)))
     label_files.need(rows.columns, options.words, path)
     rows = rows.assign(**{name: label_files.as_text(rows[name]) for name in [*as_text, *options.words]})
     rows = label_files.without_marks(rows, options.missing_marks)
@@ -293,12 +250,5 @@ def _fitted(table: _Read) -> Encoding:
 
 def _splits(table: _Read, encoding: Encoding) -> dict[str, Split]:
     rows, labels = table_columns.encoded(table.rows, encoding, str(table.path)), table.labels
-    return {
-        name: Split(
-            rows[members],
-            labels.target[members],
-            None if labels.bias is None else labels.bias[members],
-            None if labels.condition is None else labels.condition[members],
-        )
-        for name, members in table.splits.items()
-    }
+    whole = Split(rows, labels.target, labels.bias, labels.condition)
+    return {name: holdout.take(whole, members) for name, members in table.splits.items()}

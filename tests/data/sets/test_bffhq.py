@@ -37,7 +37,7 @@ def test_labels_are_those_of_the_names(folder):
 
 def test_a_name_that_says_no_labels(folder):
     picture(folder / "test" / "5_2_0.png")
-    with pytest.raises(UserError, match=r"5_2_0\.png: its name is not ID_TARGET_BIAS\.png"):
+    with pytest.raises(UserError, match=r"5_2_0\.png: its name is not ID_CLASS_BIAS\.png"):
         data.load({"name": "bffhq", "size": 6})
 
 

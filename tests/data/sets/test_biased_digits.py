@@ -56,13 +56,6 @@ def test_only_training_is_biased(dataset: Dataset) -> None:
         assert own.tolist() == [int(count * rho) for count in np.bincount(split.target)]
 
 
-def test_rho_is_of_the_training_split_alone(dataset: Dataset) -> None:
-    fair = load(rho=0.1)
-    assert (fair.splits["train"].bias != fair.splits["train"].target).mean() > 0.88
-    assert (load(rho=1.0).splits["train"].bias == load(rho=1.0).splits["train"].target).all()
-    assert (fair.splits["train"].target == dataset.splits["train"].target).all()
-
-
 def test_what_is_described_is_what_is_loaded(dataset: Dataset) -> None:
     facts = data.describe({"name": "biased_digits"})
     assert facts == dataset.facts
@@ -103,11 +96,6 @@ def test_the_fingerprint_sees_every_array(dataset: Dataset) -> None:
             seen.add(Dataset(dataset.facts, {**dataset.splits, name: changed}).fingerprint)
         seen.add(Dataset(dataset.facts, {**dataset.splits, name: replace(split, bias=None)}).fingerprint)
     assert len(seen) == 1 + 3 * 4
-
-
-def test_the_catalogue_knows_it() -> None:
-    assert "biased_digits" in data.names()
-    assert "colour_bias" not in data.names()
 
 
 def test_the_condition_is_the_grounds_colour(dataset: Dataset) -> None:

@@ -22,10 +22,8 @@ def images(count: int = 24) -> np.ndarray:
     return pictures.astype(np.float32)
 
 
-def run(name: str, level: int, pictures: np.ndarray | None = None, seed: int = 0) -> np.ndarray:
-    found = getattr(corrupted_cifar10, name)(
-        images() if pictures is None else pictures, level, np.random.default_rng(seed)
-    )
+def run(name: str, pictures: np.ndarray | None = None, seed: int = 0) -> np.ndarray:
+    found = getattr(corrupted_cifar10, name)(images() if pictures is None else pictures, np.random.default_rng(seed))
     return np.clip(found, 0, 1)
 
 
@@ -34,9 +32,8 @@ def test_they_are_the_ten_of_the_published_data_in_its_order() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("level", [1, 2, 3, 4, 5])
-def test_each_changes_pictures_but_not_beyond_recognition(name: str, level: int) -> None:
-    before, after = images(), run(name, level)
+def test_each_changes_pictures_but_not_beyond_recognition(name: str) -> None:
+    before, after = images(), run(name)
     assert after.shape == before.shape
     assert np.isfinite(after).all()
     assert np.abs(after - before).mean() > 0.001
@@ -44,19 +41,13 @@ def test_each_changes_pictures_but_not_beyond_recognition(name: str, level: int)
     assert np.mean(correlations) > 0.3
 
 
-@pytest.mark.parametrize("name", ["fog", "brightness", "contrast", "jpeg", "pixelate"])
-def test_a_higher_level_changes_more(name: str) -> None:
-    changes = [np.abs(run(name, level) - images()).mean() for level in (1, 3, 5)]
-    assert changes == sorted(changes)
-
-
 @pytest.mark.parametrize("name", ["snow", "frost", "fog", "spatter", "elastic"])
 def test_each_image_of_a_batch_gets_its_own(name: str) -> None:
     same = np.repeat(images(1), 4, axis=0)
-    found = run(name, 5, same)
+    found = run(name, same)
     assert all(np.abs(found[0] - other).max() > 0.01 for other in found[1:])
-    assert (found == run(name, 5, same)).all()
-    assert (found != run(name, 5, same, seed=1)).any()
+    assert (found == run(name, same)).all()
+    assert (found != run(name, same, seed=1)).any()
 
 
 def test_brightness_and_saturation_are_those_of_hsv() -> None:
@@ -68,58 +59,33 @@ def test_brightness_and_saturation_are_those_of_hsv() -> None:
         "brightness": lambda hue, sat, value: (hue, sat, min(1.0, value + 0.3)),
         "saturate": lambda hue, sat, value: (hue, min(1.0, sat * 2.5 + 0.2), value),
     }.items():
-        found = run(name, 5, pixels)
+        found = run(name, pixels)
         for pixel, changed in zip(pixels.reshape(-1, 3), found.reshape(-1, 3), strict=True):
             expected = colorsys.hsv_to_rgb(*change(*colorsys.rgb_to_hsv(*pixel.tolist())))
             assert changed == pytest.approx(expected, abs=1e-5)
 
 
 def test_contrast_keeps_the_mean_and_draws_to_it() -> None:
-    before, after = images(), run("contrast", 4)
+    before, after = images(), run("contrast")
     assert after.mean((1, 2)) == pytest.approx(before.mean((1, 2)), abs=1e-5)
-    assert after.std((1, 2)) == pytest.approx(0.3 * before.std((1, 2)), abs=1e-5)
+    assert after.std((1, 2)) == pytest.approx(0.15 * before.std((1, 2)), abs=1e-5)
 
 
 def test_mud_is_brown() -> None:
     white = np.ones((4, 32, 32, 3), np.float32)
-    found = run("spatter", 5, white)
+    found = run("spatter", white)
     muddy = found[found.min(-1) < 0.3]
     assert 0.002 < len(muddy) / found[..., 0].size < 0.3
     assert (np.diff(muddy, axis=-1) < 0).all()
 
 
-def test_a_plasma_is_smooth_and_fills_its_range() -> None:
-    clouds = corrupted_cifar10.plasma((6, 20, 30), 2.0, np.random.default_rng(0))
-    assert clouds.shape == (6, 20, 30)
-    assert 0 <= clouds.min() < clouds.max() <= 1
-    assert np.abs(np.diff(clouds, axis=2)).mean() < 0.5 * np.abs(clouds - clouds[:, :, ::-1]).mean()
-
-
-def test_motion_draws_each_map_in_its_own_direction() -> None:
-    maps = np.zeros((2, 11, 11))
-    maps[:, 5, 5] = 1
-    drawn = corrupted_cifar10.motion_blurred(maps, 2, 2.0, np.array([0.0, 90.0]))
-    assert drawn.sum((1, 2)) == pytest.approx([1, 1])
-    assert set(np.argwhere(drawn[0] > 0)[:, 1]) == {5}  # down or up its column
-    assert set(np.argwhere(drawn[1] > 0)[:, 0]) == {5}
-    assert (drawn > 0).sum((1, 2)).tolist() == [5, 5]
-
-
-def test_an_affine_map_of_no_reach_leaves_pixels_where_they_are() -> None:
-    still = corrupted_cifar10.affine((3, 32, 32), 0.0, np.random.default_rng(0))
-    assert still == pytest.approx(np.broadcast_to(np.indices((32, 32))[:, None], (2, 3, 32, 32)), abs=1e-9)
-    moved = corrupted_cifar10.affine((3, 32, 32), 3.0, np.random.default_rng(0))
-    corner = np.array([26, 26])  # one of the three that move
-    assert 0 < np.abs(moved[:, :, 26, 26] - corner[:, None]).max() < 8
-
-
 def test_a_batch_of_mixed_corruptions_keeps_its_order() -> None:
     plain = (images(20).transpose(0, 3, 1, 2) * 255).astype(np.uint8)
     kinds = np.tile([3, 4], 10)
-    found = corrupt(plain, kinds, 5, np.random.default_rng(0))
+    found = corrupt(plain, kinds, np.random.default_rng(0))
     whole = plain.transpose(0, 2, 3, 1).astype(np.float32) / 255
     for kind, name in {3: "brightness", 4: "contrast"}.items():
-        expected = (run(name, 5, whole[kinds == kind]) * 255).transpose(0, 3, 1, 2)
+        expected = (run(name, whole[kinds == kind]) * 255).transpose(0, 3, 1, 2)
         assert np.abs(found[kinds == kind] - expected).max() <= 1.001
 
 
@@ -136,7 +102,7 @@ def test_shares_are_exact_and_only_training_is_biased(root: Path) -> None:
     assert dataset.facts.title == "Corrupted CIFAR-10"
     biased = load(rho=0.95, val_share=0.2, val="biased").splits["val"]
     assert (biased.bias == biased.target).sum() == 10 * 19
-    assert load(severity=1).fingerprint != load().fingerprint == load(seed=0).fingerprint != load(seed=1).fingerprint
+    assert load().fingerprint == load(seed=0).fingerprint != load(seed=1).fingerprint
 
 
 def write_published(root: Path) -> Path:
@@ -166,8 +132,8 @@ def test_the_published_folder(root: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("17.png", b"", "its name is not INDEX_CLASS_CORRUPTION"),
-        ("17_1_12.png", b"", "corruption 12, allowed is 0 to 9"),
+        ("17.png", b"", "its name is not ID_CLASS_BIAS.png"),
+        ("17_1_12.png", b"", "each from 0 to 9"),
         ("17_1_2.png", b"\x89PNG", "not a readable image"),
     ],
 )

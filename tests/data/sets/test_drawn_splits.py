@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pictures import SHARED, numbers, picture, truncate
+from pictures import SHARED, numbers, picture
 
 from study import data
 from study.data import listings
@@ -14,8 +14,6 @@ from study.errors import UserError
 
 FAIRFACE = SHARED / "fairface" / "fairface_label_val.csv"
 
-
-EVEN = [[2, 2], [2, 2]]
 
 pytestmark = pytest.mark.usefixtures("home")
 
@@ -171,13 +169,6 @@ def test_lists_that_make_no_sense(animals, entry, message):
         dogs_and_cats()
 
 
-def test_a_listed_animal_without_a_file(animals):
-    for file in (animals / "train").glob("dog.*"):
-        file.unlink()
-    with pytest.raises(UserError, match=r"20 files are listed but missing: .*dog\.\d+\.jpg.* and 15 more"):
-        dogs_and_cats()
-
-
 def fairface(home, rows: pd.DataFrame, **options):
     folder = home / "fairface"
     folder.mkdir(exist_ok=True)
@@ -201,16 +192,6 @@ ROWS = pd.DataFrame(
 )
 
 
-def test_fairface_cuts_validation_by_cell(home):
-    dataset = fairface(home, ROWS, val_share=0.2)
-    assert [len(split) for split in dataset.splits.values()] == [32, 8, 40]
-    assert (dataset.facts.classes, dataset.facts.bias_classes) == (2, 7)
-    for split in dataset.splits.values():
-        cells = np.unique(np.stack([split.target, split.bias]), axis=1, return_counts=True)
-        assert cells[0].T.tolist() == [[0, 0], [0, 4], [1, 0], [1, 4]]
-        assert len(set(cells[1].tolist())) == 1
-
-
 def test_fairface_with_a_value_that_is_none(home):
     with pytest.raises(UserError, match=r"fairface_label_val\.csv: column 'race', row 1: the value is 'Martian'|train"):
         fairface(home, ROWS.replace("White", "Martian"))
@@ -227,10 +208,3 @@ def test_the_real_labels_of_fairface(home):
     assert (dataset.facts.classes, dataset.facts.bias_classes) == (9, 7)
     ages = ["0-2", "3-9", "10-19", "20-29", "30-39", "40-49", "50-59", "60-69", "more than 70"]
     assert dataset.splits["test"].target.tolist() == [ages.index(age) for age in rows["age"]]
-
-
-def test_a_truncated_face_is_named(faces):
-    for file in faces.iterdir():
-        truncate(file)
-    with pytest.raises(UserError, match=r"18 files are not readable as images: .*UTKFace/.*and 13 more"):
-        utkface()

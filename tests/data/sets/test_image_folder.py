@@ -7,7 +7,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from image_folders import HEADER, drawn, load, rows, write
 from pictures import numbers, picture, truncate
-from PIL import Image
 
 from study import data
 from study.commands import init
@@ -121,13 +120,6 @@ def test_described_without_reading_images(home):
         load()
 
 
-def test_whole_numbers_are_classes_in_their_order(home):
-    lines = [f"{number}.png,{(10, 9, 100)[number % 3]},f,0,0,train" for number in range(30)]
-    write(home, lines)
-    split = load().splits["train"]
-    assert split.target.tolist() == [(1, 0, 2)[number % 3] for number in numbers(split.inputs)]
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -203,18 +195,6 @@ def test_a_header_with_a_name_twice(home):
         load(bias="young")
 
 
-def test_images_of_16_bits_are_prepared_as_those_of_8(home):
-    write(home, rows())
-    shades = [np.full((6, 5), 6 * number, np.uint8) for number in range(40)]
-    prepared = []
-    for scale, dtype in ((1, np.uint8), (257, np.uint16)):
-        for number, shade in enumerate(shades):
-            Image.fromarray(shade.astype(dtype) * dtype(scale)).save(home / f"{number}.png")
-        prepared.append(load())
-    assert prepared[0].fingerprint == prepared[1].fingerprint
-    assert len(np.unique(prepared[0].splits["train"].inputs)) == len(prepared[0].splits["train"])
-
-
 def test_an_empty_split(home):
     write(home, [line.replace("Validation", "train").replace("train", "test") for line in rows()])
     with pytest.raises(UserError, match=r"column 'part': split train is empty: 40 samples, none is left for it"):
@@ -257,14 +237,6 @@ def test_splits_are_disjoint_complete_and_stratified(cells, val, test, seed):
     for cell in range(4):
         count = int((labels == cell).sum())
         assert abs((labels[splits["test"]] == cell).sum() - test * count) < 1
-
-
-def test_a_bias_of_numbers_has_groups(home):
-    write(home, rows())
-    dataset = load(bias="weight", bias_bins=[1, 2.5])
-    assert dataset.facts.bias_names == ("under 1", "1 to under 2.5", "2.5 and over")
-    weights = np.array(numbers(dataset.splits["train"].inputs)) / 8
-    assert dataset.splits["train"].bias.tolist() == np.digitize(weights, [1, 2.5]).tolist()
 
 
 def test_pictures_of_equal_bytes_stay_in_one_split_and_so_do_groups(home):

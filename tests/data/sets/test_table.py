@@ -68,13 +68,6 @@ def test_a_word_far_down_a_column_of_numbers_makes_all_of_it_words(home):
     assert set(label_files.read_typed(home / "people.csv")["code"].dropna()) == {"1", "2", "x"}
 
 
-def test_parquet_gives_the_same(home):
-    csv = load(people())
-    people().to_parquet(home / "people.parquet")
-    parquet = load(path="people.parquet")
-    assert parquet.fingerprint == csv.fingerprint
-
-
 def test_the_bias_is_no_input_unless_named():
     first, other = load(people()), load(people().assign(sex=["m", "f"] * 40), val_share=0.15)
     assert first.facts.shape == other.facts.shape == (4,)
@@ -150,11 +143,6 @@ def test_infinite_numbers_are_left_out_and_filled_as_missing_ones():
     assert all(np.isfinite(split.inputs).all() for split in filled.splits.values())
 
 
-def test_a_constant_column_is_zero():
-    dataset = load(people().assign(age=7.0))
-    assert (np.concatenate([split.inputs[:, 0] for split in dataset.splits.values()]) == 0).all()
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -184,9 +172,6 @@ def header(frame: pd.DataFrame, *names: str) -> None:
     """Write the table under another header."""
     text = frame.to_csv(index=False).partition("\n")[2]
     Path("people.csv").write_text(",".join(names) + "\n" + text)
-
-
-NAMES = ("id", "income", "sex", "age", "job", "part")
 
 
 @pytest.mark.parametrize(

@@ -63,16 +63,6 @@ def test_bad_metadata(folder, old, new, message):
         load()
 
 
-def test_cut_short_metadata(folder):
-    path = folder / "metadata.csv"
-    path.write_text(HEADER + "\n")
-    with pytest.raises(UserError, match=r"metadata.csv: has no rows"):
-        load()
-    path.write_text("")
-    with pytest.raises(UserError, match=r"metadata.csv: not readable as a table"):
-        load()
-
-
 @pytest.mark.skipif(not METADATA.exists(), reason="the real metadata is not at hand")
 def test_the_real_metadata(tmp_path, monkeypatch):
     """Of its 11,788 rows 600 get an image; their groups are those of the file."""
