@@ -9,7 +9,8 @@ The steps that apply, in this order; the first is the one to take:
 4. `confirm`: the best configurations have not run on fresh seeds.
 5. `seeds`: it is open whether the best is better than the baseline, or, if it is, than the runner-up; and it ran on two
    seeds, or `MOST_SEEDS` paired seeds can be expected to tell, if the difference is as large as it was measured.
-6. `enough`: none of these. That a difference is too small to tell is said.
+6. `enough`: none of these. That a difference is too small to tell is said, and that few trials do not tell whether more
+   of them or wider ranges are needed.
 """
 
 import math
@@ -391,11 +392,20 @@ def next_steps(spec: StudySpec, record: StudyRecord) -> list[Step]:
     else:
         found += _seeds(spec, record, reference, best)
     further = [step for step in found if step.kind != "enough"]
-    return (
-        further
-        or found
-        or [Step("enough", "Nothing that was measured asks for a wider range, more trials or more seeds.", None)]
-    )
+    return further or found or [Step("enough", _enough(spec, record), None)]
+
+
+def _enough(spec: StudySpec, record: StudyRecord) -> str:
+    """Return what was not asked for; of so few trials that `edges` cannot judge them, that this is not known."""
+    if _is_used_up(spec, record):
+        return "Every configuration of the space was tried. Nothing that was measured asks for more seeds."
+    trials = sum(trial.state != "waiting" for trial in record.by_stage("search"))
+    if trials <= AHEAD + BEHIND:
+        few = f"{formatting.count(trials, 'trial')} of the search {'is' if trials == 1 else 'are'} too few to say"
+        return (
+            f"{few} whether more of them, or wider ranges, bring more. Nothing that was measured asks for more seeds."
+        )
+    return "Nothing that was measured asks for a wider range, more trials or more seeds."
 
 
 def _is_used_up(spec: StudySpec, record: StudyRecord) -> bool:
