@@ -143,14 +143,12 @@ CAPTIONS = {
     "surface": "Each mark is one complete trial{mean}. Each tile with three trials or more is their mean.",
     "tuning_curve": "The line is the median, over searches of this kind, of the best of so many trials drawn at "
     "random, each with the training seed of this search. The band holds at all numbers of trials at once with 95%, "
-    "whatever the values' distribution; where it is pale, no trial bounds it from one side. A dashed line is the "
-    "baseline, where it is not below the figure.",
-    "slice": "Each mark is one complete trial of the search{mean}; the dashed line is the baseline.{missed}",
+    "whatever the values' distribution; where it is pale, no trial bounds it from one side.{below}",
+    "slice": "Each mark is one complete trial of the search{mean}{line}.{missed}",
     "rank": "Each mark is one complete trial of the search{mean}, coloured by its rank: an outlying value hides no "
     "other.{missed}",
     "parallel_coordinate": "Each line is one complete trial of the search{mean}.{missed}",
-    "optimization_history": "Each mark is one complete trial of the search{mean}; the dashed line is the "
-    "baseline.{missed}",
+    "optimization_history": "Each mark is one complete trial of the search{mean}{line}.{missed}",
     "hypervolume_history": "The volume between the validation front and the reference point ({reference}), after each "
     "complete configuration of the search, of those that keep the constraints.",
     "timeline": "Each bar is one trial, of the search and of all else that ran, from its start to its end; of a trial "
@@ -185,6 +183,9 @@ def caption(name: str, spec: StudySpec) -> str:
         return "The mark is the mean over the seeds, the lines one sample standard deviation to each side."
     repeats = "" if spec.final_seeds is not None else " Trials that repeat one on another seed are left out."
     given = {"mean": means, "missed": missed, "kept": kept, "repeats": repeats, "reference": _reference(spec)}
+    has_line = spec.search.baseline is not None
+    given["line"] = "; the dashed line is the baseline" if has_line else ""
+    given["below"] = " A dashed line is the baseline, where it is not below the figure." if has_line else ""
     return CAPTIONS[name].format(**given)
 
 

@@ -7,7 +7,7 @@ from study.analysis.figures.curves import _curves_title
 from study.analysis.figures.seeds import _seeds_title
 from study.analysis.report.conclusions import caveats
 from study.analysis.report.lead import lead
-from study.analysis.report.sections import groups
+from study.analysis.report.sections import caption, groups
 from study.analysis.statistics.difference import sides
 from study.analysis.statistics.next_step import next_steps
 from study.analysis.tables.report_tables import front_note, printed_front
@@ -80,6 +80,13 @@ def test_it_is_enough_only_where_it_can_be_told(trials: int, gains: tuple[float,
     told.state = "complete"
     (step,) = next_steps(CONFIRMED, told)
     assert (step.kind, step.why) == ("enough", why)
+
+
+@pytest.mark.parametrize("name", ["slice", "optimization_history", "tuning_curve"])
+def test_a_caption_names_a_baseline_only_where_there_is_one(name: str) -> None:
+    without = quickstart("search.baseline=null", "search.sampler=random")
+    assert "dashed line is the baseline" in caption(name, ONE)
+    assert "dashed line" not in caption(name, without)
 
 
 def test_a_space_that_is_used_up_asks_for_no_more_trials() -> None:

@@ -84,6 +84,19 @@ def test_one_seed_tells_nothing_and_asks_for_fresh_ones() -> None:
     assert first_step(spec, found) == ("confirm", "study confirm quickstart --top 5 --seeds 5")
 
 
+def test_what_the_best_was_worth_as_a_rules_pick_is_no_matter_of_luck() -> None:
+    """A search of a suite confirms nothing, but tests what its rules pick on fresh seeds."""
+    spec = quickstart("train.epochs=1", "search.early_stopping={name: none}", "search.baseline=null",
+                      "search.trials=10", "search.confirm={top: 0, seeds: 2, rules: [accuracy]}")  # fmt: skip
+    trials = [Told("search", [0.5 + 0.01 * (number == 4)]) for number in range(10)]
+    fresh = [Told("rule", [0.4 + 0.1 * seed], seed=seed, repeats=4, tested={"test/accuracy": 0.3}) for seed in (1, 2)]
+    parts = said(spec, over(*trials, *fresh))
+    values = "val/accuracy 55.0 ± 7.1% on 2 seeds (1, 2), and test/accuracy 30.0 ± 0.0%."
+    assert f"As a rule's pick it ran on fresh seeds, too: {values}" in parts["Result"]
+    assert parts["Next"].endswith("Nothing that was measured asks for a wider range or more trials.")
+    assert "luck" not in parts["Next"]
+
+
 def test_the_command_to_type_ends_the_lead_and_is_not_broken_at_a_hyphen() -> None:
     for length in range(1, 40, 3):
         spec = quickstart(f"name={'a-' * length}b", "train.epochs=1", "search.early_stopping={name: none}",
