@@ -46,7 +46,8 @@ def state_note(suite: Suite, states: Mapping[str, int]) -> str:
     if set(states) == {"complete"}:
         return f"{size}: {searches}, all complete."
     told = formatting.listed(f"{count} {state}" for state, count in states.items())
-    return f"{size}: {searches}, {told}. The numbers are of the complete ones alone."
+    part = " The numbers are of the complete ones alone." if "complete" in states else ""
+    return f"{size}: {searches}, {told}.{part}"
 
 
 def suite_notes(suite: Suite) -> list[str]:
