@@ -241,18 +241,23 @@ TOO_SMALL = 0.05
 
 def too_small(spec: StudySpec, record: StudyRecord, side: Side) -> Iterator[str]:
     """A sentence on each split that is too small to tell the study's metric, whatever the seeds say."""
+    told = False
     for name in (spec.test_metric, spec.metric):
         error = sampling_error(record, side, name)
         if error is None or error < TOO_SMALL:
             continue
-        split = name.split("/")[0]
+        split, points = name.split("/")[0], f"{200 * error:.0f} points off"
         count = samples(record, side, split, "conflicting_accuracy")
-        few = f", of which {count} conflict with the bias" if count is not None else ""
+        few = f" ({count} conflict with the bias)" if count is not None else ""
         which = {"val": "validation"}.get(split, split)
-        yield (
-            f"The {which} split is too small to tell {name} closely: by its own samples{few} the value may be "
-            f"{200 * error:.0f} points off either way, however many seeds there are."
-        )
+        if told:
+            yield f"So is the {which} split{few}: {name} may be {points}."
+        else:
+            yield (
+                f"The {which} split is too small to tell {name} closely: by its own samples{few} the value may be "
+                f"{points} either way, however many seeds there are."
+            )
+        told = True
 
 
 def _final(spec: StudySpec, record: StudyRecord, final: Side) -> list[str]:
