@@ -335,6 +335,8 @@ def suite(
         suites.write_out(found, out)
     print_json(suite_tables.to_json(found)) if as_json else tell(suite_tables.markdown(found), end="")
     if end is not None:
+        if not silent:
+            tell(f"\nwritten: table.md, table.tex and table.csv in {suites.folder(home, wanted)}")
         _show(end, file)
 
 

@@ -147,7 +147,8 @@ class StudyProgress:
         counts += "".join(f", {count} {what}" for what, count in asked.items() if count)
         best, seconds = self.best(), self.remaining()
         known = [f"{self.phase()}: {counts}"]
-        known += [f"best so far: {best}"] if best else []
+        head = "best so far" if self._spec.final_seeds is None else "so far"
+        known += [f"{head}: {best}"] if best else []
         known += [] if seconds is None else [f"about {clock(seconds)} to go"]
         return f"{clock(self.elapsed())}  {'; '.join(known)}"
 

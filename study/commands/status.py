@@ -136,7 +136,7 @@ def _row(folder: StudyFolder) -> dict[str, Any]:
         "owner": record.owner,
         "trials": {state: count for state, count in record.counts().items() if count},
         "metric": spec.metric,
-        "best": best.value if best else None,
+        "best": None if best is None else best.confirmed.mean if best.confirmed else best.value,
         "began": record.sessions[0]["time"] if record.sessions else None,
     }
     if record.state != "running":

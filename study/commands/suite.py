@@ -100,10 +100,15 @@ def tables(home: Home, suite: Suite) -> SuiteTables:
 
 def load(home: Home, cell: SuiteSearch) -> tuple[StudySpec, StudyRecord] | None:
     """The study of a search, None where it has not begun."""
-    folder = StudyFolder(home.path / cell.spec.name)
-    if not folder.ledger_file.is_file():
+    found = StudyFolder(home.path / cell.spec.name)
+    if not found.ledger_file.is_file():
         return None
-    return folder.spec(), StudyRecord.load(folder.ledger_file)
+    return found.spec(), StudyRecord.load(found.ledger_file)
+
+
+def folder(home: Home, suite: Suite) -> Path:
+    """The place of a suite's tables and of its memory."""
+    return below(home.suites, suite.name)
 
 
 def write_tables(home: Home, found: SuiteTables) -> None:
@@ -113,7 +118,7 @@ def write_tables(home: Home, found: SuiteTables) -> None:
         UserError: they cannot be written.
     """
     forms = {ending: form(found) for ending, form in FORMS.items()}
-    write_forms(below(home.suites, found.suite.name), "table", forms)
+    write_forms(folder(home, found.suite), "table", forms)
 
 
 def remember(home: Home, suite: Suite) -> None:
@@ -123,7 +128,7 @@ def remember(home: Home, suite: Suite) -> None:
         UserError: the home cannot be written, or a newer version of this package made it.
     """
     check_format(home.path)
-    file = below(home.suites, suite.name) / MEMORY
+    file = folder(home, suite) / MEMORY
     with writing(file.parent, ANOTHER_HOME):
         file.parent.mkdir(parents=True, exist_ok=True)
         write_format(home.path)
@@ -153,7 +158,7 @@ def check_same(home: Home, suite: Suite) -> None:
     Raises:
         UserError: says what differs.
     """
-    memory = below(home.suites, suite.name) / MEMORY
+    memory = folder(home, suite) / MEMORY
     before = read(memory).values if memory.is_file() else {}
     specs = (cell.spec for cell in suite.cells)
     if differing := [*_of_suite(before, suite.to_document()), *differences(home, specs)]:
@@ -246,16 +251,21 @@ def plan_text(document: Mapping[str, Any]) -> str:
             _told(place["states"]),
             f"{place['trials_per_search']['search']} + at most {place['trials_per_search']['fresh']}",
             str(place["epochs_done"]),
-            f"{place['epochs_left']['expected']}, at most {place['epochs_left']['most']}",
+            _expected(**place["epochs_left"]),
             formatting.MISSING if (hours := place["trial_hours_left"]) is None else duration(hours["expected"]),
         ]
         for place in document["places"]
     ]
-    heads = ["method", "data", "searches", "trials of each (search + fresh)", "epochs", "epochs left", "time of trials"]
+    heads = ["method", "data", "searches", "trials of each (search + fresh)", "epochs", "epochs left", "time left"]
     head = (
         f"suite {document['name']}: {document['searches']} searches ({_told(document['states'])}); nothing is started"
     )
     return "\n".join([head, "", rows_as_markdown(heads, rows), "", _time(document)])
+
+
+def _expected(expected: int, most: int) -> str:
+    """A number of epochs, and the largest it can be where that is another."""
+    return f"{expected}" if expected == most else f"{expected}, at most {most}"
 
 
 def _time(document: Mapping[str, Any]) -> str:

@@ -82,6 +82,7 @@ def test_a_final_training_shows_its_seeds_and_their_mean() -> None:
     found = record(Told("final", [0.5]), Told("final", [0.7], seed=1), Told("final", [0.1], "running", seed=2))
     progress = StudyProgress(spec, found)
     assert progress.best() == "val/accuracy 0.6000 (mean of 2)"
+    assert "; so far: val/accuracy 0.6000 (mean of 2)" in progress.line()
     assert sum(progress.counts().values()) == 3
 
 

@@ -53,6 +53,15 @@ def test_whose_study_it_is_is_shown(home: Home) -> None:
     assert told[0] == "study hers, of ada: interrupted (no trial yet)"
 
 
+def test_the_best_of_the_list_is_that_of_the_result(home: Home) -> None:
+    """On fresh seeds once it ran on them: the value of the search is too good."""
+    spec = quickstart("name=sure", "train.epochs=1", "search.early_stopping=none", "search.confirm={top: 1, seeds: 2}")
+    fresh = [Told("confirm", [value], seed=seed, repeats=0) for seed, value in ((1, 0.6), (2, 0.7))]
+    write_ledger(home.create(spec).ledger_file, Told("search", [0.9]), *fresh)
+    (row,) = (row for row in status.overview(home) if row["name"] == "sure")
+    assert row["best"] == pytest.approx(0.65)
+
+
 def test_rows_are_kept_until_a_ledger_or_a_study_file_changes(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     rows, load = status.overview(home), StudyRecord.load
     monkeypatch.setattr(StudyRecord, "load", lambda path: pytest.fail(f"{path} is read again"))

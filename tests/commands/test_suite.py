@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -164,20 +164,17 @@ def test_the_tables_in_print(tmp_path: Path, complete: Home) -> None:
     text = suite_tables.markdown(found)
     assert "| strong | **83.0 ± 2.0** | **74.0 ± 2.0** | **78.5 ± 1.4** | 1.00 |" in text
     assert "| weak | 63.0 ± 2.0 | 34.0 ± 2.0 | 48.5 ± 1.4 | 2.00 |" in text
-    assert "± standard error over searches (not over seeds); 2 searches in a cell." in text
-    assert (
-        "Bold: the best of a column, and those that the searches do not tell from it (95%, all pairs at once)." in text
-    )
-    assert "To be told from each other, two averages have to be " in text
-    assert "Friedman's test by permutation: p = " in text
+    assert text.startswith("# small\n\n2 methods on 2 data sets, 2 searches of each: 8 searches, all complete.\n")
+    assert text.count("± standard error over searches (not over seeds).") == 1
+    assert "- strong has the best average, told apart from weak. For that two averages have to be 5.6 points" in text
     assert "From seed to seed the standard deviation is " in text
-    assert "So few data sets cannot tell any two methods apart by rank: the largest possible difference is 1." in text
-    assert "2 are variants of biased_digits: these are no independent draws" in text
+    assert "1 is best. So few cannot tell 2 methods apart by rank." in text
     assert "All searches on a data set share its split" in text
     assert "| method | accuracy | unbiased_accuracy |" in text
     assert "| strong | 78.5 ± 1.4 | 86.2 ± 0.9 |" in text
     latex = suite_tables.latex(found)
     assert latex.count(r"\begin{table}") == 2
+    assert "| all methods | 48 | 0 s |" in text
     assert r"strong & \textbf{83.0 $\pm$ 2.0} & " in latex
     rows = list(csv.DictReader(io.StringIO(suite_tables.to_csv(found))))
     assert len(rows) == 2 * (4 + 2)
@@ -197,10 +194,79 @@ def test_what_is_missing_is_said(tmp_path: Path, home: Home) -> None:
     assert by_unbiased.results.missing["weak", "rho_95"] == {"no test value": 1, "not yet": 1}
     assert by_unbiased.results.missing["strong", "rho_80"] == {"failed": 1, "not yet": 1}
     text = suite_tables.markdown(found)
-    assert "| strong | failed, not yet | not yet | - | - |" in text
-    assert "| weak | **61.0** (1 of 2) | **32.0** (1 of 2) | **46.5** | - |" in text
-    assert "No two methods have two searches in common" in text
-    assert "Of 8 searches without a value: 1 failed and 5 not yet." in text
+    assert "8 searches, 2 complete, 1 failed and 5 not yet. The numbers are of the complete ones alone." in text
+    assert "| strong | failed, not yet | not yet | - |" in text
+    assert "| weak | **61.0** (1 of 2) | **32.0** (1 of 2) | **46.5** (2 of 4) |" in text
+    assert "1 search without a value: no test value." in text
+
+
+SINGLE = TEXT.replace("  rho_95: {name: biased_digits, rho: 0.95}\n", "").replace(", unbiased_accuracy]", "]")
+"""One data set and one rule."""
+
+
+def notes_of(home: Home, suite: Suite, values: Mapping[tuple[str, int], tuple[float, float]]) -> list[str]:
+    """The notes of the first rule's table of what its picks had on two fresh seeds, by method and search."""
+    for cell in suite.cells:
+        if (cell.method, cell.number) in values:
+            tell(home, cell, values[cell.method, cell.number])
+    found = suites.tables(home, suite)
+    return suite_tables.table_notes(suite, found.tables[0])
+
+
+def test_one_data_set_has_no_average_and_no_rank(tmp_path: Path, home: Home) -> None:
+    suite = small_suite(tmp_path, SINGLE)
+    (verdict, _) = notes_of(
+        home, suite, {key: (value, value + 0.01) for key, value in zip(ALL_FOUR, (0.6, 0.62, 0.8, 0.81), strict=True)}
+    )
+    assert verdict.startswith("strong has the best mean, told apart from weak. For that two means have to be ")
+    text = suite_tables.markdown(suites.tables(home, suite))
+    assert "| method | rho_80 |\n" in text
+    assert "average" not in text
+
+
+ALL_FOUR = [("weak", 1), ("weak", 2), ("strong", 1), ("strong", 2)]
+
+
+def test_searches_that_differ_too_much_tell_nothing_apart(tmp_path: Path, home: Home) -> None:
+    values = dict(zip(ALL_FOUR, ((0.1, 0.1), (0.9, 0.9), (0.8, 0.8), (0.7, 0.7)), strict=True))
+    verdict, *_ = notes_of(home, small_suite(tmp_path, SINGLE), values)
+    assert verdict == "strong has the best mean, told apart from no other. So few searches could tell none apart."
+
+
+def test_equal_methods_are_said_to_be_equal_and_nothing_else(tmp_path: Path, home: Home) -> None:
+    assert notes_of(home, small_suite(tmp_path, SINGLE), dict.fromkeys(ALL_FOUR, (0.5, 0.5))) == [
+        "All methods have the same mean."
+    ]
+
+
+def test_what_cannot_be_judged_is_not_said_to_be_told_apart(tmp_path: Path, home: Home) -> None:
+    three = SINGLE.replace("data:", "  third:\n    method: {name: cross_entropy}\n    space: {train.learning_rate: "
+                           "{low: 0.001, high: 0.01}}\ndata:")  # fmt: skip
+    values = {("weak", 1): (0.6, 0.6), ("weak", 2): (0.62, 0.6), ("strong", 1): (0.8, 0.8), ("strong", 2): (0.8, 0.81)}
+    verdict, unknown, *_ = notes_of(home, small_suite(tmp_path, three), {**values, ("third", 1): (0.5, 0.5)})
+    assert verdict.startswith("strong has the best mean, told apart from weak.")
+    assert unknown == "Too few searches in common with it to judge: third."
+
+
+def test_a_metric_that_is_better_when_low_says_so(tmp_path: Path, home: Home) -> None:
+    suite = small_suite(tmp_path, SINGLE.replace("budget:", "judge: test/equalized_odds\nbudget:"))
+    assert "test/equalized_odds, the lower the better, of what a rule picks" in suite_tables.suite_notes(suite)[0]
+
+
+def test_a_search_that_lost_a_seed_is_counted(tmp_path: Path, home: Home) -> None:
+    suite = small_suite(tmp_path, SINGLE.replace("seeds: 2", "seeds: 3"))
+    assert "1 search with a value on fewer than 3 fresh seeds." in notes_of(home, suite, {("weak", 1): (0.6, 0.61)})
+
+
+@pytest.mark.parametrize(
+    ("search", "is_said"),
+    [("{sampler: tpe}", True), ("{sampler: random, early_stopping: {name: asha}}", True), ("{sampler: random}", False)],
+)
+def test_a_search_that_looks_at_one_metric_is_said_to_suit_its_rule(tmp_path: Path, search: str, is_said: bool) -> None:
+    suite = small_suite(tmp_path, TEXT.replace("base:", f"base:\n  search: {search}").replace("epochs: 1", "epochs: 4"))
+    assert (
+        any("which may suit one rule more than others" in note for note in suite_tables.suite_notes(suite)) == is_said
+    )
 
 
 def test_a_search_that_went_on_beyond_its_budget_does_not_count(tmp_path: Path, home: Home) -> None:
@@ -251,13 +317,14 @@ def command(tmp_path: Path, home: Home, monkeypatch: pytest.MonkeyPatch) -> Call
 
 
 @pytest.mark.slow
-def test_the_command(tmp_path: Path, runs: list[str], command: Callable[..., Any]) -> None:
+def test_the_command(tmp_path: Path, home: Home, runs: list[str], command: Callable[..., Any]) -> None:
     assert "8 searches (8 not yet); nothing is started" in command("--plan").output
     assert not runs
     done = command("-o", "table.tex")
     assert done.exit_code == 0, done.output
     assert "search 8 of 8: small--strong--rho_95--2" in done.output
     assert "# small" in done.output
+    assert f"written: table.md, table.tex and table.csv in {home.suites / 'small'}" in done.output
     assert (tmp_path / "table.tex").read_text().startswith(r"\begin{table}")
     printed = command("--report")
     assert printed.output.startswith("# small")
@@ -281,12 +348,12 @@ def test_the_command_refuses(given: tuple[str, ...], message: str, command: Call
 
 def test_the_same_picks_by_another_test_metric(tmp_path: Path, home: Home, command: Callable[..., Any]) -> None:
     tell(home, small_suite(tmp_path).cells[0], *VALUES["weak", "rho_80", 1])
-    assert "test/accuracy in percent of what the rule accuracy picks" in command("--report").output
+    assert "test/accuracy in percent, of what a rule picks" in command("--report").output
     other = command("--report", "--judge", "test/worst_group_accuracy").output
-    assert "test/worst_group_accuracy in percent of what the rule accuracy picks" in other
+    assert "test/worst_group_accuracy in percent, of what a rule picks" in other
     assert "no test value" in other  # the ledger has accuracies alone
     gaps = command("--report", "--judge", "test/equalized_odds").output
-    assert "test/equalized_odds of what the rule accuracy picks" in gaps  # gaps are printed as fractions
+    assert "test/equalized_odds, the lower the better, of what a rule picks" in gaps  # gaps are printed as fractions
 
 
 def test_no_study_can_have_the_name_of_the_folder_of_suites(home: Home) -> None:

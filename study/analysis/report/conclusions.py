@@ -7,7 +7,15 @@ from functools import partial
 
 from study.analysis.statistics import formatting
 from study.analysis.statistics.debiased import samples, sampling_error, with_error
-from study.analysis.statistics.difference import ROUNDING, Difference, Side, difference, final_side, sides
+from study.analysis.statistics.difference import (
+    ROUNDING,
+    Difference,
+    Side,
+    difference,
+    final_side,
+    of_a_rule,
+    sides,
+)
 from study.home.record import StudyRecord
 from study.ranking import Spread, candidates, epochs, ranked
 from study.ranking.order import ties
@@ -116,18 +124,30 @@ def conclusions(spec: StudySpec, record: StudyRecord) -> list[str]:
             f"The {end} value, {_value_text(spec.metric, best)}, is that of {best.label}.",
         ]
     if best and reference:
-        return [*too_small(spec, record, best), *_gain(spec, record, reference, best)]
+        on_fresh = _of_a_rule(spec, record, best)
+        return [*too_small(spec, record, best), *_gain(spec, record, reference, best), *on_fresh]
     if best and len(list(record.by_stage("search"))) == 1:
-        return [f"The one configuration, {best.label}, reaches {_value_text(spec.metric, best)}."]
+        reached = f"The one configuration, {best.label}, reaches {_value_text(spec.metric, best)}."
+        return [reached, *_of_a_rule(spec, record, best)]
     if best:
         return [
             f"The best configuration of the search, {best.label}, reaches {_value_text(spec.metric, best)}.",
+            *_of_a_rule(spec, record, best),
             f"{_no_baseline(spec)}, so what the search gained is not known.",
         ]
     baseline_sentence = f"The baseline reaches {_value_text(spec.metric, reference)}. " if reference else ""
     if not record.trials:
         return ["No trial has been started yet."]
     return [f"{baseline_sentence}No trial of the search is complete yet, so its result is not known."]
+
+
+def _of_a_rule(spec: StudySpec, record: StudyRecord, best: Side) -> Iterator[str]:
+    """Yield the values of the best on fresh seeds that it ran on as a rule's pick alone."""
+    fresh = of_a_rule(spec, record, best)
+    if fresh is not None and fresh.spread(spec.metric):
+        tested = fresh.spread(spec.test_metric)
+        test = f", and {spec.test_metric} {formatting.mean(spec.test_metric, tested)}" if tested else ""
+        yield f"As a rule's pick it ran on fresh seeds, too: {_value_text(spec.metric, fresh)}{test}."
 
 
 def caveats(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
@@ -221,18 +241,23 @@ TOO_SMALL = 0.05
 
 def too_small(spec: StudySpec, record: StudyRecord, side: Side) -> Iterator[str]:
     """A sentence on each split that is too small to tell the study's metric, whatever the seeds say."""
+    told = False
     for name in (spec.test_metric, spec.metric):
         error = sampling_error(record, side, name)
         if error is None or error < TOO_SMALL:
             continue
-        split = name.split("/")[0]
+        split, points = name.split("/")[0], f"{200 * error:.0f} points off"
         count = samples(record, side, split, "conflicting_accuracy")
-        few = f", of which {count} conflict with the bias" if count is not None else ""
+        few = f" ({count} conflict with the bias)" if count is not None else ""
         which = {"val": "validation"}.get(split, split)
-        yield (
-            f"The {which} split is too small to tell {name} closely: by its own samples{few} the value may be "
-            f"{200 * error:.0f} points off either way, however many seeds there are."
-        )
+        if told:
+            yield f"So is the {which} split{few}: {name} may be {points}."
+        else:
+            yield (
+                f"The {which} split is too small to tell {name} closely: by its own samples{few} the value may be "
+                f"{points} either way, however many seeds there are."
+            )
+        told = True
 
 
 def _final(spec: StudySpec, record: StudyRecord, final: Side) -> list[str]:

@@ -112,6 +112,8 @@ def _change(name: str, reference: Side, best: Side) -> str:
     assert after
     verb = "went" if not change.clear else "rose" if change.value > 0 else "fell"
     where = ON[name.split("/")[1]]
+    if change.interval == (0.0, 0.0):
+        return f"{where} it stayed at {formatting.mean(name, after)} on every seed"
     means = f"from {formatting.mean(name, before)} to {formatting.mean(name, after)}"
     return f"{where} it {verb} {means}: {formatting.amount(name, change)}"
 

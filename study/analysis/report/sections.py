@@ -140,12 +140,11 @@ CAPTIONS = {
     "the search's complete trials that have the parameter; with early stopping, among what it let through. A "
     "parameter: what it explains alone. Interactions: what pairs explain beyond that. Remainder: noise between trials, "
     "and what is too jagged or takes three parameters. Lines are 95% intervals.",
-    "slice": "Each mark is one complete trial of the search{mean}; the dashed line is the baseline.{missed}",
+    "slice": "Each mark is one complete trial of the search{mean}{line}.{missed}",
     "rank": "Each mark is one complete trial of the search{mean}, coloured by its rank: an outlying value hides no "
     "other.{missed}",
     "parallel_coordinate": "Each line is one complete trial of the search{mean}.{missed}",
-    "optimization_history": "Each mark is one complete trial of the search{mean}; the dashed line is the "
-    "baseline.{missed}",
+    "optimization_history": "Each mark is one complete trial of the search{mean}{line}.{missed}",
     "hypervolume_history": "The volume between the validation front and the reference point ({reference}), after each "
     "complete configuration of the search, of those that keep the constraints.",
     "timeline": "Each bar is one trial, of the search and of all else that ran, from its start to its end; of a trial "
@@ -180,6 +179,8 @@ def caption(name: str, spec: StudySpec) -> str:
         return "The mark is the mean over the seeds, the lines one sample standard deviation to each side."
     repeats = "" if spec.final_seeds is not None else " Trials that repeat one on another seed are left out."
     given = {"mean": means, "missed": missed, "kept": kept, "repeats": repeats, "reference": _reference(spec)}
+    has_line = spec.search.baseline is not None
+    given["line"] = "; the dashed line is the baseline" if has_line else ""
     return CAPTIONS[name].format(**given)
 
 

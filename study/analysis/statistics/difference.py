@@ -153,6 +153,12 @@ def sides(spec: StudySpec, record: StudyRecord) -> tuple[Side | None, Side | Non
     return side_of(spec, reference) if reference else None, chosen
 
 
+def of_a_rule(spec: StudySpec, record: StudyRecord, best: Side) -> Side | None:
+    """The best on the fresh seeds that it ran on as a rule's pick, where it was not confirmed; None without any."""
+    trials = [trial for trial in record.repeats_of(best.number, "rule") if trial.state == "complete"]
+    return Side(best.label, best.number, trials, spec) if trials and not record.repeats_of(best.number) else None
+
+
 def chosen_among(spec: StudySpec, record: StudyRecord, best: Candidate) -> int:
     """From how many configurations the best was chosen by the trials of its side.
 

@@ -6,10 +6,11 @@ The steps that apply, in this order; the first is the one to take:
 2. `widen`: the best configuration lies at the edge of a range, in more than chance (`edges`).
 3. `search`: the best configuration came, or with several metrics the front last grew, in the last `LATE` of the
    search's trials.
-4. `confirm`: the best configurations have not run on fresh seeds.
+4. `confirm`: the best configurations have not run on fresh seeds, not even as a rule's pick.
 5. `seeds`: it is open whether the best is better than the baseline, or, if it is, than the runner-up; and it ran on two
    seeds, or `MOST_SEEDS` paired seeds can be expected to tell, if the difference is as large as it was measured.
-6. `enough`: none of these. That a difference is too small to tell is said.
+6. `enough`: none of these. That a difference is too small to tell is said, and that few trials do not tell whether more
+   of them or wider ranges are needed.
 """
 
 import math
@@ -29,6 +30,7 @@ from study.analysis.statistics.difference import (
     chosen_among,
     chosen_quantile,
     difference,
+    of_a_rule,
     side_of,
     sides,
 )
@@ -357,18 +359,27 @@ def next_steps(spec: StudySpec, record: StudyRecord) -> list[Step]:
         several = len(spec.objective.metrics) > 1
         why = f"The front still grew with {late}" if several else f"The best configuration came late, as {late}"
         found.append(Step("search", why, typed("resume", spec.name, "--trials", more)))
-    if not ranking.is_confirmed(record, spec):
+    if ranking.is_confirmed(record, spec):
+        found += _seeds(spec, record, reference, best)
+    elif of_a_rule(spec, record, best) is None:
         top = min(CONFIRMED, len(ranking.searched(record, spec)))
         why = "The search's own seeds alone chose the best, so it is not known how much of its value is luck."
         found.append(Step("confirm", why, typed("confirm", spec.name, "--top", top, "--seeds", CONFIRMED)))
-    else:
-        found += _seeds(spec, record, reference, best)
     further = [step for step in found if step.kind != "enough"]
-    return (
-        further
-        or found
-        or [Step("enough", "Nothing that was measured asks for a wider range, more trials or more seeds.", None)]
-    )
+    return further or found or [Step("enough", _enough(spec, record), None)]
+
+
+def _enough(spec: StudySpec, record: StudyRecord) -> str:
+    """Return what was not asked for; of so few trials that `edges` cannot judge them, that this is not known."""
+    trials = sum(trial.state != "waiting" for trial in record.by_stage("search"))
+    seeds = " Nothing that was measured asks for more seeds." if ranking.is_confirmed(record, spec) else ""
+    if _is_used_up(spec, record):
+        return f"Every configuration of the space was tried.{seeds}"
+    if trials <= AHEAD + BEHIND:
+        few = f"{formatting.count(trials, 'trial')} of the search {'is' if trials == 1 else 'are'} too few to say"
+        return f"{few} whether more of them, or wider ranges, bring more.{seeds}"
+    more = ", more trials or more seeds" if seeds else " or more trials"
+    return f"Nothing that was measured asks for a wider range{more}."
 
 
 def _is_used_up(spec: StudySpec, record: StudyRecord) -> bool:

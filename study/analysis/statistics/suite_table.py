@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from itertools import combinations
-from statistics import fmean, harmonic_mean, stdev, variance
+from statistics import fmean, harmonic_mean, median, stdev, variance
 from typing import Any
 
 import numpy as np
@@ -318,13 +318,13 @@ def simultaneous(methods: int) -> float:
 
 def reach(values: Mapping[str, Sequence[Searches]]) -> tuple[float, float] | None:
     """Return how far two methods have to be apart to be told from each other: of the pair of which it is least, and of
-    that of which it is most; None without any pair to judge."""
+    the median pair; None without any pair to judge."""
     widths = []
     for one, other in combinations(values, 2):
         between = difference(values[one], values[other])
         interval = between.interval(simultaneous(len(values))) if between is not None else None
         widths += [(interval[1] - interval[0]) / 2] if interval else []
-    return (min(widths), max(widths)) if widths else None
+    return (min(widths), median(widths)) if widths else None
 
 
 # Where the spread of a table's cells comes from: from search to search, and from seed to seed of one choice.
@@ -387,8 +387,9 @@ class RuleTable:
         averages: over all data sets, by method; None where one is missing.
         leading: by column, data sets and `AVERAGE`, what `study.analysis.statistics.suite_table.leaders` gives.
         ranks: over data sets, None for fewer than two that all methods have.
-        reach: how far two averages have to be apart to be told from each other, least and most of all pairs.
-        components: pooled over all cells, and by method over its own.
+        reach: how far two averages have to be apart to be told from each other, in the pair of which it is least and in
+            the median one.
+        components: pooled over all cells.
         results: what the numbers are made of.
     """
 
@@ -402,7 +403,6 @@ class RuleTable:
     ranks: Ranks | None
     reach: tuple[float, float] | None
     components: Components
-    of_methods: Mapping[str, Components]
     results: Results
 
 
@@ -420,7 +420,6 @@ def rule_table(rule: str, judge: str, methods: tuple[str, ...], data: tuple[str,
     }
     leading[AVERAGE] = leaders(whole, better)
     by_method = {method: {label: cell.mean for label in data if (cell := cells[method, label])} for method in methods}
-    of_methods = {method: _components(results, [(method, label) for label in data]) for method in methods}
     return RuleTable(
         rule,
         judge,
@@ -431,15 +430,8 @@ def rule_table(rule: str, judge: str, methods: tuple[str, ...], data: tuple[str,
         leading,
         ranks(by_method, better),
         reach(whole),
-        _components(results, list(means)),
-        of_methods,
+        components([[list(seeds.values()) for seeds in results.values.get(place, {}).values()] for place in means]),
         results,
-    )
-
-
-def _components(results: Results, places: list[Place]) -> Components:
-    return components(
-        [[list(by_seed.values()) for by_seed in results.values.get(place, {}).values()] for place in places]
     )
 
 
@@ -470,8 +462,11 @@ def document(table: RuleTable) -> dict[str, Any]:
         "averages": averages,
         "ranks": _ranks(table.ranks),
         "told_apart_beyond": list(table.reach) if table.reach else None,
-        "variance": {"all": _variance(table.components)}
-        | {method: _variance(own) for method, own in table.of_methods.items()},
+        "variance": {
+            "search_sd": table.components.search,
+            "seed_sd": table.components.seed,
+            "p": table.components.p,
+        },
     }
 
 
@@ -498,7 +493,3 @@ def _ranks(found: Ranks | None) -> dict[str, Any] | None:
         "critical_difference": found.critical,
         "apart": [list(pair) for pair in found.apart],
     }
-
-
-def _variance(found: Components) -> dict[str, Any]:
-    return {"search_sd": found.search, "seed_sd": found.seed, "p": found.p}

@@ -10,7 +10,10 @@ from typing import Any
 from study.analysis.statistics import formatting
 from study.analysis.statistics.suite_table import (
     AVERAGE,
+    FAILED,
     LEVEL,
+    NOT_YET,
+    Estimate,
     Found,
     Results,
     RuleTable,
@@ -21,85 +24,138 @@ from study.analysis.statistics.suite_table import (
 )
 from study.analysis.tables.formats import to_latex, to_markdown
 from study.analysis.tables.grid import Entry, Grid, Mark
+from study.metrics import is_share, lower_is_better
 from study.ranking import Spread
 from study.spec import rungs
 from study.spec.suite import Suite
 from study.text import escaped, neutral_cell
 
-# The sentences under a suite's tables: each only where the numbers carry it.
+# The sentences about a suite's tables: each only where the numbers carry it.
 
 
 def table_notes(suite: Suite, table: RuleTable) -> list[str]:
     """Return what the numbers of one rule's table say, and what they do not."""
-    return [_cells(suite, table), *_bold(table), *_ranks(suite, table), *_spread(table), *_missing(suite, table)]
+    return [*_verdict(table), *_ranks(suite, table), *_spread(table), *_missing(suite, table)]
+
+
+def state_note(suite: Suite, states: Mapping[str, int]) -> str:
+    """How large a suite is and how far; while it is not over, that the numbers are of a part of it."""
+    methods, data = formatting.count(len(suite.methods), "method"), formatting.count(len(suite.data), "data set")
+    each, searches = (formatting.count(number, "search", "searches") for number in (suite.searches, len(suite.cells)))
+    size = f"{methods} on {data}, {each} of each"
+    if set(states) == {"complete"}:
+        return f"{size}: {searches}, all complete."
+    told = formatting.listed(f"{count} {state}" for state, count in states.items())
+    part = " The numbers are of the complete ones alone." if "complete" in states else ""
+    return f"{size}: {searches}, {told}.{part}"
 
 
 def suite_notes(suite: Suite) -> list[str]:
-    """Return what holds for all tables of a suite: budget, splits, averages."""
+    """Return how the tables are read, and what holds for all of them: budget, splits, averages."""
     spec = suite.cells[0].spec
     trials = max(cell.spec.trials for cell in suite.cells)
     stopping = rungs.words(spec.search.early_stopping, spec.epochs)
     lines = [
+        *_reading(suite),
         f"Each search: {formatting.count(trials, 'trial')} of at most {formatting.count(spec.epochs, 'epoch')}, "
-        f"sampler {spec.search.sampler}, {spec.metric}; early stopping: {stopping}. What a rule picks then runs on "
-        f"{suite.seeds} fresh seeds, and test is read for these alone."
+        f"sampler {spec.search.sampler}, searched on {spec.metric}; early stopping: {stopping}. What a rule picks then "
+        f"runs on {suite.seeds} fresh seeds, and test is read for these alone.",
     ]
+    if len(suite.rules) > 1 and (spec.search.sampler not in UNGUIDED or spec.search.early_stopping.name != "none"):
+        lines.append(
+            f"Sampler and early stopping look at {spec.metric} alone, which may suit one rule more than others."
+        )
     single = [method for method in suite.methods if not suite.by_place[method, suite.data[0]][0].spec.search.space]
     if single and trials > 1:
         lines.append(f"Without a space, so one configuration and nothing to pick: {formatting.listed(single)}.")
-    if suite.split == "same":
+    if suite.split == "same" and suite.searches > 1:
         lines.append(
             "All searches on a data set share its split, so no number tells how much another split would change."
         )
-    else:
+    elif suite.split == "fresh":
         lines.append("Each search has a split of its own, so ± has the split's luck in it.")
-    lines.append(
-        f"The {AVERAGE} is over these data sets. Its standard error comes from the searches on each; how methods would "
-        "do on other data sets it does not tell."
-    )
+    if len(suite.data) > 1:
+        lines.append(
+            f"The {AVERAGE} is over these data sets. Its standard error comes from the searches on each; how methods "
+            "would do on other data sets it does not tell."
+        )
     return lines
 
 
-def _cells(suite: Suite, table: RuleTable) -> str:
-    unit = f"{table.judge} in percent" if formatting.in_percent(table.judge) else table.judge
-    text = f"{unit} of what the rule {table.rule} picks: mean over searches of the mean over fresh seeds"
+UNGUIDED = ("random", "grid", "qmc")
+"""Samplers that look at no value."""
+
+
+def _reading(suite: Suite) -> Iterator[str]:
+    unit = f"{suite.judge} in percent" if formatting.in_percent(suite.judge) else suite.judge
+    lower = ", the lower the better" if lower_is_better(suite.judge) else ""
+    text = f"A number is {unit}{lower}, of what a rule picks: the mean over searches of the mean over fresh seeds"
     if suite.searches == 1:
-        return f"{text}; from one search there is no standard error."
-    return f"{text}, ± standard error over searches (not over seeds); {suite.searches} searches in a cell."
+        yield f"{text}. From one search there is no standard error."
+    else:
+        yield f"{text}, ± standard error over searches (not over seeds)."
+    if len(suite.methods) > 1:
+        bold = "Bold is the best of a column"
+        yield (
+            f"{bold}."
+            if suite.searches == 1
+            else f"{bold}, and what is not told apart from it (95%, all pairs at once)."
+        )
 
 
-def _bold(table: RuleTable) -> Iterator[str]:
-    judged = {column: [told for told in leads.values() if told is not None] for column, leads in table.leading.items()}
-    if not any(judged.values()):
+def _verdict(table: RuleTable) -> Iterator[str]:
+    """Yield which method is best on average, or on the one data set, and from which it is told."""
+    several = len(table.data) > 1
+    found = {
+        method: table.averages[method] if several else table.cells[method, table.data[0]] for method in table.methods
+    }
+    means = {method: one.mean for method, one in found.items() if one is not None}
+    if len(means) < 2:
         return
-    if all(len(told) < 2 for told in judged.values()):
-        yield "Bold: the best of a column. No two methods have two searches in common, so none are told apart."
+    best = (min if lower_is_better(table.judge) else max)(means, key=lambda method: means[method])
+    what = AVERAGE if several else "mean"
+    if len(set(means.values())) == 1:
+        yield f"All methods have the same {what}."
         return
-    text = "Bold: the best of a column, and those that the searches do not tell from it (95%, all pairs at once)."
-    if table.reach is not None:
-        low, high = (_points(table, end) for end in table.reach)
-        apart = low if low == high else f"{low} (the pair that varies least) to {high} (the one that varies most)"
-        text += f" To be told from each other, two averages have to be {apart} apart."
-    yield text
+    leads = table.leading[AVERAGE if several else table.data[0]]
+    told, level, unknown = (
+        [method for method in means if method != best and leads[method] is verdict] for verdict in (False, True, None)
+    )
+    if not told and not level:
+        yield f"{best} has the best {what}; without two searches in common nothing tells methods apart."
+        return
+    others = f", not from {formatting.listed(level)}" if told and level else ""
+    from_whom = formatting.listed(told) if told else "no other"
+    yield f"{best} has the best {what}, told apart from {from_whom}{others}.{_apart(table)}"
+    if unknown:
+        yield f"Too few searches in common with it to judge: {formatting.listed(unknown)}."
+
+
+def _apart(table: RuleTable) -> str:
+    """How far two methods have to be apart for that."""
+    if table.reach is None or table.reach[1] == 0.0:
+        return ""
+    what = "averages" if len(table.data) > 1 else "means"
+    low, middle = (_points(table, end) for end in table.reach)
+    apart = f"{low} apart" if low == middle else f"{low} apart where they vary least, {middle} in the median pair"
+    if is_share(table.judge) and table.reach[1] > 1.0:
+        apart = f"{low} apart where they vary least, and most pairs cannot be" if table.reach[0] < 1.0 else ""
+    return f" For that two {what} have to be {apart}." if apart else " So few searches could tell none apart."
 
 
 def _ranks(suite: Suite, table: RuleTable) -> Iterator[str]:
     ranks = table.ranks
     if ranks is None:
-        if len(suite.methods) > 1:
-            yield "No ranks: they need two data sets on which every method has a value."
+        return
+    text = f"Rank: the mean place over {ranks.blocks} data sets, 1 is best"
+    if not ranks.can_tell:
+        yield f"{text}. So few cannot tell {len(suite.methods)} methods apart by rank."
         return
     yield (
-        f"Rank: the mean place over {ranks.blocks} data sets, 1 is best; searches on one data set are no further data "
-        f"sets. Friedman's test by permutation: p = {ranks.p:.3f}; critical difference {ranks.critical:.2f} (Nemenyi, "
-        "95%, all pairs at once)."
+        f"{text}; searches on one data set are no further data sets. Friedman's test by permutation: "
+        f"p = {ranks.p:.3f}; critical difference {ranks.critical:.2f} (Nemenyi, 95%, all pairs at once)."
     )
-    if not ranks.can_tell:
-        largest = len(suite.methods) - 1
-        yield (
-            f"So few data sets cannot tell any two methods apart by rank: the largest possible difference is {largest}."
-        )
-    elif ranks.apart:
+    if ranks.apart:
         pairs = [f"{better} before {worse}" for better, worse in ranks.apart]
         yield f"Told apart by rank: {formatting.listed(pairs)}."
     else:
@@ -107,14 +163,14 @@ def _ranks(suite: Suite, table: RuleTable) -> Iterator[str]:
     names = Counter(str(suite.by_place[suite.methods[0], label][0].spec.base["data"]["name"]) for label in suite.data)
     if repeated := [f"{count} are variants of {name}" for name, count in names.items() if count > 1]:
         yield (
-            f"Of the data sets {formatting.listed(repeated)}: these are no independent draws, and the test by ranks "
+            f"Of the data sets, {formatting.listed(repeated)}: these are no independent draws, and the test by ranks "
             "speaks of such variants alone."
         )
 
 
 def _spread(table: RuleTable) -> Iterator[str]:
     found = table.components
-    if found.search is None or found.seed is None or found.p is None:
+    if found.search is None or found.seed is None or found.p is None or found.search == found.seed == 0.0:
         return
     seed = _points(table, found.seed)
     if found.p > LEVEL:
@@ -123,25 +179,23 @@ def _spread(table: RuleTable) -> Iterator[str]:
             f"shown (p = {found.p:.3f})."
         )
         return
+    p = "below 0.001" if found.p < 0.001 else f"= {found.p:.3f}"
     yield (
         f"From search to search the standard deviation is {_points(table, found.search)}, what seeds bring into it "
-        f"taken off (p {_compared(found.p)}); from seed to seed {seed}."
+        f"taken off (p {p}); from seed to seed {seed}."
     )
 
 
 def _missing(suite: Suite, table: RuleTable) -> Iterator[str]:
+    """Yield why searches that are over have no value, and how many rest on fewer seeds than planned."""
     reasons = Counter[str]()
     for counts in table.results.missing.values():
-        reasons.update(counts)
-    if reasons:
-        told = [f"{count} {reason}" for reason, count in reasons.items()]
-        yield f"Of {len(suite.cells)} searches without a value: {formatting.listed(told)}."
-
-
-def _compared(p: float) -> str:
-    """A p value with its sign."""
-    text = level(p)
-    return text if text.startswith("<") else f"= {text}"
+        reasons.update({reason: count for reason, count in counts.items() if reason not in (NOT_YET, FAILED)})
+    for reason, count in reasons.items():
+        yield f"{formatting.count(count, 'search', 'searches')} without a value: {reason}."
+    searches = [values for here in table.results.values.values() for values in here.values()]
+    if fewer := sum(len(values) < suite.seeds for values in searches):
+        yield f"{formatting.count(fewer, 'search', 'searches')} with a value on fewer than {suite.seeds} fresh seeds."
 
 
 def _points(table: RuleTable, value: float) -> str:
@@ -152,51 +206,43 @@ def _points(table: RuleTable, value: float) -> str:
     )
 
 
-# The table of a suite for one rule as a printed grid, and the table of where its spread comes from.
+# The table of a suite for one rule as a printed grid, and the table of what methods took.
 
 RANK = "rank"
 ALL = "all methods"
 
 
 def table_grid(table: RuleTable, searches: int) -> Grid:
-    """Methods by data sets, with average and rank; the best of a column and those not told from it are marked.
+    """Methods by data sets, with average and rank where there are several of both; the best of a column and those not
+    told from it are marked.
 
     Args:
         searches: planned in each cell; fewer are told.
     """
+    several = len(table.data) > 1
     rows = []
     for method in table.methods:
         row = [_entry(table, method, label, searches) for label in table.data]
-        rows.append([*row, _average(table, method), _rank(table, method)])
-    columns = [(label,) for label in (*table.data, AVERAGE, RANK)]
-    return Grid(("method",), [(method,) for method in table.methods], ("",), columns, rows)
+        row += [_average(table, method, searches)] if several else []
+        row += [_rank(table, method)] if table.ranks else []
+        rows.append(row)
+    heads = [*table.data, *([AVERAGE] if several else []), *([RANK] if table.ranks else [])]
+    return Grid(("method",), [(method,) for method in table.methods], ("",), [(head,) for head in heads], rows)
 
 
-def spread_grid(table: RuleTable, spent: Mapping[str, Spent]) -> Grid:
-    """By method the standard deviations from search to search and from seed to seed, and what its searches took."""
-    lines = {**table.of_methods, ALL: table.components}
-    epochs = {
-        **spent,
-        ALL: Spent(sum(one.epochs for one in spent.values()), sum(one.seconds for one in spent.values())),
-    }
-    rows = [
-        [
-            Entry(remark=deviation(table.judge, own.search)),
-            Entry(remark=deviation(table.judge, own.seed)),
-            Entry(remark=formatting.MISSING if own.p is None else level(own.p)),
-            Entry(remark=f"{epochs[method].epochs:,}"),
-            Entry(remark=formatting.duration(epochs[method].seconds)),
-        ]
-        for method, own in lines.items()
-    ]
-    columns = [(head,) for head in ("from search to search", "from seed to seed", "p", "epochs", "time of trials")]
-    return Grid(("method",), [(method,) for method in lines], ("",), columns, rows)
+def cost_grid(spent: Mapping[str, Spent]) -> Grid:
+    """By method what its searches took, the runs on fresh seeds of all rules included."""
+    lines = dict(spent)
+    if len(spent) > 1:
+        lines[ALL] = Spent(sum(one.epochs for one in spent.values()), sum(one.seconds for one in spent.values()))
+    rows = [[Entry(remark=f"{one.epochs:,}"), Entry(remark=formatting.duration(one.seconds))] for one in lines.values()]
+    return Grid(("method",), [(method,) for method in lines], ("",), [("epochs",), ("time of trials",)], rows)
 
 
-def rules_grid(tables: Sequence[RuleTable]) -> Grid:
+def rules_grid(tables: Sequence[RuleTable], searches: int) -> Grid:
     """The averages of every rule beside each other."""
     first = tables[0]
-    rows = [[replace(_average(table, method), mark=None) for table in tables] for method in first.methods]
+    rows = [[replace(_average(table, method, searches), mark=None) for table in tables] for method in first.methods]
     columns = [(table.rule,) for table in tables]
     return Grid(("method",), [(method,) for method in first.methods], ("",), columns, rows)
 
@@ -208,27 +254,25 @@ def deviation(metric: str, value: float | None) -> str:
     return f"{100 * value:.1f}" if formatting.in_percent(metric) else f"{value:.3f}"
 
 
-def level(p: float) -> str:
-    """A p value as it is printed."""
-    return "< 0.001" if p < 0.001 else f"{p:.3f}"
-
-
 def _entry(table: RuleTable, method: str, label: str, searches: int) -> Entry:
     found = table.cells[method, label]
     if found is None:
         reasons = table.results.missing.get((method, label), {})
         return Entry(remark=", ".join(reasons) or formatting.MISSING)
-    mark: Mark | None = "best" if table.leading[label].get(method) else None
-    remark = f"({found.count} of {searches})" if found.count < searches else ""
-    return Entry(table.judge, Spread(found.mean, found.error, found.count), remark, mark=mark)
+    return _number(table, found, table.leading[label].get(method), searches)
 
 
-def _average(table: RuleTable, method: str) -> Entry:
+def _average(table: RuleTable, method: str, searches: int) -> Entry:
     found = table.averages[method]
     if found is None:
         return Entry(remark=formatting.MISSING)
-    mark: Mark | None = "best" if table.leading[AVERAGE].get(method) else None
-    return Entry(table.judge, Spread(found.mean, found.error, found.count), mark=mark)
+    return _number(table, found, table.leading[AVERAGE].get(method), searches * len(table.data))
+
+
+def _number(table: RuleTable, found: Estimate, leads: bool | None, planned: int) -> Entry:
+    mark: Mark | None = "best" if leads and len(table.methods) > 1 else None
+    remark = f"({found.count} of {planned})" if found.count < planned else ""
+    return Entry(table.judge, Spread(found.mean, found.error, found.count), remark, mark=mark)
 
 
 def _rank(table: RuleTable, method: str) -> Entry:
@@ -276,22 +320,24 @@ def _table(suite: Suite, rule: str, found: Results) -> RuleTable:
 
 
 def markdown(tables: SuiteTables) -> str:
-    """Every rule's table with its notes, where the spread comes from, and what holds for all."""
+    """Every rule's table with its notes, what methods took, and how the tables are read."""
     suite = tables.suite
-    parts = [f"# {escaped(suite.name)}"]
+    parts = [f"# {escaped(suite.name)}", escaped(state_note(suite, tables.states))]
     for table in tables.tables:
         parts += [f"## Picked by {escaped(table.rule)}", _markdown(table_grid(table, suite.searches))]
-        parts += [_listed(table_notes(suite, table)), _markdown(spread_grid(table, tables.spent))]
+        parts += [_listed(notes)] if (notes := table_notes(suite, table)) else []
     if len(tables.tables) > 1:
-        parts += ["## Averages by rule", _markdown(rules_grid(tables.tables)), _listed([RULES])]
+        parts += ["## Averages by rule", _markdown(rules_grid(tables.tables, suite.searches)), _listed([RULES])]
+    parts += ["## What the methods took", _markdown(cost_grid(tables.spent))]
     return "\n\n".join([*parts, "## For all tables", _listed(suite_notes(suite))]) + "\n"
 
 
 def latex(tables: SuiteTables) -> str:
     """Every rule's table with its notes, as a LaTeX `table` each."""
     suite = tables.suite
+    common = [state_note(suite, tables.states), *suite_notes(suite)]
     grids = [
-        replace(table_grid(table, suite.searches), notes=[*table_notes(suite, table), *suite_notes(suite)])
+        replace(table_grid(table, suite.searches), notes=[*table_notes(suite, table), *common])
         for table in tables.tables
     ]
     captions = [f"{suite.name}: picked by {table.rule}" for table in tables.tables]
@@ -317,7 +363,7 @@ def to_json(tables: SuiteTables) -> dict[str, Any]:
         "states": dict(tables.states),
         "spent": spent,
         "tables": [{**document(table), "notes": table_notes(tables.suite, table)} for table in tables.tables],
-        "notes": suite_notes(tables.suite),
+        "notes": [state_note(tables.suite, tables.states), *suite_notes(tables.suite)],
     }
 
 

@@ -140,3 +140,20 @@ def test_values_on_different_data_rank_nothing() -> None:
 def test_a_configuration_that_is_given_may_differ_in_its_data(given: str) -> None:
     values = "method.alpha: 1.0, method.lambda: 0.0, method.epsilon: 0.0, data.rho: 0.5"
     assert quickstart(given % values).varied_data == ["data.rho"]
+
+
+def test_two_splits_that_are_too_small_take_one_sentence_and_a_short_one() -> None:
+    further, tested = (
+        {"val/accuracy_standard_error": 0.06},
+        {"test/accuracy": 0.6, "test/accuracy_standard_error": 0.08},
+    )
+    fresh = [Told("confirm", [0.6], seed=seed, repeats=of, further=further, tested=tested) for seed in (1, 2)
+             for of in (0, 1)]  # fmt: skip
+    spec = quickstart("train.epochs=1", "search.early_stopping=none", "search.confirm={top: 1, seeds: 2}")
+    told = record(Told("baseline", [0.5], further=further), Told("search", [0.6], further=further), *fresh)
+    first, second, *_ = conclusions(spec, told)
+    assert first == (
+        "The test split is too small to tell test/accuracy closely: by its own samples the value may be 16 points off "
+        "either way, however many seeds there are."
+    )
+    assert second == "So is the validation split: val/accuracy may be 12 points off."

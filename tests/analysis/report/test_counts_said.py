@@ -6,7 +6,7 @@ from helpers import Told, quickstart, record
 from study.analysis.figures import FIGURES
 from study.analysis.report.conclusions import caveats
 from study.analysis.report.lead import lead
-from study.analysis.report.sections import groups
+from study.analysis.report.sections import caption, groups
 from study.analysis.statistics.next_step import next_steps
 from study.home.record import StudyRecord
 from study.ranking import summary
@@ -41,28 +41,57 @@ def test_the_cost_is_counted() -> None:
     assert f"{busy:.0f} s of trial time" in cost
 
 
+FEW = "2 trials of the search are too few to say whether more of them, or wider ranges, bring more. "
+MORE_SEEDS = "Nothing that was measured asks for more seeds."
+TOP = "search.confirm={top: 1, seeds: 3}"
+
+
 @pytest.mark.parametrize(
-    ("gains", "why"),
+    ("trials", "gains", "why"),
     [
-        ((0.10, 0.11, 0.12), "Nothing that was measured asks for a wider range, more trials or more seeds."),
+        (10, (0.10, 0.11, 0.12), "Nothing that was measured asks for a wider range, more trials or more seeds."),
+        (2, (0.10, 0.11, 0.12), FEW + MORE_SEEDS),
+        (1, (0.10, 0.11, 0.12), FEW.replace("2 trials of the search are", "1 trial of the search is") + MORE_SEEDS),
         (
+            10,
             (-0.10, 0.001, 0.11),
             "Trial 1 and the baseline are not told apart on 3 seeds: a difference of 0.4 points is too "
             "small beside its spread for 10 seeds to tell.",
         ),
     ],
 )
-def test_it_is_enough_only_where_more_seeds_would_not_tell(gains: tuple[float, ...], why: str) -> None:
+def test_it_is_enough_only_where_it_can_be_told(trials: int, gains: tuple[float, ...], why: str) -> None:
     told = record(
         Told("baseline", [0.5]),
         Told("search", [0.7]),
-        *(Told("search", [0.4]) for _ in range(7)),
+        *(Told("search", [0.4]) for _ in range(trials - 1)),
         *(Told("confirm", [0.6], seed=seed, repeats=0) for seed in (1, 2, 3)),
         *(Told("confirm", [0.6 + gain], seed=seed, repeats=1) for seed, gain in enumerate(gains, 1)),
     )
     told.state = "complete"
     (step,) = next_steps(CONFIRMED, told)
     assert (step.kind, step.why) == ("enough", why)
+
+
+@pytest.mark.parametrize("name", ["slice", "optimization_history", "tuning_curve"])
+def test_a_caption_names_a_baseline_only_where_there_is_one(name: str) -> None:
+    without = quickstart("search.baseline=null", "search.sampler=random")
+    assert "dashed line is the baseline" in caption(name, ONE)
+    assert "dashed line" not in caption(name, without)
+
+
+def test_a_space_that_is_used_up_asks_for_no_more_trials() -> None:
+    told = record(
+        Told("search", [0.7], params={"method.alpha": 0.1}),
+        Told("search", [0.4], params={"method.alpha": 0.2}),
+        *(Told("confirm", [0.6], seed=seed, repeats=0) for seed in (1, 2, 3)),
+    )
+    told.state = "complete"
+    spec = quickstart(
+        "search.space={method.alpha: {choices: [0.1, 0.2]}}", "search.baseline=null", "search.trials=2", TOP
+    )
+    (step,) = next_steps(spec, told)
+    assert step.why == f"Every configuration of the space was tried. {MORE_SEEDS}"
 
 
 @pytest.mark.parametrize(

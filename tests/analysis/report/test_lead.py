@@ -73,6 +73,19 @@ def test_more_seeds_where_the_runner_up_cannot_be_told_from_the_best() -> None:
     assert "If their difference of 5.5 points and its spread are as measured, " in said(PLAIN, found)["Next"]
 
 
+def test_what_the_best_was_worth_as_a_rules_pick_is_no_matter_of_luck() -> None:
+    """A search of a suite confirms nothing, but tests what its rules pick on fresh seeds."""
+    spec = quickstart("train.epochs=1", "search.early_stopping={name: none}", "search.baseline=null",
+                      "search.trials=10", "search.confirm={top: 0, seeds: 2, rules: [accuracy]}")  # fmt: skip
+    trials = [Told("search", [0.5 + 0.01 * (number == 4)]) for number in range(10)]
+    fresh = [Told("rule", [0.4 + 0.1 * seed], seed=seed, repeats=4, tested={"test/accuracy": 0.3}) for seed in (1, 2)]
+    parts = said(spec, over(*trials, *fresh))
+    values = "val/accuracy 55.0 ± 7.1% on 2 seeds (1, 2), and test/accuracy 30.0 ± 0.0%."
+    assert f"As a rule's pick it ran on fresh seeds, too: {values}" in parts["Result"]
+    assert parts["Next"].endswith("Nothing that was measured asks for a wider range or more trials.")
+    assert "luck" not in parts["Next"]
+
+
 def test_the_command_to_type_ends_the_lead_and_is_not_broken_at_a_hyphen() -> None:
     for length in range(1, 40, 3):
         spec = quickstart(f"name={'a-' * length}b", "train.epochs=1", "search.early_stopping={name: none}",
@@ -265,6 +278,18 @@ def test_the_trade_off_says_what_rose_what_fell_and_which_configuration_is_milde
     assert "conflict" not in told.partition("Trial 2")[0]  # the study's own metric, which the result tells
     assert "Trial 2 is milder: in the search it had val/conflicting_accuracy 45.0% with val/accuracy 90.0%" in told
     assert told.endswith('study export quickstart --where "val/accuracy>=0.87"')
+
+
+def test_what_did_not_change_stayed() -> None:
+    fresh = [(seed, of) for seed in (1, 2, 3) for of in (0, 1)]
+    found = over(
+        measured("baseline", 0.5, 1.0, 0.9),
+        measured("search", 0.6, 1.0, 0.9),
+        *(measured("confirm", 0.5 + 0.1 * of, 1.0, 0.9 + 0.001 * seed * of, seed, repeats=of) for seed, of in fresh),
+    )
+    assert (
+        "agree with the bias it stayed at 99.0 ± 0.0% on every seed; overall it " in said(AGAINST, found)["Trade-off"]
+    )
 
 
 SPREAD = (-0.01, 0.0, 0.01)
