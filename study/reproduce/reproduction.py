@@ -24,6 +24,7 @@ from study.metrics import is_share, lower_is_better, searchable
 from study.published import PER_UNIT, Claim, PublishedTable
 from study.ranking import Spread
 from study.spec import StudySpec, load_study
+from study.spec.declarations import declaration
 from study.spec.space import grid_cells
 from study.text import escaped
 
@@ -45,7 +46,7 @@ def planned(spec: StudySpec) -> Iterator[dict[str, Any]]:
     """The configurations that a study tries in any case: its baseline, the enqueued ones and the cells of its grid."""
     search = spec.search
     yield from ([search.baseline] if search.baseline is not None else []) + search.enqueue
-    if search.sampler == "grid":
+    if declaration(search.sampler).every_cell:
         yield from grid_cells(spec.space)
 
 

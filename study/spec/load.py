@@ -17,6 +17,7 @@ from study.knobs import Searched, knobs
 from study.spec import own_function, search_checks
 from study.spec.checks import Problems, check, section_model
 from study.spec.configuration import check_origin
+from study.spec.declarations import declaration
 from study.spec.document import Document, Key, apply_profile, assigned, find, override, read
 from study.spec.objective import Constraint
 from study.spec.rungs import grace, most_brackets, with_grace
@@ -478,7 +479,7 @@ def _search(search: Search, file_sections: Sections, wants_papers: bool, problem
     cases = check_cases(searched, problems)
     check_values(searched, file_sections, cases, problems)
     problems.raise_any()
-    most = search.trials or (MOST_CELLS if search.sampler == "grid" else MOST_TRIALS)
+    most = search.trials or (MOST_CELLS if declaration(search.sampler).every_cell else MOST_TRIALS)
     first, enqueue = [] if search.baseline is None else [search.baseline], search.enqueue
     there = search_checks.count_configurations(search, searched, most) if domains else max(len(first) + len(enqueue), 1)
     trials = min(most, there or most)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, Field, field_validator, model_validator
 
+from study.catalogue import module_names
 from study.knobs import MOST
 from study.metrics.rules import RULES
 from study.metrics.table import Direction
@@ -74,9 +75,11 @@ Seed = Annotated[int, Field(ge=0, lt=2**32)]
 Number = int | Annotated[float, Field(allow_inf_nan=False)]
 if TYPE_CHECKING:
     RuleName = str
+    SamplerName = str
 else:
     RuleName = Literal[tuple(rule.name for rule in RULES)]
-"""The name of a selection rule of `study.metrics.rules`."""
+    SamplerName = Literal[module_names("study.sweep.samplers")]
+"""The name of a selection rule of `study.metrics.rules`, and of a sampler."""
 Scalar = bool | int | Annotated[float, Field(allow_inf_nan=False)] | str | None
 
 
@@ -255,7 +258,7 @@ class Search(BaseModel):
             as values.
         baseline: the configuration that runs first and in full, and that the result is compared with.
         enqueue: configurations to try before the sampler's own; `papers`: those of the papers.
-        from: another study of the home, whose complete trials the sampler (tpe, gp) knows from the start.
+        from: another study of the home, whose complete trials a sampler that learns knows from the start.
         sampler: what draws configurations.
         seed: the sampler's seed; a trial's is `train.seed`.
         trials: number of configurations, baseline and enqueued ones among them; null: every cell of a grid, else 100.
@@ -279,7 +282,7 @@ class Search(BaseModel):
     baseline: dict[str, Any] | None = None
     enqueue: Annotated[list[dict[str, Any]], BeforeValidator(configurations)] = Field(default_factory=list)
     from_: Annotated[str | None, Field(alias="from")] = None
-    sampler: Literal["tpe", "gp", "cmaes", "qmc", "random", "grid", "nsga2", "nsga3"] = "tpe"
+    sampler: SamplerName = "tpe"
     seed: Seed = 0
     trials: Positive | None = None
     time: Annotated[float, Field(gt=0, allow_inf_nan=False), BeforeValidator(seconds)] | None = None

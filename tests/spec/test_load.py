@@ -79,7 +79,7 @@ def test_every_default_is_filled_in() -> None:
         ("biased_digits", "biased_digit", 6, "data.name: 'biased_digit' given. Did you mean 'biased_digits'? Allowed:"),
         ("small_conv_net", "resnet", 7, "model.name: 'resnet' given. Did you mean 'resnet"),
         ("fair_kl", "fairkl", 8, "method.regulariser: 'fairkl' given. Did you mean 'fair_kl'? Allowed:"),
-        ("sampler: tpe", "sampler: tpee", 16, "search.sampler: 'tpee' given. Did you mean 'tpe'? Allowed: 'tpe', 'gp'"),
+        ("sampler: tpe", "sampler: tpee", 16, "search.sampler: 'tpee' given. Did you mean 'tpe'? Allowed: 'cmaes'"),
         ("epochs: 20", "epochs: 2.5", 9, "train.epochs: 2.5 given, allowed is a valid integer"),
         ("epochs: 20", "epochs: many", 9, "train.epochs: 'many' given, allowed is a valid integer"),
         ("epochs: 20", "epochs: '20'", 9, "train.epochs: '20' given, allowed is a valid integer"),

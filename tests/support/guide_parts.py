@@ -17,6 +17,7 @@ from study import data, methods, models
 from study.cli import app
 from study.knobs import MOST
 from study.metrics.table import GROUPS, METRICS
+from study.spec.declarations import declarations
 from study.spec.json_schema import schema
 from study.training.config import SECTIONS
 
@@ -56,7 +57,8 @@ def keys_part() -> str:
     definitions = schema()["$defs"]
     lines = [line for section in SECTIONS for line in _section(section, definitions)]
     for model in ("Search", "Resources", "Notify"):
-        lines += [f"## `{model.lower()}`", "", *_model(definitions, model, model.lower()), ""]
+        choices = _samplers() if model == "Search" else ()
+        lines += [f"## `{model.lower()}`", "", *choices, *_model(definitions, model, model.lower()), ""]
     return "\n".join([*lines, *_metrics(), ""])
 
 
@@ -117,6 +119,13 @@ def _entry(key: str, what: dict[str, Any], default: str, paper: str = "") -> str
     allowed = [_values(what, default), default, paper]
     told = f" ({'; '.join(filter(None, allowed))})" if any(allowed) else ""
     return f"- `{key}`{told}: {_one_line(what.get('description', ''))}"
+
+
+def _samplers() -> Iterator[str]:
+    yield from ("`search.sampler` is one of:", "")
+    for name, can in declarations().items():
+        yield f"- `{name}`: good for {can.good_for}. Limits: {can.limits}."
+    yield from ("", "All keys:", "")
 
 
 def _metrics() -> Iterator[str]:

@@ -27,6 +27,7 @@ from study.home.record import StudyRecord, TrialRecord
 from study.metrics import Direction, better, find
 from study.ranking.remaining_gain import drawn
 from study.spec import StudySpec
+from study.spec.declarations import declaration
 from study.spec.space import grid_size
 
 # Simultaneous confidence bands from independent draws, exact for every distribution.
@@ -330,7 +331,7 @@ def _dependent(spec: StudySpec) -> str | None:
         return "A final training draws no configurations."
     if len(spec.objective.metrics) > 1:
         return "With several metrics there is no single best value."
-    if spec.search.sampler != "random":
+    if not declaration(spec.search.sampler).independent:
         return (
             f"Its sampler is {spec.search.sampler}, so each trial depends on those before it; the trials of sampler "
             "random are independent draws."
