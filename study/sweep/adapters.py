@@ -182,26 +182,24 @@ class JobPayloads:
         trial, folder = job.trial, self._folder
         goal = self._spec.objective
         kept = self._spec.base["train"]["keep_epochs"] if trial.stage in ("confirm", "final") else []
-        end = self._states.file(trial) if job.kind == "train" else None
-        work = {
-            "kind": job.kind,
-            "trial": trial.number,
-            "run": trial.run,
-            "alone": trial.alone,
-            "gpu": self._spec.resources.gpu,
-            "heard": trial.epochs,
-            "document": json.dumps(self._document(trial)),
-            "checkpoint": str(folder.checkpoint_file(trial.number)),
-            "model": str(folder.model_file(trial.number)) if job.needs_model_file else None,
-            "goal": json.dumps(asdict(goal)) if job.needs_chosen_weights(self._spec) else None,
-            "function": self._function,
-            "device": self._spec.resources.device,
-            "whole": trial.alone or self._spec.resources.gpu == 1,
-            "needed": goal.needed,
-            "end": str(end) if end else None,
-            "kept": {epoch: str(folder.model_file(trial.number, epoch)) for epoch in kept},
-        }
-        return JobPayload(work)
+        return JobPayload(
+            kind=job.kind,
+            trial=trial.number,
+            run=trial.run,
+            heard=trial.epochs,
+            document=json.dumps(self._document(trial)),
+            device=self._spec.resources.device,
+            gpu=self._spec.resources.gpu,
+            alone=trial.alone,
+            whole=trial.alone or self._spec.resources.gpu == 1,
+            checkpoint=folder.checkpoint_file(trial.number),
+            model=folder.model_file(trial.number) if job.needs_model_file else None,
+            kept={epoch: folder.model_file(trial.number, epoch) for epoch in kept},
+            end=self._states.file(trial) if job.kind == "train" else None,
+            goal=json.dumps(asdict(goal)) if job.needs_chosen_weights(self._spec) else None,
+            function=self._function,
+            needed=goal.needed,
+        )
 
     def _document(self, trial: TrialRecord) -> dict[str, Any]:
         longer = {"train.epochs": trial.until} if trial.until else {}
@@ -288,6 +286,12 @@ class JobSearcher(Searcher):
         return Searcher, ()  # Tune pickles what it is given; see save
 
 
+def _job(trial: TuneTrial) -> JobPayload:
+    job = trial.config["job"]
+    assert isinstance(job, JobPayload)
+    return job
+
+
 class ReportingScheduler(FIFOScheduler):
     """Tells the agenda every result, every end and what users ask, stops what the agenda stops, and ends what hangs.
 
@@ -350,7 +354,7 @@ class ReportingScheduler(FIFOScheduler):
             end_free_processes(tune_controller)
             return None
         waiting = [trial for trial in pending if waits_for_room(tune_controller, trial)]
-        return min(waiting, key=lambda trial: trial.config["job"]["trial"], default=None)
+        return min(waiting, key=lambda trial: _job(trial).trial, default=None)
 
     def _end_what_hangs(self, live: Iterable[TuneTrial]) -> None:
         running = {trial.trial_id: trial for trial in live if trial.status == TuneTrial.RUNNING}
@@ -368,8 +372,8 @@ class ReportingScheduler(FIFOScheduler):
         self._ended, self._forgot = ended_trials(tune_controller), time.monotonic()
 
     def on_trial_result(self, tune_controller: Any, trial: TuneTrial, result: Mapping[str, Any]) -> str:
-        job, agenda = trial.config["job"], self._agenda
-        number, record = job["trial"], agenda.record.trials[job["trial"]]
+        job, agenda = _job(trial), self._agenda
+        number, record = job.trial, agenda.record.trials[job.trial]
         self._actors[trial.trial_id] = actor_id(trial)
         if "node" in result:
             self._nodes[actor_id(trial)] = result["node"]
@@ -380,13 +384,13 @@ class ReportingScheduler(FIFOScheduler):
         metrics = json.loads(result.get("metrics", "{}"))
         epoch, seconds, kind = result.get("epoch"), metrics.get("time/epoch"), device.get("name", "")
         self._watch.heard(trial.trial_id, epoch, seconds, kind, last=record.until)
-        if agenda.stopping or job["run"] != record.run:
+        if agenda.stopping or job.run != record.run:
             return str(TrialScheduler.STOP)
         goes_on = True
         if "diverged" in result:
-            told = agenda.untested if job["kind"] == "test" else agenda.failed
+            told = agenda.untested if job.kind == "test" else agenda.failed
             told(number, Failure("DIVERGED", f"diverged: {result['diverged']}"))
-        elif job["kind"] == "test":
+        elif job.kind == "test":
             agenda.tested(number, metrics)
         elif "epoch" in result:
             self._begin(trial)
@@ -399,19 +403,19 @@ class ReportingScheduler(FIFOScheduler):
     def _begin(self, trial: TuneTrial) -> None:
         """Note the start of a trial that begins from its first epoch in a known process: such a one does not tell."""
         self._actors[trial.trial_id] = actor_id(trial)
-        job, node = trial.config["job"], self._nodes.get(actor_id(trial))
-        current = job["run"] == self._agenda.record.trials[job["trial"]].run and not self._agenda.stopping
-        if job["kind"] == "train" and not job["heard"] and node and current and trial.trial_id not in self._begun:
+        job, node = _job(trial), self._nodes.get(actor_id(trial))
+        current = job.run == self._agenda.record.trials[job.trial].run and not self._agenda.stopping
+        if job.kind == "train" and not job.heard and node and current and trial.trial_id not in self._begun:
             self._begun.add(trial.trial_id)
-            self._agenda.started(job["trial"], node, device=self._devices.get(actor_id(trial)))
+            self._agenda.started(job.trial, node, device=self._devices.get(actor_id(trial)))
 
     def on_trial_complete(self, tune_controller: Any, trial: TuneTrial, result: Mapping[str, Any]) -> None:
         """The trial function returned, or was stopped; the agenda knows why, unless there was no last epoch."""
-        job, agenda = trial.config["job"], self._agenda
-        record = agenda.record.trials[job["trial"]]
-        current = job["run"] == record.run and not agenda.stopping
-        if job["kind"] == "train" and record.state == "running" and current:
-            agenda.failed(job["trial"], Failure("BUG", "ended before its last epoch"))
+        job, agenda = _job(trial), self._agenda
+        record = agenda.record.trials[job.trial]
+        current = job.run == record.run and not agenda.stopping
+        if job.kind == "train" and record.state == "running" and current:
+            agenda.failed(job.trial, Failure("BUG", "ended before its last epoch"))
 
     def on_trial_error(self, tune_controller: Any, trial: TuneTrial) -> None:
         """The trial function raised, or its process died.
@@ -419,20 +423,20 @@ class ReportingScheduler(FIFOScheduler):
         Raises:
             CannotGoOn: the disk is full or fails, or no node is left.
         """
-        job, error = trial.config["job"], error_of(trial)
-        number = job["trial"]
+        job, error = _job(trial), error_of(trial)
+        number = job.trial
         broken = getattr(error, "cause", None) or error
         if isinstance(broken, NodeUnusable):
             self._leave_out(broken.machine, broken.host, broken.reason)
         if problem := of_disk(error):
             raise CannotGoOn(problem, self._folder.path) from error
-        if self._agenda.stopping or job["run"] != self._agenda.record.trials[number].run:
+        if self._agenda.stopping or job.run != self._agenda.record.trials[number].run:
             return
         cause = HUNG if trial.trial_id in self._hung else failure(error)
         if cause in (HUNG, PROCESS_DIED) and self._lost_its_node(trial):
             cause = NODE_LOST
         self._write_error(number, error)
-        if job["kind"] == "train":
+        if job.kind == "train":
             self._agenda.failed(number, cause)
         else:
             self._agenda.untested(number, cause)

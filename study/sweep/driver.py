@@ -381,7 +381,7 @@ def _tune(
             scheduler=ReportingScheduler(agenda, folder, nodes, tell, share, states),
             num_samples=-1,
             reuse_actors=True,
-            trial_dirname_creator=lambda trial: "{kind}-{trial:05d}".format(**trial.config["job"]),
+            trial_dirname_creator=lambda trial: "{0.kind}-{0.trial:05d}".format(trial.config["job"]),
         ),
         run_config=tune.RunConfig(
             name=f"session-{len(agenda.record.sessions):03d}",

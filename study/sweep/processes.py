@@ -3,9 +3,10 @@ gets ready itself."""
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 PRELOAD = "study.sweep.preload"
 """What each of them imports before it takes a trial."""
@@ -18,30 +19,54 @@ PATIENCE = 300.0
 what is missing."""
 
 
-class JobPayload(Mapping[str, Any]):
-    """The description of a job that a worker gets, see `study.sweep.worker.run_job`.
+@dataclass(frozen=True, repr=False)
+class JobPayload:
+    """One thing for a worker to do, as the worker is told.
 
     No dictionary: those Tune flattens and copies several times for each trial and report, and writes them into messages
-    that nobody reads. Its values are not changed, so that a copy is itself.
+    that nobody reads. Nothing of it is changed, so that a copy is itself.
+
+    Attributes:
+        kind: train a trial, or load a trained one and read the test split.
+        trial: its number.
+        run: how often it was begun before.
+        heard: epochs that the study knows of.
+        document: its complete sections, as JSON.
+        device: `cpu` or `cuda`, as the study asks.
+        gpu: its share of a GPU.
+        alone: it has one to itself, as it ran out of memory beside others.
+        whole: no other trial has a share of its GPU.
+        checkpoint: the state to go on from and to keep.
+        model: the weights to write or to read; None: neither.
+        kept: the weights to write on the way, by epoch.
+        end: the state behind the last epoch to write; None: it is not kept.
+        goal: the study's objective as JSON, where it chooses the epoch whose weights are taken; None: the last.
+        function: where the user's training function is found; None: there is none.
+        needed: metrics that it must yield.
     """
 
-    def __init__(self, values: Mapping[str, Any]) -> None:
-        self._values = dict(values)
-
-    def __getitem__(self, key: str) -> Any:
-        return self._values[key]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._values)
-
-    def __len__(self) -> int:
-        return len(self._values)
+    kind: Literal["train", "test"]
+    trial: int
+    run: int
+    heard: int
+    document: str
+    device: str
+    gpu: float
+    alone: bool
+    whole: bool
+    checkpoint: Path
+    model: Path | None
+    kept: Mapping[int, Path]
+    end: Path | None
+    goal: str | None
+    function: str | None
+    needed: Sequence[str]
 
     def __deepcopy__(self, memo: Any) -> "JobPayload":
         return self
 
     def __repr__(self) -> str:
-        return f"JobPayload(trial {self._values.get('trial')})"
+        return f"JobPayload(trial {self.trial})"
 
 
 def run_job(config: Mapping[str, Any], *, datasets: Mapping[str, Any], weights: Mapping[str, tuple[str, str]]) -> None:
