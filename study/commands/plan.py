@@ -15,7 +15,8 @@ from study.metrics import METRICS, group_names
 from study.metrics.rules import RULES
 from study.ranking import epochs
 from study.ranking.picks import at_most
-from study.spec import StudySpec, rungs, search_checks
+from study.spec import StudySpec, search_checks
+from study.spec.rungs import schedule
 from study.spec.schema import Confirm
 from study.text import ends, parameter
 
@@ -227,7 +228,7 @@ def plan(spec: StudySpec) -> dict[str, Any]:
     """Configurations, trials and epochs of a study, and the samples of its data, as plain values.
 
     Epochs are the cost's unit: `most` if no trial were pruned, `expected` if early stopping prunes as many as it means
-    to (`study.spec.rungs.expected_epochs`).
+    to (`study.spec.rungs.Schedule`).
 
     Raises:
         UserError: the validation split cannot have a metric that the study looks at.
@@ -239,7 +240,7 @@ def plan(spec: StudySpec) -> dict[str, Any]:
     data_sections = [] if spec.function else spec.data_sections
     samples = [_samples(spec, section) for section in data_sections]
     reported = [f"val/{name}" for name in spec.available[0]]
-    complete = baseline + round(searched * rungs.expected_complete(stopping, spec.epochs))
+    complete = baseline + round(searched * schedule(stopping).expected_complete(stopping, spec.epochs))
     rule = {
         "most": rule_trials(spec, search.confirm, spec.trials, reported),
         "expected": rule_trials(spec, search.confirm, complete, reported),
@@ -269,7 +270,7 @@ def plan(spec: StudySpec) -> dict[str, Any]:
         "epoch": epochs.words(goal),
         "limits": [f"{name} {value}" for name in ENDING if (value := getattr(search, name))],
         "sampler": search.sampler,
-        "early_stopping": stopping.model_dump() | {"words": rungs.words(stopping, spec.epochs)},
+        "early_stopping": stopping.model_dump() | {"words": schedule(stopping).words(stopping, spec.epochs)},
         "trials": {
             "baseline": baseline,
             "search": searched,
@@ -283,7 +284,7 @@ def plan(spec: StudySpec) -> dict[str, Any]:
             "most": (spec.trials * len(spec.seeds) + confirm + rule["most"]) * spec.epochs,
             "expected": round(
                 (baseline * len(spec.seeds) + confirm + rule["expected"]) * spec.epochs
-                + searched * len(spec.seeds) * rungs.expected_epochs(stopping, spec.epochs)
+                + searched * len(spec.seeds) * schedule(stopping).expected_epochs(stopping, spec.epochs)
             ),
         },
         "resources_per_trial": spec.resources.model_dump() | {"threads": threads},

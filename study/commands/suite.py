@@ -20,8 +20,9 @@ from study.errors import Interrupted, Stopped, UserError
 from study.files import below, check_output, write_output, write_whole, writing
 from study.home.folder import ANOTHER_HOME, Home, StudyFolder, check_format, write_format
 from study.home.record import StudyRecord
-from study.spec import StudySpec, rungs
+from study.spec import StudySpec
 from study.spec.document import dump, read
+from study.spec.rungs import schedule
 from study.spec.suite import Suite, SuiteSearch
 from study.sweep.ray_session import SharedRay
 from study.text import rows_as_markdown, typed
@@ -287,9 +288,9 @@ def _of_one_search(spec: StudySpec) -> dict[str, Any]:
     """Trials and epochs of one search: `most` if none were pruned and all rules picked others, and `expected`."""
     stopping, plan = spec.search.early_stopping, spec.search.confirm
     reported = [f"val/{name}" for name in spec.available[0]]
-    complete = round(spec.trials * rungs.expected_complete(stopping, spec.epochs))
+    complete = round(spec.trials * schedule(stopping).expected_complete(stopping, spec.epochs))
     most, expected = (rule_trials(spec, plan, count, reported) for count in (spec.trials, complete))
-    searched = spec.trials * rungs.expected_epochs(stopping, spec.epochs)
+    searched = spec.trials * schedule(stopping).expected_epochs(stopping, spec.epochs)
     return {
         "trials": {"search": spec.trials, "fresh": most},
         "epochs": {

@@ -1,10 +1,14 @@
-"""The samplers that there are, and what each can do: modules of `study.sweep.samplers`, asked by their names."""
+"""Samplers and rules of early stopping by name, and what each sampler can do.
 
-from functools import cache
+Each is a module of a package in `study.sweep`, named as study files name it.
+"""
+
 from importlib import import_module
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 from study.catalogue import module_names
+
+Base = TypeVar("Base")
 
 PACKAGE = "study.sweep.samplers"
 
@@ -37,18 +41,22 @@ class Declaration:
     most_values: ClassVar[int | None] = None
 
 
-@cache
 def declaration(name: str) -> type[Declaration]:
-    """The class of a sampler: the one that its module defines.
-
-    It is imported here and not above, since it needs a study's specification; it brings Optuna once it is used.
-    """
-    module = import_module(f"{PACKAGE}.{name}")
-    own = (one for one in vars(module).values() if getattr(one, "__module__", "") == module.__name__)
-    (found,) = (one for one in own if isinstance(one, type) and issubclass(one, Declaration))
-    return found
+    """The class of a sampler."""
+    return found(PACKAGE, name, Declaration)
 
 
 def declarations() -> dict[str, type[Declaration]]:
     """All samplers by name."""
     return {name: declaration(name) for name in module_names(PACKAGE)}
+
+
+def found(package: str, name: str, base: type[Base]) -> type[Base]:
+    """The class of a kind that the module of this name in a package defines.
+
+    The module is imported here and not above: what it defines is made of a study's specification.
+    """
+    module = import_module(f"{package}.{name}")
+    own = (one for one in vars(module).values() if isinstance(one, type) and one.__module__ == module.__name__)
+    (of_kind,) = (one for one in own if issubclass(one, base))
+    return of_kind

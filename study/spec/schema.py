@@ -76,10 +76,12 @@ Number = int | Annotated[float, Field(allow_inf_nan=False)]
 if TYPE_CHECKING:
     RuleName = str
     SamplerName = str
+    StoppingName = str
 else:
     RuleName = Literal[tuple(rule.name for rule in RULES)]
     SamplerName = Literal[module_names("study.sweep.samplers")]
-"""The name of a selection rule of `study.metrics.rules`, and of a sampler."""
+    StoppingName = Literal[module_names("study.sweep.early_stopping")]
+"""The name of a selection rule of `study.metrics.rules`, of a sampler, and of a rule of early stopping."""
 Scalar = bool | int | Annotated[float, Field(allow_inf_nan=False)] | str | None
 
 
@@ -168,16 +170,11 @@ def _not_removed(value: Any) -> Any:
     return value
 
 
-Rule = Literal["asha", "hyperband", "median", "none"]
-
-
 class EarlyStopping(BaseModel):
     """Which searched trials go on.
 
     Attributes:
-        name: `asha`: at each rung only the best 1/`reduction` goes on; `hyperband`: asha in all the brackets that fit,
-            with the same budget each; `median`: a trial stops whose best so far is below the median of the others'
-            means, at each epoch from `grace` on; `none`.
+        name: the rule.
         grace: the first epoch after which trials are compared; null: half of the epochs, as earlier ones mislead on
             biased data; 1 of hyperband.
         reduction: asha's next rung comes after this many times as many epochs.
@@ -186,18 +183,12 @@ class EarlyStopping(BaseModel):
     """
 
     model_config = STRICT
-    name: Rule = "none"
+    name: StoppingName = "none"
     grace: Positive | None = None
     reduction: Annotated[int, Field(ge=2, le=MOST)] = 3
     brackets: Positive = 1
 
     _name_is_there = field_validator("name", mode="before")(_not_removed)
-
-    @model_validator(mode="after")
-    def _brackets_are_ashas(self) -> Self:
-        if self.brackets > 1 and self.name in ("hyperband", "median"):
-            raise ValueError(f"brackets {self.brackets} given, allowed is 1 with {self.name}: only asha can have more")
-        return self
 
 
 def _by_name(value: Any) -> Any:
@@ -296,9 +287,9 @@ class Search(BaseModel):
     constraints: list[str] = Field(default_factory=list)
     epoch: Literal["last", "best"] = "last"
     epoch_window: Positive = 3
-    early_stopping: Annotated[EarlyStopping, BeforeValidator(_by_name, json_schema_input_type=Rule | EarlyStopping)] = (
-        EarlyStopping()
-    )
+    early_stopping: Annotated[
+        EarlyStopping, BeforeValidator(_by_name, json_schema_input_type=StoppingName | EarlyStopping)
+    ] = EarlyStopping()
     confirm: Confirm = Confirm()
     retries: Annotated[int, Field(ge=0, le=MOST)] = 2
 

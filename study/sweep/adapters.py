@@ -24,9 +24,9 @@ from study.home.record import StudyRecord, TrialRecord
 from study.home.requests import name_of, removed, waiting
 from study.sweep.agenda import Agenda, CannotGoOn, Job
 from study.sweep.failures import HUNG, NODE_LOST, PROCESS_DIED, Broken, Failure, NodeUnusable, failure, is_out_of_reach
+from study.sweep.job_payload import JobPayload
 from study.sweep.kept_states import KeptStates
 from study.sweep.nodes import Nodes
-from study.sweep.processes import JobPayload
 from study.sweep.share import Share
 from study.training import own_function
 from study.upstream.tune import (

@@ -17,7 +17,7 @@ from study import data, models
 from study.data import Dataset
 from study.errors import of_disk
 from study.sweep.failures import Broken, NodeUnusable
-from study.sweep.processes import JobPayload
+from study.sweep.job_payload import JobPayload
 from study.training import PAUSE, Diverged, FunctionTrial, Trial, TrialConfig, Unusable
 from study.training.device import CPU, CUDA, CardFull, NoDevice, before_cuda, facts, free_memory, keep_to, try_cards
 from study.training.gpu_errors import fault

@@ -15,7 +15,7 @@ from study.spec import StudySpec
 from study.sweep.agenda import Agenda, Job
 from study.sweep.early_stopping import early_stopping
 from study.sweep.failures import Failure
-from study.sweep.processes import JobPayload
+from study.sweep.job_payload import JobPayload
 
 BROKEN, DIED = Failure("BUG", "broken"), Failure("PREEMPTED", "its process died")
 

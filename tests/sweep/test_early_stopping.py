@@ -1,9 +1,11 @@
 """Early stopping against examples by hand, and against Ray Tune's own schedulers."""
 
 import random
+import sys
 from dataclasses import dataclass, replace
 from functools import partial
-from types import SimpleNamespace
+from textwrap import dedent
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,9 +18,10 @@ from ray.tune.schedulers import ASHAScheduler, MedianStoppingRule, TrialSchedule
 
 from study.spec import StudySpec
 from study.spec.objective import Score
-from study.spec.rungs import bracket_of, brackets
+from study.spec.rungs import bracket_of, schedule
 from study.spec.schema import EarlyStopping as Rule
-from study.sweep.early_stopping import ByDominance, ByValue, EarlyStopping, early_stopping
+from study.sweep.early_stopping import EarlyStopping, early_stopping
+from study.sweep.peers import ByDominance, ByValue
 
 RULES = {
     "asha": Rule(name="asha", grace=1, reduction=3),
@@ -217,9 +220,18 @@ def test_a_rule_that_hears_the_ledger_again_goes_on_as_one_that_was_never_cut(ru
         assert [prunes(spec, again, report) for report in told[cut:]] == expected[cut:]
 
 
+def test_the_example_of_the_base_class_is_a_rule(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = ModuleType("study.sweep.early_stopping.floor")
+    exec(dedent((EarlyStopping.__doc__ or "").partition("needs:\n")[2].partition("    Args:")[0]), vars(module))
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    rule = early_stopping(spec_of(Rule.model_construct(name="floor", grace=1)))
+    assert heard(rule, 1, [0.5, -0.5]) == [False, True]
+    assert schedule(rule.rule).words(rule.rule, 9) == "floor, rungs at epochs 1 and 3, one in 3 goes on"
+
+
 def test_brackets_do_not_hear_each_other() -> None:
     spec = spec_of(Rule(name="asha", grace=1, reduction=3, brackets=2))
-    among = brackets(spec.search.early_stopping, spec.epochs)
+    among = schedule(spec.search.early_stopping).brackets(spec.search.early_stopping, spec.epochs)
     of_first, of_second = ([n for n in range(40) if bracket_of(n, among) == index] for index in (0, 1))
     rule = early_stopping(spec)
     assert not any(rule.prunes(number, 1, of(1.0 - number)) for number in of_second), "their first rung is at 3"

@@ -17,8 +17,9 @@ from study.home.record import StudyRecord, TrialRecord, as_searched
 from study.ranking import epochs
 from study.ranking.epochs import scores
 from study.ranking.summary import extended, sentence
-from study.spec import StudySpec, rungs
+from study.spec import StudySpec
 from study.spec.objective import Constraint
+from study.spec.rungs import schedule
 from study.text import parameter
 
 # The values of searched trials at ASHA's rungs, and the cut-offs there; no tables, so that it is told at once.
@@ -72,7 +73,7 @@ def rung_epochs(spec: StudySpec) -> list[int]:
     rule = spec.search.early_stopping
     if rule.name != "asha" or rule.brackets > 1 or spec.final_seeds is not None:
         return []
-    return list(rungs.brackets(rule, spec.epochs)[0].rungs)
+    return list(schedule(rule).brackets(rule, spec.epochs)[0].rungs)
 
 
 def value_at(trial: TrialRecord, spec: StudySpec, epoch: int) -> float | None:

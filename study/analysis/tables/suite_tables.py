@@ -22,7 +22,7 @@ from study.analysis.statistics.suite_table import (
 from study.analysis.tables.formats import to_latex, to_markdown
 from study.analysis.tables.grid import Entry, Grid, Mark
 from study.ranking import Spread
-from study.spec import rungs
+from study.spec.rungs import schedule
 from study.spec.suite import Suite
 from study.text import escaped, neutral_cell
 
@@ -38,7 +38,7 @@ def suite_notes(suite: Suite) -> list[str]:
     """Return what holds for all tables of a suite: budget, splits, averages."""
     spec = suite.cells[0].spec
     trials = max(cell.spec.trials for cell in suite.cells)
-    stopping = rungs.words(spec.search.early_stopping, spec.epochs)
+    stopping = schedule(spec.search.early_stopping).words(spec.search.early_stopping, spec.epochs)
     lines = [
         f"Each search: {formatting.count(trials, 'trial')} of at most {formatting.count(spec.epochs, 'epoch')}, "
         f"sampler {spec.search.sampler}, {spec.metric}; early stopping: {stopping}. What a rule picks then runs on "
