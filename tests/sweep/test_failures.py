@@ -14,8 +14,7 @@ from ray import cloudpickle, exceptions
 
 from study.home.record import TrialRecord
 from study.sweep.failures import Broken, Failure, NodeUnusable, failure, is_out_of_reach
-from study.sweep.memory_kills import EndedForMemory
-from study.sweep.reuse import StillBusy
+from study.sweep.tune_errors import EndedForMemory, StillBusy
 from study.training import gpu_errors
 from study.training.gpu_errors import sign_in
 
