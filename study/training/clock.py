@@ -82,7 +82,7 @@ class HostPhase:
 
 
 class CudaPhase:
-    """The same by events on the current stream, made once and used again in every epoch; not for use in a CUDA graph."""
+    """The same by events on the current stream, made once and used in every epoch; not for use in a CUDA graph."""
 
     def __init__(self) -> None:
         self._events: list[torch.cuda.Event] = []

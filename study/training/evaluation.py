@@ -75,22 +75,9 @@ class Evaluation:
         Raises:
             Diverged: the features of a sample are not finite.
         """
-        return self.of_features(split, {name: self.features(split, name) for name in self._method.encoders()}, final)
-
-    @torch.no_grad()
-    def of_features(self, split: str, features_of: Mapping[str, Tensor], final: bool = False) -> dict[str, float]:
-        """The same by the features (N, F) that each encoder gives for the whole split."""
-        for features in features_of.values():
-            check_features(features, split)
-        values = self.measured(split, features_of, final)
-        return dict(zip(values, torch.stack([value.double() for value in values.values()]).tolist(), strict=True))
-
-    @torch.no_grad()
-    def measured(self, split: str, features_of: Mapping[str, Tensor], final: bool = False) -> dict[str, Tensor]:
-        """The same as scalars on the device, whatever the features are. Without `final`, thresholds for odds and
-        inferred groups it works under `torch.vmap`."""
         values: dict[str, Tensor] = {}
-        for name, features in features_of.items():
+        for name in self._method.encoders():
+            check_features(features := self.features(split, name), split)
             prefix = f"{split}/" if name == "encoder" else f"{split}/{name}_"
             scores = self.scores(name, features)
             ruling = split in ("val", "test") and name == "encoder"
@@ -98,7 +85,7 @@ class Evaluation:
             if final and self._options.final:
                 of_encoder |= self._final(split, name, features)
             values |= {f"{prefix}{metric}": value for metric, value in of_encoder.items()}
-        return values
+        return dict(zip(values, torch.stack([value.double() for value in values.values()]).tolist(), strict=True))
 
     @torch.no_grad()
     def features(self, split: str, encoder: str = "encoder") -> Tensor:
