@@ -160,52 +160,6 @@ class Watch:
         return SLOW * usual if slow else usual
 
 
-# What workers are told of jobs.
-
-
-class JobPayloads:
-    """Turns the jobs of a study into what its workers are told.
-
-    Args:
-        agenda: of the study.
-        folder: its own.
-        states: says which states stay behind the last epoch.
-    """
-
-    def __init__(self, agenda: Agenda, folder: StudyFolder, states: KeptStates) -> None:
-        self._agenda, self._spec, self._folder, self._states = agenda, agenda.spec, folder, states
-        function = agenda.spec.function
-        self._function = own_function.place(function, folder.path) if function else None
-
-    def of(self, job: Job) -> JobPayload:
-        """A job for one process, see `study.sweep.worker.run_job`."""
-        trial, folder = job.trial, self._folder
-        goal = self._spec.objective
-        kept = self._spec.base["train"]["keep_epochs"] if trial.stage in ("confirm", "final") else []
-        return JobPayload(
-            kind=job.kind,
-            trial=trial.number,
-            run=trial.run,
-            heard=trial.epochs,
-            document=json.dumps(self._document(trial)),
-            device=self._spec.resources.device,
-            gpu=self._spec.resources.gpu,
-            alone=trial.alone,
-            whole=trial.alone or self._spec.resources.gpu == 1,
-            checkpoint=folder.checkpoint_file(trial.number),
-            model=folder.model_file(trial.number) if job.needs_model_file else None,
-            kept={epoch: folder.model_file(trial.number, epoch) for epoch in kept},
-            end=self._states.file(trial) if job.kind == "train" else None,
-            goal=json.dumps(asdict(goal)) if job.needs_chosen_weights(self._spec) else None,
-            function=self._function,
-            needed=goal.needed,
-        )
-
-    def _document(self, trial: TrialRecord) -> dict[str, Any]:
-        longer = {"train.epochs": trial.until} if trial.until else {}
-        return self._spec.trial_document({**trial.params, "train.seed": trial.seed, **longer})
-
-
 # What ended a run of Ray Tune's.
 
 
@@ -247,8 +201,10 @@ class JobSearcher(Searcher):
         states: KeptStates | None = None,
     ) -> None:
         super().__init__()
-        self._agenda, self._nodes = agenda, nodes
-        self._payloads = JobPayloads(agenda, folder, states or KeptStates(folder, agenda.spec, agenda.record))
+        self._agenda, self._spec, self._folder, self._nodes = agenda, agenda.spec, folder, nodes
+        self._states = states or KeptStates(folder, agenda.spec, agenda.record)
+        function = agenda.spec.function
+        self._function = own_function.place(function, folder.path) if function else None
         self._slots, self._share = slots, share
         self._under_way: set[str] = set()
 
@@ -267,10 +223,38 @@ class JobSearcher(Searcher):
             return str(Searcher.FINISHED)
         self._under_way.add(trial_id)
         place = json.dumps(self._nodes.place(job.trial.alone))
-        return {**job.trial.params, "train.seed": job.trial.seed, "job": self._payloads.of(job), "place": place}
+        return {**job.trial.params, "train.seed": job.trial.seed, "job": self._payload(job), "place": place}
 
     def _room(self) -> int:
         return self._slots() if self._share is None else self._share.limit(len(self._under_way))
+
+    def _payload(self, job: Job) -> JobPayload:
+        """Return what a process is told of a job."""
+        trial, folder = job.trial, self._folder
+        goal = self._spec.objective
+        kept = self._spec.base["train"]["keep_epochs"] if trial.stage in ("confirm", "final") else []
+        return JobPayload(
+            kind=job.kind,
+            trial=trial.number,
+            run=trial.run,
+            heard=trial.epochs,
+            document=json.dumps(self._document(trial)),
+            device=self._spec.resources.device,
+            gpu=self._spec.resources.gpu,
+            alone=trial.alone,
+            whole=trial.alone or self._spec.resources.gpu == 1,
+            checkpoint=folder.checkpoint_file(trial.number),
+            model=folder.model_file(trial.number) if job.needs_model_file else None,
+            kept={epoch: folder.model_file(trial.number, epoch) for epoch in kept},
+            end=self._states.file(trial) if job.kind == "train" else None,
+            goal=json.dumps(asdict(goal)) if job.needs_chosen_weights(self._spec) else None,
+            function=self._function,
+            needed=goal.needed,
+        )
+
+    def _document(self, trial: TrialRecord) -> dict[str, Any]:
+        longer = {"train.epochs": trial.until} if trial.until else {}
+        return self._spec.trial_document({**trial.params, "train.seed": trial.seed, **longer})
 
     def on_trial_complete(self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False) -> None:
         """Its slot is free; what came of it the scheduler hears."""

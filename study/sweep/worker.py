@@ -27,31 +27,6 @@ if TYPE_CHECKING:
     from study.ranking.epochs import EpochChoice
 
 
-_known = False
-
-
-def is_noted() -> bool:
-    """Return whether the driver was told."""
-    return _known
-
-
-def process_facts(device: torch.device | None) -> dict[str, Any]:
-    """Return what the driver is told: where the process is and what it computes on."""
-    machine = ray.get_runtime_context().get_node_id()
-    # a text: what is nested Tune flattens
-    return {
-        "node": f"{socket.gethostname()}:{os.getpid()}",
-        "machine": machine,
-        "device": json.dumps(facts(device or torch.device(CPU))),
-    }
-
-
-def note_process() -> None:
-    """The driver was told."""
-    global _known
-    _known = True
-
-
 # What a trial in a worker goes on from, and which epoch's weights it ends with.
 
 
@@ -183,10 +158,19 @@ def _unusable(why: str) -> NodeUnusable:
     return NodeUnusable(ray.get_runtime_context().get_node_id(), socket.gethostname(), why)
 
 
+_is_known = False
+"""Whether the driver was told where this process is."""
+
+
 def tell_start(heard: int, behind: int = 0, note: str | None = None, device: torch.device | None = None) -> None:
     """Report that a trial begins, where the driver cannot know where or behind which epoch: in a process's first job,
     and for a trial that had reported before. A report costs as much as a very short trial.
     """
-    if heard or note or not is_noted():
-        tune.report({**process_facts(device), "behind": behind, "note": note})
-        note_process()
+    global _is_known
+    if _is_known and not heard and not note:
+        return
+    place = {"node": f"{socket.gethostname()}:{os.getpid()}", "machine": ray.get_runtime_context().get_node_id()}
+    # a text: what is nested Tune flattens
+    place["device"] = json.dumps(facts(device or torch.device(CPU)))
+    tune.report({**place, "behind": behind, "note": note})
+    _is_known = True

@@ -126,23 +126,6 @@ def test_trials_stop_at_rungs_alone(epochs: int, grace: int, rungs: list[int]) -
     assert [epoch for epoch in range(1, epochs) if rule.prunes(2, epoch, of(0.1))] == rungs
 
 
-def test_rungs_are_compared_each_for_itself() -> None:
-    rule = asha(reduction=3)
-    assert heard(rule, 1, [0.5, 0.6]) == [False, False]
-    assert not rule.prunes(0, 3, of(0.55))
-    assert not rule.prunes(1, 3, of(0.56))
-    assert rule.prunes(2, 1, of(0.55))
-
-
-def test_the_order_in_which_ended_trials_are_told_does_not_change_the_next_cut() -> None:
-    forth, back = asha(reduction=2), asha(reduction=2)
-    heard(forth, 1, VALUES)
-    for trial in reversed(range(len(VALUES))):
-        back.prunes(trial, 1, of(VALUES[trial]))
-    for place, value in enumerate((0.54, 0.56, 0.549, 0.551)):
-        assert forth.prunes(20 + place, 1, of(value)) == back.prunes(20 + place, 1, of(value))
-
-
 def test_without_a_rule_every_trial_runs_in_full() -> None:
     rule = early_stopping(quickstart("search.early_stopping={}"))
     assert rule.name == "none"
