@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ray.tune.schedulers import ASHAScheduler, MedianStoppingRule, TrialScheduler
 
+from study.catalogue import module_names
 from study.spec import StudySpec
 from study.spec.objective import Score
 from study.spec.rungs import bracket_of, schedule
@@ -23,12 +24,8 @@ from study.spec.schema import EarlyStopping as Rule
 from study.sweep.early_stopping import EarlyStopping, early_stopping
 from study.sweep.peers import ByDominance, ByValue
 
-RULES = {
-    "asha": Rule(name="asha", grace=1, reduction=3),
-    "brackets": Rule(name="asha", grace=2, reduction=2, brackets=2),
-    "hyperband": Rule(name="hyperband", grace=1, reduction=3),
-    "median": Rule(name="median", grace=2),
-}
+RULES = {name: Rule(name=name, grace=1) for name in module_names("study.sweep.early_stopping") if name != "none"}
+RULES |= {"median": Rule(name="median", grace=2), "brackets": Rule(name="asha", grace=2, reduction=2, brackets=2)}
 OBJECTIVES: dict[str, dict[str, Any]] = {
     "one": {"metric": "val/accuracy"},
     "pair": {"metric": ["val/accuracy", "val/equalized_odds"]},
