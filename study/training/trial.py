@@ -1,6 +1,6 @@
 """One trial of a study."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -103,11 +103,10 @@ def known_labels(labels: Labels, config: TrialConfig, dataset: Dataset) -> Label
         UserError: fewer than two samples would have a known bias, or no folder for data can be written.
         Diverged: the loss of the network that stands in for labels is not finite.
     """
-    return _SOURCES[config.method.get("bias_source", LABELS)](labels, config, dataset)
-
-
-def _all(labels: Labels, config: TrialConfig, dataset: Dataset) -> Labels:
-    return labels
+    source = config.method.get("bias_source", LABELS)
+    if source == SOME_LABELS:
+        return _some(labels, config, dataset)
+    return _model(labels, config, dataset) if source == MODEL else labels
 
 
 def _some(labels: Labels, config: TrialConfig, dataset: Dataset) -> Labels:
@@ -142,13 +141,6 @@ def _model(labels: Labels, config: TrialConfig, dataset: Dataset) -> Labels:
     network = StandIn(own, Dataset(facts, splits), dataset.fingerprint, ("train",), keeps_features=True)
     device = labels.target.device
     return replace(labels, bias=None, bias_features=tensor(network.outputs(device)["train"].inputs, device))
-
-
-_SOURCES: dict[str, Callable[[Labels, TrialConfig, Dataset], Labels]] = {
-    LABELS: _all,
-    SOME_LABELS: _some,
-    MODEL: _model,
-}
 
 
 def _keeping(bias: NDArray[np.int64], share: float, seed: int) -> NDArray[np.bool_]:
