@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -36,6 +37,12 @@ def modules(package: str, having: str) -> dict[str, Any]:
         if not entry.ispkg
     }
     return {name: module for name, module in sorted(loaded.items()) if hasattr(module, having)}
+
+
+def module_names(package: str) -> tuple[str, ...]:
+    """The names of a package's modules, of which none is imported, nor the package."""
+    folder = Path(__file__).parents[1].joinpath(*package.split("."))
+    return tuple(sorted(entry.name for entry in pkgutil.iter_modules([str(folder)])))
 
 
 def later(places: Mapping[str, str]) -> Callable[[str], Any]:

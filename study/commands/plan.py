@@ -14,7 +14,8 @@ from study.metrics import group_names
 from study.metrics.rules import RULES
 from study.ranking import epochs
 from study.ranking.picks import at_most
-from study.spec import StudySpec, rungs, search_checks
+from study.spec import StudySpec, search_checks
+from study.spec.rungs import schedule
 from study.spec.schema import Confirm
 from study.text import ends, parameter
 
@@ -123,7 +124,7 @@ def plan(spec: StudySpec) -> dict[str, Any]:
     """Configurations, trials and epochs of a study, and the samples of its data, as plain values.
 
     Epochs are the cost's unit: `most` if no trial were pruned, `expected` if early stopping prunes as many as it means
-    to (`study.spec.rungs.expected_epochs`).
+    to (`study.spec.rungs.Schedule`).
 
     Raises:
         UserError: the validation split cannot have a metric that the study looks at.
@@ -155,7 +156,7 @@ def plan(spec: StudySpec) -> dict[str, Any]:
         "epoch": epochs.words(goal),
         "limits": [f"{name} {value}" for name in ENDING if (value := getattr(search, name))],
         "sampler": search.sampler,
-        "early_stopping": stopping.model_dump() | {"words": rungs.words(stopping, spec.epochs)},
+        "early_stopping": stopping.model_dump() | {"words": schedule(stopping).words(stopping, spec.epochs)},
         **budget(spec),
         "epochs_per_trial": spec.epochs,
         "resources_per_trial": spec.resources.model_dump() | {"threads": threads},
@@ -167,12 +168,12 @@ def plan(spec: StudySpec) -> dict[str, Any]:
 def budget(spec: StudySpec) -> dict[str, Any]:
     """Return the trials of a study by stage, those that rerun what other rules pick, and the epochs of all: the most,
     and what is expected with early stopping."""
-    search, seeds = spec.search, len(spec.seeds)
+    search, stopping, seeds = spec.search, spec.search.early_stopping, len(spec.seeds)
     baseline = int(search.baseline is not None)
     searched = spec.trials - baseline
     confirm = confirm_trials(spec, search.confirm, spec.trials)
     reported = [f"val/{name}" for name in spec.available[0]]
-    complete = baseline + round(searched * rungs.expected_complete(search.early_stopping, spec.epochs))
+    complete = baseline + round(searched * schedule(stopping).expected_complete(stopping, spec.epochs))
     rule = {
         "most": rule_trials(spec, search.confirm, spec.trials, reported),
         "expected": rule_trials(spec, search.confirm, complete, reported),
@@ -190,7 +191,7 @@ def budget(spec: StudySpec) -> dict[str, Any]:
             "most": (spec.trials * seeds + confirm + rule["most"]) * spec.epochs,
             "expected": round(
                 (baseline * seeds + confirm + rule["expected"]) * spec.epochs
-                + searched * seeds * rungs.expected_epochs(search.early_stopping, spec.epochs)
+                + searched * seeds * schedule(stopping).expected_epochs(stopping, spec.epochs)
             ),
         },
     }

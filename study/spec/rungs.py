@@ -1,8 +1,10 @@
-"""When early stopping compares trials: the arithmetic of a study file's rule, the same for rule, plan and figures."""
+"""When early stopping compares trials, and what that should save: the same for rule, plan and figures."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
+from study.spec.declarations import found
 from study.spec.schema import EarlyStopping
 
 GOLDEN = (5**0.5 - 1) / 2
@@ -21,40 +23,76 @@ class Bracket:
     share: float
 
 
-def grace(rule: EarlyStopping, epochs: int) -> int:
-    """The first epoch behind which a rule may stop a trial, see `EarlyStopping`."""
-    if rule.grace is not None:
-        return rule.grace
-    return 1 if rule.name == "hyperband" else max(1, round(epochs / 2))
+class Schedule:
+    """What is known of a rule from the study file alone; the other half of `study.sweep.early_stopping.EarlyStopping`.
+
+    By itself it has one bracket, in whose rungs one in `reduction` goes on.
+
+    Attributes:
+        about: which trials stop, for the guide.
+        has_brackets: it can have several, as `brackets` says.
+        each_epoch: it compares trials after each epoch from `grace` on.
+    """
+
+    about: ClassVar[str]
+    has_brackets: ClassVar[bool] = False
+    each_epoch: ClassVar[bool] = False
+
+    @classmethod
+    def grace(cls, rule: EarlyStopping, epochs: int) -> int:
+        """The first epoch behind which it may stop a trial."""
+        return max(1, round(epochs / 2)) if rule.grace is None else rule.grace
+
+    @classmethod
+    def brackets(cls, rule: EarlyStopping, epochs: int) -> list[Bracket]:
+        """Its brackets for trials of so many epochs; their shares add up to 1."""
+        return cls.shared(rule, epochs, rule.brackets, lambda rungs: 1.0)
+
+    @classmethod
+    def shared(
+        cls, rule: EarlyStopping, epochs: int, count: int, weight: Callable[[Sequence[int]], float]
+    ) -> list[Bracket]:
+        """So many brackets, each of which begins a rung later than the one before and gets trials by its weight."""
+        rungs = tuple(rung for rung in ladder(rule, cls.grace(rule, epochs), epochs) if rung < epochs)
+        ladders = [rungs[first:] for first in range(count)]
+        weights = [weight(one) for one in ladders]
+        return [Bracket(one, each / sum(weights)) for one, each in zip(ladders, weights, strict=True)]
+
+    @classmethod
+    def most_brackets(cls, rule: EarlyStopping, epochs: int) -> int:
+        """Return how many brackets fit: each begins at the last epoch of a trial or before."""
+        return len(ladder(rule, cls.grace(rule, epochs), epochs))
+
+    @classmethod
+    def expected_epochs(cls, rule: EarlyStopping, epochs: int) -> float:
+        """Mean epochs of a searched trial if each rung lets as many go on as it means to."""
+        return sum(one.share * expected(one.rungs, rule, epochs) for one in cls.brackets(rule, epochs))
+
+    @classmethod
+    def expected_complete(cls, rule: EarlyStopping, epochs: int) -> float:
+        """The share of searched trials that run to their end, if each rung lets as many go on as it means to."""
+        return sum(one.share / rule.reduction ** len(one.rungs) for one in cls.brackets(rule, epochs))
+
+    @classmethod
+    def words(cls, rule: EarlyStopping, epochs: int) -> str:
+        """The rule in a line, for plan and report."""
+        among = cls.brackets(rule, epochs)
+        if not any(bracket.rungs for bracket in among):
+            return f"{rule.name}, no rungs before the last epoch"
+        if len(among) == 1:
+            return f"{rule.name}, rungs at {_epochs(among[0].rungs)}, one in {rule.reduction} goes on"
+        ladders = "; ".join(f"{_epochs(bracket.rungs)} ({100 * bracket.share:.0f}% of trials)" for bracket in among)
+        return f"{rule.name}, brackets with rungs at {ladders}; one in {rule.reduction} goes on"
+
+
+def schedule(rule: EarlyStopping) -> type[Schedule]:
+    """The class of a rule, which is a module of `study.sweep.early_stopping`."""
+    return found("study.sweep.early_stopping", rule.name, Schedule)
 
 
 def with_grace(rule: EarlyStopping, epochs: int) -> EarlyStopping:
     """The same rule, its `grace` written out."""
-    return rule if rule.name == "none" else rule.model_copy(update={"grace": grace(rule, epochs)})
-
-
-def brackets(rule: EarlyStopping, epochs: int) -> list[Bracket]:
-    """The brackets of a rule for trials of so many epochs; their shares add up to 1.
-
-    `hyperband` has as many as Li et al. (2018, JMLR 18, Algorithm 1) and Optuna's HyperbandPruner: 1 +
-    floor(log_reduction(epochs/grace)). As there, each gets the same budget. There a trial begins anew at
-    each rung; here it goes on, so a bracket's share is inverse to the epochs that one of its trials is expected to run.
-    """
-    if rule.name == "none":
-        return [Bracket((), 1.0)]
-    if rule.name == "median":
-        return [Bracket(range(grace(rule, epochs), epochs), 1.0)]
-    rungs = tuple(rung for rung in _ladder(rule, epochs) if rung < epochs)
-    ladders = [
-        rungs[first:] for first in range(most_brackets(rule, epochs) if rule.name == "hyperband" else rule.brackets)
-    ]
-    weights = [1.0 if rule.name != "hyperband" else 1 / _expected(ladder, rule, epochs) for ladder in ladders]
-    return [Bracket(ladder, weight / sum(weights)) for ladder, weight in zip(ladders, weights, strict=True)]
-
-
-def most_brackets(rule: EarlyStopping, epochs: int) -> int:
-    """Return how many brackets fit: each begins at the last epoch of a trial or before."""
-    return len(_ladder(rule, epochs))
+    return rule if rule.name == "none" else rule.model_copy(update={"grace": schedule(rule).grace(rule, epochs)})
 
 
 def turn(number: int) -> float:
@@ -75,48 +113,17 @@ def bracket_of(number: int, among: list[Bracket]) -> int:
     return len(among) - 1
 
 
-def expected_epochs(rule: EarlyStopping, epochs: int) -> float:
-    """Mean epochs of a searched trial if each rung lets one in `reduction` go on, or median ends half of them.
-
-    The median rule compares a trial's best with means over the epochs before, so that few of those that passed once are
-    stopped later.
-    """
-    if rule.name == "median":
-        return (min(grace(rule, epochs), epochs) + epochs) / 2
-    return sum(bracket.share * _expected(bracket.rungs, rule, epochs) for bracket in brackets(rule, epochs))
-
-
-def expected_complete(rule: EarlyStopping, epochs: int) -> float:
-    """The share of searched trials that run to their end, if each rung lets as many go on as it means to."""
-    if rule.name == "median" and grace(rule, epochs) < epochs:
-        return 0.5
-    return sum(bracket.share / rule.reduction ** len(bracket.rungs) for bracket in brackets(rule, epochs))
-
-
-def words(rule: EarlyStopping, epochs: int) -> str:
-    """The rule in a line, for plan and report."""
-    if rule.name == "none":
-        return "none"
-    if rule.name == "median":
-        return f"median, after each epoch from {grace(rule, epochs)} on"
-    among = brackets(rule, epochs)
-    if not any(bracket.rungs for bracket in among):
-        return f"{rule.name}, no rungs before the last epoch"
-    if len(among) == 1:
-        return f"{rule.name}, rungs at {_epochs(among[0].rungs)}, one in {rule.reduction} goes on"
-    ladders = "; ".join(f"{_epochs(bracket.rungs)} ({100 * bracket.share:.0f}% of trials)" for bracket in among)
-    return f"{rule.name}, brackets with rungs at {ladders}; one in {rule.reduction} goes on"
-
-
-def _ladder(rule: EarlyStopping, epochs: int) -> list[int]:
-    rungs, rung = [], grace(rule, epochs)
+def ladder(rule: EarlyStopping, first: int, epochs: int) -> list[int]:
+    """The first epoch and its multiples by powers of `reduction`, up to the last epoch."""
+    rungs, rung = [], first
     while rung <= epochs:
         rungs.append(rung)
         rung *= rule.reduction
     return rungs
 
 
-def _expected(rungs: Sequence[int], rule: EarlyStopping, epochs: int) -> float:
+def expected(rungs: Sequence[int], rule: EarlyStopping, epochs: int) -> float:
+    """Mean epochs of a trial of a ladder if each rung lets one in `reduction` go on."""
     total, share, done = 0.0, 1.0, 0
     for rung in (*rungs, epochs):
         total += share * (rung - done)

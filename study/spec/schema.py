@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, Field, field_validator, model_validator
 
+from study.catalogue import module_names
 from study.knobs import MOST
 from study.metrics.rules import RULES
 from study.metrics.table import Direction
@@ -62,9 +63,13 @@ Seed = Annotated[int, Field(ge=0, lt=2**32)]
 Number = int | Annotated[float, Field(allow_inf_nan=False)]
 if TYPE_CHECKING:
     RuleName = str
+    SamplerName = str
+    StoppingName = str
 else:
     RuleName = Literal[tuple(rule.name for rule in RULES)]
-"""The name of a selection rule of `study.metrics.rules`."""
+    SamplerName = Literal[module_names("study.sweep.samplers")]
+    StoppingName = Literal[module_names("study.sweep.early_stopping")]
+"""The name of a selection rule of `study.metrics.rules`, of a sampler, and of a rule of early stopping."""
 Scalar = bool | int | Annotated[float, Field(allow_inf_nan=False)] | str | None
 
 
@@ -153,16 +158,11 @@ def _not_removed(value: Any) -> Any:
     return value
 
 
-Rule = Literal["asha", "hyperband", "median", "none"]
-
-
 class EarlyStopping(BaseModel):
     """Which searched trials go on.
 
     Attributes:
-        name: `asha`: at each rung only the best 1/`reduction` goes on; `hyperband`: asha in all the brackets that fit,
-            with the same budget each; `median`: a trial stops whose best so far is below the median of the others'
-            means, at each epoch from `grace` on; `none`.
+        name: the rule.
         grace: the first epoch after which trials are compared; null: half of the epochs, as earlier ones mislead on
             biased data; 1 of hyperband.
         reduction: asha's next rung comes after this many times as many epochs.
@@ -171,18 +171,12 @@ class EarlyStopping(BaseModel):
     """
 
     model_config = STRICT
-    name: Rule = "none"
+    name: StoppingName = "none"
     grace: Positive | None = None
     reduction: Annotated[int, Field(ge=2, le=MOST)] = 3
     brackets: Positive = 1
 
     _name_is_there = field_validator("name", mode="before")(_not_removed)
-
-    @model_validator(mode="after")
-    def _brackets_are_ashas(self) -> Self:
-        if self.brackets > 1 and self.name in ("hyperband", "median"):
-            raise ValueError(f"brackets {self.brackets} given, allowed is 1 with {self.name}: only asha can have more")
-        return self
 
 
 def _by_name(value: Any) -> Any:
@@ -243,7 +237,7 @@ class Search(BaseModel):
             as values.
         baseline: the configuration that runs first and in full, and that the result is compared with.
         enqueue: configurations to try before the sampler's own; `papers`: those of the papers.
-        from: another study of the home, whose complete trials the sampler (tpe, gp) knows from the start.
+        from: another study of the home, whose complete trials a sampler that learns knows from the start.
         sampler: what draws configurations.
         seed: the sampler's seed; a trial's is `train.seed`.
         trials: number of configurations, baseline and enqueued ones among them; null: every cell of a grid, else 100.
@@ -267,7 +261,7 @@ class Search(BaseModel):
     baseline: dict[str, Any] | None = None
     enqueue: Annotated[list[dict[str, Any]], BeforeValidator(configurations)] = Field(default_factory=list)
     from_: Annotated[str | None, Field(alias="from")] = None
-    sampler: Literal["tpe", "gp", "cmaes", "qmc", "random", "grid", "nsga2", "nsga3"] = "tpe"
+    sampler: SamplerName = "tpe"
     seed: Seed = 0
     trials: Positive | None = None
     time: Annotated[float, Field(gt=0, allow_inf_nan=False), BeforeValidator(seconds)] | None = None
@@ -281,9 +275,9 @@ class Search(BaseModel):
     constraints: list[str] = Field(default_factory=list)
     epoch: Literal["last", "best"] = "last"
     epoch_window: Positive = 3
-    early_stopping: Annotated[EarlyStopping, BeforeValidator(_by_name, json_schema_input_type=Rule | EarlyStopping)] = (
-        EarlyStopping()
-    )
+    early_stopping: Annotated[
+        EarlyStopping, BeforeValidator(_by_name, json_schema_input_type=StoppingName | EarlyStopping)
+    ] = EarlyStopping()
     confirm: Confirm = Confirm()
     retries: Annotated[int, Field(ge=0, le=MOST)] = 2
 

@@ -11,6 +11,7 @@ from study.knobs import Knob
 from study.methods import OWN
 from study.spec import own_function
 from study.spec.checks import Noted, Problems, fault, params_text
+from study.spec.declarations import Declaration, declaration, declarations
 from study.spec.document import Key
 from study.spec.same import distinct
 from study.spec.schema import Domain, Resources, Search
@@ -20,17 +21,8 @@ from study.training import compatibility
 
 # What each sampler can search, known when a study file is read.
 
-LEARNING = ("tpe", "gp")
-"""Samplers that can begin with another study's trials."""
-
-FORESEEABLE = ("random", "qmc", "tpe")
-"""Samplers of which it was tried what more search gains, see `study.ranking.remaining_gain`."""
-
 FINEST = 10_000_000
 """Most steps of a range: beyond it rounding blurs which values are on one."""
-
-MOST_LISTED = 1_000_000
-"""Most values of a range with steps, or of whole numbers, that `gp` can search: it has all of them in memory."""
 
 
 def count_configurations(search: Search, space: Space, most: int = MOST_CELLS) -> int | None:
@@ -57,21 +49,26 @@ def count_configurations(search: Search, space: Space, most: int = MOST_CELLS) -
 def sampler_problems(search: Search, space: Space) -> list[tuple[Key, str]]:
     """Return what the sampler cannot search, with the key at fault."""
     faults: list[tuple[Key, str]] = []
-    if search.sampler in ("cmaes", "gp"):
-        message = f"is not in every trial, as {search.sampler} needs it. Allowed: tpe, nsga2, qmc, random"
+    name, can = search.sampler, declaration(search.sampler)
+    if can.every_key:
+        others = _able(lambda other: not other.every_key)
+        message = f"is not in every trial, as {name} needs it. Allowed: {others}"
         faults += [(("search", "space", key), message) for key in space.sometimes()]
-    if search.sampler == "cmaes":
-        if not isinstance(search.metric, str) and len(search.metric) > 1:
-            faults.append((("search", "sampler"), "'cmaes' given for several metrics. Allowed: nsga2, nsga3, tpe"))
-        for key, domain in space.domains.items():
-            if len(domain.choices or ()) > 1:
-                faults.append((("search", "space", key), "has choices, cmaes searches ranges only. Allowed: gp, tpe"))
-    if search.from_ is not None and search.sampler not in LEARNING:
-        message = f"{search.from_!r} given, but {search.sampler} learns nothing from it. Allowed: {', '.join(LEARNING)}"
+    metrics = 1 if isinstance(search.metric, str) else len(search.metric)
+    if can.metrics is not None and metrics > can.metrics:
+        others = _able(lambda other: other.metrics is None or other.metrics >= metrics)
+        faults.append((("search", "sampler"), f"{name!r} given for several metrics. Allowed: {others}"))
+    if can.ranges_only:
+        message = f"has choices, {name} searches ranges only. Allowed: {_able(lambda other: not other.ranges_only)}"
+        having = [key for key, domain in space.domains.items() if len(domain.choices or ()) > 1]
+        faults += [(("search", "space", key), message) for key in having]
+    if search.from_ is not None and not can.learns:
+        others = _able(lambda other: other.learns)
+        message = f"{search.from_!r} given, but {name} learns nothing from it. Allowed: {others}"
         faults.append((("search", "from"), message))
     faults += _stop(search)
     faults += _ranges(search, space)
-    if search.sampler == "grid":
+    if can.every_cell:
         endless = _endless(space)
         faults += endless
         if not endless and grid_size(space) > MOST_CELLS:
@@ -79,8 +76,14 @@ def sampler_problems(search: Search, space: Space) -> list[tuple[Key, str]]:
     return faults
 
 
+def _able(can: Callable[[type[Declaration]], bool]) -> str:
+    """The samplers that can do something, for a message."""
+    return ", ".join(name for name, declared in declarations().items() if can(declared))
+
+
 def _ranges(search: Search, space: Space) -> Iterator[tuple[Key, str]]:
     """The ranges that are too wide or too fine for numbers, or for the sampler."""
+    can = declaration(search.sampler)
     for key, domain in space.domains.items():
         low, high, step = domain.low, domain.high, domain.step
         if low is None or high is None or low == high:
@@ -90,11 +93,12 @@ def _ranges(search: Search, space: Space) -> Iterator[tuple[Key, str]]:
             yield at, f"the range {low!r} to {high!r} is wider than the largest number. Allowed: one of at most 1.7e308"
             continue
         values = (high - low) / (step or 1) if whole or step else 0
-        if step and not (whole and step == 1) and values > FINEST and search.sampler != "grid":
+        if step and not (whole and step == 1) and values > FINEST and not can.every_cell:
             message = f"{step!r} given, more than {FINEST} steps from {low!r} to {high!r}"
             yield (*at, "step"), f"{message}. Allowed: a larger one, or none"
-        elif values >= MOST_LISTED and search.sampler == "gp":
-            message = f"the range {low!r} to {high!r} has more than {MOST_LISTED} values, all of which gp lists"
+        elif can.most_values is not None and values >= can.most_values:
+            message = f"the range {low!r} to {high!r} has more than {can.most_values} values, all of which "
+            message += f"{search.sampler} lists"
             allowed = "a larger step, or sampler tpe" if not domain.log else "sampler tpe"
             yield at, f"{message}. Allowed: {allowed}"
 
@@ -104,9 +108,10 @@ def _stop(search: Search) -> list[tuple[Key, str]]:
     if search.stop is None:
         return []
     faults: list[tuple[Key, str]] = []
-    if search.sampler not in FORESEEABLE:
+    if not declaration(search.sampler).foreseeable:
+        others = _able(lambda other: other.foreseeable)
         message = f"given with sampler {search.sampler}, of which nobody can say yet what more search would gain"
-        faults.append((("search", "stop"), f"{message}. Allowed: {', '.join(FORESEEABLE)}"))
+        faults.append((("search", "stop"), f"{message}. Allowed: {others}"))
     if not isinstance(search.metric, str) and len(search.metric) > 1:
         faults.append((("search", "stop"), "given for several metrics, allowed is one: there is no single best value"))
     drawn = (search.trials or 0) - len(search.enqueue) - (search.baseline is not None)

@@ -24,9 +24,9 @@ from study.home.record import StudyRecord, TrialRecord
 from study.home.requests import name_of, removed, waiting
 from study.sweep.agenda import Agenda, CannotGoOn, Job
 from study.sweep.failures import HUNG, NODE_LOST, PROCESS_DIED, Broken, Failure, NodeUnusable, failure, is_out_of_reach
+from study.sweep.job_payload import JobPayload
 from study.sweep.kept_states import KeptStates
 from study.sweep.nodes import Nodes
-from study.sweep.processes import JobPayload
 from study.sweep.share import Share
 from study.training import own_function
 from study.upstream.tune import (
@@ -160,54 +160,6 @@ class Watch:
         return SLOW * usual if slow else usual
 
 
-# What workers are told of jobs.
-
-
-class JobPayloads:
-    """Turns the jobs of a study into what its workers are told.
-
-    Args:
-        agenda: of the study.
-        folder: its own.
-        states: says which states stay behind the last epoch.
-    """
-
-    def __init__(self, agenda: Agenda, folder: StudyFolder, states: KeptStates) -> None:
-        self._agenda, self._spec, self._folder, self._states = agenda, agenda.spec, folder, states
-        function = agenda.spec.function
-        self._function = own_function.place(function, folder.path) if function else None
-
-    def of(self, job: Job) -> JobPayload:
-        """A job for one process, see `study.sweep.worker.run_job`."""
-        trial, folder = job.trial, self._folder
-        goal = self._spec.objective
-        kept = self._spec.base["train"]["keep_epochs"] if trial.stage in ("confirm", "final") else []
-        end = self._states.file(trial) if job.kind == "train" else None
-        work = {
-            "kind": job.kind,
-            "trial": trial.number,
-            "run": trial.run,
-            "alone": trial.alone,
-            "gpu": self._spec.resources.gpu,
-            "heard": trial.epochs,
-            "document": json.dumps(self._document(trial)),
-            "checkpoint": str(folder.checkpoint_file(trial.number)),
-            "model": str(folder.model_file(trial.number)) if job.needs_model_file else None,
-            "goal": json.dumps(asdict(goal)) if job.needs_chosen_weights(self._spec) else None,
-            "function": self._function,
-            "device": self._spec.resources.device,
-            "whole": trial.alone or self._spec.resources.gpu == 1,
-            "needed": goal.needed,
-            "end": str(end) if end else None,
-            "kept": {epoch: str(folder.model_file(trial.number, epoch)) for epoch in kept},
-        }
-        return JobPayload(work)
-
-    def _document(self, trial: TrialRecord) -> dict[str, Any]:
-        longer = {"train.epochs": trial.until} if trial.until else {}
-        return self._spec.trial_document({**trial.params, "train.seed": trial.seed, **longer})
-
-
 # What ended a run of Ray Tune's.
 
 
@@ -249,8 +201,10 @@ class JobSearcher(Searcher):
         states: KeptStates | None = None,
     ) -> None:
         super().__init__()
-        self._agenda, self._nodes = agenda, nodes
-        self._payloads = JobPayloads(agenda, folder, states or KeptStates(folder, agenda.spec, agenda.record))
+        self._agenda, self._spec, self._folder, self._nodes = agenda, agenda.spec, folder, nodes
+        self._states = states or KeptStates(folder, agenda.spec, agenda.record)
+        function = agenda.spec.function
+        self._function = own_function.place(function, folder.path) if function else None
         self._slots, self._share = slots, share
         self._under_way: set[str] = set()
 
@@ -269,10 +223,38 @@ class JobSearcher(Searcher):
             return str(Searcher.FINISHED)
         self._under_way.add(trial_id)
         place = json.dumps(self._nodes.place(job.trial.alone))
-        return {**job.trial.params, "train.seed": job.trial.seed, "job": self._payloads.of(job), "place": place}
+        return {**job.trial.params, "train.seed": job.trial.seed, "job": self._payload(job), "place": place}
 
     def _room(self) -> int:
         return self._slots() if self._share is None else self._share.limit(len(self._under_way))
+
+    def _payload(self, job: Job) -> JobPayload:
+        """Return what a process is told of a job."""
+        trial, folder = job.trial, self._folder
+        goal = self._spec.objective
+        kept = self._spec.base["train"]["keep_epochs"] if trial.stage in ("confirm", "final") else []
+        return JobPayload(
+            kind=job.kind,
+            trial=trial.number,
+            run=trial.run,
+            heard=trial.epochs,
+            document=json.dumps(self._document(trial)),
+            device=self._spec.resources.device,
+            gpu=self._spec.resources.gpu,
+            alone=trial.alone,
+            whole=trial.alone or self._spec.resources.gpu == 1,
+            checkpoint=folder.checkpoint_file(trial.number),
+            model=folder.model_file(trial.number) if job.needs_model_file else None,
+            kept={epoch: folder.model_file(trial.number, epoch) for epoch in kept},
+            end=self._states.file(trial) if job.kind == "train" else None,
+            goal=json.dumps(asdict(goal)) if job.needs_chosen_weights(self._spec) else None,
+            function=self._function,
+            needed=goal.needed,
+        )
+
+    def _document(self, trial: TrialRecord) -> dict[str, Any]:
+        longer = {"train.epochs": trial.until} if trial.until else {}
+        return self._spec.trial_document({**trial.params, "train.seed": trial.seed, **longer})
 
     def on_trial_complete(self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False) -> None:
         """Its slot is free; what came of it the scheduler hears."""
@@ -286,6 +268,12 @@ class JobSearcher(Searcher):
 
     def __reduce__(self) -> tuple[type, tuple[()]]:
         return Searcher, ()  # Tune pickles what it is given; see save
+
+
+def _job(trial: TuneTrial) -> JobPayload:
+    job = trial.config["job"]
+    assert isinstance(job, JobPayload)
+    return job
 
 
 class ReportingScheduler(FIFOScheduler):
@@ -350,7 +338,7 @@ class ReportingScheduler(FIFOScheduler):
             end_free_processes(tune_controller)
             return None
         waiting = [trial for trial in pending if waits_for_room(tune_controller, trial)]
-        return min(waiting, key=lambda trial: trial.config["job"]["trial"], default=None)
+        return min(waiting, key=lambda trial: _job(trial).trial, default=None)
 
     def _end_what_hangs(self, live: Iterable[TuneTrial]) -> None:
         running = {trial.trial_id: trial for trial in live if trial.status == TuneTrial.RUNNING}
@@ -368,8 +356,8 @@ class ReportingScheduler(FIFOScheduler):
         self._ended, self._forgot = ended_trials(tune_controller), time.monotonic()
 
     def on_trial_result(self, tune_controller: Any, trial: TuneTrial, result: Mapping[str, Any]) -> str:
-        job, agenda = trial.config["job"], self._agenda
-        number, record = job["trial"], agenda.record.trials[job["trial"]]
+        job, agenda = _job(trial), self._agenda
+        number, record = job.trial, agenda.record.trials[job.trial]
         self._actors[trial.trial_id] = actor_id(trial)
         if "node" in result:
             self._nodes[actor_id(trial)] = result["node"]
@@ -380,13 +368,13 @@ class ReportingScheduler(FIFOScheduler):
         metrics = json.loads(result.get("metrics", "{}"))
         epoch, seconds, kind = result.get("epoch"), metrics.get("time/epoch"), device.get("name", "")
         self._watch.heard(trial.trial_id, epoch, seconds, kind, last=record.until)
-        if agenda.stopping or job["run"] != record.run:
+        if agenda.stopping or job.run != record.run:
             return str(TrialScheduler.STOP)
         goes_on = True
         if "diverged" in result:
-            told = agenda.untested if job["kind"] == "test" else agenda.failed
+            told = agenda.untested if job.kind == "test" else agenda.failed
             told(number, Failure("DIVERGED", f"diverged: {result['diverged']}"))
-        elif job["kind"] == "test":
+        elif job.kind == "test":
             agenda.tested(number, metrics)
         elif "epoch" in result:
             self._begin(trial)
@@ -399,19 +387,19 @@ class ReportingScheduler(FIFOScheduler):
     def _begin(self, trial: TuneTrial) -> None:
         """Note the start of a trial that begins from its first epoch in a known process: such a one does not tell."""
         self._actors[trial.trial_id] = actor_id(trial)
-        job, node = trial.config["job"], self._nodes.get(actor_id(trial))
-        current = job["run"] == self._agenda.record.trials[job["trial"]].run and not self._agenda.stopping
-        if job["kind"] == "train" and not job["heard"] and node and current and trial.trial_id not in self._begun:
+        job, node = _job(trial), self._nodes.get(actor_id(trial))
+        current = job.run == self._agenda.record.trials[job.trial].run and not self._agenda.stopping
+        if job.kind == "train" and not job.heard and node and current and trial.trial_id not in self._begun:
             self._begun.add(trial.trial_id)
-            self._agenda.started(job["trial"], node, device=self._devices.get(actor_id(trial)))
+            self._agenda.started(job.trial, node, device=self._devices.get(actor_id(trial)))
 
     def on_trial_complete(self, tune_controller: Any, trial: TuneTrial, result: Mapping[str, Any]) -> None:
         """The trial function returned, or was stopped; the agenda knows why, unless there was no last epoch."""
-        job, agenda = trial.config["job"], self._agenda
-        record = agenda.record.trials[job["trial"]]
-        current = job["run"] == record.run and not agenda.stopping
-        if job["kind"] == "train" and record.state == "running" and current:
-            agenda.failed(job["trial"], Failure("BUG", "ended before its last epoch"))
+        job, agenda = _job(trial), self._agenda
+        record = agenda.record.trials[job.trial]
+        current = job.run == record.run and not agenda.stopping
+        if job.kind == "train" and record.state == "running" and current:
+            agenda.failed(job.trial, Failure("BUG", "ended before its last epoch"))
 
     def on_trial_error(self, tune_controller: Any, trial: TuneTrial) -> None:
         """The trial function raised, or its process died.
@@ -419,20 +407,20 @@ class ReportingScheduler(FIFOScheduler):
         Raises:
             CannotGoOn: the disk is full or fails, or no node is left.
         """
-        job, error = trial.config["job"], error_of(trial)
-        number = job["trial"]
+        job, error = _job(trial), error_of(trial)
+        number = job.trial
         broken = getattr(error, "cause", None) or error
         if isinstance(broken, NodeUnusable):
             self._leave_out(broken.machine, broken.host, broken.reason)
         if problem := of_disk(error):
             raise CannotGoOn(problem, self._folder.path) from error
-        if self._agenda.stopping or job["run"] != self._agenda.record.trials[number].run:
+        if self._agenda.stopping or job.run != self._agenda.record.trials[number].run:
             return
         cause = HUNG if trial.trial_id in self._hung else failure(error)
         if cause in (HUNG, PROCESS_DIED) and self._lost_its_node(trial):
             cause = NODE_LOST
         self._write_error(number, error)
-        if job["kind"] == "train":
+        if job.kind == "train":
             self._agenda.failed(number, cause)
         else:
             self._agenda.untested(number, cause)

@@ -357,7 +357,7 @@ def _tune(
     import ray
     from ray import tune
 
-    from study.sweep import memory_kills, reuse
+    from study.sweep import tune_errors
     from study.sweep.adapters import AgendaStopper, JobSearcher, NoReports, ReportingScheduler, StudyOver
     from study.sweep.nodes import Nodes, wish
     from study.sweep.processes import run_job
@@ -381,7 +381,7 @@ def _tune(
             scheduler=ReportingScheduler(agenda, folder, nodes, tell, share, states),
             num_samples=-1,
             reuse_actors=True,
-            trial_dirname_creator=lambda trial: "{kind}-{trial:05d}".format(**trial.config["job"]),
+            trial_dirname_creator=lambda trial: "{0.kind}-{0.trial:05d}".format(trial.config["job"]),
         ),
         run_config=tune.RunConfig(
             name=f"session-{len(agenda.record.sessions):03d}",
@@ -391,8 +391,7 @@ def _tune(
             progress_reporter=NoReports(),
         ),
     )
-    memory_kills.survive()
-    reuse.tell_of_busy_processes()
+    tune_errors.tell_them()
     if processes is not None:
         let_trials_inherit_environment()
         processes.wait(ray.cluster_resources().get("CPU", 1.0), lambda: agenda.stopping is not None)

@@ -102,8 +102,7 @@ def failure(error: BaseException) -> Failure:
     """
     from ray import exceptions
 
-    from study.sweep.memory_kills import EndedForMemory
-    from study.sweep.reuse import StillBusy
+    from study.sweep.tune_errors import EndedForMemory, StillBusy
 
     if isinstance(error, exceptions.RayTaskError):
         error = error.cause

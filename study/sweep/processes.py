@@ -1,9 +1,9 @@
-"""The processes that trials run in: what each is given, and that they import what a trial needs while the driver still
+"""The processes that trials run in: they import what a trial needs while the driver still
 gets ready itself."""
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,32 +16,6 @@ FOLDER = "STUDY_PROCESSES"
 PATIENCE = 300.0
 """Seconds that they get: an idle machine needs six, one that is kept busy minutes. Then trials begin, and Ray starts
 what is missing."""
-
-
-class JobPayload(Mapping[str, Any]):
-    """The description of a job that a worker gets, see `study.sweep.worker.run_job`.
-
-    No dictionary: those Tune flattens and copies several times for each trial and report, and writes them into messages
-    that nobody reads. Its values are not changed, so that a copy is itself.
-    """
-
-    def __init__(self, values: Mapping[str, Any]) -> None:
-        self._values = dict(values)
-
-    def __getitem__(self, key: str) -> Any:
-        return self._values[key]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._values)
-
-    def __len__(self) -> int:
-        return len(self._values)
-
-    def __deepcopy__(self, memo: Any) -> "JobPayload":
-        return self
-
-    def __repr__(self) -> str:
-        return f"JobPayload(trial {self._values.get('trial')})"
 
 
 def run_job(config: Mapping[str, Any], *, datasets: Mapping[str, Any], weights: Mapping[str, tuple[str, str]]) -> None:

@@ -23,16 +23,12 @@ from study.ranking.epochs import EpochChoice, scores
 from study.ranking.remaining_gain import SoFar, unsuitable
 from study.spec import StudySpec
 from study.spec.configuration import faults
-from study.spec.distributions import at
 from study.spec.objective import Score
 from study.spec.same import same
 from study.spec.space import grid_cells
 from study.sweep.early_stopping import EarlyStopping, Verdict
-from study.sweep.samplers.by_optuna import GPStrategy, RandomStrategy, TPEStrategy
-from study.sweep.samplers.cma_es import CMAStrategy
-from study.sweep.samplers.exhaustive import GridStrategy, SobolStrategy
-from study.sweep.samplers.genetic import GeneticStrategy
-from study.sweep.samplers.strategy import History, Strategy, TrialEnd
+from study.sweep.history import History, TrialEnd
+from study.sweep.samplers import strategy
 
 # When a search has had enough, besides its number of trials.
 
@@ -94,18 +90,6 @@ class Budget:
 
 # Which configuration is tried next.
 
-STRATEGIES: dict[str, type[Strategy]] = {
-    "tpe": TPEStrategy,
-    "gp": GPStrategy,
-    "cmaes": CMAStrategy,
-    "qmc": SobolStrategy,
-    "random": RandomStrategy,
-    "grid": GridStrategy,
-    "nsga2": GeneticStrategy,
-    "nsga3": GeneticStrategy,
-}
-
-
 DRAWS = 100
 """Draws that look for a configuration which was not tried, before those that are left are listed."""
 
@@ -123,7 +107,7 @@ class Sampler:
         optuna.logging.set_verbosity(optuna.logging.ERROR)  # what it warns of is not the user's to mend
         self._space, self._seed = spec.space, spec.search.seed
         self._history = History(spec)
-        self._strategy = STRATEGIES[spec.search.sampler](spec, self._history)
+        self._strategy = strategy(spec, self._history)
 
     def learn(self, lessons: Sequence[tuple[Mapping[str, Any], Score]]) -> None:
         """Take in parameters and scores of another study, before the first trial."""
@@ -140,9 +124,9 @@ class Sampler:
 
     def _untried(self, number: int) -> dict[str, Any] | None:
         """A draw from the configurations that no trial has, where the strategy has nothing new; None: there is none."""
-        draw, distributions = random.Random(f"{self._seed} {number}"), self._history.distributions
+        draw = random.Random(f"{self._seed} {number}")
         for _ in range(DRAWS):
-            params = self._space.walk(lambda key, domain: at(distributions[key], draw.random()))
+            params = self._space.walk(lambda key, domain: self._history.at(key, draw.random()))
             if not self._history.knows(params):
                 return params
         with suppress(ValueError):  # a range without steps: its configurations have no end
@@ -168,9 +152,6 @@ class Sampler:
     def history(self) -> list[FrozenTrial]:
         """Return what Optuna believes, with the ledger's numbers."""
         return list(self._history.trials.values())
-
-
-__all__ = ["Sampler", "TrialEnd"]
 
 
 @dataclass(frozen=True)

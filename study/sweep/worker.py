@@ -17,6 +17,7 @@ from study import data, models
 from study.data import Dataset
 from study.errors import of_disk
 from study.sweep.failures import Broken, NodeUnusable
+from study.sweep.job_payload import JobPayload
 from study.training import PAUSE, Diverged, FunctionTrial, Trial, TrialConfig, Unusable
 from study.training.device import CPU, CUDA, CardFull, NoDevice, before_cuda, facts, free_memory, keep_to, try_cards
 from study.training.gpu_errors import fault
@@ -24,31 +25,6 @@ from study.upstream.environment import Part, set_here
 
 if TYPE_CHECKING:
     from study.ranking.epochs import EpochChoice
-
-
-_known = False
-
-
-def is_noted() -> bool:
-    """Return whether the driver was told."""
-    return _known
-
-
-def process_facts(device: torch.device | None) -> dict[str, Any]:
-    """Return what the driver is told: where the process is and what it computes on."""
-    machine = ray.get_runtime_context().get_node_id()
-    # a text: what is nested Tune flattens
-    return {
-        "node": f"{socket.gethostname()}:{os.getpid()}",
-        "machine": machine,
-        "device": json.dumps(facts(device or torch.device(CPU))),
-    }
-
-
-def note_process() -> None:
-    """The driver was told."""
-    global _known
-    _known = True
 
 
 # What a trial in a worker goes on from, and which epoch's weights it ends with.
@@ -84,14 +60,7 @@ def run_job(config: Mapping[str, Any], *, datasets: Mapping[str, Any], weights: 
     """Train a trial and report each epoch, or load a trained one and report the test split.
 
     Args:
-        config: the trial's parameters under their keys, and `job`: `kind`, `trial` (its number), `document` (its
-            complete sections as JSON), `gpu` (its share of a GPU), `alone` (it has one to itself), `device` (cpu or
-            cuda, as the study asks), `model` (path of the weights to write or read, None for neither), `kept` (paths of
-            those to write on the way, by epoch), `checkpoint` (path of the state to go on from and to keep), `end`
-            (path of the state behind the last epoch to write, None: it is not kept), `heard` (epochs that the study
-            knows of), `goal` (the study's objective as JSON, where it chooses the epoch whose weights are taken; None:
-            the last), `function` (where the user's training function is found, None without one), `needed` (metrics
-            that it must yield) and `whole` (no other trial has a share of its GPU).
+        config: the trial's parameters under their keys, and `job`: a `JobPayload`.
         datasets: the study's data by `data.key` of their sections, references to one copy in the machine's shared
             memory each.
         weights: where the driver found the weights that trials begin from, see `study.models.weights_places`.
@@ -101,14 +70,14 @@ def run_job(config: Mapping[str, Any], *, datasets: Mapping[str, Any], weights: 
         OSError: the disk is full or fails, whatever a library made of that.
         Broken: the trial has failed otherwise.
     """
-    job = config["job"]
+    job: JobPayload = config["job"]
     try:
-        keep_to(1.0 if job["alone"] else job["gpu"])
+        keep_to(1.0 if job.alone else job.gpu)
         _run(job, datasets, weights)
     except NodeUnusable:
         raise
     except Exception as error:
-        if job["device"] == CUDA and (why := fault(error)):
+        if job.device == CUDA and (why := fault(error)):
             raise _unusable(why) from None
         if problem := of_disk(error):
             raise OSError(problem.errno, problem.strerror, problem.filename) from None  # Ray brings no more over
@@ -118,21 +87,22 @@ def run_job(config: Mapping[str, Any], *, datasets: Mapping[str, Any], weights: 
             free_memory()  # the process stays for other trials
 
 
-def _run(job: Mapping[str, Any], datasets: Mapping[str, Any], weights: Mapping[str, tuple[str, str]]) -> None:
+def _run(job: JobPayload, datasets: Mapping[str, Any], weights: Mapping[str, tuple[str, str]]) -> None:
     models.take_weights_places(weights)
-    trial_config = TrialConfig.from_document(json.loads(job["document"]))
+    trial_config = TrialConfig.from_document(json.loads(job.document))
     before_cuda(trial_config.train)
-    if job["device"] == CUDA:
-        try_gpu(job["whole"])
+    if job.device == CUDA:
+        try_gpu(job.whole)
     trial: Trial | FunctionTrial
-    if job["function"] is not None:
-        trial = FunctionTrial(trial_config, job["function"], job["needed"], job["device"])
+    if job.function is not None:
+        trial = FunctionTrial(trial_config, job.function, job.needed, job.device)
     else:
         dataset: Dataset = ray.get(datasets[data.key(trial_config.data)])
-        trial = Trial(trial_config, dataset, job["device"], begins=job["kind"] != "test")
+        trial = Trial(trial_config, dataset, job.device, begins=job.kind != "test")
     try:
-        if job["kind"] == "test":
-            trial.load(Path(job["model"]))
+        if job.kind == "test":
+            assert job.model is not None
+            trial.load(job.model)
             tell(trial.evaluate("test", final=True))
         else:
             _train(trial, job)
@@ -143,17 +113,16 @@ def _run(job: Mapping[str, Any], datasets: Mapping[str, Any], weights: Mapping[s
             trial.forget()
 
 
-def _train(trial: Trial | FunctionTrial, job: Mapping[str, Any]) -> None:
-    checkpoint, end = Path(job["checkpoint"]), Path(job["end"]) if job["end"] else None
-    behind, note = goes_on_behind(trial, checkpoint, job["heard"])
-    tell_start(job["heard"], behind, note, trial.device)
-    course = trial.run(checkpoint, PAUSE, choice(job["goal"]), end)
+def _train(trial: Trial | FunctionTrial, job: JobPayload) -> None:
+    behind, note = goes_on_behind(trial, job.checkpoint, job.heard)
+    tell_start(job.heard, behind, note, trial.device)
+    course = trial.run(job.checkpoint, PAUSE, choice(job.goal), job.end)
     with closing(course):  # type: ignore[type-var]
         for epoch, metrics in enumerate(course, start=behind + 1):
-            if epoch == trial.config.train.epochs and job["model"]:
-                trial.save(Path(job["model"]))  # before the last report: a complete trial has its model
-            if epoch in job["kept"]:
-                trial.save(Path(job["kept"][epoch]))
+            if epoch == trial.config.train.epochs and job.model:
+                trial.save(job.model)  # before the last report: a complete trial has its model
+            if epoch in job.kept:
+                trial.save(job.kept[epoch])
             tell(metrics, epoch)
 
 
@@ -189,10 +158,19 @@ def _unusable(why: str) -> NodeUnusable:
     return NodeUnusable(ray.get_runtime_context().get_node_id(), socket.gethostname(), why)
 
 
+_is_known = False
+"""Whether the driver was told where this process is."""
+
+
 def tell_start(heard: int, behind: int = 0, note: str | None = None, device: torch.device | None = None) -> None:
     """Report that a trial begins, where the driver cannot know where or behind which epoch: in a process's first job,
     and for a trial that had reported before. A report costs as much as a very short trial.
     """
-    if heard or note or not is_noted():
-        tune.report({**process_facts(device), "behind": behind, "note": note})
-        note_process()
+    global _is_known
+    if _is_known and not heard and not note:
+        return
+    place = {"node": f"{socket.gethostname()}:{os.getpid()}", "machine": ray.get_runtime_context().get_node_id()}
+    # a text: what is nested Tune flattens
+    place["device"] = json.dumps(facts(device or torch.device(CPU)))
+    tune.report({**place, "behind": behind, "note": note})
+    _is_known = True

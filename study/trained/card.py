@@ -12,6 +12,7 @@ from study.data.cells import contents
 from study.home.record import StudyRecord, TrialRecord
 from study.metrics import group_names
 from study.metrics.rules import FEWEST
+from study.metrics.table import METRICS
 from study.ranking import Spread, epochs
 from study.spec import StudySpec
 from study.text import escaped, rows_as_markdown
@@ -83,13 +84,8 @@ def _sizes(samples: Split, facts: Facts) -> list[int]:
     return sorted(counts[counts > 0].tolist())
 
 
-FAIRNESS = {
-    "equalized_odds": "mean over pairs of bias classes and classes of the difference in the rate of each output",
-    "equal_opportunity": "largest difference between bias classes of the true positive rate",
-    "demographic_parity": "largest difference between bias classes of the rate of an output",
-    "accuracy_parity": "largest difference between bias classes of the accuracy",
-}
-"""The meaning of each gap; 0 is fair, all are fractions."""
+FAIRNESS = ("equalized_odds", "equal_opportunity", "demographic_parity", "accuracy_parity")
+"""Gaps between groups; 0 is fair, all are fractions."""
 
 
 def card(spec: StudySpec, record: StudyRecord, trial: TrialRecord, dataset: Dataset, description: str) -> str:
@@ -187,8 +183,8 @@ def _groups(spec: StudySpec, trials: Sequence[TrialRecord], trial: TrialRecord, 
     if sentence := warning(worst_group(spec, trial, dataset)):
         yield escaped(f"{sentence[0].upper()}{sentence[1:]}.")
     gaps = [
-        f"- {name} {trial.tested[f'{split}/{name}']:.4f}: {what}"
-        for name, what in FAIRNESS.items()
+        f"- {name} {trial.tested[f'{split}/{name}']:.4f}: {METRICS[name].about}"
+        for name in FAIRNESS
         if f"{split}/{name}" in trial.tested
     ]
     if gaps:

@@ -3,27 +3,12 @@
 import resource
 import sys
 import time
-from abc import ABC, abstractmethod
 
 import torch
 
 from study.metrics import PHASES
 
 MIB = 2**20
-
-
-class Phase(ABC):
-    """A part of an epoch; its time is that spent inside `with phase:`. Phases do not nest."""
-
-    @abstractmethod
-    def __enter__(self) -> None: ...
-
-    @abstractmethod
-    def __exit__(self, *problem: object) -> None: ...
-
-    @abstractmethod
-    def seconds(self) -> float:
-        """The time spent inside since it was asked for last."""
 
 
 class Clock:
@@ -47,8 +32,8 @@ class Clock:
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
-        kind = CudaPhase if device.type == "cuda" else HostPhase
-        self._phases: dict[str, Phase] = {name: kind() for name in PHASES}
+        kind: type[HostPhase | CudaPhase] = CudaPhase if device.type == "cuda" else HostPhase
+        self._phases = {name: kind() for name in PHASES}
         # the bound method of the dictionary is the fastest way from a name to its phase
         self.phase = self._phases.__getitem__
         if device.type == "cuda":
@@ -78,8 +63,8 @@ class Clock:
         return figures | {"memory/peak_mib": peak_memory(self._device)}
 
 
-class HostPhase(Phase):
-    """Timed by the host's clock."""
+class HostPhase:
+    """A part of an epoch: the time that is spent inside `with phase:`, by the host's clock. Phases do not nest."""
 
     def __init__(self) -> None:
         self._total = self._began = 0.0
@@ -91,12 +76,13 @@ class HostPhase(Phase):
         self._total += time.perf_counter() - self._began
 
     def seconds(self) -> float:
+        """The time spent inside since it was asked for last."""
         total, self._total = self._total, 0.0
         return total
 
 
-class CudaPhase(Phase):
-    """Timed by events on the current stream, made once and used again in every epoch; not for use in a CUDA graph."""
+class CudaPhase:
+    """The same by events on the current stream, made once and used in every epoch; not for use in a CUDA graph."""
 
     def __init__(self) -> None:
         self._events: list[torch.cuda.Event] = []

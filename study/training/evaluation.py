@@ -15,50 +15,6 @@ from study.training.config import TrainOptions
 from study.training.diverged import check_features
 from study.training.resident import Resident
 
-# How well a continuous attribute can be read off the features, linearly (CCL-K paper Table 3: colour MSE).
-
-CHUNK = 8192
-
-
-def fit_ridge(features: Tensor, condition: Tensor, l2: float = 1e-6) -> Callable[[Tensor], Tensor]:
-    """The linear map with offset that minimises the mean squared error + l2 * ||W||^2, in closed form, in float64.
-
-    Args:
-        features: (N, F).
-        condition: continuous attributes, (N, K).
-        l2: positive, so that there is one solution however the features depend on each other.
-
-    Returns:
-        A function from features (M, F) to attributes (M, K), float64.
-    """
-    inputs, outputs = _mean(features), _mean(condition)
-    count, width = len(features), condition.shape[1]
-    product = inputs.new_zeros(features.shape[1], features.shape[1])
-    moment = inputs.new_zeros(features.shape[1], width)
-    for rows, values in zip(features.split(CHUNK), condition.split(CHUNK), strict=True):
-        centred = rows.detach().double() - inputs
-        product += centred.T @ centred
-        moment += centred.T @ (values.double() - outputs)
-    # the error is a mean over the K attributes, too, so that K scales the penalty in the normal equations
-    product.diagonal().add_(l2 * width * count)
-    weight = torch.linalg.solve(product, moment)
-    return lambda queries: (queries.detach().double() - inputs) @ weight + outputs
-
-
-def mean_squared_error(predict: Callable[[Tensor], Tensor], features: Tensor, condition: Tensor) -> Tensor:
-    """Mean over samples and attributes of the squared error of what `fit` gave, a float64 scalar.
-
-    In squared units of the condition as it is stored. A higher value means that less of it is in the features.
-    """
-    pairs = zip(features.split(CHUNK), condition.split(CHUNK), strict=True)
-    errors = [(predict(rows) - values.double()).square().sum() for rows, values in pairs]
-    return torch.stack(errors).sum() / condition.numel()
-
-
-def _mean(values: Tensor) -> Tensor:
-    return torch.stack([chunk.detach().double().sum(0) for chunk in values.split(CHUNK)]).sum(0) / len(values)
-
-
 MOST = 2048
 """Samples of a batch of evaluation at most."""
 
@@ -119,22 +75,9 @@ class Evaluation:
         Raises:
             Diverged: the features of a sample are not finite.
         """
-        return self.of_features(split, {name: self.features(split, name) for name in self._method.encoders()}, final)
-
-    @torch.no_grad()
-    def of_features(self, split: str, features_of: Mapping[str, Tensor], final: bool = False) -> dict[str, float]:
-        """The same by the features (N, F) that each encoder gives for the whole split."""
-        for features in features_of.values():
-            check_features(features, split)
-        values = self.measured(split, features_of, final)
-        return dict(zip(values, torch.stack([value.double() for value in values.values()]).tolist(), strict=True))
-
-    @torch.no_grad()
-    def measured(self, split: str, features_of: Mapping[str, Tensor], final: bool = False) -> dict[str, Tensor]:
-        """The same as scalars on the device, whatever the features are. Without `final`, thresholds for odds and
-        inferred groups it works under `torch.vmap`."""
         values: dict[str, Tensor] = {}
-        for name, features in features_of.items():
+        for name in self._method.encoders():
+            check_features(features := self.features(split, name), split)
             prefix = f"{split}/" if name == "encoder" else f"{split}/{name}_"
             scores = self.scores(name, features)
             ruling = split in ("val", "test") and name == "encoder"
@@ -142,7 +85,7 @@ class Evaluation:
             if final and self._options.final:
                 of_encoder |= self._final(split, name, features)
             values |= {f"{prefix}{metric}": value for metric, value in of_encoder.items()}
-        return values
+        return dict(zip(values, torch.stack([value.double() for value in values.values()]).tolist(), strict=True))
 
     @torch.no_grad()
     def features(self, split: str, encoder: str = "encoder") -> Tensor:
@@ -197,7 +140,7 @@ class Evaluation:
         of_train, of_split = self._splits["train"].condition, self._splits[split].condition
         if of_train is None or of_split is None:
             return {}
-        return {"condition_mse": mean_squared_error(fit_ridge(train, of_train), features, of_split)}
+        return {"condition_mse": probes.mean_squared_error(probes.ridge(train, of_train), features, of_split)}
 
     def _representation(self, split: str, features: Tensor) -> dict[str, Tensor]:
         data, unit = self._splits[split], functional.normalize(features, dim=1)
@@ -206,6 +149,6 @@ class Evaluation:
     def _probed(self, name: str, split: str, train: Tensor, features: Tensor) -> dict[str, Tensor]:
         """The metrics of a probe fitted to the training split's features, by `PROBE_NAME`."""
         target, seed = self._splits["train"].target, self._options.seed
-        scores = probes.fit(name, train, target, self._facts.classes, seed)(features)
+        scores = probes.PROBES[name](train, target, self._facts.classes, seed)(features)
         values = self._metrics(split, scores, scores.argmax(1))
         return {f"{name}_{metric}": value for metric, value in values.items()}

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -27,7 +27,7 @@ from study.methods import UNKNOWN, Batch, Labels, Method
 from study.training import augment, checkpoint, compatibility, optimization
 from study.training.checkpoint import Checkpoint, Choice, ChosenWeights, Unusable
 from study.training.clock import Clock
-from study.training.config import TrainOptions, TrialConfig
+from study.training.config import TrialConfig
 from study.training.device import available, best, demand_determinism, global_generators
 from study.training.diverged import check_loss, check_networks
 from study.training.evaluation import Evaluation
@@ -141,51 +141,6 @@ def _tensors(batch: Batch) -> list[Tensor]:
     return [tensor for tensor in given if tensor is not None]
 
 
-__all__ = ["Step", "plain_step"]
-
-
-class Trained(Protocol):
-    """A trial, as far as a step needs it."""
-
-    options: TrainOptions
-    method: Method
-    device: torch.device
-
-    def losses(
-        self, batch: Batch, forward: Callable[[Batch], tuple[Tensor, dict[str, Tensor]]], /
-    ) -> tuple[Tensor, Any]:
-        """The method's loss of a batch, and the sum of the probes' losses on its features."""
-        ...
-
-
-def plain_step(trial: Trained, main: Optimizer, beside: Optimizer) -> Step:
-    """A function that trains on a batch and gives its loss times its samples.
-
-    Args:
-        main, beside: optimizers of the trial's method and probes.
-    """
-    options, method = trial.options, trial.method
-    forward = torch.compile(method) if options.compile else method
-    recordable = not options.compile and options.micro_batch is None and method.recording() is not None
-    recorded = trial.device.type == "cuda" and options.graph is not False and recordable
-
-    def step(batch: Batch) -> Tensor:
-        loss, probe_loss = trial.losses(batch, forward)
-        main.zero_grad(set_to_none=True)
-        beside.zero_grad(set_to_none=True)
-        (loss + probe_loss).backward()
-        if options.clip_norm is not None:
-            # several norms at once copy from the host, which no step that is recorded may do
-            nn.utils.clip_grad_norm_(method.parameters(), options.clip_norm, foreach=False if recorded else None)
-        main.step()
-        beside.step()
-        return loss.detach() * len(batch.index)
-
-    if recorded:
-        return RecordedStep(step, method, options.batch_size, (main, beside), trial.device, bool(options.graph))
-    return step
-
-
 # A split whose inputs stay in the host's memory: each batch is brought to the device ahead of its step.
 
 SHARE = 0.25
@@ -251,13 +206,6 @@ class Streamed(Resident):
             return pinned.to(self.device, non_blocking=True), self._stream.record_event()
 
 
-def split_on(device: torch.device, split: Split, facts: Facts) -> Resident:
-    """The split on the device, or in the host's memory where it would take more of the device than `SHARE`."""
-    if device.type == "cuda" and split.inputs.nbytes > SHARE * available(device):
-        return Streamed(split, facts, device)
-    return Resident(split, facts, device)
-
-
 # A data set with a share of its training samples (`train.data_share`), or with those of validation added
 # (`train.with_val`).
 
@@ -293,7 +241,7 @@ def _joined(first: NDArray[Any] | None, second: NDArray[Any] | None) -> Any:
 
 @dataclass(frozen=True)
 class TrainingState:
-    """From `TrainingLoop.begin` to the last epoch.
+    """From the first epoch to the last one.
 
     Attributes:
         labels: of the training split, as the method knows them.
@@ -316,39 +264,6 @@ class TrainingState:
     at_end: Checkpoint | None
     chosen: ChosenWeights | None
     done: int
-
-    def keep(self, epoch: int, epochs: int) -> None:
-        """Write the state after an epoch whose metrics the caller knows, unless it is the last."""
-        if self.kept is not None and epoch < epochs:
-            self.kept.keep(epoch)
-
-
-# The weights of a trial's networks in a file, safetensors.
-
-
-def write_weights(path: Path, networks: nn.Module) -> None:
-    """Write them in one step: a reader sees the whole file or none."""
-    from safetensors.torch import save
-
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, save({name: tensor.contiguous() for name, tensor in networks.state_dict().items()}))
-
-
-def read_weights(path: Path, networks: nn.Module) -> None:
-    """Take the weights that `write` wrote of such networks.
-
-    Raises:
-        Unusable: the file is missing, cut short or otherwise damaged, or of other networks.
-    """
-    from safetensors import SafetensorError
-    from safetensors.torch import load_file
-
-    try:
-        networks.load_state_dict(load_file(path))
-    except (SafetensorError, OSError, RuntimeError) as error:
-        does_not_fit = isinstance(error, RuntimeError)
-        what = "does not fit these data or this version of study" if does_not_fit else "is damaged or cut short"
-        raise Unusable(f"{path}: {what} ({' '.join(str(error).split())[:200]})") from None
 
 
 # Memory of the CPU that a step frees and the next one needs again.
@@ -386,12 +301,12 @@ class TrainingLoop:
         begins: the networks begin from the weights that `model.weights` names, if it names any; False: `load` follows.
 
     Attributes:
-        given: the data as they were given; `dataset` is what it trains on and is evaluated on.
+        dataset: what it trains on and is evaluated on.
         evaluate: `evaluate(split, final=False)` gives the metrics of a split with the networks as they are.
     """
 
     def __init__(self, config: TrialConfig, dataset: Dataset, device: str | None = None, begins: bool = True) -> None:
-        self.config, self.options, self.given = config, config.train, dataset
+        self.config, self.options = config, config.train
         self._weights = models.weights(config.model) if begins else None
         self._apart = with_share(dataset, self.options.data_share)
         self.dataset = with_val(self._apart) if self.options.with_val else self._apart
@@ -406,7 +321,7 @@ class TrainingLoop:
         self.method, self.probes = cast(Method, self._networks["method"]), cast(nn.ModuleDict, self._networks["probes"])
         optimization.take_in_parts(self.method, self.options)
         self._networks.to(self.device).to(memory_format=torch.channels_last)
-        self._splits: dict[str, Resident] = self._on_device(facts)
+        self._splits = {name: self._resident(split, facts) for name, split in self.dataset.splits.items()}
         self._augmentation = augment.build(self.options.augmentation, facts.shape, self.options)
         networks_and_data = self.method, self.probes, self._splits, dataset.facts
         self.evaluate = Evaluation(*networks_and_data, self.options, lambda: self.inferred)
@@ -437,12 +352,13 @@ class TrainingLoop:
             OSError: `resume` or `ended` cannot be written.
         """
         options = self.options
-        state = self.begin(resume, pause, choice, ended)
-        step, clock = plain_step(self, state.main, state.beside), Clock(self.device)
+        state = self._begin(resume, pause, choice, ended)
+        step, clock = self._step(state.main, state.beside), Clock(self.device)
         for epoch in range(state.done + 1, options.epochs + 1):
             values = self.epoch(state, epoch, step, clock)
             yield values
-            state.keep(epoch, options.epochs)
+            if state.kept is not None and epoch < options.epochs:
+                state.kept.keep(epoch)
 
     def epoch(self, state: TrainingState, epoch: int, step: Step, clock: Clock) -> dict[str, float]:
         """Train an epoch, the `epoch`-th, and give its metrics; raises `Diverged` as `run`."""
@@ -457,22 +373,17 @@ class TrainingLoop:
                 count += len(index)
         state.rates.step()
         with clock.phase("evaluation"):
-            values = self.end_epoch(state, epoch, float(total) / count, batch, self.evaluate)
+            values = self._measured(state, epoch, float(total) / count, batch)
         return values | clock.epoch(images=count)
 
-    def begin(
-        self,
-        resume: Path | None = None,
-        pause: float = 0.0,
-        choice: Choice | None = None,
-        ended: Path | None = None,
-    ) -> TrainingState:
+    def _begin(self, resume: Path | None, pause: float, choice: Choice | None, ended: Path | None) -> TrainingState:
         """Return what `run`, whose arguments these are, begins with: optimizers, schedule and generators, as `resume`
         has them if it is."""
         options, method = self.options, self.method
         labels, _ = self._labels(), self.inferred  # whatever stands in for labels is trained before the clock runs
         method.begin(labels)
-        main, beside = optimizer(groups(method, options), options, self.device), self._probe_optimizer()
+        main = optimizer(groups(method, options), options, self.device)
+        beside = adam(self.probes.parameters(), options.probe_learning_rate, options, self.device)
         rates = schedule(main, options)
         states = {"method": method, "probes": self.probes, "optimizer": main, "probe_optimizer": beside, "rates": rates}
         chosen = ChosenWeights(self._networks, choice) if choice else None
@@ -485,26 +396,18 @@ class TrainingLoop:
         done = kept.restore() if kept else 0
         return TrainingState(labels, main, beside, rates, order, chance, kept, at_end, chosen, done)
 
-    def end_epoch(
-        self,
-        state: TrainingState,
-        epoch: int,
-        loss: float,
-        batch: Batch,
-        measure: Callable[[str, bool], dict[str, float]],
-    ) -> dict[str, float]:
+    def _measured(self, state: TrainingState, epoch: int, loss: float, batch: Batch) -> dict[str, float]:
         """The metrics of an epoch whose steps are over; raises as `run`.
 
         Args:
             loss: mean over the epoch's samples.
             batch: the last one.
-            measure: gives the metrics of a split with the networks as they are, `final` or not.
         """
         values, chosen, last = {"train/loss": loss}, state.chosen, epoch == self.options.epochs
         check_loss(loss, epoch)
         check_networks(self._networks.parameters(), self.method.encoders().values(), epoch)
         for split in self._reported:
-            values |= measure(split, last and chosen is None)
+            values |= self.evaluate(split, final=last and chosen is None)
         values |= self._diagnosis(batch)
         if chosen:
             chosen.hear(values)
@@ -512,14 +415,40 @@ class TrainingLoop:
             state.at_end.keep(epoch)
         if chosen and last:
             chosen.put_back()
-            values = self._finals() | values
+            finals: dict[str, float] = {}
+            for split in self._reported if self.options.final else ():
+                finals |= self.evaluate(split, final=True)
+            values = finals | values
         return values
 
-    def losses(self, batch: Batch, forward: Callable[[Batch], tuple[Tensor, dict[str, Tensor]]]) -> tuple[Tensor, Any]:
-        """The method's loss of a batch, a scalar, and the sum of the probes' losses on its features."""
-        with self._precision():
-            loss, features = forward(batch)
-        return loss, self._probe_loss(features, batch.index)
+    def _step(self, main: Optimizer, beside: Optimizer) -> Step:
+        """A function that trains on a batch and gives its loss times its samples.
+
+        Args:
+            main, beside: optimizers of the method and of the probes.
+        """
+        options, method = self.options, self.method
+        forward = torch.compile(method) if options.compile else method
+        recordable = not options.compile and options.micro_batch is None and method.recording() is not None
+        recorded = self.device.type == "cuda" and options.graph is not False and recordable
+
+        def step(batch: Batch) -> Tensor:
+            with self._precision():
+                loss, features = forward(batch)
+            probe_loss = self._probe_loss(features, batch.index)
+            main.zero_grad(set_to_none=True)
+            beside.zero_grad(set_to_none=True)
+            (loss + probe_loss).backward()
+            if options.clip_norm is not None:
+                # several norms at once copy from the host, which no step that is recorded may do
+                nn.utils.clip_grad_norm_(method.parameters(), options.clip_norm, foreach=False if recorded else None)
+            main.step()
+            beside.step()
+            return loss.detach() * len(batch.index)
+
+        if recorded:
+            return RecordedStep(step, method, options.batch_size, (main, beside), self.device, bool(options.graph))
+        return step
 
     def epochs_in(self, resume: Path) -> int:
         """The epoch behind which `run` would go on with this file, 0 where there is none.
@@ -532,14 +461,32 @@ class TrainingLoop:
 
     def save(self, path: Path) -> None:
         """Write networks and probes, safetensors, in one step: a reader sees the whole file or none."""
-        write_weights(path, self._networks)
+        from safetensors.torch import save
+
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, save({name: tensor.contiguous() for name, tensor in self._networks.state_dict().items()}))
 
     def load(self, path: Path) -> None:
-        """Take the weights that `save` wrote for this configuration; raises as `read`."""
-        read_weights(path, self._networks)
+        """Take the weights that `save` wrote for this configuration.
 
-    def _on_device(self, facts: Facts) -> dict[str, Resident]:
-        return {name: split_on(self.device, split, facts) for name, split in self.dataset.splits.items()}
+        Raises:
+            Unusable: the file is missing, cut short or otherwise damaged, or of other networks.
+        """
+        from safetensors import SafetensorError
+        from safetensors.torch import load_file
+
+        try:
+            self._networks.load_state_dict(load_file(path))
+        except (SafetensorError, OSError, RuntimeError) as error:
+            does_not_fit = isinstance(error, RuntimeError)
+            what = "does not fit these data or this version of study" if does_not_fit else "is damaged or cut short"
+            raise Unusable(f"{path}: {what} ({' '.join(str(error).split())[:200]})") from None
+
+    def _resident(self, split: Split, facts: Facts) -> Resident:
+        """The split on the device, or in the host's memory where it would take more of the device than `SHARE`."""
+        if self.device.type == "cuda" and split.inputs.nbytes > SHARE * available(self.device):
+            return Streamed(split, facts, self.device)
+        return Resident(split, facts, self.device)
 
     def _labels(self) -> Labels:
         """Return what the method knows of the training samples: all that the data say."""
@@ -586,14 +533,6 @@ class TrainingLoop:
         """The splits whose metrics an epoch has."""
         return [name for name in self._splits if name == "val" or (self.options.report_test and name != "train")]
 
-    def _finals(self) -> dict[str, float]:
-        """The metrics of an epoch's splits with the networks as they are, nothing without `train.final`."""
-        return {
-            name: value
-            for split in (self._reported if self.options.final else ())
-            for name, value in self.evaluate(split, final=True).items()
-        }
-
     @torch.no_grad()
     def _diagnosis(self, batch: Batch) -> dict[str, float]:
         """The method's own figures on the epoch's last batch, `train/NAME`."""
@@ -603,9 +542,6 @@ class TrainingLoop:
         if self.options.precision == "float32":
             return nullcontext()
         return torch.autocast(self.device.type, torch.bfloat16)
-
-    def _probe_optimizer(self) -> torch.optim.Optimizer:
-        return adam(self.probes.parameters(), self.options.probe_learning_rate, self.options, self.device)
 
     def _identity(self) -> dict[str, Any]:
         """Return what a checkpoint must have been made from for this trial to go on from it."""

@@ -181,31 +181,17 @@ def adam(
     )
 
 
-def _adam(parameters: Parameters, options: TrainOptions, device: torch.device) -> Optimizer:
-    return adam(parameters, options.learning_rate, options, device, options.weight_decay)
-
-
-def _sgd(parameters: Parameters, options: TrainOptions, device: torch.device) -> Optimizer:
-    rate, decay = options.learning_rate, options.weight_decay
-    fused = device.type == "cuda" or None
-    return SGD(parameters, lr=rate, momentum=options.momentum, weight_decay=decay, fused=fused)
-
-
-def _lars(parameters: Parameters, options: TrainOptions, device: torch.device) -> Optimizer:
-    rate, decay = options.learning_rate, options.weight_decay
-    return LARS(parameters, lr=rate, momentum=options.momentum, weight_decay=decay)
-
-
-OPTIMIZERS: dict[str, Callable[[Parameters, TrainOptions, torch.device], Optimizer]] = {
-    "adam": _adam,
-    "sgd": _sgd,
-    "lars": _lars,
-}
-
-
 def optimizer(parameters: Parameters, options: TrainOptions, device: torch.device) -> Optimizer:
     """The optimizer of `train.optimizer`, for these parameters on a device."""
-    return OPTIMIZERS[options.optimizer](parameters, options, device)
+    rate, momentum, decay = options.learning_rate, options.momentum, options.weight_decay
+    match options.optimizer:
+        case "adam":
+            return adam(parameters, rate, options, device, decay)
+        case "sgd":
+            fused = device.type == "cuda" or None
+            return SGD(parameters, lr=rate, momentum=momentum, weight_decay=decay, fused=fused)
+        case "lars":
+            return LARS(parameters, lr=rate, momentum=momentum, weight_decay=decay)
 
 
 def groups(networks: nn.Module, options: TrainOptions) -> Parameters:

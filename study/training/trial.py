@@ -1,6 +1,6 @@
 """One trial of a study."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -103,11 +103,10 @@ def known_labels(labels: Labels, config: TrialConfig, dataset: Dataset) -> Label
         UserError: fewer than two samples would have a known bias, or no folder for data can be written.
         Diverged: the loss of the network that stands in for labels is not finite.
     """
-    return _SOURCES[config.method.get("bias_source", LABELS)](labels, config, dataset)
-
-
-def _all(labels: Labels, config: TrialConfig, dataset: Dataset) -> Labels:
-    return labels
+    source = config.method.get("bias_source", LABELS)
+    if source == SOME_LABELS:
+        return _some(labels, config, dataset)
+    return _model(labels, config, dataset) if source == MODEL else labels
 
 
 def _some(labels: Labels, config: TrialConfig, dataset: Dataset) -> Labels:
@@ -142,13 +141,6 @@ def _model(labels: Labels, config: TrialConfig, dataset: Dataset) -> Labels:
     network = StandIn(own, Dataset(facts, splits), dataset.fingerprint, ("train",), keeps_features=True)
     device = labels.target.device
     return replace(labels, bias=None, bias_features=tensor(network.outputs(device)["train"].inputs, device))
-
-
-_SOURCES: dict[str, Callable[[Labels, TrialConfig, Dataset], Labels]] = {
-    LABELS: _all,
-    SOME_LABELS: _some,
-    MODEL: _model,
-}
 
 
 def _keeping(bias: NDArray[np.int64], share: float, seed: int) -> NDArray[np.bool_]:
@@ -186,69 +178,43 @@ LEARNING_RATE = 0.001
 
 SEED = 0
 
-
-@dataclass(frozen=True)
-class BiasedNetwork:
-    """The network that follows the bias, with all that it is trained by and on but the way to make it follow.
-
-    Attributes:
-        config: of the trial.
-        dataset: its data, of which bias labels are not looked at.
-        device: where it is trained.
-    """
-
-    config: TrialConfig
-    dataset: Dataset
-    device: torch.device
-
-    def predictions(self, method: Mapping[str, object], epochs: int) -> dict[str, Tensor]:
-        """By split, the training split aside, the classes that it predicts, (N,).
-
-        Args:
-            method: a section of a classification method that needs classes alone.
-            epochs: by Adam in batches of 256, unless `train.bias_model_epochs` says otherwise.
-        """
-        own = self.config.train
-        train = TrainOptions(
-            epochs=own.bias_model_epochs or epochs,
-            batch_size=BATCH,
-            learning_rate=LEARNING_RATE,
-            seed=SEED,
-            threads=own.threads,
-            deterministic=own.deterministic,
-        )
-        splits = {name: replace(split, bias=None, condition=None) for name, split in self.dataset.splits.items()}
-        facts = replace(self.dataset.facts, bias_classes=None, condition=None)
-        config = TrialConfig({}, self.config.model, method, train)
-        judged = tuple(name for name in splits if name != "train")
-        network = StandIn(config, Dataset(facts, splits), self.dataset.fingerprint, judged, keeps_features=False)
-        outputs = network.outputs(self.device)
-        return {name: tensor(split.target, self.device) for name, split in outputs.items()}
-
-
-def early(network: BiasedNetwork) -> dict[str, Tensor]:
-    """Cross entropy, stopped early: what is easy is learned first (JTT, Liu et al. 2021)."""
-    return network.predictions(PLAIN, epochs=8)
-
-
-def gce(network: BiasedNetwork) -> dict[str, Tensor]:
-    """Generalised cross entropy, drawn to samples that are easy already (LfF, Nam et al. 2020)."""
-    return network.predictions({"name": "generalized_cross_entropy", "q": 0.7}, epochs=12)
-
-
-KINDS: Mapping[str, Callable[[BiasedNetwork], dict[str, Tensor]]] = {"early": early, "gce": gce}
-"""By the name in `train.inferred_groups`: each gives the class of each sample's group, by split."""
+KINDS: Mapping[str, tuple[Mapping[str, object], int]] = {
+    "early": (PLAIN, 8),
+    "gce": ({"name": "generalized_cross_entropy", "q": 0.7}, 12),
+}
+"""By the name in `train.inferred_groups`: the `method` section of a classification method that needs classes alone, and
+for how many epochs it trains the network, unless `train.bias_model_epochs` says otherwise. `early`: cross entropy,
+stopped early, as what is easy is learned first (JTT, Liu et al. 2021); `gce`: generalised cross entropy, drawn to what
+is easy already (LfF, Nam et al. 2020)."""
 
 
 def inferred_groups(config: TrialConfig, dataset: Dataset, device: torch.device) -> dict[str, Tensor]:
     """By split, the training split aside, the class of each sample's group, (N,); empty where none are asked for.
 
+    Bias labels are not looked at.
+
     Raises:
         UserError: no folder for data can be written.
         Diverged: the loss of the network is not finite.
     """
-    kind = config.train.inferred_groups
-    return {} if kind == "none" else KINDS[kind](BiasedNetwork(config, dataset, device))
+    own = config.train
+    if own.inferred_groups == "none":
+        return {}
+    method, epochs = KINDS[own.inferred_groups]
+    train = TrainOptions(
+        epochs=own.bias_model_epochs or epochs,
+        batch_size=BATCH,
+        learning_rate=LEARNING_RATE,
+        seed=SEED,
+        threads=own.threads,
+        deterministic=own.deterministic,
+    )
+    splits = {name: replace(split, bias=None, condition=None) for name, split in dataset.splits.items()}
+    facts = replace(dataset.facts, bias_classes=None, condition=None)
+    judged = tuple(name for name in splits if name != "train")
+    of_network = TrialConfig({}, config.model, method, train)
+    network = StandIn(of_network, Dataset(facts, splits), dataset.fingerprint, judged, keeps_features=False)
+    return {name: tensor(split.target, device) for name, split in network.outputs(device).items()}
 
 
 class Trial(TrainingLoop):

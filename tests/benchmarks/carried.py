@@ -124,7 +124,7 @@ def study(trials: int, every: float, seconds: float, sync: float) -> None:
     from study.home.ledger import Ledger
     from study.home.record import StudyRecord
     from study.spec import load_study
-    from study.sweep import driver, memory_kills
+    from study.sweep import driver, tune_errors
     from study.tracking import Tracker
 
     def slow(descriptor: int) -> None:
@@ -145,7 +145,7 @@ def study(trials: int, every: float, seconds: float, sync: float) -> None:
     tracker = Tracker(home, folder, spec)
     tracker.start()
     driver.fitting = lambda *_: 0  # type: ignore[assignment] (no process is started before one is wanted)
-    survive, crowds = memory_kills.survive, list[Any]()
+    survive, crowds = tune_errors.tell_them, list[Any]()
 
     def survive_among_the_crowd() -> None:
         survive()
@@ -174,7 +174,7 @@ def study(trials: int, every: float, seconds: float, sync: float) -> None:
         print(json.dumps(found), flush=True)
         os._exit(0)
 
-    memory_kills.survive = survive_among_the_crowd
+    tune_errors.tell_them = survive_among_the_crowd
     threading.Thread(target=measure, daemon=True).start()
     driver.drive(folder, spec, datasets, ledger, record)
     raise SystemExit("the study ended before it was measured")

@@ -18,7 +18,8 @@ import numpy as np
 
 from study.spec import StudySpec, load_study
 from study.spec.objective import Score
-from study.sweep.search_stage import Sampler, TrialEnd
+from study.sweep.history import TrialEnd
+from study.sweep.search_stage import Sampler
 
 SPACE = "{method.alpha: {low: 0.0, high: 1.0}, method.lambda: {low: 0.0, high: 1.0}}"
 LIMITS = {

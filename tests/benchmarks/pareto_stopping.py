@@ -25,9 +25,10 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from study.spec.objective import Constraint, Score
+from study.spec.objective import Constraint, Objective, Score
 from study.spec.schema import EarlyStopping as Rule
-from study.sweep.early_stopping import Asha, ByDominance, ByValue, Peers, RungScore
+from study.sweep.early_stopping.asha import Asha
+from study.sweep.peers import ByDominance, ByValue, Peers, RungScore
 
 EPOCHS, REDUCTION, SLOTS = 27, 3, 8
 Array = NDArray[np.float64]
@@ -90,7 +91,13 @@ def curves(kind: str, seed: int, trials: int) -> Curves:
 
 def simulate(new_peers: Callable[[], Peers], given: Curves, grace: int, limit: float | None) -> tuple[int, list[int]]:
     """Epochs that were run, and the trials that ran in full."""
-    rule = Asha(Rule(name="asha", grace=grace, reduction=REDUCTION), EPOCHS, new_peers)
+
+    class WithPeers(Asha):
+        def new_peers(self) -> Peers:
+            return new_peers()
+
+    objective = Objective(("val/accuracy",), ("max",))
+    rule = WithPeers(Rule(name="asha", grace=grace, reduction=REDUCTION), EPOCHS, objective)
     pace = np.random.default_rng(0).uniform(0.7, 1.3, len(given[0]))
     events, full, begun, epochs = [(pace[trial], trial, 1) for trial in range(SLOTS)], list[int](), SLOTS, 0
     heapq.heapify(events)

@@ -19,7 +19,8 @@ import numpy as np
 
 from study.spec import StudySpec, load_study
 from study.spec.objective import Score
-from study.sweep.search_stage import Sampler, TrialEnd
+from study.sweep.history import TrialEnd
+from study.sweep.search_stage import Sampler
 
 EPOCHS, COUNT, ASKED = 20, 4, 30
 SPACE = {

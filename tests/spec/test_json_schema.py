@@ -15,7 +15,6 @@ from study.spec import json_schema, load_study
 from study.spec.document import read, shipped, shipped_folder
 from study.spec.json_schema import declared, names
 from study.spec.sections import train_knobs
-from study.training import probes
 from study.training.config import SECTIONS
 
 QUICKSTART = read(shipped()["quickstart"]).values
@@ -136,12 +135,6 @@ def test_every_key_of_every_entry_says_what_it_is(section: str) -> None:
         if not knob.about
     ]
     assert silent == []
-
-
-def test_every_option_of_a_probe_says_what_it_is() -> None:
-    assert [
-        f"{name}: {knob.key}" for name in probes.names() for knob in probes.probe_knobs(name) if not knob.about
-    ] == []
 
 
 def test_every_key_says_what_it_may_be() -> None:

@@ -59,6 +59,7 @@ def test_a_file_of_that_name_in_the_folder_is_meant(tmp_path: Path, monkeypatch:
         ),
         ("biased_digits", "biased_digit", 6, "data.name: 'biased_digit' given. Did you mean 'biased_digits'? Allowed:"),
         ("fair_kl", "fairkl", 8, "method.regulariser: 'fairkl' given. Did you mean 'fair_kl'? Allowed:"),
+        ("sampler: tpe", "sampler: tpee", 16, "search.sampler: 'tpee' given. Did you mean 'tpe'? Allowed: 'cmaes'"),
         ("epochs: 20", "epochs: 2.5", 9, "train.epochs: 2.5 given, allowed is a valid integer"),
         ("epochs: 20", "epochs: true", 9, "train.epochs: True given, allowed is a valid integer"),
         ("0.95", "1.5", 6, "data.rho: 1.5 given, allowed is less than or equal to 1"),

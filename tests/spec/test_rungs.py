@@ -1,17 +1,27 @@
 """Rungs and brackets by hand, and how trials are shared among brackets."""
 
 from collections import Counter
+from functools import partial
+from typing import Any
 
 import pytest
 from helpers import quickstart
 
 from study.errors import UserError
-from study.spec.rungs import bracket_of, brackets, expected_complete, expected_epochs, most_brackets, words
+from study.spec.rungs import bracket_of, schedule
 from study.spec.schema import EarlyStopping
 
 
 def asha(grace: int, reduction: int, count: int = 1) -> EarlyStopping:
     return EarlyStopping(name="asha", grace=grace, reduction=reduction, brackets=count)
+
+
+def asked(what: str, rule: EarlyStopping, epochs: int) -> Any:
+    return getattr(schedule(rule), what)(rule, epochs)
+
+
+brackets, most_brackets, words = (partial(asked, what) for what in ("brackets", "most_brackets", "words"))
+expected_epochs, expected_complete = (partial(asked, what) for what in ("expected_epochs", "expected_complete"))
 
 
 def ladders(rule: EarlyStopping, epochs: int) -> list[tuple[int, ...]]:
@@ -102,7 +112,7 @@ def test_a_rule_in_words(rule: EarlyStopping, said: str) -> None:
     ("rule", "said"),
     [
         ("{name: asha, grace: 4, brackets: 3}", "brackets: 3 given, allowed is at most 2"),
-        ("{name: hyperband, brackets: 2}", "brackets 2 given, allowed is 1 with hyperband"),
+        ("{name: hyperband, brackets: 2}", "brackets: 2 given, allowed is 1 with hyperband"),
         ("{name: median, grace: 21}", "grace: 21 given, allowed is at most train.epochs = 20"),
     ],
 )

@@ -15,6 +15,7 @@ from study.spec import StudySpec
 from study.sweep.agenda import Agenda, Job
 from study.sweep.early_stopping import early_stopping
 from study.sweep.failures import Failure
+from study.sweep.job_payload import JobPayload
 
 BROKEN, DIED = Failure("BUG", "broken"), Failure("PREEMPTED", "its process died")
 
@@ -116,3 +117,10 @@ def outcome(record: StudyRecord) -> list[Any]:
         (*astuple(trial)[:7], [dict(one) for one in trial.reports], dict(trial.tested))
         for trial in record.trials.values()
     ]
+
+
+def payload(**fields: Any) -> JobPayload:
+    """What a worker is told of a job: to train trial 0 from its first epoch, unless said otherwise."""
+    job: dict[str, Any] = {"kind": "train", "trial": 0, "run": 0, "heard": 0, "document": "{}", "device": "cpu"}
+    job |= {"gpu": 0.0, "alone": False, "whole": False, "checkpoint": Path("checkpoint"), "model": None, "kept": {}}
+    return JobPayload(**job | {"end": None, "goal": None, "function": None, "needed": ()} | fields)

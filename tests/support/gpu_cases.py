@@ -161,7 +161,7 @@ def _training() -> Iterator[Case]:
             if value != knob.default and knob.key != COMPILED:
                 yield from _case(f"train {knob.key}={value}", MARGIN, **{knob.key: value})
     final = next(knob for knob in knobs(TrainOptions) if knob.key == "final")
-    for name in {*probes.names(), *get_args(get_args(final.kinds[0])[0])}:
+    for name in {*probes.PROBES, *get_args(get_args(final.kinds[0])[0])}:
         yield from _case(f"final {name}", MARGIN, final=(name,))
     for options in TRAINED:
         label = ", ".join(f"{key}={value}" for key, value in options.items())

@@ -14,10 +14,14 @@ from typing import Any
 import typer.main
 
 from study import data, methods, models
+from study.catalogue import module_names
 from study.cli import app
 from study.knobs import MOST
 from study.metrics.table import GROUPS, METRICS
+from study.spec.declarations import declarations
 from study.spec.json_schema import schema
+from study.spec.rungs import schedule
+from study.spec.schema import EarlyStopping
 from study.training.config import SECTIONS
 
 GUIDE = Path(__file__).parents[2] / "study" / "guide"
@@ -56,7 +60,8 @@ def keys_part() -> str:
     definitions = schema()["$defs"]
     lines = [line for section in SECTIONS for line in _section(section, definitions)]
     for model in ("Search", "Resources", "Notify"):
-        lines += [f"## `{model.lower()}`", "", *_model(definitions, model, model.lower()), ""]
+        choices = _ways() if model == "Search" else ()
+        lines += [f"## `{model.lower()}`", "", *choices, *_model(definitions, model, model.lower()), ""]
     return "\n".join([*lines, *_metrics(), ""])
 
 
@@ -117,6 +122,16 @@ def _entry(key: str, what: dict[str, Any], default: str, paper: str = "") -> str
     allowed = [_values(what, default), default, paper]
     told = f" ({'; '.join(filter(None, allowed))})" if any(allowed) else ""
     return f"- `{key}`{told}: {_one_line(what.get('description', ''))}"
+
+
+def _ways() -> Iterator[str]:
+    yield from ("`search.sampler` is one of:", "")
+    for name, can in declarations().items():
+        yield f"- `{name}`: good for {can.good_for}. Limits: {can.limits}."
+    yield from ("", "`search.early_stopping.name` is one of:", "")
+    for name in module_names("study.sweep.early_stopping"):
+        yield f"- `{name}`: {schedule(EarlyStopping(name=name)).about}."
+    yield from ("", "All keys:", "")
 
 
 def _metrics() -> Iterator[str]:

@@ -71,14 +71,14 @@ def sabotaged(config: Mapping[str, Any], **given: Any) -> None:
     from study.training import Trial
 
     job, plain = config["job"], Trial.run
-    fault = SABOTAGE.get("trials", {}).get(str(job["trial"])) if job["kind"] == "train" else None
+    fault = SABOTAGE.get("trials", {}).get(str(job.trial)) if job.kind == "train" else None
 
     def run(self: Trial, *arguments: Any) -> Iterator[dict[str, float]]:
         for count, metrics in enumerate(plain(self, *arguments), start=1):
             yield metrics
             time.sleep(SABOTAGE.get("slow", 0))
             always = str(fault).endswith("always")
-            if fault and count == (1 if always else 2) and (always or job["run"] == 0):
+            if fault and count == (1 if always else 2) and (always or job.run == 0):
                 happens(fault.removesuffix(" always"), self)
 
     worker.PAUSE = 0.0

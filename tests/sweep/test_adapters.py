@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import ray
-from course import Course, spec_of
+from course import Course, payload, spec_of
 from ray import cloudpickle, tune
 from ray.tune.experiment import Experiment
 from ray.tune.search import SearchGenerator
@@ -25,7 +25,6 @@ from study.sweep.adapters import JobSearcher, ReportingScheduler
 from study.sweep.agenda import CannotGoOn, Job
 from study.sweep.failures import NodeUnusable
 from study.sweep.nodes import Nodes, wish
-from study.sweep.processes import JobPayload
 
 
 @pytest.fixture
@@ -46,7 +45,7 @@ def test_a_trial_that_fell_silent_was_lost_with_its_node_where_that_is_out_of_re
     actor = SimpleNamespace(_actor_id=b"one")
     trial: Any = SimpleNamespace(
         trial_id="trial",
-        config={"job": {"kind": "train", "trial": 0, "run": 0, "heard": 0}},
+        config={"job": payload()},
         temporary_state=SimpleNamespace(ray_actor=actor),
         pickled_error_file=None,
         error_file=None,
@@ -93,7 +92,7 @@ class Pickled:
 
     def __init__(self, folder: Path, error: Exception) -> None:
         self.trial_id, self.error_file = "trial", None
-        self.config = {"job": {"kind": "train", "trial": 0, "run": 0, "heard": 0}}
+        self.config = {"job": payload()}
         self.temporary_state = SimpleNamespace(ray_actor=SimpleNamespace(_actor_id=b"one"))
         self.pickled_error_file = str(folder / "error.pkl")
         Path(self.pickled_error_file).write_bytes(cloudpickle.dumps(error))
@@ -117,7 +116,7 @@ def test_a_node_whose_gpu_fails_is_named_and_its_trial_runs_elsewhere(course: Co
     assert isinstance(again, Job)
     assert again.trial.number == 0
     error = Pickled(tmp_path, NodeUnusable("near", "other", "no kernel"))
-    error.config["job"]["run"] = 1
+    error.config["job"] = payload(run=1)
     with pytest.raises(CannotGoOn, match=r"no node is left that trials can run on: host: its .*; other: no kernel"):
         scheduler.on_trial_error(None, error)
     assert course.record.trials[0].state == "waiting"
@@ -131,7 +130,7 @@ def test_a_trial_is_told_with_its_device(course: Course, tmp_path: Path) -> None
         assert isinstance(course.agenda.next(), Job)
         trial: Any = SimpleNamespace(
             trial_id=f"trial{number}",
-            config={"job": {"kind": "train", "trial": number, "run": 0, "heard": 0}},
+            config={"job": payload(trial=number)},
             temporary_state=SimpleNamespace(ray_actor=SimpleNamespace(_actor_id=b"one")),
         )
         began = {"node": "there:1", "machine": "far", "behind": 0, "device": json.dumps(facts)}
@@ -151,7 +150,7 @@ def test_a_model_whose_features_are_no_numbers_on_the_test_split_is_untested(tmp
             course.agenda.reported(job.trial.number, epoch, {"val/accuracy": 0.5})
     assert isinstance(job, Job)
     scheduler = ReportingScheduler(course.agenda, Home(tmp_path / "home").create(course.spec))
-    config = {"job": {"kind": job.kind, "trial": job.trial.number, "run": job.trial.run, "heard": 4}}
+    config = {"job": payload(kind=job.kind, trial=job.trial.number, run=job.trial.run, heard=4)}
     trial: Any = SimpleNamespace(trial_id="trial", config=config, temporary_state=SimpleNamespace(ray_actor=None))
     trial.temporary_state.ray_actor = SimpleNamespace(_actor_id=b"one")
     scheduler.on_trial_result(None, trial, {"diverged": "the features of 2 samples"})
@@ -196,8 +195,7 @@ def test_tune_keeps_a_trial_that_has_ended_for_a_while_and_then_no_more(
 
 
 def test_what_a_worker_is_told_is_one_thing_to_tune() -> None:
-    work = JobPayload({"trial": 3, "document": "{}", "kind": "train"})
-    assert (copy.deepcopy(work), len(work), list(work)) == (work, 3, ["trial", "document", "kind"])
-    assert dict(pickle.loads(pickle.dumps(work))) == dict(work)
-    assert not isinstance(work, dict), "Tune flattens dictionaries"
-    assert (work["trial"], str(work)) == (3, "JobPayload(trial 3)")
+    work = payload(trial=3)
+    assert copy.deepcopy(work) is work
+    assert pickle.loads(pickle.dumps(work)) == work
+    assert str(work) == "JobPayload(trial 3)"

@@ -83,23 +83,6 @@ def test_the_course_is_what_was_planned(course: Course) -> None:
     assert {stage: stages[stage] for stage in planned} == planned
 
 
-def test_the_record_kept_is_the_record_on_disk(course: Course) -> None:
-    assert outcome(StudyRecord.load(course.ledger.path)) == outcome(course.record)
-    assert StudyRecord.load(course.ledger.path).state == "complete"
-
-
-def test_every_searched_configuration_differs(course: Course) -> None:
-    searched = [tuple(trial.params.values()) for trial in course.record.by_stage("search")]
-    assert len(set(searched)) == len(searched)
-
-
-def test_another_search_seed_searches_elsewhere(course: Course, tmp_path: Path) -> None:
-    other = Course(tmp_path / "ledger.jsonl", spec_of("search.seed=1", "search.trials=3")).play()
-    assert [trial.params for trial in other.record.trials.values()][1:3] != [
-        course.record.trials[number].params for number in (1, 2)
-    ]
-
-
 def prefixes(path: Path) -> list[bytes]:
     lines = path.read_bytes().splitlines(keepends=True)
     return [b"".join(lines[:count]) for count in range(1, len(lines))]

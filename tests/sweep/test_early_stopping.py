@@ -1,9 +1,11 @@
 """Early stopping against examples by hand, and against Ray Tune's own schedulers."""
 
 import random
+import sys
 from dataclasses import dataclass, replace
 from functools import partial
-from types import SimpleNamespace
+from textwrap import dedent
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,18 +16,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ray.tune.schedulers import ASHAScheduler, MedianStoppingRule, TrialScheduler
 
+from study.catalogue import module_names
 from study.spec import StudySpec
 from study.spec.objective import Score
-from study.spec.rungs import bracket_of, brackets
+from study.spec.rungs import bracket_of, schedule
 from study.spec.schema import EarlyStopping as Rule
-from study.sweep.early_stopping import ByDominance, ByValue, EarlyStopping, early_stopping
+from study.sweep.early_stopping import EarlyStopping, early_stopping
+from study.sweep.peers import ByDominance, ByValue
 
-RULES = {
-    "asha": Rule(name="asha", grace=1, reduction=3),
-    "brackets": Rule(name="asha", grace=2, reduction=2, brackets=2),
-    "hyperband": Rule(name="hyperband", grace=1, reduction=3),
-    "median": Rule(name="median", grace=2),
-}
+RULES = {name: Rule(name=name, grace=1) for name in module_names("study.sweep.early_stopping") if name != "none"}
+RULES |= {"median": Rule(name="median", grace=2), "brackets": Rule(name="asha", grace=2, reduction=2, brackets=2)}
 OBJECTIVES: dict[str, dict[str, Any]] = {
     "one": {"metric": "val/accuracy"},
     "pair": {"metric": ["val/accuracy", "val/equalized_odds"]},
@@ -123,23 +123,6 @@ def test_trials_stop_at_rungs_alone(epochs: int, grace: int, rungs: list[int]) -
     assert [epoch for epoch in range(1, epochs) if rule.prunes(2, epoch, of(0.1))] == rungs
 
 
-def test_rungs_are_compared_each_for_itself() -> None:
-    rule = asha(reduction=3)
-    assert heard(rule, 1, [0.5, 0.6]) == [False, False]
-    assert not rule.prunes(0, 3, of(0.55))
-    assert not rule.prunes(1, 3, of(0.56))
-    assert rule.prunes(2, 1, of(0.55))
-
-
-def test_the_order_in_which_ended_trials_are_told_does_not_change_the_next_cut() -> None:
-    forth, back = asha(reduction=2), asha(reduction=2)
-    heard(forth, 1, VALUES)
-    for trial in reversed(range(len(VALUES))):
-        back.prunes(trial, 1, of(VALUES[trial]))
-    for place, value in enumerate((0.54, 0.56, 0.549, 0.551)):
-        assert forth.prunes(20 + place, 1, of(value)) == back.prunes(20 + place, 1, of(value))
-
-
 def test_without_a_rule_every_trial_runs_in_full() -> None:
     rule = early_stopping(quickstart("search.early_stopping={}"))
     assert rule.name == "none"
@@ -217,9 +200,18 @@ def test_a_rule_that_hears_the_ledger_again_goes_on_as_one_that_was_never_cut(ru
         assert [prunes(spec, again, report) for report in told[cut:]] == expected[cut:]
 
 
+def test_the_example_of_the_base_class_is_a_rule(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = ModuleType("study.sweep.early_stopping.floor")
+    exec(dedent((EarlyStopping.__doc__ or "").partition("needs:\n")[2].partition("    Args:")[0]), vars(module))
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    rule = early_stopping(spec_of(Rule.model_construct(name="floor", grace=1)))
+    assert heard(rule, 1, [0.5, -0.5]) == [False, True]
+    assert schedule(rule.rule).words(rule.rule, 9) == "floor, rungs at epochs 1 and 3, one in 3 goes on"
+
+
 def test_brackets_do_not_hear_each_other() -> None:
     spec = spec_of(Rule(name="asha", grace=1, reduction=3, brackets=2))
-    among = brackets(spec.search.early_stopping, spec.epochs)
+    among = schedule(spec.search.early_stopping).brackets(spec.search.early_stopping, spec.epochs)
     of_first, of_second = ([n for n in range(40) if bracket_of(n, among) == index] for index in (0, 1))
     rule = early_stopping(spec)
     assert not any(rule.prunes(number, 1, of(1.0 - number)) for number in of_second), "their first rung is at 3"

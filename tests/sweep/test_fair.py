@@ -24,10 +24,6 @@ def given(*peers: Peer, cpus: float = 8, gpus: float = 0, settings: Sharing = AL
     return [found[one.id] for one in peers]
 
 
-def test_two_studies_have_halves() -> None:
-    assert given(peer("large", most=10_000), peer("small")) == [4, 4]
-
-
 def test_what_one_does_not_want_the_other_has() -> None:
     assert given(peer("large"), peer("small", most=2)) == [6, 2]
     assert given(peer("large"), peer("full", under_way=1, hungry=False)) == [7, 1]

@@ -4,6 +4,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from course import payload
 
 from study.sweep import worker
 from study.sweep.failures import Broken, NodeUnusable
@@ -26,7 +27,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Any:
         monkeypatch.setattr(worker, "free_memory", free)
         context = SimpleNamespace(get_node_id=lambda: "1f")
         monkeypatch.setattr(worker.ray, "get_runtime_context", lambda: context)
-        worker.run_job({"job": {"device": device, "alone": False, "gpu": 0.0}}, datasets={}, weights={})
+        worker.run_job({"job": payload(device=device)}, datasets={}, weights={})
 
     return failing
 

@@ -46,13 +46,6 @@ def test_the_last_epoch_may_take_longer(clock: list[float]) -> None:
     assert hangs_after(watch, clock) == 601
 
 
-def test_a_resumed_study_knows_its_usual_epoch(clock: list[float]) -> None:
-    known = record(Told("search", [20.0, 20.0, None], metric="time/epoch"))
-    watch = Watch(None, known, last=5)
-    watch.heard("a", 1, 20.0)
-    assert hangs_after(watch, clock) == 201
-
-
 def test_a_limit_that_is_given_is_the_limit(clock: list[float]) -> None:
     watch = Watch(7.0, StudyRecord(), last=5)
     watch.heard("a", 4, 100.0)

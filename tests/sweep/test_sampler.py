@@ -5,8 +5,11 @@ import math
 import random
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from textwrap import dedent
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -15,7 +18,10 @@ from optuna.trial import TrialState
 
 from study.home.events import State
 from study.spec import StudySpec
-from study.sweep.search_stage import Sampler, TrialEnd
+from study.spec.declarations import Declaration, declarations
+from study.sweep.history import TrialEnd
+from study.sweep.samplers import Strategy
+from study.sweep.search_stage import Sampler
 
 RANGES = {
     "method.alpha": "{low: 0.001, high: 1.0, log: true}",
@@ -68,25 +74,21 @@ class Case:
         return grown(self.spec, self.trials)
 
 
-CASES = {
-    "tpe": Case("tpe", MIXED),
-    "tpe, conditions": Case("tpe", CONDITIONAL),
-    "tpe, several metrics, constraints": Case("tpe", CONDITIONAL, (SEVERAL, LIMITED)),
-    "gp": Case("gp", SMOOTH, trials=18),
-    "gp, constraints": Case("gp", SMOOTH, (LIMITED,), trials=14),
-    "cmaes": Case("cmaes", RANGES, trials=40),
-    "cmaes, constraints": Case("cmaes", RANGES, (LIMITED,), trials=40),
-    "qmc": Case("qmc", MIXED),
-    "qmc, conditions, several metrics": Case("qmc", CONDITIONAL, (SEVERAL,)),
-    "random": Case("random", MIXED),
-    "random, conditions, several metrics": Case("random", CONDITIONAL, (SEVERAL,)),
-    "grid": Case("grid", CELLS),
-    "grid, several metrics": Case("grid", CELLS, (SEVERAL,)),
-    "nsga2": Case("nsga2", MIXED, (SEVERAL,), trials=50),
-    "nsga2, conditions, constraints": Case("nsga2", CONDITIONAL, (SEVERAL, LIMITED), trials=50),
-    "nsga2, one metric": Case("nsga2", RANGES, trials=50),
-    "nsga3": Case("nsga3", CONDITIONAL, (SEVERAL, LIMITED), trials=50),
-}
+LENGTHS = {"gp": 16, "cmaes": 40, "nsga2": 50, "nsga3": 50}
+"""Trials until a sampler is past its random beginning, where these are not 26."""
+
+
+def cases(name: str, can: type[Declaration]) -> Iterator[tuple[str, Case]]:
+    """A sampler on the spaces and aims that it says it can search."""
+    plain = CELLS if can.every_cell else RANGES if can.ranges_only else SMOOTH if can.every_key else MIXED
+    conditions = CELLS if can.every_cell else plain if can.every_key else CONDITIONAL
+    aims = (LIMITED,) if can.metrics == 1 or can.every_key else (SEVERAL, LIMITED)
+    trials = LENGTHS.get(name, 26)
+    yield name, Case(name, plain, trials=trials)
+    yield f"{name}, conditions, constraints", Case(name, conditions, aims, trials)
+
+
+CASES = dict(case for name, can in declarations().items() for case in cases(name, can))
 CASE = pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 
 
@@ -196,11 +198,24 @@ class TestEverySampler:
         assert [trial.params for trial in sampler.history()] == [first, params]
 
 
+def test_the_example_of_the_base_class_is_a_sampler(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = ModuleType("study.sweep.samplers.halves")
+    exec(dedent((Strategy.__doc__ or "").partition("needs:\n")[2]), vars(module))
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    spec = spec_of("random", SMOOTH)
+    spec = replace(spec, search=spec.search.model_copy(update={"sampler": "halves"}))
+    story = grown(spec, 8)
+    assert [params["method.lambda"] < 1 for params in asked(story)[:1] + asked(story)[-1:]] == [True, False]
+    for at, event in enumerate(story):
+        if not isinstance(event, TrialEnd):
+            assert replayed(spec, story[:at]).ask(event[0]) == event[1]
+
+
 PROCESS = """
 import json, sys
 sys.path[:0] = ["tests/support", "tests/sweep"]
 from test_sampler import CASES, asked, grown
-names = ["tpe, conditions", "gp", "nsga2, conditions, constraints", "cmaes"]
+names = ["tpe, conditions, constraints", "gp", "nsga2, conditions, constraints", "cmaes"]
 print(json.dumps([asked(CASES[name].story) for name in names]))
 """
 

@@ -53,7 +53,7 @@ def job(config, **_):
     worker.tell_start(heard=0)
     (ran / str(os.getpid())).touch()
     time.sleep(0.1)
-    number, patience = config["job"]["trial"], time.monotonic() + 300
+    number, patience = config["job"].trial, time.monotonic() + 300
     while number == 24 and not (begun / "second").exists():
         time.sleep(0.1)
     while number == trials - 1 and len(os.listdir(ran)) < 2 and time.monotonic() < patience:
@@ -72,7 +72,7 @@ folder = home.create(spec)
 ledger = Ledger(folder.ledger_file)
 handed, reset = [], TuneController._schedule_trial_reset
 TuneController._schedule_trial_reset = lambda controller, trial, *rest: (
-    handed.append(trial.config["job"]["trial"]), reset(controller, trial, *rest)
+    handed.append(trial.config["job"].trial), reset(controller, trial, *rest)
 )[1]
 driver.drive(folder, spec, data.load_all(spec.data_sections), ledger, StudyRecord.told(folder.ledger_file))
 begun.with_name("handed").write_text(" ".join(map(str, handed)))

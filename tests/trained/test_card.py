@@ -76,7 +76,7 @@ def test_groups_come_with_the_intervals_of_their_samples() -> None:
     assert "| crow | land | 3 | 0.7500 ± 0.3536 | 1.0000 | 0.439 to 1.000 |" in found
     assert "| crow | sea | 1 | 0.0000 | 0.0000 | 0.000 to 0.793 |" in found
     assert "| gull | sea | 2 | 0.5000 | 0.5000 | 0.095 to 0.905 |" in found
-    assert "- equalized_odds 0.2500: mean over pairs" in found
+    assert "- equalized_odds 0.2500: Mean gap between bias classes" in found
     assert "On test equalized_odds is no number: of class 'gull' no two groups have samples; equal_opp" in found
 
 

@@ -54,11 +54,6 @@ def test_a_phase_that_fails_is_timed_and_the_error_goes_on() -> None:
     assert clock.epoch(1)["time/training"] >= 0.01
 
 
-def test_there_are_no_other_phases() -> None:
-    with pytest.raises(KeyError):
-        Clock(CPU).phase("lunch")
-
-
 @pytest.mark.skipif(not STATUS.exists(), reason="the peak is read from Linux's files")
 def test_the_peak_of_memory_is_in_mib() -> None:
     (kib,) = (int(line.split()[1]) for line in STATUS.read_text().splitlines() if line.startswith("VmHWM"))

@@ -7,10 +7,10 @@ from helpers import timeless
 from small import config, digits
 
 from study.data.dataset import Facts, Split
-from study.training import Trial, loop
+from study.training import Trial
 from study.training.config import TrainOptions
 from study.training.evaluation import batch_size
-from study.training.loop import Streamed
+from study.training.loop import Streamed, TrainingLoop
 from study.training.resident import Resident
 
 CPU = torch.device("cpu")
@@ -36,7 +36,7 @@ def test_batches_are_those_of_a_resident_split() -> None:
 def test_a_trial_with_its_inputs_on_the_host_gives_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     told = config({"name": "sup_con"}, epochs=2, augmentation="simclr")
     resident = timeless(Trial(told, digits(), "cpu").run())
-    monkeypatch.setattr(loop, "split_on", lambda device, split, facts: Streamed(split, facts, device))
+    monkeypatch.setattr(TrainingLoop, "_resident", lambda self, split, facts: Streamed(split, facts, self.device))
     assert timeless(Trial(told, digits(), "cpu").run()) == resident
 
 

@@ -121,7 +121,7 @@ def test_probes_of_a_network_in_half_precision_are_fitted_in_full(dataset: Datas
     features = half.evaluate.features("train")
     assert features.dtype == torch.float32
     target = torch.from_numpy(few(dataset, 300).splits["train"].target.copy())
-    expected = probes.fit("mlp", features, target, 10, 0)(half.evaluate.features("val")).argmax(1)
+    expected = probes.mlp(features, target, 10, 0)(half.evaluate.features("val")).argmax(1)
     right = (expected == torch.from_numpy(dataset.splits["val"].target.copy())).double().mean()
     assert half.evaluate("val", final=True)["val/mlp_accuracy"] == float(right)
 

@@ -14,7 +14,7 @@ from ray.exceptions import OutOfMemoryError, RayActorError
 from ray.tune.experiment import Trial
 from ray.tune.registry import register_trainable
 
-from study.sweep import memory_kills, reuse
+from study.sweep import tune_errors
 from study.upstream import tune
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("small_ray")]
@@ -34,7 +34,9 @@ def controller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Tune's own, as `Tuner.fit` makes it."""
     with contract("ray", "TuneController takes its RayActorManager from its module", SCHEDULER):
         monkeypatch.setattr(tune_controller, "RayActorManager", RayActorManager)  # puts it back afterwards
-        memory_kills.survive()
+        reset = tune_controller.TuneController._on_trial_reset
+        monkeypatch.setattr(tune_controller.TuneController, "_on_trial_reset", reset)
+        tune_errors.tell_them()
         storage = StorageContext(storage_path=str(tmp_path), experiment_dir_name="experiment")
         return tune_controller.TuneController(
             storage=storage, resource_manager_factory=lambda: FixedResourceManager({"CPU": 1}), reuse_actors=True
@@ -107,27 +109,21 @@ def test_tune_hears_of_a_process_that_the_memory_monitor_ended_as_of_one_that_di
         )
         task = TrackedActorTask(tracked, on_error=lambda _, error: heard.append(error))
         manager._actor_task_failed(task, OutOfMemoryError("the node was running low"))
-        assert [type(error) for error in heard] == [memory_kills.EndedForMemory]
-        assert issubclass(memory_kills.EndedForMemory, RayActorError)
+        assert [type(error) for error in heard] == [tune_errors.EndedForMemory]
+        assert issubclass(tune_errors.EndedForMemory, RayActorError)
 
 
-def test_tune_tells_of_a_trial_whose_process_was_still_busy(
-    controller: Any, trial: Trial, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_tune_tells_of_a_trial_whose_process_was_still_busy(controller: Any, trial: Trial) -> None:
     """As of one whose process died: by itself it tells nobody, and who waits for that trial waits for ever."""
-    monkeypatch.setattr(
-        tune_controller.TuneController, "_on_trial_reset", tune_controller.TuneController._on_trial_reset
-    )
     heard: list[tuple[Trial, type[BaseException]]] = []
-    with contract("ray", "TuneController._on_trial_reset(trial, success), _resetting_trials", "sweep.reuse"):
-        reuse.tell_of_busy_processes()
-        reuse.tell_of_busy_processes()
+    with contract("ray", "TuneController._on_trial_reset(trial, success), _resetting_trials", "sweep.tune_errors"):
+        tune_errors.tell_them()  # again, as the second study of a process does
         controller._trial_task_failure = lambda trial, exception: heard.append((trial, type(exception)))
         controller._resetting_trials.add(trial)
         controller._on_trial_reset(trial, False)
-        assert heard == [(trial, reuse.StillBusy)]
+        assert heard == [(trial, tune_errors.StillBusy)]
         assert not controller._resetting_trials
-        assert issubclass(reuse.StillBusy, RayActorError)
+        assert issubclass(tune_errors.StillBusy, RayActorError)
 
 
 def test_tune_ends_free_processes_and_does_not_block(controller: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,7 +28,8 @@ from study.analysis.statistics import formatting
 from study.analysis.statistics.frame import thin
 from study.home.record import StudyRecord, TrialRecord
 from study.ranking import baseline, candidates
-from study.spec import StudySpec, rungs
+from study.spec import StudySpec
+from study.spec.rungs import schedule
 
 CURVES = 400  # of each kind at most, evenly chosen
 
@@ -89,10 +90,10 @@ def _ends(axes: Axes, spec: StudySpec, trials: Sequence[TrialRecord], name: str,
 
 
 def compared_at(spec: StudySpec) -> tuple[str, list[int]]:
-    """The epochs at which early stopping compares trials; for the median rule, which compares at each, the first."""
+    """The epochs at which early stopping compares trials; for a rule that compares at each, the first."""
     rule = spec.search.early_stopping
-    epochs = sorted({rung for bracket in rungs.brackets(rule, spec.epochs) for rung in bracket.rungs})
-    name, marked = ("median from", epochs[:1]) if rule.name == "median" else ("rung", epochs)
+    epochs = sorted({rung for bracket in schedule(rule).brackets(rule, spec.epochs) for rung in bracket.rungs})
+    name, marked = (f"{rule.name} from", epochs[:1]) if schedule(rule).each_epoch else ("rung", epochs)
     return name, marked if spec.search.space else []
 
 

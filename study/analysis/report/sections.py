@@ -28,7 +28,8 @@ from study.metrics import group_names
 from study.metrics.rules import DEBIASED
 from study.ranking import epochs
 from study.ranking.ablation import Ablation, asked, is_chosen_by, runs
-from study.spec import StudySpec, rungs
+from study.spec import StudySpec
+from study.spec.rungs import schedule
 from study.text import ends, moment, parameter
 
 # The report's section on what each step from the baseline to the best is worth.
@@ -388,12 +389,12 @@ def _trials(spec: StudySpec, record: StudyRecord) -> Section:
 
 
 def _caption(name: str, spec: StudySpec) -> str:
-    rule, text = spec.search.early_stopping.name, caption(name, spec)
-    if name != "learning_curves" or spec.final_seeds is not None or rule == "none":
+    rule, text = spec.search.early_stopping, caption(name, spec)
+    if name != "learning_curves" or spec.final_seeds is not None or rule.name == "none":
         return text
-    if rule == "median":
+    if schedule(rule).each_epoch:
         return f"{text} From the dotted line on trials are compared after each epoch and the worse half pruned."
-    several = " of any bracket" if len(rungs.brackets(spec.search.early_stopping, spec.epochs)) > 1 else ""
+    several = " of any bracket" if len(schedule(rule).brackets(rule, spec.epochs)) > 1 else ""
     return f"{text} Dotted lines are the epochs{several} at which trials are compared and the worse ones pruned."
 
 
@@ -451,7 +452,7 @@ def _settings(spec: StudySpec, record: StudyRecord) -> dict[str, str]:
     settings["baseline"] = (
         ", ".join(f"{key} {parameter(value)}" for key, value in (search.baseline or {}).items()) or "none"
     )
-    settings["early stopping"] = rungs.words(search.early_stopping, spec.epochs)
+    settings["early stopping"] = schedule(search.early_stopping).words(search.early_stopping, spec.epochs)
     settings["confirm"] = (
         f"top {confirm.top} and the baseline on {formatting.count(confirm.seeds, 'fresh seed')}"
         if confirm.top

@@ -26,7 +26,7 @@ from study.analysis.tables.formats import to_latex, to_markdown
 from study.analysis.tables.grid import Entry, Grid, Mark
 from study.metrics import is_share, lower_is_better
 from study.ranking import Spread
-from study.spec import rungs
+from study.spec.rungs import schedule
 from study.spec.suite import Suite
 from study.text import escaped, neutral_cell
 
@@ -54,7 +54,7 @@ def suite_notes(suite: Suite) -> list[str]:
     """Return how the tables are read, and what holds for all of them: budget, splits, averages."""
     spec = suite.cells[0].spec
     trials = max(cell.spec.trials for cell in suite.cells)
-    stopping = rungs.words(spec.search.early_stopping, spec.epochs)
+    stopping = schedule(spec.search.early_stopping).words(spec.search.early_stopping, spec.epochs)
     lines = [
         *_reading(suite),
         f"Each search: {formatting.count(trials, 'trial')} of at most {formatting.count(spec.epochs, 'epoch')}, "

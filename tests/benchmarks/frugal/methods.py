@@ -14,7 +14,8 @@ from study.spec.load import papers_configurations
 from study.spec.objective import Score
 from study.spec.schema import EarlyStopping as Rule
 from study.sweep.early_stopping import early_stopping
-from study.sweep.search_stage import Sampler, TrialEnd
+from study.sweep.history import TrialEnd
+from study.sweep.search_stage import Sampler
 from tests.benchmarks.frugal.table import Table
 
 

@@ -15,7 +15,8 @@ from study.ranking.remaining_gain import SoFar
 from study.spec import StudySpec, load_study
 from study.spec.objective import Score
 from study.sweep.early_stopping import early_stopping
-from study.sweep.search_stage import Sampler, TrialEnd
+from study.sweep.history import TrialEnd
+from study.sweep.search_stage import Sampler
 
 from .row import Row
 

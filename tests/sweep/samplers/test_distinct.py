@@ -11,13 +11,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from study.spec import StudySpec, load_study
+from study.spec.declarations import declarations
 from study.spec.objective import Score
 from study.spec.same import same
 from study.spec.search_checks import count_configurations
-from study.sweep.search_stage import Sampler, TrialEnd
+from study.sweep.history import TrialEnd
+from study.sweep.search_stage import Sampler
 
 SUGGESTIONS = 30
-EVERYWHERE = ("random", "qmc", "tpe", "nsga2")
+EVERYWHERE = [name for name, can in declarations().items() if not (can.every_key or can.every_cell)]
 
 CHOICES = st.lists(
     st.one_of(st.booleans(), st.integers(-3, 3), st.sampled_from(["a", "b", "c"]), st.sampled_from([0.5, 1.5])),
@@ -99,17 +101,21 @@ def test_any_space(sampler: str, tmp_path: Path, space: dict[str, Any], cut: int
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("sampler", [name for name, can in declarations().items() if can.ranges_only])
 @TRIED
 @given(space=spaces(choices=False), cut=st.integers(0, SUGGESTIONS))
-def test_cmaes_of_any_ranges(tmp_path: Path, space: dict[str, Any], cut: int) -> None:
-    check(spec_of(tmp_path, "cmaes", space), cut)
+def test_any_ranges(sampler: str, tmp_path: Path, space: dict[str, Any], cut: int) -> None:
+    check(spec_of(tmp_path, sampler, space), cut)
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    "sampler", [name for name, can in declarations().items() if can.every_key and not can.ranges_only]
+)
 @settings(TRIED, max_examples=8)
 @given(space=spaces(conditions=False), cut=st.integers(0, SUGGESTIONS))
-def test_gp_of_any_space_whose_keys_every_trial_has(tmp_path: Path, space: dict[str, Any], cut: int) -> None:
-    check(spec_of(tmp_path, "gp", space), cut)
+def test_any_space_whose_keys_every_trial_has(sampler: str, tmp_path: Path, space: dict[str, Any], cut: int) -> None:
+    check(spec_of(tmp_path, sampler, space), cut)
 
 
 @pytest.mark.parametrize("sampler", ["random", "tpe", "grid"])

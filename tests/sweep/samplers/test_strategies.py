@@ -10,10 +10,11 @@ from helpers import quickstart
 from optuna.trial import TrialState
 
 from study.spec import StudySpec, load_study
+from study.spec.declarations import declarations
 from study.spec.objective import Score
-from study.sweep.samplers import cma_es, genetic
-from study.sweep.samplers.strategy import History
-from study.sweep.search_stage import Sampler, TrialEnd
+from study.sweep.history import History, TrialEnd
+from study.sweep.samplers import cmaes, nsga2
+from study.sweep.search_stage import Sampler
 
 SPACE = "{method.alpha: {low: 0.0, high: 1.0}, method.lambda: {low: 0.0, high: 1.0}}"
 BEST = {"method.alpha": 0.8, "method.lambda": 0.3}
@@ -120,10 +121,10 @@ class TestCMA:
             TrialEnd(4, "complete", (), score(0.9, excesses=(-0.9, 0.2))),
             TrialEnd(5, "pruned", [(2, score(0.95))]),
         ]
-        ranks = {end.number: cma_es._rank(end) for end in ends}
+        ranks = {end.number: cmaes._rank(end) for end in ends}
         assert sorted(ranks, key=lambda number: ranks[number] or ()) == [3, 0, 4, 1, 5, 2]
-        assert cma_es._rank(TrialEnd(6, "failed", [(1, score(0.9))])) is None
-        assert cma_es._rank(TrialEnd(7, "pruned")) is None
+        assert cmaes._rank(TrialEnd(6, "failed", [(1, score(0.9))])) is None
+        assert cmaes._rank(TrialEnd(7, "pruned")) is None
 
     def test_it_begins_again_where_it_has_converged(self) -> None:
         found = searched(Sampler(spec_of("cmaes")), 1000)
@@ -148,20 +149,20 @@ class TestGenetic:
     @pytest.mark.parametrize("name", ["nsga2", "nsga3"])
     def test_parents_are_the_best_of_all_before(self, name: str) -> None:
         sampler = Sampler(spec_of(name, f"search.space={SPACE}", TWO))
-        for number in range(3 * genetic.POPULATION):
+        for number in range(3 * nsga2.POPULATION):
             sampler.ask(number)
             gain = float(number % 30)
             sampler.tell(TrialEnd(number, "complete", (), Score((gain, -gain), (gain, gain))))
-        assert isinstance(sampler._strategy, genetic.GeneticStrategy)
+        assert isinstance(sampler._strategy, nsga2.NSGA2Strategy)
         found = sorted(trial.values[0] for trial in sampler._strategy._parents)
         assert found == sorted([*range(20, 30), *range(20, 30)])
 
     def test_stopped_and_failed_trials_have_no_offspring(self) -> None:
         sampler = Sampler(spec_of("nsga2"))
-        for number in range(2 * genetic.POPULATION):
+        for number in range(2 * nsga2.POPULATION):
             sampler.ask(number)
             sampler.tell(TrialEnd(number, "pruned" if number % 2 else "failed", [(1, score(1.0))]))
-        assert isinstance(sampler._strategy, genetic.GeneticStrategy)
+        assert isinstance(sampler._strategy, nsga2.NSGA2Strategy)
         assert sampler._strategy._parents == []
 
     def test_a_key_that_some_parents_have_is_inherited(self) -> None:
@@ -169,7 +170,7 @@ class TestGenetic:
             {train.optimizer: [sgd]}}, method.lambda: {low: 0.0, high: 2.0}, method.alpha: {low: 0.0, high: 1.0}}"
         sampler = Sampler(spec_of("nsga2", f"search.space={space}"))
         known = set()
-        for number in range(genetic.POPULATION):
+        for number in range(nsga2.POPULATION):
             params = sampler.ask(number) or {}
             known.add(params.get("train.momentum"))
             sampler.tell(complete(number, float(number % 3)))
@@ -262,7 +263,7 @@ def test_constraints_keep_the_search_where_they_are_kept() -> None:
 KINDS = [False, 0, 0.5, True, 1]
 
 
-@pytest.mark.parametrize("sampler", ["grid", "tpe", "random", "qmc", "gp", "nsga2"])
+@pytest.mark.parametrize("sampler", [name for name, can in declarations().items() if not can.ranges_only])
 def test_choices_that_python_calls_equal_are_told_apart(sampler: str, tmp_path: Path) -> None:
     file = tmp_path / "kinds.yaml"
     method = {"name": "own_function", "function": "own_functions:train"}

@@ -1,22 +1,20 @@
-"""What every way to search is asked."""
+"""What a search has heard, as Optuna's trials."""
 
-from abc import ABC, abstractmethod
 from bisect import insort
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+from optuna.distributions import FloatDistribution, IntDistribution
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from study.home.events import State
 from study.spec import StudySpec
-from study.spec.distributions import distributions
+from study.spec.distributions import at, distributions, unit
 from study.spec.objective import Score
 from study.spec.same import identity
-
-# What a sampler has heard, as Optuna's trials.
 
 
 @dataclass(frozen=True)
@@ -71,6 +69,16 @@ class History:
             self._ended[number] = trial
             self._complete.append(trial)
             self._rank(score, trial)
+
+    def at(self, key: str, unit: float) -> Any:
+        """Return the value of a key at a coordinate from 0 to 1; uniform ones give values as the space has them."""
+        return at(self.distributions[key], unit)
+
+    def unit(self, key: str, value: float) -> float:
+        """Return the coordinate from 0 to 1 of a value of a range."""
+        distribution = self.distributions[key]
+        assert isinstance(distribution, FloatDistribution | IntDistribution)
+        return unit(distribution, value)
 
     def knows(self, params: Mapping[str, Any]) -> bool:
         """Return whether a trial with these parameters was decided on."""
@@ -129,29 +137,3 @@ class History:
             insort(self._best, (score, trial), key=lambda ranked: (ranked[0].violation, -ranked[0].gains[0]))
         elif not any(other.dominates(score) for other, _ in self._best):
             self._best = [ranked for ranked in self._best if not score.dominates(ranked[0])] + [(score, trial)]
-
-
-class Strategy(ABC):
-    """Suggests parameters.
-
-    A suggestion depends on the study's seed, the trial's number, and the history: on what was adopted and ended, in
-    that order, and never on how often something was suggested. What a strategy remembers is made in `adopted` and
-    `ended` alone, which are called after the history took it in.
-    """
-
-    def __init__(self, spec: StudySpec, history: History) -> None:
-        self._spec, self._history, self._space = spec, history, spec.space
-
-    @abstractmethod
-    def suggest(self, number: int) -> dict[str, Any] | None:
-        """Parameters for the trial of this number, None where everything was tried."""
-
-    def adopted(self, number: int, params: Mapping[str, Any]) -> None:  # noqa: B027 (most remember nothing)
-        """A trial with these parameters was decided on."""
-
-    def ended(self, end: TrialEnd) -> None:  # noqa: B027
-        """A trial ended."""
-
-    def _seed(self, number: int, attempt: int = 0) -> int:
-        """For all that is drawn for this trial, another for each attempt to do so."""
-        return (self._spec.search.seed * 1_000_003 + number + attempt * 500_009) % 2**32

@@ -5,14 +5,14 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from optuna.distributions import FloatDistribution, IntDistribution
 
 from study.spec import StudySpec
-from study.spec.distributions import at, unit
-from study.sweep.samplers.strategy import History, Strategy, TrialEnd
+from study.sweep.samplers import Strategy
 
 if TYPE_CHECKING:
     from cmaes import CMA
+
+    from study.sweep.history import History, TrialEnd
 
 SIGMA = 1 / 6
 """Standard deviation of the first generation: the ranges, from 0 to 1, reach three of them to either side."""
@@ -29,13 +29,14 @@ class CMAStrategy(Strategy):
     generation (IPOP, Auger and Hansen 2005).
     """
 
-    def __init__(self, spec: StudySpec, history: History) -> None:
+    good_for = "ranges alone, hundreds of trials"
+    limits = "one metric; every trial must have every key"
+    metrics = 1
+    every_key = ranges_only = True
+
+    def __init__(self, spec: StudySpec, history: "History") -> None:
         super().__init__(spec, history)
-        self._ranges = {
-            key: distribution
-            for key, distribution in history.distributions.items()
-            if isinstance(distribution, FloatDistribution | IntDistribution) and not distribution.single()
-        }
+        self._ranges = [key for key, distribution in history.distributions.items() if not distribution.single()]
         self._generation: list[tuple[np.ndarray, Rank]] = []
         self._running: dict[int, np.ndarray] = {}
         self._optimizer = self._begin(None, np.full(len(self._ranges), 0.5)) if self._ranges else None
@@ -45,13 +46,13 @@ class CMAStrategy(Strategy):
         if self._optimizer is not None:
             self._optimizer.reseed_rng(self._seed(number))
             units = dict(zip(self._ranges, self._optimizer.ask().tolist(), strict=True))
-        return self._space.walk(lambda key, domain: at(self._history.distributions[key], units.get(key, 0.5)))
+        return self._space.walk(lambda key, domain: self._history.at(key, units.get(key, 0.5)))
 
     def adopted(self, number: int, params: Mapping[str, Any]) -> None:
         if number not in self._history.given:
-            self._running[number] = np.array([unit(range_, params[key]) for key, range_ in self._ranges.items()])
+            self._running[number] = np.array([self._history.unit(key, params[key]) for key in self._ranges])
 
-    def ended(self, end: TrialEnd) -> None:
+    def ended(self, end: "TrialEnd") -> None:
         point, rank = self._running.pop(end.number, None), _rank(end)
         if self._optimizer is None or point is None or rank is None:
             return
@@ -73,7 +74,7 @@ class CMAStrategy(Strategy):
         return CMA(mean=mean, sigma=SIGMA, bounds=bounds, population_size=population)
 
 
-def _rank(end: TrialEnd) -> Rank | None:
+def _rank(end: "TrialEnd") -> Rank | None:
     """The better trial's is smaller; None of a trial that says nothing."""
     if end.state == "complete" and end.score is not None:
         return (-math.inf, end.score.violation, -end.score.gains[0])

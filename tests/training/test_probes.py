@@ -3,15 +3,13 @@
 import numpy as np
 import pytest
 import torch
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.neighbors import KNeighborsClassifier
 from torch import Tensor
 from torch.nn.functional import cross_entropy, normalize
 
 from study.errors import UserError
-from study.knobs import Range
 from study.training import probes
-from study.training.probes import knn, lbfgs, mlp
 
 CLASSES = 3
 
@@ -25,19 +23,13 @@ def clusters(seed: int, count: int = 240, features: int = 8, spread: float = 2.0
     return (centres[target] + spread * torch.randn(count, features, generator=generator)) @ mixing, target
 
 
-@pytest.fixture(params=probes.names())
+@pytest.fixture(params=list(probes.PROBES))
 def name(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
-def test_the_catalogue_lists_the_classifiers_and_their_options() -> None:
-    assert probes.names() == ["knn", "lbfgs", "mlp"]
-    (l2, _) = probes.probe_knobs("lbfgs")
-    assert (l2.key, l2.default, l2.type.__metadata__) == ("l2", 1e-6, (Range(low=0.0),))
-
-
 def test_it_learns_and_says_so_on_other_samples(name: str) -> None:
-    classify = probes.fit(name, *clusters(0, spread=0.3), CLASSES, 0)
+    classify = probes.PROBES[name](*clusters(0, spread=0.3), CLASSES, 0)
     features, target = clusters(1, count=90, spread=0.3)
     scores = classify(features)
     assert scores.shape == (90, CLASSES)
@@ -48,41 +40,41 @@ def test_it_learns_and_says_so_on_other_samples(name: str) -> None:
 def test_samples_without_a_class_are_left_out(name: str) -> None:
     features, target = clusters(0)
     unlabelled = torch.where(torch.arange(len(target)) % 2 == 0, target, -1)
-    some = probes.fit(name, features, unlabelled, CLASSES, 0)(features)
-    assert torch.equal(some, probes.fit(name, features[::2], target[::2], CLASSES, 0)(features))
+    some = probes.PROBES[name](features, unlabelled, CLASSES, 0)(features)
+    assert torch.equal(some, probes.PROBES[name](features[::2], target[::2], CLASSES, 0)(features))
     with pytest.raises(UserError, match="none of 240 samples has a class"):
-        probes.fit(name, features, torch.full_like(target, -1), CLASSES, 0)
+        probes.PROBES[name](features, torch.full_like(target, -1), CLASSES, 0)
 
 
 def test_the_same_seed_gives_the_same_bits_and_no_other_generator_is_touched(name: str) -> None:
     features, target = clusters(0)
     state = torch.random.get_rng_state()
-    first = probes.fit(name, features, target, CLASSES, 3)(features)
+    first = probes.PROBES[name](features, target, CLASSES, 3)(features)
     assert torch.equal(torch.random.get_rng_state(), state)
     torch.rand(5)
-    assert torch.equal(probes.fit(name, features, target, CLASSES, 3)(features), first)
+    assert torch.equal(probes.PROBES[name](features, target, CLASSES, 3)(features), first)
 
 
 def test_a_class_that_no_sample_has_and_a_constant_feature_do_no_harm(name: str) -> None:
     features, target = clusters(0)
     features[:, 2] = 5.0
-    scores = probes.fit(name, features, target, CLASSES + 1, 0)(features)
+    scores = probes.PROBES[name](features, target, CLASSES + 1, 0)(features)
     assert scores.isfinite().all()
     assert (scores.argmax(1) < CLASSES).all()
 
 
 def test_features_may_come_with_a_graph_or_without_gradients(name: str) -> None:
     features, target = clusters(0)
-    plain = probes.fit(name, features, target, CLASSES, 0)(features)
+    plain = probes.PROBES[name](features, target, CLASSES, 0)(features)
     assert not plain.requires_grad
     with torch.no_grad():
-        assert torch.equal(probes.fit(name, features.requires_grad_(), target, CLASSES, 0)(features.detach()), plain)
+        assert torch.equal(probes.PROBES[name](features.requires_grad_(), target, CLASSES, 0)(features.detach()), plain)
 
 
 @pytest.mark.parametrize("l2", [1e-6, 1e-3, 0.1])
 def test_lbfgs_finds_the_optimum_that_scikit_learn_finds(l2: float) -> None:
     features, target = clusters(0, spread=2.0)
-    classify = lbfgs.fit(features, target, CLASSES, 0, lbfgs.Options(l2=l2))
+    classify = probes.lbfgs(features, target, CLASSES, 0, l2=l2)
     # scikit-learn minimises C * sum of cross entropies + ||W||^2 / 2
     peer = LogisticRegression(C=1 / (2 * l2 * len(target)), tol=1e-10, max_iter=20_000)
     peer.fit(features.double().numpy(), target.numpy())
@@ -94,7 +86,7 @@ def test_lbfgs_finds_the_optimum_that_scikit_learn_finds(l2: float) -> None:
 def test_lbfgs_comes_to_the_lowest_value_of_its_objective(seed: int) -> None:
     """Within what float32 tells of it; scikit-learn's is that of float64."""
     features, target = clusters(seed, spread=2.0)
-    classify = lbfgs.fit(features, target, CLASSES, 0)
+    classify = probes.lbfgs(features, target, CLASSES, 0)
     rows, labels = features.double(), target.numpy()
     peer = LogisticRegression(C=1 / (2 * 1e-6 * len(labels)), tol=1e-12, max_iter=20_000).fit(rows.numpy(), labels)
 
@@ -116,16 +108,15 @@ def test_knn_votes_as_scikit_learn_does_and_in_chunks(monkeypatch: pytest.Monkey
 
     peer = KNeighborsClassifier(n_neighbors=20, metric="cosine", weights=weigh, algorithm="brute")
     expected = peer.fit(features.numpy(), target.numpy()).predict_proba(queries.numpy())
-    options = knn.Options(neighbours=20, temperature=0.1)
-    whole = knn.fit(features, target, CLASSES, 0, options)(queries)
+    whole = probes.knn(features, target, CLASSES, 0, 20, 0.1)(queries)
     np.testing.assert_allclose(whole.numpy(), expected, atol=1e-5)
-    monkeypatch.setattr(knn, "CHUNK", 7 * len(features))
-    torch.testing.assert_close(knn.fit(features, target, CLASSES, 0, options)(queries), whole)
+    monkeypatch.setattr(probes, "VOTES", 7 * len(features))
+    torch.testing.assert_close(probes.knn(features, target, CLASSES, 0, 20, 0.1)(queries), whole)
 
 
 def test_knn_with_few_samples_and_a_tiny_temperature() -> None:
     features, target = clusters(0, count=6)
-    scores = knn.fit(features, target, CLASSES, 0, knn.Options(temperature=1e-3))(features)
+    scores = probes.knn(features, target, CLASSES, 0, temperature=1e-3)(features)
     assert torch.equal(scores.argmax(1), target)
     torch.testing.assert_close(scores.sum(1), torch.ones(6))
 
@@ -134,15 +125,52 @@ def test_mlp_learns_what_no_linear_classifier_can() -> None:
     generator = torch.Generator().manual_seed(0)
     features = normalize(torch.randn(800, 2, generator=generator))
     target = (features[:, 0] * features[:, 1] > 0).long()
-    hit = {
-        name: (probes.fit(name, features, target, 2, 0, options)(features).argmax(1) == target).double().mean()
-        for name, options in (("lbfgs", {}), ("mlp", {"learning_rate": 0.01, "batch_size": 64}))
-    }
-    assert hit["lbfgs"] < 0.7
-    assert hit["mlp"] > 0.9
+    classifiers = (
+        probes.lbfgs(features, target, 2, 0),
+        probes.mlp(features, target, 2, 0, learning_rate=0.01, batch_size=64),
+    )
+    straight, bent = ((classify(features).argmax(1) == target).double().mean() for classify in classifiers)
+    assert straight < 0.7
+    assert bent > 0.9
 
 
 def test_mlp_depends_on_its_seed() -> None:
     features, target = clusters(0)
-    one, other = (mlp.fit(features, target, CLASSES, seed)(features) for seed in (0, 1))
+    one, other = (probes.mlp(features, target, CLASSES, seed)(features) for seed in (0, 1))
     assert not torch.equal(one, other)
+
+
+# The linear prediction of a continuous attribute.
+
+
+def coloured(count: int = 300, features: int = 6) -> tuple[Tensor, Tensor]:
+    generator = torch.Generator().manual_seed(0)
+    rows = torch.randn(count, features, generator=generator)
+    colours = 128 + 40 * rows[:, :3] + 25 * torch.randn(count, 3, generator=generator)
+    return rows, colours
+
+
+@pytest.mark.parametrize("l2", [1e-6, 0.5])
+def test_it_is_the_ridge_regression_of_scikit_learn(l2: float) -> None:
+    rows, colours = coloured()
+    predict = probes.ridge(rows, colours, l2)
+    # scikit-learn minimises the sum of squared errors of all three channels + alpha * ||W||^2
+    peer = Ridge(alpha=l2 * colours.numel()).fit(rows.double().numpy(), colours.double().numpy())
+    np.testing.assert_allclose(predict(rows).numpy(), peer.predict(rows.double().numpy()), rtol=1e-8)
+
+
+def test_the_error_is_in_squared_units_and_that_of_the_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows, colours = coloured(4000)
+    predict = probes.ridge(rows[:3000], colours[:3000])
+    found = probes.mean_squared_error(predict, rows[3000:], colours[3000:])
+    assert float(found) == pytest.approx(25**2, rel=0.06)
+    monkeypatch.setattr(probes, "CHUNK", 700)
+    in_chunks = probes.ridge(rows[:3000], colours[:3000])
+    torch.testing.assert_close(probes.mean_squared_error(in_chunks, rows[3000:], colours[3000:]), found)
+
+
+def test_features_that_know_nothing_give_the_variance() -> None:
+    _, colours = coloured()
+    rows = torch.ones(len(colours), 4)
+    found = probes.mean_squared_error(probes.ridge(rows, colours), rows, colours)
+    torch.testing.assert_close(found, colours.double().var(0, correction=0).mean())

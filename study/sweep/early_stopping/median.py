@@ -1,0 +1,84 @@
+"""The median stopping rule."""
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+from study.spec.objective import Objective, Score
+from study.spec.rungs import Bracket, turn
+from study.spec.schema import EarlyStopping as Rule
+from study.sweep.early_stopping import EarlyStopping, Verdict
+from study.sweep.peers import Peers, RungScore, new_peers
+
+
+@dataclass
+class _Course:
+    """A trial's scores so far, each as its gains and the negative violation.
+
+    Attributes:
+        epoch: the last that was heard.
+        best: of each so far.
+        sums: of each from `grace` on, over `count` epochs.
+    """
+
+    epoch: int
+    best: list[float]
+    sums: list[float]
+    count: int = 0
+
+
+class Median(EarlyStopping):
+    """The median stopping rule (Golovin et al. 2017, Google Vizier, section 3.2.1), as Ray Tune implements it.
+
+    After each epoch from `grace` on a trial is pruned if its best so far is worse than the median of the others' means
+    over the epochs from `grace` to this one. At least `ENOUGH` others must have reached this epoch, whether they still
+    run or not.
+    For several metrics or constraints best and mean are taken of each gain and of the violation, and the trial goes on
+    if its best stand in the better half of the others' means.
+    """
+
+    about = "a trial stops whose best so far is below the median of the others' means, at each epoch from `grace` on"
+    each_epoch = True
+    ENOUGH = 3
+
+    def __init__(self, rule: Rule, epochs: int, objective: Objective) -> None:
+        super().__init__(rule, epochs, objective)
+        self._grace = self.grace(rule, epochs)
+        self._peers: dict[int, Peers] = defaultdict(lambda: new_peers(objective, 2))
+        self._reached: dict[int, int] = defaultdict(int)
+        self._courses: dict[int, _Course] = {}
+
+    def judge(self, trial: int, epoch: int, score: Score) -> Verdict:
+        scores = [*score.gains, -score.violation]
+        course = self._courses.setdefault(trial, _Course(0, scores, [0.0] * len(scores)))
+        if epoch <= course.epoch:
+            return "on"
+        course.epoch, course.best = epoch, [max(pair) for pair in zip(course.best, scores, strict=True)]
+        if epoch < self._grace:
+            return "on"
+        course.count, course.sums = course.count + 1, [sum(pair) for pair in zip(course.sums, scores, strict=True)]
+        peers, lot = self._peers[epoch], turn(trial)
+        goes_on = self._reached[epoch] < self.ENOUGH or peers.admit(_standing(course.best, lot))
+        peers.add(_standing([total / course.count for total in course.sums], lot))
+        self._reached[epoch] += 1
+        return "on" if goes_on else "prune"
+
+    @classmethod
+    def brackets(cls, rule: Rule, epochs: int) -> list[Bracket]:
+        return [Bracket(range(cls.grace(rule, epochs), epochs), 1.0)]
+
+    @classmethod
+    def expected_epochs(cls, rule: Rule, epochs: int) -> float:
+        """Half of the trials end at the first comparison, as later ones stop few: means lag behind a trial's best."""
+        return (min(cls.grace(rule, epochs), epochs) + epochs) / 2
+
+    @classmethod
+    def expected_complete(cls, rule: Rule, epochs: int) -> float:
+        return 0.5 if cls.grace(rule, epochs) < epochs else 1.0
+
+    @classmethod
+    def words(cls, rule: Rule, epochs: int) -> str:
+        return f"median, after each epoch from {cls.grace(rule, epochs)} on"
+
+
+def _standing(scores: list[float], lot: float) -> RungScore:
+    return RungScore(tuple(scores[:-1]), -scores[-1], lot)

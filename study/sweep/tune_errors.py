@@ -1,0 +1,22 @@
+"""Ends of trials that Ray Tune by itself would not hear of as it should."""
+
+from ray.exceptions import OutOfMemoryError, RayActorError
+
+from study.upstream import tune
+
+
+class EndedForMemory(RayActorError):
+    """The memory monitor ended a trial's process because its node was running out of memory."""
+
+
+class StillBusy(RayActorError):
+    """A trial was to run in a process in which the one before it had not come to its end."""
+
+
+def tell_them() -> None:
+    """Have the Tune of this process take both as it takes a process that died. By itself it ends at the first, of
+    which it knows no such error, and drops the trial of the second without a word: the study would wait for ever."""
+    tune.change_errors_of_processes(
+        lambda error: EndedForMemory(error_msg=str(error)) if isinstance(error, OutOfMemoryError) else error
+    )
+    tune.change_failed_reuse(lambda: StillBusy(error_msg="its process was still busy with the trial before"))

@@ -1,0 +1,207 @@
+"""What a trained encoder is judged by besides its online probe: classifiers of frozen features, and a regression.
+
+A classifier is a function
+
+    NAME(features, target, classes, seed) -> Classifier
+
+features: float (N, F), as the encoder gives them; target: int64 (N,), samples of -1 are left out; the result maps
+features (M, F) to scores (M, classes), the highest for the predicted class. Both are on the features' device.
+"""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy, linear, normalize
+
+from study.errors import UserError
+from study.training.optimization import LBFGS, Adam
+
+Classifier = Callable[[Tensor], Tensor]
+
+VOTES = 2**24
+"""Similarities held at a time: 64 MiB."""
+
+
+def labelled(features: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    """Features (n, F), float32 without a gradient, and classes (n,) of the samples whose class is known.
+
+    Raises:
+        UserError: there is none.
+    """
+    known = target >= 0
+    if not known.any():
+        raise UserError(
+            f"none of {len(target)} samples has a class, so that no classifier can be fitted to their features: "
+            "name a target, or a split that has one"
+        )
+    return features.detach()[known].float(), target[known]
+
+
+def knn(
+    features: Tensor, target: Tensor, classes: int, seed: int, neighbours: int = 200, temperature: float = 0.5
+) -> Classifier:
+    """The nearest training samples by cosine vote, the nearer the more (DCL and HCL's evaluation).
+
+    A vote is e^(cosine / temperature); scores are each class's share of the votes, and sum to one.
+    """
+    rows, labels = labelled(features, target)
+    bank = normalize(rows, dim=1).T.contiguous()
+    neighbours = min(neighbours, len(labels))
+
+    @torch.no_grad()
+    def votes(queries: Tensor) -> Tensor:
+        cosine, nearest = (normalize(queries.float(), dim=1) @ bank).topk(neighbours, dim=1)
+        # less the largest: no temperature makes a vote infinite; in float64: the order of the sum does not matter
+        weight = ((cosine - cosine[:, :1]).double() / temperature).exp()
+        counted = weight.new_zeros(len(queries), classes).scatter_add_(1, labels[nearest], weight)
+        return (counted / weight.sum(1, keepdim=True)).float()
+
+    return lambda features: torch.cat([votes(chunk) for chunk in features.split(max(1, VOTES // len(labels)))])
+
+
+JITTER = 1e-7
+# The cross entropy is curved by p (1 - p) times the covariance, and p is near 0 or 1 for most samples in the end.
+CURVATURE = 1e-3
+
+
+def lbfgs(features: Tensor, target: Tensor, classes: int, seed: int, l2: float = 1e-6, steps: int = 500) -> Classifier:
+    """Logistic regression: minimise cross entropy + l2 * ||W||^2 from zero by L-BFGS with a strong Wolfe line search
+    (CCL-K's probe).
+
+    The objective is that of the features as they are. Only the coordinates of the search are changed: W is searched
+    as W L with L L' about as the objective's curvature, since features are highly correlated and a search in W itself
+    takes several times as many steps to the same value.
+    """
+    rows, labels = labelled(features, target)
+    centre = rows.mean(0)
+    rows = rows - centre
+    root = _root(rows, l2)
+    searched = rows.new_zeros(classes, rows.shape[1], requires_grad=True)
+    bias = rows.new_zeros(classes, requires_grad=True)
+    optimizer = LBFGS(
+        [searched, bias], max_iter=steps, tolerance_grad=1e-6, history_size=20, line_search_fn="strong_wolfe"
+    )
+
+    def objective() -> Tensor:
+        optimizer.zero_grad()
+        weight = _weight(searched, root)
+        value = cross_entropy(linear(rows, weight, bias), labels) + l2 * weight.square().sum()
+        value.backward()
+        return value
+
+    with torch.enable_grad():
+        optimizer.step(objective)
+    weight = _weight(searched.detach(), root)
+    offset = bias.detach() - weight @ centre
+    return lambda queries: linear(queries.float(), weight, offset)
+
+
+def _root(rows: Tensor, l2: float) -> Tensor:
+    """L with L L' = covariance of the centred rows + l2 / CURVATURE, lower triangular (F, F)."""
+    covariance = (rows.T @ rows).double() / len(rows)
+    diagonal = covariance.diagonal()
+    diagonal += l2 / CURVATURE + JITTER * diagonal.mean() + torch.finfo(rows.dtype).tiny
+    return torch.linalg.cholesky(covariance).to(rows.dtype)
+
+
+def _weight(searched: Tensor, root: Tensor) -> Tensor:
+    """W of what is searched, W L."""
+    return torch.linalg.solve_triangular(root, searched, upper=False, left=False)
+
+
+def mlp(
+    features: Tensor,
+    target: Tensor,
+    classes: int,
+    seed: int,
+    hidden: int = 128,
+    epochs: int = 10,
+    batch_size: int = 256,
+    learning_rate: float = 0.001,
+) -> Classifier:
+    """One hidden layer, a few epochs of cross entropy by Adam (FSCL paper 4.1, which gives their number alone), from
+    weights and in an order that `seed` alone gives.
+
+    Each feature is scaled by the training samples' mean and standard deviation, so that the learning rate suits any
+    encoder.
+    """
+    rows, labels = labelled(features, target)
+    generator = torch.Generator().manual_seed(seed)
+    deviation, centre = torch.std_mean(rows, dim=0, correction=0)
+    scale = torch.where(deviation > 0, deviation, 1.0)
+    rows = (rows - centre) / scale
+    network = nn.Sequential(
+        _linear(rows.shape[1], hidden, generator), nn.ReLU(), _linear(hidden, classes, generator)
+    ).to(rows.device)
+    optimizer = Adam(network.parameters(), lr=learning_rate)
+    with torch.enable_grad():
+        for _ in range(epochs):
+            order = torch.randperm(len(rows), generator=generator).to(rows.device)
+            for indices in order.split(batch_size):
+                optimizer.zero_grad()
+                cross_entropy(network(rows[indices]), labels[indices]).backward()
+                optimizer.step()
+
+    @torch.no_grad()
+    def scores(queries: Tensor) -> Tensor:
+        return network((queries.float() - centre) / scale)
+
+    return scores
+
+
+def _linear(inputs: int, outputs: int, generator: torch.Generator) -> nn.Linear:
+    """A layer with PyTorch's usual initial weights, drawn from `generator`, not from the global one."""
+    layer = nn.utils.skip_init(nn.Linear, inputs, outputs)
+    bound = inputs**-0.5
+    for parameter in layer.parameters():
+        nn.init.uniform_(parameter, -bound, bound, generator=generator)
+    return layer
+
+
+PROBES: dict[str, Callable[[Tensor, Tensor, int, int], Classifier]] = {"knn": knn, "lbfgs": lbfgs, "mlp": mlp}
+"""The classifiers by the name in `train.final`."""
+
+
+# How well a continuous attribute can be read off the features, linearly (CCL-K paper Table 3: colour MSE).
+
+CHUNK = 8192
+
+
+def ridge(features: Tensor, condition: Tensor, l2: float = 1e-6) -> Callable[[Tensor], Tensor]:
+    """The linear map with offset that minimises the mean squared error + l2 * ||W||^2, in closed form, in float64.
+
+    Args:
+        features: (N, F).
+        condition: continuous attributes, (N, K).
+        l2: positive, so that there is one solution however the features depend on each other.
+
+    Returns:
+        A function from features (M, F) to attributes (M, K), float64.
+    """
+    inputs, outputs = _mean(features), _mean(condition)
+    count, width = len(features), condition.shape[1]
+    product = inputs.new_zeros(features.shape[1], features.shape[1])
+    moment = inputs.new_zeros(features.shape[1], width)
+    for rows, values in zip(features.split(CHUNK), condition.split(CHUNK), strict=True):
+        centred = rows.detach().double() - inputs
+        product += centred.T @ centred
+        moment += centred.T @ (values.double() - outputs)
+    # the error is a mean over the K attributes, too, so that K scales the penalty in the normal equations
+    product.diagonal().add_(l2 * width * count)
+    weight = torch.linalg.solve(product, moment)
+    return lambda queries: (queries.detach().double() - inputs) @ weight + outputs
+
+
+def mean_squared_error(predict: Callable[[Tensor], Tensor], features: Tensor, condition: Tensor) -> Tensor:
+    """Mean over samples and attributes of the squared error of what `ridge` gave, a float64 scalar.
+
+    In squared units of the condition as it is stored. A higher value means that less of it is in the features.
+    """
+    pairs = zip(features.split(CHUNK), condition.split(CHUNK), strict=True)
+    errors = [(predict(rows) - values.double()).square().sum() for rows, values in pairs]
+    return torch.stack(errors).sum() / condition.numel()
+
+
+def _mean(values: Tensor) -> Tensor:
+    return torch.stack([chunk.detach().double().sum(0) for chunk in values.split(CHUNK)]).sum(0) / len(values)
