@@ -133,6 +133,7 @@ def test_an_answer_is_waited_for_with_patience_and_no_longer(monkeypatch: pytest
     monkeypatch.setattr(cluster_jobs, "ASK", 0.02)
     jobs, client = Jobs.__new__(Jobs), Client()
     jobs.address, jobs._client = "http://127.0.0.1:8265", client  # type: ignore[assignment]
+    jobs.head = SimpleNamespace(jobs=lambda: [Job.of(one) for one in client.list_jobs()])  # type: ignore[assignment]
     with pytest.raises(UserError, match=r"study-status-\w+: did not answer within 0 s, is pending\. It waits\."):
         jobs.ask("mine", "status", "mine")
     assert client.stopped == [client.job]

@@ -73,7 +73,7 @@ def test_it_is_enough_only_where_it_can_be_told(trials: int, gains: tuple[float,
     assert (step.kind, step.why) == ("enough", why)
 
 
-@pytest.mark.parametrize("name", ["slice", "optimization_history", "tuning_curve"])
+@pytest.mark.parametrize("name", ["slice", "optimization_history"])
 def test_a_caption_names_a_baseline_only_where_there_is_one(name: str) -> None:
     without = quickstart("search.baseline=null", "search.sampler=random")
     assert "dashed line is the baseline" in caption(name, ONE)
