@@ -101,10 +101,10 @@ def quoted(text: str) -> str:
     return shortened(repr(text), LONGEST_NAME)
 
 
-def some(names: Sequence[str]) -> str:
+def some(names: Sequence[str], few: int = SHOWN) -> str:
     """The first few of these names, and how many more there are."""
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    shown = (shortened(name, LONGEST_NAME) if name.isprintable() else quoted(name) for name in names[:SHOWN])
+    more = f" and {len(names) - few} more" if len(names) > few else ""
+    shown = (shortened(name, LONGEST_NAME) if name.isprintable() else quoted(name) for name in names[:few])
     return ", ".join(shown) + more
 
 

@@ -34,6 +34,10 @@ def _bias(counts: Mapping[str, Any]) -> Iterator[str]:
         yield "the bias is known for no training sample: nothing can be learned of it"
 
 
+NAMED = 3
+"""Groups that a sentence names."""
+
+
 def _unseen(counts: Mapping[str, Any], train: Mapping[str, Any], name: str, split: Mapping[str, Any]) -> Iterator[str]:
     """Yield what a split has and training has not; of a class that is unseen its groups are not told again."""
     classes, biases = counts["class_names"], counts["bias_names"]
@@ -50,7 +54,7 @@ def _unseen(counts: Mapping[str, Any], train: Mapping[str, Any], name: str, spli
         if split["cells"][y][s] and not train["cells"][y][s]
     ]
     if groups:
-        yield f"no training sample of {some(groups)}: nothing is learned of such samples"
+        yield f"no training sample of {some(groups, NAMED)}: nothing is learned of such samples"
 
 
 def count(section: Mapping[str, Any]) -> dict[str, Any]:

@@ -62,7 +62,8 @@ def sharing(home: Path) -> Sharing:
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(map(str, first["loc"])) or "it"
-        raise UserError(f"{path}: {key}: {first['input']!r} given: {first['msg']}") from None
+        why = "unknown key" if "Unexpected" in first["msg"] else first["msg"].replace("Input should be", "allowed is")
+        raise UserError(f"{path}: {key}: {first['input']!r} given, {why}") from None
     except (OSError, ValueError, YAMLError) as error:
         raise UserError(f"{path}: cannot be read: {' '.join(str(error).split())}") from None
 

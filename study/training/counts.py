@@ -116,8 +116,7 @@ class Counts:
         column = torch.full_like(target, -1) if bias is None or not facts.bias_classes else bias
         column = torch.where(column < 0, columns - 1, column)
         cell = (target.clamp(min=0) * columns + column) * classes + prediction
-        # index_add, not bincount, which asks the device for the largest index; on integers it is deterministic. Not in
-        # place: under torch.vmap the cells are of many rows
+        # index_add, not bincount, which asks the device for the largest index; on integers it is deterministic.
         nothing = torch.zeros(classes * columns * classes, dtype=torch.int64, device=target.device)
         table = nothing.index_add(0, cell, (target >= 0).long())
         return cls(table.view(classes, columns, classes).double())

@@ -112,7 +112,7 @@ def test_settings_that_cannot_be_used_are_told_and_leave_the_last_ones(there: Wa
     (there.home / "sharing.yaml").write_text("drivers: none of yours\n")
     there.submit("one").wait(60)
     out = there.said("one")
-    assert "sharing.yaml: drivers: 'none of yours' given: Input should be a valid integer. It is not used" in out
+    assert "sharing.yaml: drivers: 'none of yours' given, allowed is a valid integer. It is not used" in out
     assert study.__version__ in out
 
 
