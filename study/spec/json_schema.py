@@ -21,7 +21,7 @@ from study.spec.checks import STRICT, checked, one_of
 from study.spec.load import NAME_RULE
 from study.spec.schema import Domain, Layout, Resources, Scalar, Search
 from study.spec.search_checks import NEVER_SEARCHED
-from study.spec.sections import CATALOGUES, Forms, explore
+from study.spec.sections import CATALOGUES, section_knobs
 from study.training.config import SECTIONS
 
 Schema = dict[str, Any]
@@ -78,13 +78,22 @@ def text() -> str:
 def declared(section: str, name: str = "") -> dict[str, list[Knob]]:
     """Return what each key of a section may be, whatever its other keys say: follows each name of a key that changes
     which keys there are."""
-    possible = Forms()
-    explore(possible, section, {"name": name} if name else {}, {}, lambda _, knob: knob.names)
+    start = {"name": name} if name else {}
+    waiting, seen = [start], {frozenset(start.items())}
     found: dict[str, list[Knob]] = {}
-    for form in possible.all:
-        for knob in form.knobs.values():
+    while waiting:
+        values = waiting.pop(0)
+        knobs = section_knobs(section, values)
+        for knob in knobs.values():
             if knob not in (known := found.setdefault(knob.key, [])):
                 known.append(knob)
+        for key, other_name in ((key, other) for key, knob in knobs.items() for other in knob.names):
+            other = {**values, key: other_name}
+            chosen = frozenset(other.items())
+            if other_name != knobs[key].default and chosen not in seen:
+                seen.add(chosen)
+                if section_knobs(section, other) != knobs:  # else its keys are known
+                    waiting.append(other)
     return found
 
 
