@@ -25,8 +25,8 @@ Read = Callable[[str, int], Iterator[bytes]]
 
 STUDY, LEDGER = "study.yaml", "ledger.jsonl"
 
-LATEST = 1000
-"""Lines of a ledger that are asked for first, where some are here: a whole one may have a million."""
+LATEST = 50
+"""Lines of a ledger that are asked for first, where some are here, and besides those that are known to be new."""
 
 LARGEST = 1 << 40
 """Bytes of a file that are believed."""
@@ -238,10 +238,16 @@ def _joined(blocks: Iterator[bytes], most: int) -> bytes:
 
 
 def _new_lines(read: Read, here: bytes, most: int) -> bytes | None:
-    """The lines behind those that are here; None: they do not follow, or are not among the last `LATEST`."""
-    last = last_line(here)
-    lines = _whole_lines(_joined(read(LEDGER, LATEST), most)).splitlines(keepends=True)
-    return b"".join(lines[lines.index(last) + 1 :]) if last in lines else None
+    """The lines behind those that are here; None: they do not follow, or too much is new to be asked for in part."""
+    last, asked = last_line(here), LATEST
+    for _ in range(2):
+        lines = _whole_lines(_joined(read(LEDGER, asked), most)).splitlines(keepends=True)
+        if last in lines:
+            return b"".join(lines[lines.index(last) + 1 :])
+        if not lines:
+            return None
+        asked += Chain.at(lines[-1]).number - Chain.at(last).number
+    return None
 
 
 def _check_chain(new: bytes, here: bytes) -> None:

@@ -168,7 +168,7 @@ class LocalState:
         host: the machine that it runs on.
     """
 
-    path: Path
+    path: Path = Path()
     address: str = ""
     dashboard: str = ""
     mlflow: str = ""
@@ -251,7 +251,8 @@ class LocalState:
 
     def save(self) -> None:
         """Write it down."""
-        write_whole(self.path / STATE, json.dumps(asdict(self), indent=2, default=str))
+        state = {key: value for key, value in asdict(self).items() if key != "path"}
+        write_whole(self.path / STATE, json.dumps(state, indent=2))
 
 
 def _linked(path: Path) -> str:

@@ -46,6 +46,7 @@ class LogShare:
     def __init__(self, folder: StudyFolder, logs: Path) -> None:
         self._folder, self._place = folder, logs / PLACE / folder.name
         self._known: dict[str, tuple[tuple[int, int], dict[str, Any]]] = {}
+        self._ledger, self._read = hashlib.sha256(), 0
 
     def open(self) -> None:
         """Make it, and remove those of studies that are no more.
@@ -105,10 +106,14 @@ class LogShare:
         return self._known[name][1]
 
     def _told_ledger(self) -> dict[str, Any]:
-        """Of its whole lines."""
-        data = self._folder.ledger_file.read_bytes()
-        whole = data[: data.rfind(b"\n") + 1]
-        return {"bytes": len(whole), "sha256": hashlib.sha256(whole).hexdigest()}
+        """Of its whole lines; those that were read before are not read again."""
+        with self._folder.ledger_file.open("rb") as file:
+            file.seek(self._read)
+            for line in file:
+                if line.endswith(b"\n"):
+                    self._ledger.update(line)
+                    self._read += len(line)
+        return {"bytes": self._read, "sha256": self._ledger.hexdigest()}
 
 
 def prune(shares: Path) -> None:

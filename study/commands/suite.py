@@ -125,7 +125,7 @@ def remember(home: Home, suite: Suite) -> None:
     """Write down what a suite consists of.
 
     Raises:
-        UserError: the home cannot be written, or a newer version of this package made it.
+        UserError: the home cannot be written, or is of another form.
     """
     check_format(home.path)
     file = folder(home, suite) / MEMORY

@@ -74,7 +74,7 @@ class Options:
     ] = None
     split: Annotated[
         str | None,
-        Doc("column with the words train, val, test; null: folders of these names, or else the shares"),
+        Doc("column with the words train, val, test; null: of images folders of these names, or else the shares"),
     ] = None
     group: Annotated[
         str | None,

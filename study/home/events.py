@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 from annotated_types import Ge, Lt, MinLen
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
 from study.home.lease import LATEST
@@ -25,7 +25,7 @@ LONGEST = 60
 
 Whole = Annotated[int, Ge(0), Lt(MOST)]
 Metrics = dict[str, float | None]
-Params = dict[str, Annotated[float | str | bool | None, Field(union_mode="left_to_right")]]
+Params = dict[str, bool | int | float | str | None]
 
 
 class Lengthened(NamedTuple):

@@ -14,7 +14,7 @@ from urllib.parse import unquote
 
 from study import __version__
 from study.errors import UserError, nearest
-from study.files import PRIVATE, read_json, write_whole, writing
+from study.files import PRIVATE, from_json, write_whole, writing
 from study.home.ledger import Ledger
 from study.home.sharing import FILE
 from study.spec import StudySpec, load_checked, load_resolved
@@ -61,19 +61,27 @@ def check_format(home: Path) -> None:
     """Refuse a home, which need not exist, whose form is not the one that this version reads.
 
     Raises:
-        UserError: names the version that made it; or the file is damaged, or missing although there are studies.
+        UserError: names the version that made it; the file is damaged or unreadable, or missing
+            although there are studies.
     """
     path = format_file(home)
-    told = read_json(path, Form)
+    try:
+        text = path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        if any(home.glob("[!.]*/ledger.jsonl")):
+            what = f"{home}: holds studies, and no file {path.name}"
+            raise UserError(f"{what}. What study {__version__} writes there is {OURS}. {ANOTHER_HOME}") from None
+        return
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
+    told = from_json(text, Form)
     if told is None:
-        there = os.path.lexists(path)
-        if there or any(home.glob("[!.]*/ledger.jsonl")):
-            what = f"{path}: damaged" if there else f"{home}: holds studies, and no file {path.name}"
-            raise UserError(f"{what}. What study {__version__} writes there is {OURS}. {ANOTHER_HOME}")
-    elif told.format != FORMAT:
+        raise UserError(f"{path}: damaged. What study {__version__} writes there is {OURS}. {ANOTHER_HOME}")
+    if told.format != FORMAT:
+        theirs = "" if told.study == __version__ else f"Use study {told.study} there. "
         raise UserError(
             f"{home}: is in form {told.format}, which study {told.study} made; this is study {__version__}, which "
-            f"reads form {FORMAT}. Use study {told.study} there. {ANOTHER_HOME}"
+            f"reads form {FORMAT}. {theirs}{ANOTHER_HOME}"
         )
 
 
@@ -245,7 +253,7 @@ class Home:
         """Every study of this home, the newest last; what lies elsewhere and is only linked to is none.
 
         Raises:
-            UserError: a newer version of this package made the home.
+            UserError: the home is of another form.
         """
         if not self.path.is_dir():
             return []
@@ -259,7 +267,7 @@ class Home:
         """The folder of an existing study.
 
         Raises:
-            UserError: there is none; says which there are. Or a newer version made the home.
+            UserError: there is none; says which there are. Or the home is of another form.
         """
         check_name(name)
         self._check_no_link(name)
@@ -274,7 +282,7 @@ class Home:
 
         Raises:
             UserError: says how to go on with that study, or to run another one beside it; or the name cannot be a
-                study's, or a newer version of this package made the home, or it cannot be written.
+                study's, or the home is of another form, or it cannot be written.
         """
         check_name(name)
         check_format(self.path)

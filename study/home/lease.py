@@ -69,7 +69,8 @@ class Process:
             process = psutil.Process(pid)
             if process.status() == psutil.STATUS_ZOMBIE:
                 raise NotThere(f"process {pid} has ended")
-            return cls(pid, _namespace(), _started(process), " ".join(process.cmdline()))
+            command = " ".join(process.cmdline()).encode("utf-8", "replace").decode()  # a name may be no UTF-8
+            return cls(pid, _namespace(), _started(process), command)
         except (psutil.Error, OSError):
             raise NotThere(f"there is no process {pid}") from None
 

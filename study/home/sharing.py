@@ -1,7 +1,7 @@
 """How a cluster is shared among studies and owners: the file `sharing.yaml` of the home, which need not be there.
 
 drivers: 4               # studies that run at once; without: what fits the memory of the head
-slots: 16                # trials at once of each owner who is not named below; without: any number
+slots: 16                # trials at once of each owner who has none of their own below; without: any number
 owners:
   alice: {share: 2, slots: 32}    # twice the share of who has 1, and up to 32 trials at once
 """
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Annotated
 
 from annotated_types import Ge, Le
-from pydantic import ConfigDict, Strict, TypeAdapter, ValidationError
+from pydantic import BeforeValidator, ConfigDict, Strict, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
 from study.errors import UserError
@@ -21,10 +21,13 @@ FILE = "sharing.yaml"
 
 Count = Annotated[int, Strict(), Ge(1)]
 
+Name = Annotated[str, BeforeValidator(str)]
+"""Of an owner, which may be a number."""
+
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
 class Owner:
-    """The limits of an owner: `share` beside that of others, `slots` trials at once at most (None: any number)."""
+    """The limits of an owner: `share` beside that of others, `slots` trials at once at most (None: the home's)."""
 
     share: Annotated[float, Strict(), Ge(0.01), Le(100)] = 1.0
     slots: Count | None = None
@@ -36,7 +39,7 @@ class Sharing:
 
     drivers: Count | None = None
     slots: Count | None = None
-    owners: dict[str, Owner] = field(default_factory=dict)
+    owners: Annotated[dict[Name, Owner], BeforeValidator(lambda told: told or {})] = field(default_factory=dict)
 
     def of(self, owner: str) -> Owner:
         """Return what an owner may have."""

@@ -533,7 +533,9 @@ def _check_budget(spec: StudySpec, problems: Problems) -> None:
 def _check_early_stopping(spec: StudySpec, problems: Problems) -> None:
     """Check that early stopping compares trials before their last epoch."""
     stopping, kind = spec.search.early_stopping, schedule(spec.search.early_stopping)
-    if stopping.name != "none" and (first := kind.grace(stopping, spec.epochs)) > spec.epochs:
+    if stopping.name == "none":
+        return
+    if (first := kind.grace(stopping, spec.epochs)) > spec.epochs:
         at = ("search", "early_stopping", "grace")
         problems.add(at, f"{first} given, allowed is at most train.epochs = {spec.epochs}")
     elif stopping.brackets > 1 and not kind.has_brackets:

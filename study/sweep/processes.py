@@ -1,5 +1,4 @@
-"""The processes that trials run in: they import what a trial needs while the driver still
-gets ready itself."""
+"""The processes that trials run in: they import what a trial needs while the driver still gets ready itself."""
 
 import os
 import time

@@ -70,12 +70,12 @@ def test_what_is_new_is_brought_and_nothing_twice(there: There) -> None:
     assert there.is_the_same
 
 
-def test_a_ledger_that_grew_much_is_read_anew(there: There) -> None:
+def test_of_a_ledger_that_grew_much_as_much_as_is_missing_is_asked_for(there: There) -> None:
     there.download()
     there.add(there.study, LATEST)
     there.asked.clear()
     assert there.download() == ["ledger.jsonl"]
-    assert there.asked == [("ledger.jsonl", LATEST), ("ledger.jsonl", -1)]
+    assert there.asked == [("ledger.jsonl", LATEST), ("ledger.jsonl", 2 * LATEST)]
     assert there.is_the_same
 
 

@@ -22,6 +22,13 @@ def test_a_file_is_read(tmp_path: Path) -> None:
     assert [found.of(name) for name in ("ann", "bob", "cy")] == [Owner(2.0, 32), Owner(1.0, 16), Owner(1.0, 16)]
 
 
+def test_owners_may_be_numbers_or_none_yet(tmp_path: Path) -> None:
+    (tmp_path / "sharing.yaml").write_text("owners:\n  1234: {share: 2}\n")
+    assert sharing(tmp_path).of("1234").share == 2
+    (tmp_path / "sharing.yaml").write_text("slots: 3\nowners:\n")
+    assert sharing(tmp_path).of("ann").slots == 3
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [

@@ -40,6 +40,17 @@ class Asking(Course):
         return super()._step(work)
 
 
+def test_a_request_comes_as_it_was_asked(tmp_path: Path) -> None:
+    """Whole numbers stay whole: a key that takes no other would refuse them."""
+    params = {"train.batch_size": 64, "a": 1.0, "b": True, "c": None, "d": "64", "e": 2**53 + 1}
+    ask(tmp_path, Request("enqueue", params))
+    ((_, found),) = waiting(tmp_path)
+    assert found is not None
+    assert {key: (type(value), value) for key, value in found.params.items()} == {
+        key: (type(value), value) for key, value in params.items()
+    }
+
+
 @pytest.fixture
 def spec() -> StudySpec:
     return spec_of("search.early_stopping={}", "search.trials=10", "search.sampler=random")

@@ -217,11 +217,11 @@ def _test_readings(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
         yield "The test split was read in each epoch of every trial (train.report_test). It chose nothing."
         return
     sides_with_trials = [side for side in (*sides(spec, record), final_side(spec, record)) if side]
-    read = [side.label for side in sides_with_trials if side.spread(spec.test_metric)]
-    named = {side.number for side in sides_with_trials}
     repeated = {
         trial.repeats for trial in record.by_stage("confirm", "rule") if trial.tested and trial.repeats is not None
     }
+    read = [side.label for side in sides_with_trials if side.spread(spec.test_metric) or side.number in repeated]
+    named = {side.number for side in sides_with_trials}
     read += [f"trial {number}" for number in sorted(repeated - named)]
     if any(trial.tested for trial in record.by_stage("ablation")):
         read.append("the configurations of the ablation")

@@ -362,9 +362,11 @@ def next_steps(spec: StudySpec, record: StudyRecord) -> list[Step]:
         found.append(Step("search", why, typed("resume", spec.name, "--trials", more)))
     if ranking.is_confirmed(record, spec):
         found += _seeds(spec, record, reference, best)
-    elif of_a_rule(spec, record, best) is None:
+    elif any(of_a_rule(spec, record, side) is None for side in (best, reference) if side):
         top = min(CONFIRMED, len(ranking.searched(record, spec)))
         why = "The search's own seeds alone chose the best, so it is not known how much of its value is luck."
+        if of_a_rule(spec, record, best):
+            why = "The baseline ran on the search's own seeds alone, so the gain is known on these only."
         found.append(Step("confirm", why, typed("confirm", spec.name, "--top", top, "--seeds", CONFIRMED)))
     further = [step for step in found if step.kind != "enough"]
     return further or found or [Step("enough", _enough(spec, record), None)]

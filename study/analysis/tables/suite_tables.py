@@ -61,10 +61,11 @@ def suite_notes(suite: Suite) -> list[str]:
         f"sampler {spec.search.sampler}, searched on {spec.metric}; early stopping: {stopping}. What a rule picks then "
         f"runs on {suite.seeds} fresh seeds, and test is read for these alone.",
     ]
-    if len(suite.rules) > 1 and (spec.search.sampler not in UNGUIDED or spec.search.early_stopping.name != "none"):
-        lines.append(
-            f"Sampler and early stopping look at {spec.metric} alone, which may suit one rule more than others."
-        )
+    guides = ["the sampler"] if spec.search.sampler not in UNGUIDED else []
+    guides += ["early stopping"] if spec.search.early_stopping.name != "none" else []
+    if len(suite.rules) > 1 and guides:
+        look = f"{formatting.listed(guides)} {'looks' if len(guides) == 1 else 'look'}"
+        lines.append(f"{look[0].upper()}{look[1:]} at {spec.metric} alone, which may suit one rule more than others.")
     single = [method for method in suite.methods if not suite.by_place[method, suite.data[0]][0].spec.search.space]
     if single and trials > 1:
         lines.append(f"Without a space, so one configuration and nothing to pick: {formatting.listed(single)}.")
