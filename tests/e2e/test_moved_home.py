@@ -94,7 +94,7 @@ def test_a_study_whose_database_was_removed_comes_back_by_resume(moved: Command)
     assert done.returncode == 0, done.stderr
     assert f"{home.database} was damaged: " in done.stdout
     assert "It is kept as mlflow.db.damaged-1; the runs of tiny are made again from its ledger" in done.stdout
-    assert "They come back with: study resume served" in done.stdout
+    assert "those of other studies with: study resume NAME" in done.stdout
     assert moved("resume", "served").returncode == 0
     assert moved("resume", "tiny").returncode == 2
     close_connections(home.tracking_uri)  # those of the test's own process are to the damaged file
