@@ -22,6 +22,7 @@ class Declaration:
         metrics: how many it can search at once; None: any number.
         learns: it can begin with another study's trials.
         independent: its draws do not depend on the trials before.
+        guided: it looks at the values of trials.
         foreseeable: it was tried what more of its trials gain, see `study.ranking.remaining_gain`.
         every_key: each trial must have every key of the space.
         ranges_only: it searches no choices.
@@ -34,6 +35,7 @@ class Declaration:
     metrics: ClassVar[int | None] = None
     learns: ClassVar[bool] = False
     independent: ClassVar[bool] = False
+    guided: ClassVar[bool] = True
     foreseeable: ClassVar[bool] = False
     every_key: ClassVar[bool] = False
     ranges_only: ClassVar[bool] = False

@@ -1,7 +1,7 @@
 """The sections that trials are made of: a study file's own, alternatives to them, and what they become in a trial."""
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, get_origin
@@ -193,16 +193,12 @@ class Forms:
 
 def forms(sections: Sections, domains: Domains) -> Forms:
     """Return what the sections can be with the values that the search may give to keys that take names."""
-
-    def given(key: str, knob: Knob) -> Iterable[Any]:
-        return domains[key].choices or () if key in domains else ()
-
     possible = Forms()
     for section in sections.own:
         name = domains.get(f"{section}.name")
         for label in [None, *labels(sections, section, name)]:
             chosen = {} if label is None else {f"{section}.name": label}
-            explore(possible, section, sections.initial_values(section, chosen), chosen, given)
+            _explore(possible, section, sections.initial_values(section, chosen), chosen, domains)
         if name is not None:
             for key in domains:
                 if key.startswith(f"{section}.") and key != f"{section}.name":
@@ -223,15 +219,8 @@ def names(section: str) -> list[str]:
     return CATALOGUES[section].names() if section in CATALOGUES else []
 
 
-def explore(
-    possible: Forms, section: str, initial: Section, first: dict[str, Any], given: Callable[[str, Knob], Iterable[Any]]
-) -> None:
-    """Add the forms that other values of the keys that take names lead to, and which key decides on which.
-
-    Args:
-        first: the label that leads to the first form.
-        given: the values that such a key may have.
-    """
+def _explore(possible: Forms, section: str, initial: Section, first: dict[str, Any], domains: Domains) -> None:
+    """Add the forms that other values of the keys that take names lead to, and which key decides on which."""
     waiting, seen = [first], {frozenset(first.items())}
     while waiting:
         params = waiting.pop(0)
@@ -239,7 +228,8 @@ def explore(
         possible.all.append(Form(section, params, knobs))
         for name, knob in knobs.items():
             key = f"{section}.{name}"
-            for value in (value for value in given(key, knob) if value in knob.names):
+            values = domains[key].choices or [] if key in domains else []
+            for value in (choice for choice in values if choice in knob.names):
                 other = {**params, key: value}
                 changed = _knobs_in_form(section, initial, other).keys() ^ knobs.keys()
                 for dependent in changed:

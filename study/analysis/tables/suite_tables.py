@@ -26,6 +26,7 @@ from study.analysis.tables.formats import to_latex, to_markdown
 from study.analysis.tables.grid import Entry, Grid, Mark
 from study.metrics import is_share, lower_is_better
 from study.ranking import Spread
+from study.spec.declarations import declaration
 from study.spec.rungs import schedule
 from study.spec.suite import Suite
 from study.text import escaped, neutral_cell
@@ -61,7 +62,7 @@ def suite_notes(suite: Suite) -> list[str]:
         f"sampler {spec.search.sampler}, searched on {spec.metric}; early stopping: {stopping}. What a rule picks then "
         f"runs on {suite.seeds} fresh seeds, and test is read for these alone.",
     ]
-    guides = ["the sampler"] if spec.search.sampler not in UNGUIDED else []
+    guides = ["the sampler"] if declaration(spec.search.sampler).guided else []
     guides += ["early stopping"] if spec.search.early_stopping.name != "none" else []
     if len(suite.rules) > 1 and guides:
         look = f"{formatting.listed(guides)} {'looks' if len(guides) == 1 else 'look'}"
@@ -81,10 +82,6 @@ def suite_notes(suite: Suite) -> list[str]:
             "would do on other data sets it does not tell."
         )
     return lines
-
-
-UNGUIDED = ("random", "grid", "qmc")
-"""Samplers that look at no value."""
 
 
 def _reading(suite: Suite) -> Iterator[str]:

@@ -17,6 +17,7 @@ class GridStrategy(Strategy):
     good_for = "every cell, in the file's order"
     limits = "choices, whole numbers, or ranges with a `step`; at most 100,000 cells"
     every_cell = True
+    guided = False
 
     def __init__(self, spec: StudySpec, history: "History") -> None:
         super().__init__(spec, history)

@@ -14,6 +14,7 @@ class SobolStrategy(Strategy):
     good_for = "covering the space evenly (Sobol), as for a table of two knobs"
     limits = "learns nothing"
     foreseeable = True
+    guided = False
 
     def suggest(self, number: int) -> dict[str, Any]:
         from scipy.stats.qmc import Sobol

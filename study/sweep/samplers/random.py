@@ -14,6 +14,7 @@ class RandomStrategy(OptunaStrategy):
     good_for = "covering the space, statements about chance"
     limits = "learns nothing"
     independent = foreseeable = True
+    guided = False
 
     def _sampler(self, seed: int) -> "BaseSampler":
         from optuna.samplers import RandomSampler
