@@ -57,8 +57,8 @@ def kill(command: Command, moment: list[Any], *arguments: str, slow: float = 0) 
 @pytest.mark.parametrize(
     "first",
     [
-        *(pytest.param(first, marks=pytest.mark.slow) for first in (0, 10)),
-        *(pytest.param(first, marks=pytest.mark.long) for first in (5, 15)),
+        pytest.param(0, marks=pytest.mark.slow),
+        *(pytest.param(first, marks=pytest.mark.long) for first in (5, 10, 15)),
     ],
 )
 def test_killed_at_twenty_moments_a_study_ends_as_the_undisturbed_one(
@@ -89,7 +89,7 @@ def ended_twice(make_command: Callable[[], Command], *given: str) -> tuple[Comma
     return command, copy
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(600)
 def test_killed_while_the_picks_of_other_rules_run_they_end_as_undisturbed(make_command: Callable[[], Command]) -> None:
     """Asked for after the search, killed in mid-trial and near its end; the study's best stays."""
@@ -122,7 +122,7 @@ def test_killed_while_the_picks_of_other_rules_run_they_end_as_undisturbed(make_
     assert "small: trial 0 has run on 2 fresh seeds or more" in again.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(600)
 def test_killed_while_the_steps_of_an_ablation_run_they_end_as_undisturbed(make_command: Callable[[], Command]) -> None:
     """Asked for after the search, killed in mid-trial and while test is read."""

@@ -16,7 +16,7 @@ from study.cluster.local import LocalCluster
 from study.home.folder import Home
 from study.upstream import ray_internals
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.timeout(900)
 
 SMALL = ["--set", "search.trials=1", "--set", "train.epochs=2", "--set", "search.early_stopping={}"]
 SMALL += ["--set", "search.confirm={top: 0}"]
@@ -65,6 +65,7 @@ def laptop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laptop]:
     found.local.stop()
 
 
+@pytest.mark.long
 def test_a_study_is_confirmed_ablated_trained_evaluated_and_removed(laptop: Laptop) -> None:
     """Nothing of it is left for the tests that follow."""
     home, address = Home(laptop.cluster.home), f"--address {laptop.url}"
@@ -100,6 +101,7 @@ def test_a_study_is_confirmed_ablated_trained_evaluated_and_removed(laptop: Lapt
     assert Home(laptop.command.home).studies() == []
 
 
+@pytest.mark.slow
 def test_a_study_is_submitted_read_and_fetched(laptop: Laptop, monkeypatch: pytest.MonkeyPatch) -> None:
     laptop("submit", "quickstart", "--name", "mine", *SMALL, "--follow")
     assert json.loads(laptop("status", "mine", "--json"))["study"]["state"] == "complete"
@@ -131,6 +133,7 @@ def test_a_study_is_submitted_read_and_fetched(laptop: Laptop, monkeypatch: pyte
     reading_needs_the_token(laptop, job.node)
 
 
+@pytest.mark.slow
 def test_a_study_is_extended_where_its_states_are(laptop: Laptop) -> None:
     """The laptop has none of them, so that what would run is asked there."""
     plan = json.loads(laptop("extend", "mine", "--epochs", "3", "--dry-run", "--json"))
@@ -159,6 +162,7 @@ def reading_needs_the_token(laptop: Laptop, node: str) -> None:
     assert [laptop.status_of(f"{agent}/{name}", given) for given in (token, None)] == [404, 401]
 
 
+@pytest.mark.slow
 def test_a_study_that_was_no_job_is_fetched_by_one(laptop: Laptop) -> None:
     """Nobody has made a window for it: a job does."""
     address = json.loads(laptop.cluster("cluster", "status", "--json").stdout)["address"]

@@ -24,15 +24,14 @@ def command(make_command: Callable[[], Command]) -> Command:
     return make_command()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("signum", "group"),
     [
-        (signal.SIGINT, True),
-        (signal.SIGKILL, False),
-        (signal.SIGTERM, False),
-        (signal.SIGTERM, True),
-        (signal.SIGHUP, True),
+        pytest.param(signal.SIGINT, True, marks=pytest.mark.slow),
+        pytest.param(signal.SIGKILL, False, marks=pytest.mark.slow),
+        pytest.param(signal.SIGTERM, False, marks=pytest.mark.long),
+        pytest.param(signal.SIGTERM, True, marks=pytest.mark.slow),
+        pytest.param(signal.SIGHUP, True, marks=pytest.mark.long),
     ],
     ids=["SIGINT", "SIGKILL", "SIGTERM", "SIGTERM to all", "SIGHUP"],
 )

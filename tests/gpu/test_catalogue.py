@@ -10,7 +10,7 @@ import yaml
 from gpu_scan import BUDGETS, DETERMINISTIC, RECORDED
 from simulated_gpu import ROOT, gpu_environment, missing
 
-pytestmark = pytest.mark.skipif(bool(missing()), reason=str(missing()))
+pytestmark = [pytest.mark.skipif(bool(missing()), reason=str(missing())), pytest.mark.long]
 
 REWRITE = "python tests/support/gpu_scan.py --write"
 
@@ -33,7 +33,6 @@ def test_every_case_trains_goes_on_from_its_checkpoint_and_is_evaluated(found: d
     assert {name: one["problem"] for name, one in found.items() if one["problem"]} == {}
 
 
-@pytest.mark.long
 def test_no_operation_of_any_case_lacks_a_deterministic_algorithm() -> None:
     """With `train.deterministic` one would be an error where it is called."""
     found = scanned(DETERMINISTIC)
@@ -41,7 +40,6 @@ def test_no_operation_of_any_case_lacks_a_deterministic_algorithm() -> None:
     assert {name: one["problem"] for name, one in found.items() if one["problem"]} == {}
 
 
-@pytest.mark.long
 def test_every_step_that_may_be_recorded_can_be() -> None:
     """With `train.graph: true` a step that cannot is an error."""
     found = scanned(RECORDED)

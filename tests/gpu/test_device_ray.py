@@ -17,7 +17,7 @@ from study.home.folder import StudyFolder
 from study.home.ledger import Event, read
 from study.upstream.environment import Part, variables
 
-pytestmark = [pytest.mark.skipif(bool(missing()), reason=str(missing())), pytest.mark.slow]
+pytestmark = [pytest.mark.skipif(bool(missing()), reason=str(missing())), pytest.mark.long]
 
 SCRIPT = """
 import json, os, sys

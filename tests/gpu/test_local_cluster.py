@@ -11,7 +11,7 @@ from simulated_gpu import gpu_environment, missing
 from study.cluster.local import LocalCluster
 from study.home.folder import Home
 
-pytestmark = [pytest.mark.skipif(bool(missing()), reason=str(missing())), pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.skipif(bool(missing()), reason=str(missing())), pytest.mark.long, pytest.mark.timeout(900)]
 
 MODULE = """\
 import os

@@ -47,7 +47,7 @@ def agree(folder: Path, told: str, column: str) -> None:
         assert any(number == pytest.approx(row["confidence"], abs=2e-6) for number in shown)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(900)
 def test_the_page_of_images_runs_from_top_to_bottom(tmp_path: Path, run: Run) -> None:
     for given in commands(IMAGES):
