@@ -50,11 +50,10 @@ def prepare(name: str, **options: str) -> Answer:
     return answer("data", "prepare", name, *settings, "--json", "--quiet")
 
 
-BLOCKS = [range(40), *(pytest.param(range(first, first + 92), marks=pytest.mark.slow) for first in range(40, 500, 92))]
-"""Seeds: of 500 changes, the first forty always."""
+BLOCKS = [pytest.param(range(150), marks=pytest.mark.slow), pytest.param(range(150, 500), marks=pytest.mark.long)]
+"""Seeds of changes."""
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seeds", BLOCKS, ids=str)
 def test_tables(here: Path, seeds: range) -> None:
     before = peak()
@@ -69,7 +68,6 @@ def test_tables(here: Path, seeds: range) -> None:
     assert peak() - before < 500
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seeds", BLOCKS, ids=str)
 def test_folders(here: Path, seeds: range) -> None:
     for number, name in enumerate(NAMES):

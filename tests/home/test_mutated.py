@@ -209,9 +209,9 @@ def test_a_process_of_its_own_answers_small_and_soon(folder: StudyFolder, answer
 
 
 @pytest.mark.slow
-@settings(max_examples=500, **SETTINGS)
+@settings(max_examples=150, **SETTINGS)
 @given(SEEDS)
-def test_500_mutated_ledgers_are_answered(folder: StudyFolder, answers: Answers, seed: int) -> None:
+def test_mutated_ledgers_are_answered(folder: StudyFolder, answers: Answers, seed: int) -> None:
     answer_to_a_ledger(folder, answers, seed)
 
 
@@ -224,14 +224,14 @@ def reporting(answers: Answers) -> Answers:
 
 
 @pytest.mark.slow
-@settings(max_examples=500, **SETTINGS)
+@settings(max_examples=150, **SETTINGS)
 @given(SEEDS)
-def test_500_times_mutated_events_are_answered(folder: StudyFolder, reporting: Answers, seed: int) -> None:
+def test_mutated_events_are_answered(folder: StudyFolder, reporting: Answers, seed: int) -> None:
     answer_to_events(folder, reporting, seed, few=0.02)
 
 
 @pytest.mark.slow
-@settings(max_examples=500, **SETTINGS)
+@settings(max_examples=150, **SETTINGS)
 @given(SEEDS)
-def test_500_mutated_leases_are_answered(folder: StudyFolder, answers: Answers, driver: Holder, seed: int) -> None:
+def test_mutated_leases_are_answered(folder: StudyFolder, answers: Answers, driver: Holder, seed: int) -> None:
     answer_to_a_lease(folder, answers, driver, seed)

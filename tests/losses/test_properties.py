@@ -121,9 +121,10 @@ def test_gradcheck(call: Call) -> None:
     assert torch.autograd.gradcheck(lambda value: call(batch | {call.leaf: value}), leaf, fast_mode=True)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
-    "call", [pytest.param(call, marks=pytest.mark.slow if call.given else ()) for call in CALLS], ids=str
+    "call",
+    [pytest.param(call, marks=pytest.mark.long if call.given else pytest.mark.slow) for call in CALLS],
+    ids=str,
 )
 def test_traces_as_one_graph_and_gives_the_same(call: Call) -> None:
     torch._dynamo.reset()
