@@ -16,8 +16,6 @@ from study.errors import UserError
 from study.files import below, digest_of_file, is_plain_name, whole
 from study.home.folder import FORMAT
 from study.home.line import Chain, last_line
-from study.spec.document import dump
-from study.spec.document import read as read_document
 from study.text import printed
 
 Read = Callable[[str, int], Iterator[bytes]]
@@ -167,31 +165,9 @@ def _download_file(
                 file.write(block)
         if count != size or found.hexdigest() != digest:
             raise Changed(f"{name}: what came is not what the cluster says of it ({count} bytes of {size})")
-        if name == STUDY:
-            _forget_whom_to_tell(part)
         if change is not None:
             change(part)
     return True
-
-
-def _forget_whom_to_tell(path: Path) -> None:
-    """Take the key `notify` out of a study file: it names a command that a driver here would run.
-
-    Raises:
-        UserError: it is no study file.
-    """
-    values = read_document(path).values
-    profiles = values.get("profiles")
-    sections = [values, *(profiles.values() if isinstance(profiles, dict) else ())]
-    named = [(part, key) for part in sections if isinstance(part, dict) for key in part if _is_notify(key)]
-    for part, key in named:
-        del part[key]
-    if named:
-        path.write_text(dump(values), encoding="utf-8")
-
-
-def _is_notify(key: object) -> bool:
-    return str(key).partition(".")[0] == "notify"
 
 
 def _download_ledger(read: Read, manifest: Manifest, path: Path, own: bool) -> bool:

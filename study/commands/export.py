@@ -125,7 +125,7 @@ def exported(
     base = _document(spec, {**candidate.trial.params, **of_trial})
     origin["digest"] = configuration_digest(base)
     search = Search(trials=1, **spec.search.model_dump(include=AIM))
-    return replace(spec, name=f"{spec.name[:95]}-best", base=base, search=search, origin=origin, notify=None)
+    return replace(spec, name=f"{spec.name[:95]}-best", base=base, search=search, origin=origin)
 
 
 def _document(spec: StudySpec, params: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

@@ -104,7 +104,7 @@ def baseline_of(home: Home, name: str, changes: Sequence[str] = ()) -> StudySpec
     base = spec.trial_document(spec.search.baseline)
     search = Search(trials=1, **spec.search.model_dump(include=AIM))
     origin["digest"] = configuration_digest(base)
-    return replace(spec, name=f"{spec.name[:91]}-baseline", base=base, search=search, origin=origin, notify=None)
+    return replace(spec, name=f"{spec.name[:91]}-baseline", base=base, search=search, origin=origin)
 
 
 def _study_called(home: Home, name: str) -> StudyFolder | None:
@@ -186,7 +186,7 @@ def final_study(spec: StudySpec, seeds: Sequence[int], name: str | None = None, 
     if with_val and origin is not None:  # the configuration is no longer the exported one
         undigested = {key: value for key, value in origin.items() if key != "digest"}
         origin = {**undigested, "changed": [*origin.get("changed", []), "--data train+val"]}
-    return replace(spec, name=name, base=base, search=search, final_seeds=tuple(seeds), origin=origin, notify=None)
+    return replace(spec, name=name, base=base, search=search, final_seeds=tuple(seeds), origin=origin)
 
 
 def extend(home: Home, spec: StudySpec, function: bytes | None = None) -> StudyFolder:

@@ -161,7 +161,6 @@ def plan(spec: StudySpec) -> dict[str, Any]:
         "epochs_per_trial": spec.epochs,
         "resources_per_trial": spec.resources.model_dump() | {"threads": threads},
         "memory": taken,
-        "notify": spec.notify.model_dump(exclude_none=True) if spec.notify else None,
     }
 
 
@@ -248,7 +247,6 @@ def text(document: dict[str, Any]) -> str:
         f"each trial takes {resources['cpu']:g} CPU, {resources['gpu']:g} GPU{_kind(resources)}; "
         f"train.threads {resources['threads']}",
         *memory.lines(document["memory"], resources["gpu"]),
-        *(f"at its end, notify.{how}: {_of(told)}" for how, told in (document["notify"] or {}).items()),
         *(f"warning: {warning}" for warning in document["warnings"]),
     ]
     return "\n".join(lines)

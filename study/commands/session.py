@@ -1,14 +1,9 @@
-"""One session of a study that is there: its driver, MLflow beside it, then the outputs, who is told of its end, and the
-lines that a user is shown."""
+"""One session of a study that is there: its driver, MLflow beside it, then the outputs, and the lines that a user is
+shown."""
 
-import json
-import os
-import signal
-import subprocess
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -28,9 +23,9 @@ from study.ranking import summary
 from study.spec import StudySpec
 from study.sweep import LOADING, REPORTING
 from study.sweep.ray_runtime import SharedRay, ray_runtime
-from study.text import tell, typed
+from study.text import typed
 from study.tracking import Tracker
-from study.tracking.pages import experiments_page, is_server, study_page
+from study.tracking.pages import experiments_page, is_server
 from study.tracking.registry import register
 from study.tracking.tracker import HEAD_START
 from study.trained.model_files import best_model
@@ -92,7 +87,6 @@ class RunEnd:
     Attributes:
         untracked: why MLflow lacks something, None if it has everything.
         mended: what was wrong with MLflow and was mended.
-        unnotified: why somebody who was to be told of the end was not.
         ran: whether there was more to do than to bring MLflow up to date.
     """
 
@@ -102,7 +96,6 @@ class RunEnd:
     untracked: str | None
     mended: Sequence[str] = ()
     ran: bool = True
-    unnotified: str | None = None
 
 
 def closing_lines(end: RunEnd) -> list[str]:
@@ -142,8 +135,6 @@ def closing_lines(end: RunEnd) -> list[str]:
     if end.untracked:
         lines += ["", f"not everything is in MLflow: {end.untracked}"]
         lines.append(f"nothing is lost; once MLflow answers again: study resume {spec.name}")
-    if end.unnotified:
-        lines += ["", f"not everybody was told of this: {end.unnotified}"]
     return lines
 
 
@@ -302,82 +293,6 @@ def _params(spec: StudySpec, other: StudySpec, trial: TrialRecord) -> Mapping[st
     return params if same and spec.space.contains(params) else None
 
 
-# Tells the user's own command or address that a study ended. Whatever goes wrong there, the study never waits long.
-
-PATIENCE = 30.0
-"""Seconds that a command, or a server, gets in all."""
-
-
-def notify(home: Home, folder: StudyFolder, spec: StudySpec, record: StudyRecord) -> str | None:
-    """Tell whom the study file names.
-
-    Returns:
-        What went wrong, in one line without the address; None: nothing did, or nobody is to be told.
-    """
-    if spec.notify is None:
-        return None
-    try:
-        document = json.dumps(message(home, folder, spec, record)).encode()
-    except Exception as error:  # whatever a file of the study, or one beside it, can be
-        return f"notify: {type(error).__name__}"
-    why = _run(spec.notify.command, document)
-    return f"notify.command: {why}" if why else None
-
-
-def message(home: Home, folder: StudyFolder, spec: StudySpec, record: StudyRecord) -> dict[str, Any]:
-    """Return what is sent: the study, its state, the metric with the best value and the baseline's, counts of trials by
-    state, the run's page where MLflow is a server, and the same as one sentence under `text`."""
-    with ranking.ranked_once(record):
-        document = summary.summary(spec, record)
-    best, baseline = document.get("best") or document.get("final"), document.get("baseline")
-    told = {
-        "study": spec.name,
-        "state": record.state,
-        "metric": spec.metric,
-        "value": _value(spec, best),
-        "baseline": _value(spec, baseline),
-        "trial": best.get("trial") if best else None,
-        "trials": document["trials"],
-        "address": study_page(home, folder),
-    }
-    return told | {"text": _sentence(told)}
-
-
-def _value(spec: StudySpec, side: Mapping[str, Any] | None) -> float | None:
-    value = side["metrics"].get(spec.metric) if side else None
-    return value["mean"] if value else None
-
-
-def _sentence(told: Mapping[str, Any]) -> str:
-    values = [(name, told[key]) for name, key in (("best", "value"), ("baseline", "baseline")) if told[key] is not None]
-    numbers = ", ".join(f"{name} {told['metric']} {value:.4f}" for name, value in values)
-    return f"study {told['study']}: {told['state']}{f'; {numbers}' if numbers else ''}"
-
-
-def _run(command: Sequence[str], document: bytes) -> str | None:
-    """Run a command with the document on its standard input, in a group of its own, so that it can be ended whole."""
-    try:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-    except (OSError, ValueError) as error:
-        return f"{command[0]} cannot be started: {getattr(error, 'strerror', None) or error}"
-    try:
-        process.communicate(document, PATIENCE)
-    except subprocess.TimeoutExpired:
-        return f"{command[0]} had not ended after {PATIENCE:g} s and was killed"
-    finally:
-        if process.poll() is None:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-    return f"{command[0]} ended with status {process.returncode}" if process.returncode else None
-
-
 class View(Protocol):
     """Shows a study while it runs; reads the record from a thread of its own. Gives what shows a line at once."""
 
@@ -434,7 +349,7 @@ def run_session(
     shared: SharedRay | None = None,
     placement: Mapping[str, Any] | None = None,
 ) -> RunEnd:
-    """Run a study that is there, and tell whom it names of its end.
+    """Run a study that is there: drive it, and bring the rest into MLflow.
 
     Args:
         placement: see `study.spec.study_spec.StudySpec.placed`; None: that of its last driver.
@@ -442,44 +357,25 @@ def run_session(
     Raises:
         Stopped, Interrupted, UserError: see `study.commands.run.start`.
     """
-    with interrupted_as(GO_ON.format(folder.name)):
-        try:
-            with shown(folder):
-                end, by_hand = _drive(home, folder, datasets, view, address, shared, placement)
-        except Stopped:
-            record = StudyRecord.load(folder.ledger_file)
-            if record.state != "running" and (problem := notify(home, folder, folder.spec(), record)):
-                tell(f"not everybody was told of this: {problem}", sys.stderr)
-            raise
-        is_known = by_hand and end.record.state == "interrupted"
-        return end if is_known else replace(end, unnotified=notify(home, folder, end.spec, end.record))
-
-
-def _drive(
-    home: Home,
-    folder: StudyFolder,
-    datasets: Mapping[str, Dataset],
-    view: View,
-    address: str | None,
-    shared: SharedRay | None,
-    placement: Mapping[str, Any] | None,
-) -> tuple[RunEnd, bool]:
-    """Drive a study and bring the rest into MLflow. Gives its end, and whether Ctrl-C stopped it."""
     from study.sweep.driver import drive
 
     spec = folder.checked_spec()
-    with resumable(folder), closing(Ledger(folder.ledger_file)) as ledger:
+    with (
+        interrupted_as(GO_ON.format(folder.name)),
+        shown(folder),
+        resumable(folder),
+        closing(Ledger(folder.ledger_file)) as ledger,
+    ):
         record = StudyRecord.told(folder.ledger_file)
         placed = spec.placed(record.placement if placement is None else placement)
         learn(home, spec, ledger, record)
         tracker = Tracker(home, folder, spec)
         tracker.start(HEAD_START)
-        by_hand = True
         try:
             files = {}
             with view(placed, record) as tell:
                 with suppress(KeyboardInterrupt):
-                    by_hand = drive(folder, placed, datasets, ledger, record, address, tell, shared or ray_runtime)
+                    drive(folder, placed, datasets, ledger, record, address, tell, shared or ray_runtime)
                 if record.state == "complete":
                     tell(REPORTING)
                     files = outputs(folder, spec, record, datasets, report=shared is None)
@@ -491,4 +387,4 @@ def _drive(
             untracked = (
                 untracked or tracker.attach(files, lead_parts(spec, record)) or registered(home, folder, spec, record)
             )
-    return RunEnd(folder, spec, record, untracked, tracker.notes), by_hand
+    return RunEnd(folder, spec, record, untracked, tracker.notes)

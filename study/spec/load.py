@@ -446,7 +446,7 @@ def _spec(values: Mapping[str, Any], layout: Mapping[str, Any], search: Search, 
     checked, seeds = Layout.model_validate(values), layout["final_seeds"]
     final_seeds = None if seeds is None else tuple(seeds)
     search = search.model_copy(update={"early_stopping": with_grace(search.early_stopping, base["train"]["epochs"])})
-    return StudySpec(layout["name"], base, search, checked.resources, final_seeds, layout["origin"], checked.notify)
+    return StudySpec(layout["name"], base, search, checked.resources, final_seeds, layout["origin"])
 
 
 def _threads(cpu: float) -> int:

@@ -296,17 +296,6 @@ AIM = {"metric", "direction", "constraints", "epoch", "epoch_window"}
 """The keys of a search that say what a trial is worth: an exported configuration keeps them."""
 
 
-class Notify(BaseModel):
-    """Who is told when a study ends, fails or is stopped by other than Ctrl-C.
-
-    Attributes:
-        command: a program and its arguments; it gets one JSON document on standard input.
-    """
-
-    model_config = STRICT
-    command: Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1)]
-
-
 class Layout(BaseModel):
     """The outline of a study file."""
 
@@ -318,6 +307,5 @@ class Layout(BaseModel):
     train: dict[str, Any] = Field(default_factory=dict)
     search: Search = Search()
     resources: Resources = Resources()
-    notify: Notify | None = None
     final_seeds: Annotated[list[Seed], Field(min_length=1)] | None = None
     origin: dict[str, Any] | None = None

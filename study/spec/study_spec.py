@@ -14,7 +14,7 @@ from study.methods import OWN
 from study.metrics import Direction, available, better
 from study.spec.document import dump
 from study.spec.objective import Constraint, Objective
-from study.spec.schema import Notify, Resources, Search
+from study.spec.schema import Resources, Search
 from study.spec.sections import Sections
 from study.spec.space import Space, space
 from study.training.config import SECTIONS, TrialConfig
@@ -39,7 +39,6 @@ class StudySpec:
             the search decides which keys there are, with the keys of all its trials.
         final_seeds: of a final training, which has one trial per seed and no search; None for a study.
         origin: where an exported configuration comes from, None in a study file.
-        notify: who is told of its end, None: nobody.
         of_file: the study as its file has it, where its driver was told other `PLACEMENT` (see `placed`).
     """
 
@@ -49,7 +48,6 @@ class StudySpec:
     resources: Resources
     final_seeds: tuple[int, ...] | None = None
     origin: Mapping[str, Any] | None = None
-    notify: Notify | None = None
     of_file: "StudySpec | None" = None
 
     @property
@@ -230,8 +228,6 @@ class StudySpec:
         search["space"] = {key: _compact(domain) for key, domain in search["space"].items()}
         document = {"name": self.name, **{section: dict(self.base[section]) for section in SECTIONS}}
         document |= {"search": search, "resources": self.resources.model_dump()}
-        if self.notify is not None:
-            document["notify"] = self.notify.model_dump(exclude_none=True)
         if self.final_seeds is not None:
             document["final_seeds"] = list(self.final_seeds)
         return document | ({"origin": dict(self.origin)} if self.origin else {})

@@ -62,7 +62,6 @@ QUESTIONS = {
     "laptop submit": "study submit",
     "two objectives front": "front",
     "grid search": "`grid`",
-    "notify slack": "notify",
     "which command shows progress": "study status",
     "stop one trial": "--trial",
     "early stopping hyperband": "`hyperband`",

@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from escapes import ESCAPES
-from heads import NODE, NODES, job, stand_in
+from heads import NODE, NODES, job
 from helpers import Told, quickstart, write_ledger
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -20,8 +20,6 @@ from hypothesis import strategies as st
 from study.cluster import head as head_module
 from study.cluster.download import Manifest
 from study.cluster.head import Head
-from study.cluster.log_share import LogShare
-from study.commands.fetch import fetch
 from study.commands.on_cluster import Elsewhere
 from study.errors import UserError
 from study.home.folder import FORMAT, Home
@@ -178,27 +176,6 @@ def test_an_endless_answer_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
             b"".join(head.file(NODE, "study/mine/manifest.json", most=1 << 20))
         server.shutdown()
     assert sent < 64 << 20
-
-
-@pytest.mark.slow
-def test_what_is_fetched_names_no_command_and_no_address(
-    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("RAY_AUTH_MODE", "token")
-    monkeypatch.setenv("RAY_AUTH_TOKEN", "t" * 32)
-    theirs = Home(tmp_path / "theirs").create(quickstart("name=theirs", "notify.command=[touch, /nowhere]"))
-    write_ledger(theirs.ledger_file, Told("baseline", [0.5]))
-    (tmp_path / "logs").mkdir()
-    LogShare(theirs, tmp_path / "logs").open()
-    assert theirs.spec().notify is not None
-    with stand_in(tmp_path / "logs") as head:
-        head.jobs = [job("theirs", "SUCCEEDED")]
-        done = fetch(home, "theirs", head.address)
-        mirrored = Elsewhere(head.address).home(["theirs"]).find("theirs")
-    for folder in (done.folder, mirrored):
-        assert folder.spec().notify is None
-        assert "touch" not in folder.spec_file.read_text()
-        assert folder.spec().hash == theirs.spec().hash
 
 
 def test_a_manifest_may_not_announce_what_no_study_has() -> None:

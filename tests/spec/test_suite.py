@@ -156,12 +156,3 @@ def test_a_mistake_that_each_study_has_is_told_once(load: Callable[..., Suite]) 
     with pytest.raises(UserError) as refused:
         load(("batch_size: 128", "batch_size: 0"))
     assert len(str(refused.value).splitlines()) == 1
-
-
-def test_a_suite_tells_nobody_of_its_end(load: Callable[..., Suite]) -> None:
-    """Its studies would each tell of theirs; so its file has no such key, and neither have they."""
-    assert {cell.spec.notify for cell in load().cells} == {None}
-    for place in ("name: small\n", "base:\n"):
-        indent = "  " if place == "base:\n" else ""
-        with pytest.raises(UserError, match="notify: unknown key"):
-            load((place, f"{place}{indent}notify: {{command: [tell]}}\n"))

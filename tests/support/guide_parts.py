@@ -59,7 +59,7 @@ def keys_part() -> str:
     """Names and keys of each section of a study file, and the metrics."""
     definitions = schema()["$defs"]
     lines = [line for section in SECTIONS for line in _section(section, definitions)]
-    for model in ("Search", "Resources", "Notify"):
+    for model in ("Search", "Resources"):
         choices = _ways() if model == "Search" else ()
         lines += [f"## `{model.lower()}`", "", *choices, *_model(definitions, model, model.lower()), ""]
     return "\n".join([*lines, *_metrics(), ""])
