@@ -30,17 +30,24 @@ def plan(
     spec: Spec,
     assignments: Set = None,
     profile: Profile = None,
-    measure: Annotated[
-        bool, typer.Option("--measure", help="Run one epoch here to estimate the whole study's cost.")
+    fast: Annotated[
+        bool, typer.Option("--fast", help="Without one epoch here, by which the study's time is estimated.")
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Show what a study would run; starts nothing. Example: study plan quickstart --measure"""
-    from study.commands.cost import plan_with_cost, planned_text
+    """Show what a study would run, and how long; starts nothing. Example: study plan quickstart"""
+    from study.commands import plan as plans
+    from study.commands.cost import estimate, estimate_text
     from study.spec import load_study
 
-    document = plan_with_cost(load_study(spec, assignments or (), profile), measure)
-    print_json(document) if as_json else tell(planned_text(document))
+    study = load_study(spec, assignments or (), profile)
+    document = plans.plan(study)
+    if not as_json:
+        tell(plans.text(document))
+        if not fast:
+            tell("measuring one epoch (--fast: without) ...", sys.stderr)
+    document |= {"cost": None, "not_measured": "--fast"} if fast else estimate(study, document)
+    print_json(document) if as_json else tell(estimate_text(document))
 
 
 def cost(name: Name, address: Where = None, as_json: Json = False) -> None:
