@@ -144,9 +144,9 @@ def compare(
 def export(
     name: Name,
     out: Annotated[
-        Path | None,
+        Path,
         typer.Option("-o", "--out", metavar="FILE", help="The file; of several configurations, FILE-1, FILE-2 ..."),
-    ] = None,
+    ],
     top: Annotated[int | None, typer.Option("--top", min=1, help="How many; default: 1, or a whole front.")] = None,
     where: Annotated[
         list[str] | None,
@@ -159,10 +159,6 @@ def export(
         str | None, typer.Option("--pareto", metavar="M,M", help="Those not dominated in these metrics.")
     ] = None,
     trial: Annotated[int | None, typer.Option("--trial", min=0, help="This trial.")] = None,
-    journal: Annotated[
-        Path | None,
-        typer.Option("--optuna", metavar="FILE", help="Instead: every trial of the search, as an Optuna journal."),
-    ] = None,
     address: Where = None,
     as_json: Json = False,
 ) -> None:
@@ -171,14 +167,6 @@ def export(
     from study.home.record import StudyRecord
     from study.ranking.selection import Choice
 
-    if journal is not None:
-        if out or top or where or by or pareto or trial is not None:
-            raise UserError("--optuna: writes every trial of the search. Give it alone")
-        count = exporting.export_journal(_home(address, name).find(name), journal)
-        print_json({"name": name, "file": str(journal), "trials": count}) if as_json else tell(journal)
-        return
-    if out is None:
-        raise UserError("-o FILE: is missing; or --optuna FILE")
     metrics = [metric.strip() for metric in pareto.split(",")] if pareto else ()
     choice = Choice(top, trial, where or (), by, metrics)
     folder = _home(address, name).find(name)

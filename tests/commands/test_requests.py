@@ -183,7 +183,7 @@ def test_a_search_that_is_over_goes_on_with_what_is_enqueued(folder: StudyFolder
 
 
 @pytest.mark.slow
-def test_the_commands(folder: StudyFolder, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_commands(folder: StudyFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STUDY_HOME", str(folder.path.parent))
     with driven(folder):
         done = answer("enqueue", "mine", *TYPED, "--json")
@@ -193,9 +193,4 @@ def test_the_commands(folder: StudyFolder, monkeypatch: pytest.MonkeyPatch, tmp_
         assert (done.status, json.loads(done.out)["asked"][0]["done"]) == (0, True)
     assert answer("stop", "mine", "--search", "--trial", "2").err.startswith("error: --trial stops")
     assert "KEY=VALUE: is missing" in answer("enqueue", "mine").err
-    assert "error: -o FILE: is missing" in answer("export", "mine").err
-    journal = str(tmp_path / "journal.log")
-    assert "Give it alone" in answer("export", "mine", "--optuna", journal, "--top", "2").err
-    done = answer("export", "mine", "--optuna", journal)
-    assert (done.status, done.out) == (0, f"{journal}\n")
     assert "without --models" in answer("report", "mine", "--watch", "--json").err
