@@ -79,10 +79,12 @@ def enqueued(
 
 
 def _check_searching(spec: StudySpec, record: StudyRecord) -> None:
-    """Refuse a study whose search is over."""
+    """Refuse a study whose search tries nothing further, though some of it may still run."""
     if _is_over(spec, record):
+        running = sum(trial.state not in ENDED for trial in record.by_stage("baseline", "search", "replicate"))
+        what = f"its search tries nothing further; of its trials still run: {running}" if running else "its search is over"
         further = typed("resume", spec.name, "--trials", "+10")
-        raise UserError(f"{spec.name}: its search is over. To search on, once it is complete: {further}")
+        raise UserError(f"{spec.name}: {what}. To search on, once it is complete: {further}")
 
 
 def _is_over(spec: StudySpec, record: StudyRecord, asked_for: int = 0) -> bool:
