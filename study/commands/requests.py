@@ -82,7 +82,9 @@ def _check_searching(spec: StudySpec, record: StudyRecord) -> None:
     """Refuse a study whose search tries nothing further, though some of it may still run."""
     if _is_over(spec, record):
         running = sum(trial.state not in ENDED for trial in record.by_stage("baseline", "search", "replicate"))
-        what = f"its search tries nothing further; of its trials still run: {running}" if running else "its search is over"
+        what = (
+            f"its search tries nothing further, {running} of its trials still run" if running else "its search is over"
+        )
         further = typed("resume", spec.name, "--trials", "+10")
         raise UserError(f"{spec.name}: {what}. To search on, once it is complete: {further}")
 
