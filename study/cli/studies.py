@@ -234,7 +234,6 @@ def stop(
     """Stop a study cleanly, a trial of it, or its search. Example: study stop quickstart --trial 3"""
     from study.cluster.jobs import Jobs
     from study.commands import requests
-    from study.commands import stop as stopping
     from study.home.folder import Home
 
     if trial and search:
@@ -251,7 +250,7 @@ def stop(
         return
     how = typed("resume", name, *(("--address", address) if address else ()))
     if address is None:
-        stopped = stopping.stop(Home.locate(), name)
+        stopped = requests.stop(Home.locate(), name)
     else:
         job = Jobs(address).stop(name)
         stopped = f"job {job.id}" if job.place is None else f"job {job.id}, which waited for its turn"
