@@ -131,14 +131,14 @@ def _shown_to_its_end(remote: "Jobs", job: str, study: str, detached: str) -> "J
 
 def options(**given: object) -> list[str]:
     """Options of a command as they were given, those at their default left out: `top=3` is `--top 3`, `rules=True` is
-    `--rules`."""
+    `--rules`; one that may be repeated has a list."""
     words = []
     for name, value in given.items():
-        flag = f"--{name.replace('_', '-')}"
         if value is True:
-            words.append(flag)
+            words.append(f"--{name}")
         elif value is not None and value is not False:
-            words += [flag, str(value)]
+            for one in value if isinstance(value, list) else [value]:
+                words += [f"--{name}", str(one)]
     return words
 
 

@@ -8,7 +8,7 @@ from init_folder import birds_and_people, nobody, of, refused
 
 from study import methods
 from study.commands import trial as one_trial
-from study.commands.init import Asker, write
+from study.commands.init import WHY, Asker, write
 from study.spec import load_study
 
 
@@ -64,6 +64,7 @@ def test_bias_labels_of_some_samples_are_enough(folder: Path) -> None:
     told: list[str] = []
     path = write(flags, None, False, Asker(None, told.append))
     assert "bias_gaps: unknown: 20 of 60 rows have no bias label; they stay, it is guessed" in told
+    assert told[-1] == f"method: eps_sup_info_nce with fair_kl, as {WHY['some_labels']}"
     spec = load_study(str(path))
     assert spec.base["method"]["bias_source"] == "some_labels"
     (epoch,) = one_trial.run(spec)
