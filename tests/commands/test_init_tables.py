@@ -73,16 +73,6 @@ def test_bias_labels_of_some_samples_are_enough(folder: Path) -> None:
     assert (key, why.partition(" (")[0]) == ("regulariser", "needs the bias of every sample")
 
 
-def test_bias_labels_of_some_rows_of_a_table_are_enough() -> None:
-    with Path("people.csv").open("a") as file:
-        file.write("\n3,2,1,\n4,3,0,\n")
-    flags = of(data="people.csv", target="paid", bias="group")
-    spec = load_study(str(write(flags, None, False, nobody())), ["train.epochs=1"])
-    assert spec.facts.some_bias
-    (epoch,) = one_trial.run(spec)
-    assert 0.0 <= epoch["val/shrunk_unbiased_accuracy"] <= 1.0
-
-
 @pytest.mark.parametrize("val", ["biased", "given"])
 def test_the_validation_split_is_the_users_own_where_there_is_one(val: str) -> None:
     columns = [("train", "val", "test")[n % 3] for n in range(60)]
