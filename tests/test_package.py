@@ -80,6 +80,7 @@ def test_a_wheel_finds_its_study_files_and_has_the_guide(tmp_path: Path) -> None
             "import study; print(study.__file__); from study.cli import main; main()",
             "plan",
             "quickstart",
+            "--fast",
         ],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(site)},

@@ -131,14 +131,14 @@ def _shown_to_its_end(remote: "Jobs", job: str, study: str, detached: str) -> "J
 
 def options(**given: object) -> list[str]:
     """Options of a command as they were given, those at their default left out: `top=3` is `--top 3`, `rules=True` is
-    `--rules`."""
+    `--rules`; one that may be repeated has a list."""
     words = []
     for name, value in given.items():
-        flag = f"--{name.replace('_', '-')}"
         if value is True:
-            words.append(flag)
+            words.append(f"--{name}")
         elif value is not None and value is not False:
-            words += [flag, str(value)]
+            for one in value if isinstance(value, list) else [value]:
+                words += [f"--{name}", str(one)]
     return words
 
 
@@ -208,7 +208,7 @@ def logs(
     from study.cluster.following import ours_alone
     from study.cluster.head import HeadGone
     from study.cluster.jobs import Jobs
-    from study.commands import logs as trial_log
+    from study.commands import status
     from study.commands.on_cluster import Elsewhere
     from study.home.folder import Home
 
@@ -229,8 +229,8 @@ def logs(
         print_json({"name": name, "job": job, "log": log}) if as_json else tell(log, end="")
         return
     home = Home.locate() if address is None else Elsewhere(address).home([name])
-    document = trial_log.document(home.find(name), trial)
-    print_json(document) if as_json else tell(trial_log.text(document))
+    document = status.log(home.find(name), trial)
+    print_json(document) if as_json else tell(status.log_text(document))
 
 
 def fetch(

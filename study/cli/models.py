@@ -184,8 +184,7 @@ def evaluate(
         from study.spec import load_study
 
         spec = load_study(data) if data is not None else None
-        words = options(split=split, seed=seed, device=device)
-        words += [word for assignment in assignments or () for word in ("--set", assignment)]
+        words = options(split=split, seed=seed, device=device, set=assignments)
         measured = evaluate_there(Jobs(address), model, words, spec)
         groups: dict[str, str] = measured.pop("groups", {})
     else:

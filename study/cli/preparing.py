@@ -113,8 +113,7 @@ def prepare_data(
     from study.commands import data as data_commands
 
     if address is not None:
-        overrides = [word for assignment in assignments or () for word in ("--set", assignment)]
-        command = ["data", "prepare", name, *overrides, "--quiet"]
+        command = ["data", "prepare", name, *cluster.options(set=assignments), "--quiet"]
         cluster.carry_out(address, command, python, env or (), as_json)
         return
     with data_commands.download_bars(quiet) as progress:

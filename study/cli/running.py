@@ -76,8 +76,7 @@ def resume(
             if failed:
                 extending.failures(folder)
 
-        command = ["resume", *options(trials=trials, failed=failed, quiet=quiet)]
-        command += [word for assignment in assignments or () for word in ("--set", assignment)]
+        command = ["resume", *options(trials=trials, failed=failed, quiet=quiet, set=assignments)]
         is_changed = trials is not None or assignments or failed
         go_on(address, command, name, follow, check=check if is_changed else None)
         return

@@ -30,17 +30,24 @@ def plan(
     spec: Spec,
     assignments: Set = None,
     profile: Profile = None,
-    measure: Annotated[
-        bool, typer.Option("--measure", help="Run one epoch here to estimate the whole study's cost.")
+    fast: Annotated[
+        bool, typer.Option("--fast", help="Without one epoch here, by which the study's time is estimated.")
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Show what a study would run; starts nothing. Example: study plan quickstart --measure"""
-    from study.commands.cost import plan_with_cost, planned_text
+    """Show what a study would run, and how long; starts nothing. Example: study plan quickstart"""
+    from study.commands import plan as plans
+    from study.commands.cost import estimate, estimate_text
     from study.spec import load_study
 
-    document = plan_with_cost(load_study(spec, assignments or (), profile), measure)
-    print_json(document) if as_json else tell(planned_text(document))
+    study = load_study(spec, assignments or (), profile)
+    document = plans.plan(study)
+    if not as_json:
+        tell(plans.text(document))
+        if not fast:
+            tell("measuring one epoch (--fast: without) ...", sys.stderr)
+    document |= {"cost": None, "not_measured": "--fast"} if fast else estimate(study, document)
+    print_json(document) if as_json else tell(estimate_text(document))
 
 
 def cost(name: Name, address: Where = None, as_json: Json = False) -> None:
@@ -137,9 +144,9 @@ def compare(
 def export(
     name: Name,
     out: Annotated[
-        Path | None,
+        Path,
         typer.Option("-o", "--out", metavar="FILE", help="The file; of several configurations, FILE-1, FILE-2 ..."),
-    ] = None,
+    ],
     top: Annotated[int | None, typer.Option("--top", min=1, help="How many; default: 1, or a whole front.")] = None,
     where: Annotated[
         list[str] | None,
@@ -152,10 +159,6 @@ def export(
         str | None, typer.Option("--pareto", metavar="M,M", help="Those not dominated in these metrics.")
     ] = None,
     trial: Annotated[int | None, typer.Option("--trial", min=0, help="This trial.")] = None,
-    journal: Annotated[
-        Path | None,
-        typer.Option("--optuna", metavar="FILE", help="Instead: every trial of the search, as an Optuna journal."),
-    ] = None,
     address: Where = None,
     as_json: Json = False,
 ) -> None:
@@ -164,14 +167,6 @@ def export(
     from study.home.record import StudyRecord
     from study.ranking.selection import Choice
 
-    if journal is not None:
-        if out or top or where or by or pareto or trial is not None:
-            raise UserError("--optuna: writes every trial of the search. Give it alone")
-        count = exporting.export_journal(_home(address, name).find(name), journal)
-        print_json({"name": name, "file": str(journal), "trials": count}) if as_json else tell(journal)
-        return
-    if out is None:
-        raise UserError("-o FILE: is missing; or --optuna FILE")
     metrics = [metric.strip() for metric in pareto.split(",")] if pareto else ()
     choice = Choice(top, trial, where or (), by, metrics)
     folder = _home(address, name).find(name)
@@ -239,7 +234,6 @@ def stop(
     """Stop a study cleanly, a trial of it, or its search. Example: study stop quickstart --trial 3"""
     from study.cluster.jobs import Jobs
     from study.commands import requests
-    from study.commands import stop as stopping
     from study.home.folder import Home
 
     if trial and search:
@@ -256,7 +250,7 @@ def stop(
         return
     how = typed("resume", name, *(("--address", address) if address else ()))
     if address is None:
-        stopped = stopping.stop(Home.locate(), name)
+        stopped = requests.stop(Home.locate(), name)
     else:
         job = Jobs(address).stop(name)
         stopped = f"job {job.id}" if job.place is None else f"job {job.id}, which waited for its turn"

@@ -5,9 +5,10 @@ import platform
 from dataclasses import dataclass
 from typing import Any
 
+from study import data
 from study.analysis.statistics import formatting
 from study.analysis.statistics.spent import spent
-from study.commands import plan
+from study.errors import UserError
 from study.home.record import StudyRecord
 from study.metrics import PHASES
 from study.spec import StudySpec
@@ -121,42 +122,37 @@ class Pace:
     caveats: tuple[str, ...]
 
 
-def plan_with_cost(spec: StudySpec, measure: bool) -> dict[str, Any]:
-    """The plan of a study (`study.commands.plan.plan`) with its `cost`, None without `measure`.
-
-    Args:
-        measure: run an epoch of the file's own configuration in this process.
-
-    Raises:
-        UserError: the configuration diverges.
-    """
-    document = plan.plan(spec)
-    return document | {"cost": cost(spec, document, measured_pace(spec)) if measure else None}
+def estimate(spec: StudySpec, document: dict[str, Any]) -> dict[str, Any]:
+    """The `cost` of a plan (`study.commands.plan.plan`), at the pace of one epoch that is run in this process; where it
+    cannot be run, None, and why under `not_measured`."""
+    pace = measured_pace(spec)
+    if isinstance(pace, str):
+        return {"cost": None, "not_measured": pace}
+    return {"cost": cost(spec, document, pace), "not_measured": None}
 
 
-def measured_pace(spec: StudySpec) -> Pace:
-    """The pace of the file's own configuration: its first epoch, in this process.
-
-    Raises:
-        UserError: it diverged, or its data are not there.
-    """
+def measured_pace(spec: StudySpec) -> Pace | str:
+    """The pace of the file's own configuration: its first epoch, in this process; or why that cannot be measured, as
+    where its data are not here, or no GPU that it asks for. Nothing is downloaded for it."""
     import torch
 
     from study.commands import trial as one_trial
 
-    first_epoch = next(one_trial.run(spec, "auto" if spec.resources.gpu else "cpu"))
-    on_gpu = spec.resources.gpu > 0 and torch.cuda.is_available()
-    device = torch.cuda.get_device_name() if on_gpu else f"the CPU of {platform.node()}"
+    if not spec.function and any(source.existing_path() is None for source in data.sources(spec.base["data"])):
+        return f"its data are not here, see study data prepare {spec.base['data']['name']}"
+    try:
+        first_epoch = next(one_trial.run(spec))
+    except (UserError, RuntimeError, MemoryError) as error:  # torch's errors are RuntimeErrors
+        return (str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}").splitlines()[0]
+    device = torch.cuda.get_device_name() if spec.resources.gpu else f"the CPU of {platform.node()}"
     caveats = [
         "the first epoch is slower than later ones; a trial's start, checkpoints and final classifiers are left out",
         "it ran alone: trials that run at the same time slow each other down",
     ]
     if searched_keys := [key for key in spec.space.domains if key.startswith(("data.", "model.")) or key in COSTLY]:
         caveats.append(f"searched, but measured with the file's values: {', '.join(searched_keys)}")
-    if on_gpu:
+    if spec.resources.gpu:
         caveats.append(f"its tensors took at most {first_epoch['memory/peak_mib'] / 1024:.1f} GiB of the GPU")
-    if spec.resources.gpu and not on_gpu:
-        caveats.append("the study asks for a GPU, which this process does not have: with one the time differs")
     return Pace(
         first_epoch["time/epoch"], f"one epoch of the file's own configuration, measured on {device}", tuple(caveats)
     )
@@ -190,14 +186,12 @@ def cost(spec: StudySpec, document: dict[str, Any], pace: Pace) -> dict[str, Any
     }
 
 
-def planned_text(document: dict[str, Any]) -> str:
-    """A plan and its cost, for people."""
+def estimate_text(document: dict[str, Any]) -> str:
+    """An estimate, for people."""
     costs = document["cost"]
     if costs is None:
-        return (
-            f"{plan.text(document)}\ntime: not measured; --measure runs one epoch here and tells how long all will take"
-        )
-    lines = [plan.text(document), f"an epoch: {costs['seconds_per_epoch']:.3g} s, by {costs['basis']}"]
+        return f"time: not measured: {document['not_measured']}"
+    lines = [f"an epoch: {costs['seconds_per_epoch']:.3g} s, by {costs['basis']}"]
     for label, name in (("expected", "expected"), ("if no trial is pruned", "without_early_stopping")):
         hours = costs[name]
         lines.append(f"{label}: {duration(hours['trial_hours'])} of trials")

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from study import ranking
-from study.errors import UserError
 from study.files import check_output, write_output
 from study.home.folder import StudyFolder
 from study.home.record import StudyRecord
@@ -67,22 +66,6 @@ def export(
         head += BASELINE if candidate.trial.stage == "baseline" else ""
         write_output(path, head + study.to_yaml())
     return [Exported(path, candidate, spec.objective) for path, candidate in zip(paths, candidates, strict=True)]
-
-
-def export_journal(folder: StudyFolder, path: Path) -> int:
-    """Write every trial of a study's search as an Optuna journal; gives how many.
-
-    Raises:
-        UserError: the study has no search, or the file cannot be written.
-    """
-    from study.ranking.as_optuna import journal
-
-    spec, record = folder.spec(), StudyRecord.load(folder.ledger_file)
-    if spec.final_seeds is not None:
-        raise UserError(f"{spec.name}: a final training, it has no search")
-    check_output(path)
-    write_output(path, journal(spec, record))
-    return len(list(record.by_stage("baseline", "search")))
 
 
 HEADER = """\

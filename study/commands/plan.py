@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from study import data
-from study.commands import check_metrics, memory
+from study.commands import check_metrics
 from study.data import cells, user_data
 from study.data.dataset import Facts
 from study.errors import UserError
@@ -132,7 +132,6 @@ def plan(spec: StudySpec) -> dict[str, Any]:
     search, facts, goal, stopping = spec.search, spec.facts, spec.objective, spec.search.early_stopping
     data_sections = [] if spec.function else spec.data_sections
     samples = [_samples(spec, section) for section in data_sections]
-    taken = memory.memory(spec, _most_samples(samples)) if spec.resources.gpu else None
     warnings = [warning for _, warnings in samples for warning in warnings]
     threads = "searched" if "train.threads" in search.space else spec.base["train"]["threads"]
     return {
@@ -160,7 +159,6 @@ def plan(spec: StudySpec) -> dict[str, Any]:
         **budget(spec),
         "epochs_per_trial": spec.epochs,
         "resources_per_trial": spec.resources.model_dump() | {"threads": threads},
-        "memory": taken,
     }
 
 
@@ -246,7 +244,6 @@ def text(document: dict[str, Any]) -> str:
         f"at most {epochs['most']}",
         f"each trial takes {resources['cpu']:g} CPU, {resources['gpu']:g} GPU{_kind(resources)}; "
         f"train.threads {resources['threads']}",
-        *memory.lines(document["memory"], resources["gpu"]),
         *(f"warning: {warning}" for warning in document["warnings"]),
     ]
     return "\n".join(lines)
@@ -271,12 +268,6 @@ def _samples(spec: StudySpec, section: dict[str, Any]) -> tuple[dict[str, Any], 
     empty = check_metrics.emptiness(spec, counts, facts.on("val"))
     small = small_cells(spec, counts, facts)
     return counts, [*of_classes, *cells.warnings(counts), *empty, *small]
-
-
-def _most_samples(samples: Collection[tuple[dict[str, Any], list[str]]]) -> int | None:
-    """Of the largest data set, all splits together; None where no counts are."""
-    known = [sum(split["samples"] for split in counts["splits"].values()) for counts, _ in samples]
-    return max(known, default=0) or None
 
 
 def _space(document: dict[str, Any]) -> str:

@@ -1,17 +1,20 @@
-"""What a user asks of a study that runs: a configuration to try next, the end of a trial, the end of its search."""
+"""What a user asks of a study that runs: a configuration to try next, the end of a trial, of the search, of it all."""
 
+import signal
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from study.commands import extending
 from study.commands.progress import to_try
 from study.errors import UserError
 from study.files import writing
-from study.home import ledger
+from study.home import lease, ledger
 from study.home.events import ENDED
-from study.home.folder import StudyFolder
+from study.home.folder import Home, StudyFolder
+from study.home.lease import Holder, NotThere, Process
 from study.home.record import StudyRecord
 from study.home.requests import Request, ask, waiting
 from study.spec import StudySpec
@@ -79,10 +82,14 @@ def enqueued(
 
 
 def _check_searching(spec: StudySpec, record: StudyRecord) -> None:
-    """Refuse a study whose search is over."""
+    """Refuse a study whose search tries nothing further, though some of it may still run."""
     if _is_over(spec, record):
+        running = sum(trial.state not in ENDED for trial in record.by_stage("baseline", "search", "replicate"))
+        what = (
+            f"its search tries nothing further, {running} of its trials still run" if running else "its search is over"
+        )
         further = typed("resume", spec.name, "--trials", "+10")
-        raise UserError(f"{spec.name}: its search is over. To search on, once it is complete: {further}")
+        raise UserError(f"{spec.name}: {what}. To search on, once it is complete: {further}")
 
 
 def _is_over(spec: StudySpec, record: StudyRecord, asked_for: int = 0) -> bool:
@@ -164,3 +171,57 @@ def _words(folder: StudyFolder, request: Request, done: bool) -> str:
     if ledger.is_open(folder.ledger_file):
         return f"{folder.name}: asked for, its driver has not answered yet. Then {what}"
     return f"{folder.name}: is not running. Once it is resumed, {what}: {typed('resume', folder.name)}"
+
+
+# Stopping a study as a whole, which another process on this machine runs.
+
+LONGEST_STOP = 180.0
+"""Seconds: MLflow may need two minutes of them."""
+
+
+def stop(home: Home, name: str) -> str:
+    """Have its driver stop in an orderly way, as Ctrl-C does, and wait for it. Returns which process it was.
+
+    Raises:
+        UserError: there is no such study, it does not run on this machine, or what its lease tells of its driver is
+            true of no process here: then nothing was stopped. Or it has not stopped in time.
+    """
+    folder = home.find(name)
+    if not ledger.is_open(folder.ledger_file):
+        raise UserError(f"{name}: is not running. Its state: study status {name}")
+    file = ledger.lease_file(folder.ledger_file)
+    holder = _holder(name, file)
+    try:
+        holder.process.send(signal.SIGTERM)
+    except NotThere as problem:
+        raise UserError(
+            f"{name}: was not stopped: {file} says that {holder} runs it, and {problem}. Its state: study status {name}"
+        ) from None
+    except PermissionError:
+        raise UserError(f"{name}: was not stopped: {holder} is another user's") from None
+    deadline = time.monotonic() + LONGEST_STOP
+    while ledger.is_open(folder.ledger_file) and lease.holder(file) in (holder, None):
+        if time.monotonic() > deadline:
+            raise UserError(f"{name}: {holder} has not stopped within {LONGEST_STOP:.0f} s")
+        time.sleep(0.2)
+    return str(holder)
+
+
+def _holder(name: str, file: Path) -> Holder:
+    """Return who runs a study, if it is a process that can be stopped from here."""
+    holder = lease.holder(file)
+    if holder is None:
+        raise UserError(
+            f"{name}: was not stopped: {file}, which says who runs it, is missing or damaged. Its driver writes it "
+            f"anew within {lease.RENEWAL:.0f} s: try again"
+        )
+    if holder.machine != lease.machine():
+        raise UserError(
+            f"{name}: {holder} runs it, not on this machine. As a job of a cluster: study stop {name} --address URL"
+        )
+    if holder.namespace != Process.this().namespace:
+        raise UserError(
+            f"{name}: {holder} runs it in another container of this machine, whose processes have numbers of their "
+            f"own. Stop it there: study stop {name}"
+        )
+    return holder

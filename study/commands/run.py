@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from study.address import check_cluster
 from study.cluster.log_share import shown
-from study.commands import ablation, check_metrics, extending, final_training, memory, session
+from study.commands import ablation, check_metrics, extending, final_training, session
 from study.commands.ablation import Request
 from study.commands.delete import delete
 from study.commands.fetch import check_not_there
@@ -165,8 +165,6 @@ def _check_place(home: Home, spec: StudySpec, address: str | None) -> None:
     check_server(home.tracking_uri)
     if address is None:
         check_machine(spec.resources)
-        if (card := memory.smallest_card()) is not None:
-            memory.check_card(spec, card)
         return
     check_cluster(address)
     check_taken(address)

@@ -20,11 +20,14 @@ from study.data.pixels import Frame
 from study.errors import UserError
 from study.knobs import Range
 
-__all__ = ["Frame", "Size", "bad_files_message", "decode", "decode_readable", "usual_side"]
+__all__ = ["ENDINGS", "Frame", "Size", "bad_files_message", "decode", "decode_readable", "usual_side"]
 
 LEAST, LARGEST = 4, 1024
 Size = Annotated[int, Range(low=LEAST, high=LARGEST), Doc("pixels of both sides of an image")]
 """Type of the key `size`: pixels of both sides."""
+
+ENDINGS = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
+"""Endings, in small letters, of the files in a folder that count as images."""
 
 BLOCK = 64
 """Files that a thread decodes at a time."""

@@ -11,11 +11,9 @@ from numpy.typing import NDArray
 
 from study.data import holdout, label_files
 from study.data.dataset import Labels, Split
-from study.data.image_files import Frame, bad_files_message, decode
+from study.data.image_files import ENDINGS, Frame, bad_files_message, decode
 from study.data.source import Source
 from study.errors import UserError
-
-ENDINGS = {".jpg", ".jpeg", ".png", ".bmp", ".webp", ".ppm"}
 
 
 @dataclass(frozen=True)
@@ -84,7 +82,7 @@ def images_in(folder: Path) -> list[Path]:
     """
     images = [path for path in label_files.shown(folder) if path.suffix.lower() in ENDINGS] if folder.is_dir() else []
     if not images:
-        raise UserError(f"{folder}: holds no images ({', '.join(sorted(ENDINGS))}). Unpack the archive again")
+        raise UserError(f"{folder}: holds no images ({', '.join(ENDINGS)}). Unpack the archive again")
     return images
 
 

@@ -6,8 +6,8 @@ A library that may be broken, such as torch, is imported only by the check of it
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from study.doctor import machine, state
-from study.doctor.machine import STATES, Finding, isolated
+from study.doctor import checks
+from study.doctor.checks import STATES, Finding, isolated
 from study.home import provenance
 
 if TYPE_CHECKING:
@@ -22,22 +22,22 @@ def diagnose(address: str | None = None) -> list[Finding]:
     Args:
         address: of a Ray cluster to check as well: its dashboard, `auto` or HOST:PORT.
     """
-    checks: dict[str, Callable[[], Iterable[Finding]]] = {
-        "python": machine.python,
-        "libraries": machine.libraries,
-        "torch": machine.torch,
-        "torchvision": machine.torchvision,
-        "GPUs": machine.gpus,
-        "CPUs": machine.cpus,
-        "memory": machine.memory,
-        "shared memory": machine.shared_memory,
-        "home": lambda: state.home(_home()),
-        "disk": lambda: machine.disks(_home().path),
-        "data sets": state.data_sets,
-        "MLflow": lambda: state.mlflow(_home()),
-        "Ray": lambda: state.ray(_home(), address),
+    each: dict[str, Callable[[], Iterable[Finding]]] = {
+        "python": checks.python,
+        "libraries": checks.libraries,
+        "torch": checks.torch,
+        "torchvision": checks.torchvision,
+        "GPUs": checks.gpus,
+        "CPUs": checks.cpus,
+        "memory": checks.memory,
+        "shared memory": checks.shared_memory,
+        "home": lambda: checks.home(_home()),
+        "disk": lambda: checks.disks(_home().path),
+        "data sets": checks.data_sets,
+        "MLflow": lambda: checks.mlflow(_home()),
+        "Ray": lambda: checks.ray(_home(), address),
     }
-    return [finding for name, check in checks.items() for finding in isolated(name, check)]
+    return [finding for name, check in each.items() for finding in isolated(name, check)]
 
 
 def _home() -> "Home":
@@ -49,8 +49,8 @@ def _home() -> "Home":
 def document(findings: list[Finding]) -> dict[str, Any]:
     """All findings as plain values; `state` is the worst of theirs."""
     worst = max((STATES.index(finding.state) for finding in findings), default=0)
-    checks = [vars(finding) for finding in findings]
-    return {"study": provenance.version_line(), "state": STATES[worst], "checks": checks}
+    told = [vars(finding) for finding in findings]
+    return {"study": provenance.version_line(), "state": STATES[worst], "checks": told}
 
 
 def text(document: dict[str, Any]) -> str:

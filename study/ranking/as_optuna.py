@@ -1,25 +1,23 @@
-"""A search as Optuna's study: in memory for its figures, and as a journal for its dashboard and its own functions.
+"""A search as Optuna's study, in memory, for its figures.
 
 Each configuration of the search is a trial, with its mean over replicates. The ledger's number, the stage, why a trial
 ended and its mean on fresh seeds are user attributes.
 """
 
-import json
 import math
 import warnings
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
 import optuna
 from optuna.distributions import BaseDistribution, FloatDistribution, IntDistribution
-from optuna.storages import BaseStorage, InMemoryStorage, JournalStorage
-from optuna.storages.journal import BaseJournalBackend
+from optuna.storages import InMemoryStorage
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
-from study.home.events import ENDED, Stage
+from study.home.events import ENDED
 from study.home.record import StudyRecord, TrialRecord, as_searched
 from study.ranking import mean_score, spread
 from study.ranking.epochs import scores, value
@@ -55,19 +53,6 @@ class Window(InMemoryStorage):
         return seen + super().get_all_trials(study_id, deepcopy, states)
 
 
-class Lines(BaseJournalBackend):
-    """A journal in memory."""
-
-    def __init__(self) -> None:
-        self.logs: list[dict[str, Any]] = []
-
-    def read_logs(self, log_number_from: int) -> Iterable[dict[str, Any]]:
-        return self.logs[log_number_from:]
-
-    def append_logs(self, logs: list[dict[str, Any]]) -> None:
-        self.logs += logs
-
-
 @contextmanager
 def experimental() -> Iterator[None]:
     """Optuna does not warn of what it may change one day."""
@@ -82,7 +67,8 @@ def as_optuna(spec: StudySpec, record: StudyRecord) -> optuna.Study:
     Optuna's figures look for a trial's value at the place of its number: a number that is none of the search's (the
     baseline's, a replicate's) has a trial that waits.
     """
-    trials = _trials(spec, record, "search")
+    domains, record = distributions(spec.space), as_searched(record)
+    trials = {trial.number: _frozen(spec, record, trial, domains) for trial in record.by_stage("search")}
     for number in range(max(trials, default=0)):
         trials.setdefault(number, create_trial(state=TrialState.WAITING))
     for number, trial in trials.items():
@@ -92,37 +78,13 @@ def as_optuna(spec: StudySpec, record: StudyRecord) -> optuna.Study:
 
 def in_memory(spec: StudySpec, trials: Sequence[FrozenTrial]) -> optuna.Study:
     """These trials as a study of Optuna's."""
-    return _study(spec, Window(trials))
-
-
-def journal(spec: StudySpec, record: StudyRecord) -> str:
-    """The journal of a study, baseline and search: one line of JSON per step.
-
-    A file of it is what `optuna.storages.journal.JournalFileBackend` reads. Optuna numbers its trials by itself.
-    """
-    lines = Lines()
-    study = _study(spec, JournalStorage(lines))
-    study.set_user_attr("study_id", record.id)
-    study.set_user_attr("study_hash", spec.hash)
-    for trial in _trials(spec, record, "baseline", "search").values():
-        study.add_trial(trial)
-    return "".join(json.dumps(log, separators=(",", ":")) + "\n" for log in lines.logs)
-
-
-def _study(spec: StudySpec, storage: BaseStorage) -> optuna.Study:
     goal = spec.objective
     directions = [StudyDirection.MAXIMIZE if mode == "max" else StudyDirection.MINIMIZE for mode in goal.modes]
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    study = optuna.create_study(storage=storage, study_name=spec.name, directions=directions)
+    study = optuna.create_study(storage=Window(trials), study_name=spec.name, directions=directions)
     with experimental():
         study.set_metric_names(list(goal.metrics))
     return study
-
-
-def _trials(spec: StudySpec, record: StudyRecord, *stages: Stage) -> dict[int, FrozenTrial]:
-    """The configurations of these stages as the search ended them, by number."""
-    domains, record = distributions(spec.space), as_searched(record)
-    return {trial.number: _frozen(spec, record, trial, domains) for trial in record.by_stage(*stages)}
 
 
 def _frozen(

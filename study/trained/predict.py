@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from study import data
 from study.data import label_files, table_columns
-from study.data.image_files import decode_readable
+from study.data.image_files import ENDINGS, decode_readable
 from study.data.label_files import on_disk
 from study.data.table_columns import Encoding
 from study.errors import UserError, nearest
@@ -16,9 +16,6 @@ from study.trained.predictions import Prediction, Predictions, Sample, of_probab
 
 if TYPE_CHECKING:
     import pandas as pd
-
-SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
-"""Endings of the files in a folder that count as images."""
 
 AT_ONCE = 1024
 """Images in memory at a time."""
@@ -137,8 +134,8 @@ def _files(path: Path, column: str) -> list[Path]:
         return [path]
     if not path.is_dir():
         raise UserError(f"{path}: no such file or folder")
-    named = (file for file in label_files.shown(path) if file.suffix.lower() in SUFFIXES)
+    named = (file for file in label_files.shown(path) if file.suffix.lower() in ENDINGS)
     images = [file for file in named if file.is_file() or not file.exists()]  # a link may lead nowhere
     if not images:
-        raise UserError(f"{path}: holds no images ({', '.join(SUFFIXES)})")
+        raise UserError(f"{path}: holds no images ({', '.join(ENDINGS)})")
     return images

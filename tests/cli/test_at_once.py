@@ -73,7 +73,7 @@ SLOW = pytest.mark.slow
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "command", ["plan quickstart", *(pytest.param(name, marks=SLOW) for name in ("spaces", "schema"))]
+    "command", ["plan quickstart --fast", *(pytest.param(name, marks=SLOW) for name in ("spaces", "schema"))]
 )
 def test_what_is_told_of_study_files_starts_and_draws_nothing(here: Here, command: str) -> None:
     """Networks and methods say of themselves what they need, which takes PyTorch."""

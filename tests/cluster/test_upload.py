@@ -45,7 +45,7 @@ def test_what_lies_about_is_left(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_upload_runs_by_itself(tmp_path: Path) -> None:
     with upload(quickstart()) as folder:
-        command = [sys.executable, "-m", "study", "plan", STUDY_FILE]
+        command = [sys.executable, "-m", "study", "plan", STUDY_FILE, "--fast"]
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 0, done.stderr
     assert "study quickstart" in done.stdout

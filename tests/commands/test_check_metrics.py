@@ -93,7 +93,3 @@ def test_run_refuses_before_it_makes_anything(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=EMPTY):
         run.start(home, study(tmp_path, searched("equalized_odds")), lambda *_: nullcontext(lambda _: None))
     assert home.studies() == []
-
-
-def test_the_positive_class_is_said(tmp_path: Path) -> None:
-    assert "positive class: yes" in text(plan(study(tmp_path, searched("accuracy"))))

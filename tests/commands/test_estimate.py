@@ -42,7 +42,7 @@ def test_where_no_trial_fits_there_is_no_time_of_the_clock() -> None:
     assert told["trials_at_once_here"] == 0
     assert told["expected"]["wall_hours"] is None
     assert told["expected"]["gpu_hours"] == pytest.approx(told["expected"]["trial_hours"])
-    shown = cost.planned_text(plan.plan(quickstart()) | {"cost": told})
+    shown = cost.estimate_text({"cost": told})
     assert "a trial does not fit this machine" in shown
     assert "of wall-clock time on this machine" not in shown
 
@@ -50,14 +50,32 @@ def test_where_no_trial_fits_there_is_no_time_of_the_clock() -> None:
 def test_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STUDY_HOME", str(tmp_path))
     spec = quickstart(*SMALL, "search.space.model.width={choices: [4, 8]}")
-    document = cost.plan_with_cost(spec, measure=True)
+    document = cost.estimate(spec, plan.plan(spec))
     told = document["cost"]
+    assert document["not_measured"] is None
     assert 0 < told["seconds_per_epoch"] < 60
     assert told["expected"]["trial_hours"] < told["without_early_stopping"]["trial_hours"]
     assert any("searched, but measured with the file's values: model.width" in one for one in told["caveats"])
     assert json.loads(json.dumps(document, allow_nan=False)) == document
-    shown = cost.planned_text(document)
-    assert shown.startswith(plan.text(plan.plan(spec)))
+    shown = cost.estimate_text(document)
     assert "measured on" in shown
     assert "of wall-clock time on this machine" in shown
     assert not list(tmp_path.iterdir()), "nothing is started"
+
+
+@pytest.mark.parametrize(
+    ("assignments", "why"),
+    [
+        (["data={name: biased_mnist, rho: 0.99}"], "its data are not here, see study data prepare biased_mnist"),
+        (["resources.gpu=1"], "resources.gpu: 1 given, but this machine's GPU cannot be used"),
+        (["train.learning_rate=1e30"], "the trial diverged"),
+    ],
+)
+def test_why_no_epoch_could_be_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, assignments: list[str], why: str
+) -> None:
+    monkeypatch.setenv("STUDY_DATA", str(tmp_path))
+    spec = quickstart(*SMALL, *assignments)
+    document = cost.estimate(spec, plan.plan(spec))
+    assert document["cost"] is None
+    assert cost.estimate_text(document).startswith(f"time: not measured: {why}")

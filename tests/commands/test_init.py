@@ -241,18 +241,6 @@ def test_the_baseline_is_the_ordinary_loss(chosen: tuple[str, ...], plain: str) 
     assert (method.get("alpha", 1.0), method.get("lambda", 0.0), method.get("epsilon", 0.0)) == (1.0, 0.0, 0.0)
 
 
-@pytest.mark.parametrize(
-    ("method", "key"),
-    [
-        ("fair_sup_con", "method.group_norm"),
-        ("sup_con", "method.temperature"),
-        ("cross_entropy", "train.learning_rate"),
-    ],
-)
-def test_a_methods_own_knobs_are_searched(method: str, key: str) -> None:
-    assert key in load_study(str(write(of(method, data="biased_digits"), None, False, nobody()))).search.space
-
-
 def test_keys_are_set_in_the_file_and_checked() -> None:
     wishes = ("data.size=16", "train.epochs=40", "search.space.method.alpha={low: 0.1, high: 0.5}", "resources.hang=90")
     flags = of("sup_con", data="birds", file="image", target="kind", bias="place", assignments=wishes)

@@ -103,19 +103,9 @@ def test_where_a_key_is_searched_is_said() -> None:
     assert "method.temperature: 0.2\n" in told
 
 
-def test_several_data_sets_are_told() -> None:
-    document = plan(quickstart("search.space.data.rho={choices: [0.5, 0.9]}", "search.baseline=null"))
-    assert [one["rho"] for one in document["data"]] == [0.5, 0.9]
-    assert "data: biased_digits: name biased_digits, rho 0.5, seed 0, val unbiased, val_share 0.2; n" in text(document)
-
-
-def test_without_early_stopping_all_epochs_are_expected() -> None:
-    document = plan(quickstart("search.early_stopping={}"))
-    assert document["epochs"]["expected"] == document["epochs"]["most"]
-
-
-def test_a_rung_at_the_last_epoch_stops_nobody() -> None:
-    document = plan(quickstart("search.early_stopping.grace=20"))
+@pytest.mark.parametrize("stopping", ["search.early_stopping={}", "search.early_stopping.grace=20"])
+def test_where_no_trial_can_be_stopped_early_all_epochs_are_expected(stopping: str) -> None:
+    document = plan(quickstart(stopping))
     assert document["epochs"]["expected"] == document["epochs"]["most"]
 
 

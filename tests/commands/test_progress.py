@@ -26,16 +26,6 @@ def stopped_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("study.commands.progress.time", SimpleNamespace(monotonic=lambda: 0.0, time=lambda: 0.0))
 
 
-def test_trials_to_come_are_waiting() -> None:
-    assert StudyProgress(SPEC, StudyRecord()).counts() == {
-        "waiting": 4 + 4,
-        "running": 0,
-        "complete": 0,
-        "pruned": 0,
-        "failed": 0,
-    }
-
-
 RULES = quickstart("search.trials=4", "search.confirm={top: 1, seeds: 2, rules: true}", "search.early_stopping={}")
 
 

@@ -151,11 +151,21 @@ def test_what_cannot_be_asked_is_told(folder: StudyFolder) -> None:
                 requests.stopped_trials(folder, [2, number])
         with pytest.raises(UserError, match="--like 9: mine has 3 trials"):
             requests.enqueued(folder, TYPED, like=9)
+    append_event(folder.ledger_file, "ended", trial=2, state="complete")
     append_event(folder.ledger_file, "closed", state="complete", enough="trials")
     over = r"its search is over. To search on, once .*: study resume mine --trials \+10"
     with driven(folder), pytest.raises(UserError, match=over):
         requests.ended_search(folder)
     assert told(folder) == []
+
+
+def test_after_the_last_configuration_was_given_out_what_runs_is_told(tmp_path: Path) -> None:
+    spec = quickstart("name=mine", "train.epochs=2", "search.trials=2", "search.early_stopping={}")
+    folder = Home(tmp_path / "home").create(spec)
+    searched = Told("search", [0.1], "running", params=PARAMS)
+    write_ledger(folder.ledger_file, Told("baseline", [0.2, 0.3], params={**PARAMS, "method.lambda": 0.0}), searched)
+    with driven(folder), pytest.raises(UserError, match="tries nothing further, 1 of its trials still run"):
+        requests.enqueued(folder, TYPED)
 
 
 def test_a_search_that_is_over_goes_on_with_what_is_enqueued(folder: StudyFolder) -> None:
@@ -183,7 +193,7 @@ def test_a_search_that_is_over_goes_on_with_what_is_enqueued(folder: StudyFolder
 
 
 @pytest.mark.slow
-def test_the_commands(folder: StudyFolder, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_commands(folder: StudyFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STUDY_HOME", str(folder.path.parent))
     with driven(folder):
         done = answer("enqueue", "mine", *TYPED, "--json")
@@ -193,9 +203,4 @@ def test_the_commands(folder: StudyFolder, monkeypatch: pytest.MonkeyPatch, tmp_
         assert (done.status, json.loads(done.out)["asked"][0]["done"]) == (0, True)
     assert answer("stop", "mine", "--search", "--trial", "2").err.startswith("error: --trial stops")
     assert "KEY=VALUE: is missing" in answer("enqueue", "mine").err
-    assert "error: -o FILE: is missing" in answer("export", "mine").err
-    journal = str(tmp_path / "journal.log")
-    assert "Give it alone" in answer("export", "mine", "--optuna", journal, "--top", "2").err
-    done = answer("export", "mine", "--optuna", journal)
-    assert (done.status, done.out) == (0, f"{journal}\n")
     assert "without --models" in answer("report", "mine", "--watch", "--json").err

@@ -54,9 +54,3 @@ def test_everything_that_a_file_can_name_is_there() -> None:
     for row in (*document()["data"], *document()["model"], *document()["method"]):
         assert row["about"]
         assert not row["about"].startswith(f"{row['name']}: ")
-
-
-def test_for_people_no_line_is_too_long_to_read() -> None:
-    lines = spaces.text(document()).splitlines()
-    assert max(map(len, lines)) < 200
-    assert any(line.split()[:1] == ["eps_sup_info_nce"] for line in lines)

@@ -248,11 +248,6 @@ def test_what_cannot_be_judged_is_not_said_to_be_told_apart(tmp_path: Path, home
     assert unknown == "Too few searches in common with it to judge: third."
 
 
-def test_a_metric_that_is_better_when_low_says_so(tmp_path: Path, home: Home) -> None:
-    suite = small_suite(tmp_path, SINGLE.replace("budget:", "judge: test/equalized_odds\nbudget:"))
-    assert "test/equalized_odds, the lower the better, of what a rule picks" in suite_tables.suite_notes(suite)[0]
-
-
 def test_a_search_that_lost_a_seed_is_counted(tmp_path: Path, home: Home) -> None:
     suite = small_suite(tmp_path, SINGLE.replace("seeds: 2", "seeds: 3"))
     assert "1 search with a value on fewer than 3 fresh seeds." in notes_of(home, suite, {("weak", 1): (0.6, 0.61)})

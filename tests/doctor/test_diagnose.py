@@ -19,8 +19,8 @@ from typer.testing import CliRunner
 
 from study import doctor
 from study.cli import app
-from study.doctor import state
-from study.doctor.machine import Finding, isolated
+from study.doctor import checks
+from study.doctor.checks import Finding, isolated
 from study.home.folder import Home
 from study.tracking.connection import connect, public
 
@@ -58,11 +58,11 @@ def test_a_broken_torch_is_told_of_not_stumbled_over(home: Home, tmp_path: Path)
     command = [sys.executable, "-m", "study", "doctor", "--json"]
     done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 1, done.stderr
-    checks = json.loads(done.stdout)["checks"]
-    (found,) = (one for one in checks if one["name"] == "torch")
+    told = json.loads(done.stdout)["checks"]
+    (found,) = (one for one in told if one["name"] == "torch")
     assert "libcudart.so.1" in found["told"]
     assert "pip install" in found["remedy"]
-    assert {one["name"]: one["state"] for one in checks}["python"] == "ok"
+    assert {one["name"]: one["state"] for one in told}["python"] == "ok"
     assert done.stderr == ""
 
 
@@ -95,17 +95,17 @@ def test_a_look_that_raises_or_hangs_harms_no_other() -> None:
 
 
 def test_a_home_and_its_studies(home: Home) -> None:
-    assert [one.state for one in state.home(home)] == ["ok"]
+    assert [one.state for one in checks.home(home)] == ["ok"]
     write_ledger(home.create(quickstart("name=one")).ledger_file, Told("baseline", [0.5]))
     home.create(quickstart("name=two")).ledger_file.write_text("no event\n")
-    whole, damaged = state.home(home)
+    whole, damaged = checks.home(home)
     assert "writable, form 2, 2 studies" in whole.told
     assert damaged.state == "problem"
     assert damaged.told.startswith("two: ")
     assert "study delete two --yes" in (damaged.remedy or "")
     home.path.rename(home.path.with_name("elsewhere"))
     home.path.write_text("a file")
-    (found,) = state.home(home)
+    (found,) = checks.home(home)
     assert (found.state, found.remedy) == ("problem", "another home: STUDY_HOME=...")
 
 
@@ -114,7 +114,7 @@ def test_a_home_and_its_studies(home: Home) -> None:
 def test_an_mlflow_that_refuses(home: Home, monkeypatch: pytest.MonkeyPatch, status: int, told: str) -> None:
     with answering(status) as uri:
         monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
-        (found,) = state.mlflow(home)
+        (found,) = checks.mlflow(home)
     assert found.state == "problem"
     assert told in found.told
     assert public(uri) in found.told
@@ -137,14 +137,14 @@ def test_an_mlflow_that_never_ends_its_answer_is_given_up(home: Home, monkeypatc
         threading.Thread(target=server.serve_forever, daemon=True).start()
         uri = f"http://127.0.0.1:{server.server_address[1]}"
         monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
-        (found,) = state.mlflow(home)
+        (found,) = checks.mlflow(home)
         ended.set()
         server.shutdown()
-    assert (found.state, found.told, found.remedy) == ("problem", f"{uri}: no answer within 5 s", state.REMEDY)
+    assert (found.state, found.told, found.remedy) == ("problem", f"{uri}: no answer within 5 s", checks.REMEDY)
 
 
 def test_an_mlflow_that_is_not_there_yet_is_not_made(home: Home) -> None:
-    (found,) = state.mlflow(home)
+    (found,) = checks.mlflow(home)
     assert (found.state, "not there yet" in found.told) == ("ok", True)
     assert not home.path.exists()
 
@@ -153,10 +153,10 @@ def test_an_mlflow_that_is_not_there_yet_is_not_made(home: Home) -> None:
 def test_the_homes_own_database(home: Home) -> None:
     home.path.mkdir()
     connect(home.tracking_uri)
-    (found,) = state.mlflow(home)
+    (found,) = checks.mlflow(home)
     assert (found.state, found.told) == ("ok", f"{home.database}: answers")
     home.database.write_bytes(b"no database" * 100)
-    (found,) = state.mlflow(home)
+    (found,) = checks.mlflow(home)
     assert (found.state, str(home.database) in found.told) == ("problem", True)
 
 
@@ -169,15 +169,15 @@ def test_clusters_that_cannot_be_used(home: Home, monkeypatch: pytest.MonkeyPatc
             ("10.0.0.1:6379", "no token is given"),
             ("nonsense", "allowed: auto, HOST:PORT"),
         ):
-            (found,) = state.ray(home, address)
+            (found,) = checks.ray(home, address)
             assert found.state == "problem"
             assert told in found.told
     with answering(401) as uri:
-        (found,) = state.ray(home, public(uri))
+        (found,) = checks.ray(home, public(uri))
     assert "refuses the token" in found.told
     token = home.path.with_name("token")
     token.write_text("x" * 64)
     token.chmod(0o644)
     monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", str(token))
-    (found,) = state.ray(home, None)
+    (found,) = checks.ray(home, None)
     assert (found.state, "others can read this token: chmod 600" in found.told) == ("problem", True)

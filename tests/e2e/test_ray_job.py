@@ -15,7 +15,7 @@ from ray.job_submission import JobStatus, JobSubmissionClient
 context = ray.init(address="local", num_cpus=1, include_dashboard=True, dashboard_port=0, log_to_driver=False)
 client = JobSubmissionClient("http://" + context.dashboard_url)
 upload = {"working_dir": sys.argv[1], "excludes": [".git", ".venv*", "studies", "tests", ".*_cache"]}
-job = client.submit_job(entrypoint=sys.executable + " -m study plan quickstart", runtime_env=upload)
+job = client.submit_job(entrypoint=sys.executable + " -m study plan quickstart --fast", runtime_env=upload)
 while not client.get_job_status(job).is_terminal():
     time.sleep(0.5)
 print(client.get_job_status(job), client.get_job_logs(job))

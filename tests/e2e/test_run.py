@@ -149,7 +149,7 @@ def test_end_says_where_things_are(finished: Command) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("arguments", [("list",), ("status", "tiny"), ("plan", "tiny.yaml")])
+@pytest.mark.parametrize("arguments", [("list",), ("status", "tiny"), ("plan", "tiny.yaml", "--fast")])
 def test_json_is_one_document(finished: Command, arguments: tuple[str, ...]) -> None:
     done = finished(*arguments, "--json")
     assert done.returncode == 0, done.stderr
@@ -175,7 +175,7 @@ def test_report_shows_what_the_models_learned(finished: Command, here: CliRunner
 @pytest.mark.slow
 def test_plan_starts_nothing(finished: Command) -> None:
     before = sorted(path.name for path in finished.home.iterdir())
-    document = json.loads(finished("plan", "tiny.yaml", "--set", "name=other", "--json").stdout)
+    document = json.loads(finished("plan", "tiny.yaml", "--set", "name=other", "--fast", "--json").stdout)
     assert document["trials"] == {"baseline": 1, "search": 6, "replicate": 0, "confirm": 4, "rule": 0}
     assert sorted(path.name for path in finished.home.iterdir()) == before
 

@@ -16,7 +16,6 @@ from helpers import ROOT, Told, quickstart, write_ledger
 from pages import GUIDE, PAGES, Block, blocks, prose
 
 from study import data, methods, models
-from study.commands.export import export_journal
 from study.home.folder import Home
 from study.home.sharing import Owner, sharing
 from study.spec import load_study
@@ -122,7 +121,6 @@ def test_the_tables_of_the_page_on_reports_are_made(
     trials = (Told("search", [0.5, 0.1 * n], params=p, further=worst) for n, p in enumerate(params, 5))
     write_ledger(folder.ledger_file, *trials)
     monkeypatch.chdir(tmp_path)
-    export_journal(folder, Path("mine.log"))  # which a command on the page writes
     for block in PYTHON:
         if block.page.name == "reports.md":
             exec(compile(block.text, str(block.page), "exec"), {})

@@ -1,8 +1,7 @@
-"""The table of every sentence: what each rests on is there, and the words still stand in the code."""
+"""The table of every sentence: what each rests on is there."""
 
 import re
 
-import pytest
 from helpers import ROOT
 from pages import RESULTS
 
@@ -27,19 +26,3 @@ def test_what_they_rest_on_is_there_and_every_simulation_is_named() -> None:
     tests = {name for name in named if name.endswith(".py")}
     assert [name for name in sorted(tests) if not (ROOT / name).is_file()] == []
     assert named - tests == MODULES
-
-
-@pytest.fixture(scope="module")
-def code() -> str:
-    """The package's text: strings over several lines joined, and what is filled in as `{}`."""
-    folders = ("analysis", "commands", "ranking", "reproduce", "trained", "training")
-    files = (path for folder in folders for path in (ROOT / "study" / folder).rglob("*.py"))
-    source = "".join(path.read_text(encoding="utf-8") for path in files)
-    return re.sub(r'"\s*f?"', "", source)
-
-
-@pytest.mark.parametrize("sentences", [row[0] for row in ROWS])
-def test_the_words_stand_in_the_code(sentences: str, code: str) -> None:
-    parts = [part for sentence in spans(sentences) for part in sentence.split("...")]
-    assert [part for part in parts if part.strip() not in code] == []
-    assert any(len(part.strip()) > 4 for part in parts)

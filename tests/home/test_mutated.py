@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from mutations import mutate_bytes, mutate_events
 
 from study import cli
-from study.commands import stop
+from study.commands import requests
 from study.home import lease, ledger
 from study.home.folder import Home, StudyFolder
 from study.home.lease import Holder, Process
@@ -158,7 +158,7 @@ def driver(folder: StudyFolder, answers: "Answers", monkeypatch: pytest.MonkeyPa
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         process.stdout.readline()
-        monkeypatch.setattr(stop, "PATIENCE", 0.0)
+        monkeypatch.setattr(requests, "LONGEST_STOP", 0.0)
         monkeypatch.setattr(ledger, "PATIENCE", 0.05)
         answers.run("resume", "mine")  # imports MLflow
         yield Holder("one", lease.machine(), "here", since=1.0, **asdict(Process.of(process.pid)))

@@ -8,7 +8,7 @@ import yaml
 from helpers import ROOT
 
 from study import published
-from study.commands import memory, plan
+from study.commands import plan
 from study.published import PublishedTable
 from study.reproduce.reproduction import belongs, places, planned
 from study.spec import StudySpec, load_study
@@ -36,25 +36,10 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(("name", "profile"), [(name, profile) for name in ALL for profile in (None, *profiles(name))])
-def test_each_shipped_file_can_be_planned_with_each_of_its_profiles(
-    name: str, profile: str | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its memory, whose count takes a second, apart."""
-    monkeypatch.setattr(memory, "memory", lambda *given: None)
+def test_each_shipped_file_can_be_planned_with_each_of_its_profiles(name: str, profile: str | None) -> None:
     document = plan.plan(load_study(name, profile=profile))
     assert document["epochs"]["most"] > 0
     assert f"study {name} (" in plan.text(document)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ALL)
-def test_the_memory_of_each_shipped_file_is_counted_and_fits_a_card_of_80_gib(name: str) -> None:
-    spec = load_study(name)
-    counted = memory.memory(spec)
-    assert counted is not None
-    assert counted["step_gib"] > 0
-    assert counted["evaluation_gib"] > 0
-    assert spec.resources.gpu == 0 or counted["fits"]["80"]
 
 
 def counts(table: PublishedTable, spec: StudySpec) -> Counter[tuple[str, str]]:

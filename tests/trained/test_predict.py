@@ -14,7 +14,7 @@ from answers import answer
 from data_files import encoded
 from file_mutations import mutate_folder
 from pictures import picture, truncate
-from PIL import ExifTags, Image
+from PIL import Image
 from typer.testing import CliRunner, Result
 
 from study.cli import app
@@ -121,18 +121,6 @@ def test_a_listed_file_is_found_however_its_name_is_spelled(folder: StudyFolder,
     assert len(rows(predict(folder, "list.csv").stdout)) == 1
 
 
-def test_a_picture_that_is_stored_turned_has_the_same_class(folder: StudyFolder, here: Path) -> None:
-    pixels = np.random.default_rng(0).integers(0, 256, (9, 12, 3), np.uint8)
-    exif = Image.Exif()
-    exif[ExifTags.Base.Orientation] = 6
-    for kind, options in {"png": {}, "tif": {}, "webp": {"lossless": True}}.items():
-        Image.fromarray(pixels).save(here / f"upright.{kind}", **options)
-        Image.fromarray(np.rot90(pixels)).save(here / f"turned.{kind}", exif=exif, **options)
-    told = [{**row, "file": ""} for row in rows(predict(folder, ".").stdout)]
-    assert len(told) == 6
-    assert all(row == told[0] for row in told)
-
-
 def test_images_become_square_as_in_training(
     folder: StudyFolder, here: Path, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -156,17 +144,6 @@ def test_groups_of_a_few_samples_are_not_warned_of(folder: StudyFolder, here: Pa
     picture(here / "0.png")
     assert "served worst" not in folder.card_file.read_text()
     assert predict(folder, "0.png").stderr == ""
-
-
-def test_depth_and_transparency_do_not_change_a_class(folder: StudyFolder, here: Path) -> None:
-    """The same shades in 8 and 16 bits, opaque and in another mode."""
-    shades = np.random.default_rng(0).integers(0, 256, (8, 8), np.uint8)
-    Image.fromarray(shades).save(here / "8.png")
-    Image.fromarray(shades.astype(np.uint16) * 257).save(here / "16.png")
-    Image.fromarray(shades).convert("RGBA").save(here / "rgba.png")
-    Image.fromarray(shades).convert("CMYK").save(here / "cmyk.tif")
-    found = [list(row.values())[1:] for row in rows(predict(folder, ".").stdout)]
-    assert found == [found[0]] * 4
 
 
 @pytest.mark.slow

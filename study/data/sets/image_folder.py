@@ -11,7 +11,7 @@ from typing_extensions import Doc
 from study.data import cache, holdout, label_files, listings, table_columns, user_data
 from study.data.cache import prepared
 from study.data.dataset import Dataset, Facts
-from study.data.image_files import Frame, Size, usual_side
+from study.data.image_files import ENDINGS, Frame, Size, usual_side
 from study.data.label_files import on_disk
 from study.data.listings import Listing
 from study.errors import UserError
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 
 FOLDERS = "folders"
 """The key `labels` of images in a folder for each class, without a table."""
-
-PICTURES = {*listings.ENDINGS, ".tif", ".tiff"}
-"""Endings of files that are taken from such folders."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,7 +114,7 @@ def in_folders(folder: Path) -> list[tuple[str, str]]:
     found = []
     for file in cache.files_of(folder):
         name = file.relative_to(folder)
-        if file.suffix.lower() not in PICTURES:
+        if file.suffix.lower() not in ENDINGS:
             continue
         if len(name.parts) < 2 + in_splits:
             raise UserError(
@@ -125,7 +122,7 @@ def in_folders(folder: Path) -> list[tuple[str, str]]:
             )
         found.append((name.as_posix(), name.parts[int(in_splits)]))
     if not found:
-        raise UserError(f"{folder}: holds no images in folders of classes ({', '.join(sorted(PICTURES))})")
+        raise UserError(f"{folder}: holds no images in folders of classes ({', '.join(ENDINGS)})")
     return found
 
 

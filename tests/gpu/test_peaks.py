@@ -1,4 +1,4 @@
-"""Memory on the simulated device: what is counted, a share of a card, images once or ahead of the step, parts."""
+"""Memory on the simulated device: a share of a card, images once or ahead of the step, parts."""
 
 import json
 
@@ -12,7 +12,7 @@ import gc, json, sys
 import numpy as np, torch
 from study import methods, models
 from study.data.dataset import Dataset, Facts, Split
-from study.training import Trial, TrialConfig, counted_memory, evaluation, loop
+from study.training import Trial, TrialConfig, evaluation, loop
 from study.training.evaluation import Evaluation
 
 loop.check_loss = loop.check_networks = evaluation.check_features = lambda *given: None  # no kernel gives a value
@@ -48,9 +48,6 @@ def peaks(told, samples=512):
 
 PEAKS = """
 told = {"whole": peaks(config()), "half": peaks(config(precision="bfloat16")), "parts": peaks(config(micro_batch=32))}
-for name, of in (("whole", config()), ("half", config(precision="bfloat16")), ("parts", config(micro_batch=32))):
-    counted = counted_memory.count(of, FACTS)
-    told[name] += [counted.step, counted.evaluation, counted.without_loss]
 loop.SHARE = 0.0
 strict = loop.Streamed._chosen
 def chosen(self, index):
@@ -86,14 +83,11 @@ print(json.dumps(told))
 
 
 @pytest.mark.slow
-def test_peaks_are_as_counted_and_evaluation_takes_less_than_a_step() -> None:
+def test_evaluation_takes_less_than_a_step_and_half_precision_and_parts_less_than_the_whole() -> None:
     told = json.loads(run_on_gpu(TRIAL + PEAKS))
     for name in ("whole", "half", "parts"):
-        _, step, evaluation, counted, counted_evaluation, without_loss = told[name]
-        assert counted == pytest.approx(step, rel=0.05, abs=350e6), name
-        assert counted_evaluation == pytest.approx(evaluation, rel=0.25, abs=350e6), name
-        assert evaluation < 1.05 * step
-        assert not without_loss
+        _, step, evaluation = told[name]
+        assert evaluation < 1.05 * step, name
     assert told["half"][1] < 0.7 * told["whole"][1]
     assert told["parts"][1] < 0.6 * told["whole"][1]
     samples = 3 * 64 * 64

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from study.cluster import queued_driver
-from study.doctor import machine
-from study.doctor.machine import Observed, gpu_findings
+from study.doctor import checks
+from study.doctor.checks import Observed, gpu_findings
 
 CARD = ("NVIDIA H100, 550.54, 81559 MiB",)
 
@@ -37,21 +37,21 @@ def test_ray_and_torch_may_disagree() -> None:
 
 
 def test_a_library_that_is_missing_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine, "LIBRARIES", ("numpy", "no-such-library-as-this"))
-    (found,) = machine.libraries()
+    monkeypatch.setattr(checks, "LIBRARIES", ("numpy", "no-such-library-as-this"))
+    (found,) = checks.libraries()
     assert found.state == "problem"
     assert found.told.endswith("no-such-library-as-this missing")
 
 
 def test_room_on_a_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     far = tmp_path / "not" / "there"
-    assert machine.existing(far) == tmp_path
+    assert checks.existing(far) == tmp_path
     states = []
     for little, none in ((0, 0), (2**60, 0), (2**60, 2**60)):
-        monkeypatch.setattr(machine, "FULL", 1.0)
-        monkeypatch.setattr(machine, "LITTLE_DISK", little)
-        monkeypatch.setattr(machine, "NO_DISK", none)
-        states.append(machine.disk("disk", far, "remove").state)
+        monkeypatch.setattr(checks, "FULL", 1.0)
+        monkeypatch.setattr(checks, "LITTLE_DISK", little)
+        monkeypatch.setattr(checks, "NO_DISK", none)
+        states.append(checks.disk("disk", far, "remove").state)
     assert states == ["ok", "warning", "problem"]
 
 
@@ -59,7 +59,7 @@ def test_a_containers_limit_is_its_memory(tmp_path: Path, monkeypatch: pytest.Mo
     limit = tmp_path / "memory.max"
     limit.write_text(f"{2**30}\n")
     monkeypatch.setattr(queued_driver, "LIMITS", (limit,))
-    (found,) = machine.memory()
+    (found,) = checks.memory()
     assert found.state == "warning"
     assert "1.0 GiB" in found.told
     assert "the container's limit" in found.told
