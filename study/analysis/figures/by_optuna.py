@@ -7,7 +7,7 @@ from typing import Any
 import plotly.graph_objects as go
 from optuna import visualization
 from optuna.study import Study
-from optuna.trial import FrozenTrial, TrialState
+from optuna.trial import TrialState
 
 from study.analysis.figures.style import BLACK
 from study.analysis.statistics import formatting
@@ -16,7 +16,7 @@ from study.analysis.statistics.hypervolume import reference_point
 from study.analysis.statistics.importance import explained
 from study.home.record import StudyRecord, as_searched
 from study.ranking import baseline, searched
-from study.ranking.as_optuna import STATES, as_optuna, experimental, in_memory, moment
+from study.ranking.as_optuna import as_optuna, experimental, in_memory
 from study.spec import StudySpec
 
 Draw = Callable[[StudySpec, StudyRecord, Study], go.Figure | None]
@@ -82,27 +82,9 @@ def rank(spec: StudySpec, record: StudyRecord, study: Study) -> go.Figure | None
 
 
 def timeline(spec: StudySpec, record: StudyRecord, study: Study) -> go.Figure | None:
-    """When each trial of any stage ran."""
-    began = [trial for trial in record.trials.values() if trial.started is not None]
-    if len(began) < 2:
-        return None
-    bars = [
-        FrozenTrial(
-            trial.number,
-            STATES[trial.state],
-            None,
-            moment(trial.started),
-            moment(trial.ended) if trial.ended else None,
-            trial.params,
-            {},
-            {"stage": trial.stage, "seed": trial.seed, "node": trial.node},
-            {},
-            {},
-            trial.number,
-        )
-        for trial in began[-NEWEST:]
-    ]
-    return visualization.plot_timeline(in_memory(spec, bars))
+    """When each trial of the search ran."""
+    began = [trial for trial in study.get_trials(deepcopy=False) if trial.datetime_start is not None]
+    return visualization.plot_timeline(in_memory(spec, began), NEWEST) if len(began) > 1 else None
 
 
 OPTUNA: Mapping[str, Draw] = {

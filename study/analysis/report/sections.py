@@ -148,8 +148,7 @@ CAPTIONS = {
     "optimization_history": "Each mark is one complete trial of the search{mean}{line}.{missed}",
     "hypervolume_history": "The volume between the validation front and the reference point ({reference}), after each "
     "complete configuration of the search, of those that keep the constraints.",
-    "timeline": "Each bar is one trial, of the search and of all else that ran, from its start to its end; of a trial "
-    "that was lost or interrupted, its last run.",
+    "timeline": "Each bar is one configuration of the search, from its start to its end.",
 }
 """In braces what depends on the study, see `caption`."""
 
@@ -165,8 +164,6 @@ MODEL_CAPTIONS = {
     "groups": "Left: mean cosine of two samples of a group, its compactness. Right: mean cosine of a sample of the "
     "group and one of another class; lower means better separated. The spread over groups is that of the FSCL paper's "
     "Fig. 2: the smaller, the fairer.",
-    "neighbours": "Anchors drawn at random, each with the samples of other classes of the lowest and the highest "
-    "cosine, which is given below each image.",
     "tsne": "Distances between clusters say little. Where the bias does not matter, the colours on the right mix.",
 }
 
