@@ -24,6 +24,7 @@ from study.errors import DISK_FULL, Interrupted, Stopped, UserError, of_disk
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord, TrialRecord, as_searched
+from study.metrics import printed
 from study.ranking import summary
 from study.spec import StudySpec
 from study.sweep import LOADING, REPORTING
@@ -350,7 +351,7 @@ def _value(spec: StudySpec, side: Mapping[str, Any] | None) -> float | None:
 
 def _sentence(told: Mapping[str, Any]) -> str:
     values = [(name, told[key]) for name, key in (("best", "value"), ("baseline", "baseline")) if told[key] is not None]
-    numbers = ", ".join(f"{name} {told['metric']} {value:.4f}" for name, value in values)
+    numbers = ", ".join(f"{name} {told['metric']} {printed(told['metric'], value)}" for name, value in values)
     return f"study {told['study']}: {told['state']}{f'; {numbers}' if numbers else ''}"
 
 

@@ -40,7 +40,7 @@ SENT = {
     "baseline": 0.5,
     "trial": 1,
     "address": None,
-    "text": "study quickstart: complete; best val/accuracy 0.7500, baseline val/accuracy 0.5000",
+    "text": "study quickstart: complete; best val/accuracy 75.0%, baseline val/accuracy 50.0%",
 }
 
 

@@ -10,11 +10,11 @@ from optuna.study import Study
 from optuna.trial import TrialState
 
 from study.analysis.figures.style import BLACK
-from study.analysis.statistics import formatting
 from study.analysis.statistics.frame import thin, varied
 from study.analysis.statistics.hypervolume import reference_point
 from study.analysis.statistics.importance import explained
 from study.home.record import StudyRecord, as_searched
+from study.metrics import in_percent
 from study.ranking import baseline, searched
 from study.ranking.as_optuna import as_optuna, experimental, in_memory
 from study.spec import StudySpec
@@ -120,7 +120,7 @@ def _of_values(spec: StudySpec, record: StudyRecord, figure: go.Figure) -> go.Fi
     """The same with the baseline's value as a dashed line, and accuracies in percent."""
     if reference := baseline(record, spec):
         figure.add_hline(reference.value, line={"color": BLACK, "dash": "dash", "width": 1})
-    return figure.update_yaxes(tickformat=".1~%" if formatting.in_percent(spec.metric) else None)
+    return figure.update_yaxes(tickformat=".1~%" if in_percent(spec.metric) else None)
 
 
 def _plain(figure: go.Figure) -> go.Figure:

@@ -13,7 +13,7 @@ import pandas as pd
 
 from study.analysis.statistics import formatting
 from study.analysis.statistics.cell_tables import STATISTICS, Cell, Place
-from study.metrics import better, is_share
+from study.metrics import better, in_percent, is_share
 from study.ranking import Spread
 
 Along = Literal["row", "column"]
@@ -106,7 +106,7 @@ class Grid:
 
     def _form(self, metric: str, mean: float) -> tuple[float, int]:
         """The factor of a number, and its digits after the decimal point."""
-        if formatting.in_percent(metric) or (self.gaps_in_percent and is_share(metric)):
+        if in_percent(metric) or (self.gaps_in_percent and is_share(metric)):
             return 100.0, self.digits
         if is_share(metric):
             return 1.0, self.digits + 2
@@ -174,7 +174,7 @@ def notes_on(cells: Collection[Cell], gaps_in_percent: bool = False) -> list[str
         gaps_in_percent: as in `Grid`.
     """
     over = _over(cells)
-    units = formatting.in_percent if not gaps_in_percent else is_share
+    units = in_percent if not gaps_in_percent else is_share
     metrics = ", ".join(dict.fromkeys(_unit(cell.metric, units(cell.metric)) for cell in cells))
     if not over:
         return [f"{metrics}: no trial has a value yet.", *_on_pruned(cells)]

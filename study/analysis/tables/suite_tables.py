@@ -24,7 +24,7 @@ from study.analysis.statistics.suite_table import (
 )
 from study.analysis.tables.formats import to_latex, to_markdown
 from study.analysis.tables.grid import Entry, Grid, Mark
-from study.metrics import is_share, lower_is_better
+from study.metrics import in_percent, is_share, lower_is_better
 from study.ranking import Spread
 from study.spec.declarations import declaration
 from study.spec.rungs import schedule
@@ -85,7 +85,7 @@ def suite_notes(suite: Suite) -> list[str]:
 
 
 def _reading(suite: Suite) -> Iterator[str]:
-    unit = f"{suite.judge} in percent" if formatting.in_percent(suite.judge) else suite.judge
+    unit = f"{suite.judge} in percent" if in_percent(suite.judge) else suite.judge
     lower = ", the lower the better" if lower_is_better(suite.judge) else ""
     text = f"A number is {unit}{lower}, of what a rule picks: the mean over searches of the mean over fresh seeds"
     if suite.searches == 1:
@@ -172,11 +172,7 @@ def _missing(suite: Suite, table: RuleTable) -> Iterator[str]:
 
 
 def _points(table: RuleTable, value: float) -> str:
-    return (
-        f"{deviation(table.judge, value)} points"
-        if formatting.in_percent(table.judge)
-        else deviation(table.judge, value)
-    )
+    return f"{deviation(table.judge, value)} points" if in_percent(table.judge) else deviation(table.judge, value)
 
 
 # The table of a suite for one rule as a printed grid, and the table of what methods took.
@@ -221,7 +217,7 @@ def deviation(metric: str, value: float | None) -> str:
     """A standard deviation in the unit of the table."""
     if value is None:
         return formatting.MISSING
-    return f"{100 * value:.1f}" if formatting.in_percent(metric) else f"{value:.3f}"
+    return f"{100 * value:.1f}" if in_percent(metric) else f"{value:.3f}"
 
 
 def _entry(table: RuleTable, method: str, label: str, searches: int) -> Entry:
