@@ -77,7 +77,7 @@ def _name(side: Side) -> str:
 
 ON = {
     "aligned_accuracy": "on samples that agree with the bias",
-    "conflicting_accuracy": "on samples that conflict with it",
+    "conflicting_accuracy": "on samples that conflict with the bias",
     "accuracy": "overall",
 }
 """Accuracies whose changes belong together, and on which samples each is."""
