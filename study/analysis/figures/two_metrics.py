@@ -105,9 +105,20 @@ def front(
     return [kept[place] for place in objective.front(scores)]
 
 
+def has_front(spec: StudySpec, record: StudyRecord) -> bool:
+    """Return whether several configurations are on the front of the trade-off, so that it is drawn."""
+    metrics = trade_off_metrics(spec, record)
+    return metrics is not None and len(set(front(spec, _points(spec, record, *metrics), *metrics))) > 1
+
+
+def _points(spec: StudySpec, record: StudyRecord, across: str, up: str) -> list[tuple[Candidate, tuple[float, float]]]:
+    """The configurations of the search with both metrics."""
+    return [(candidate, at) for candidate in candidates(record, spec) if (at := point(spec, candidate, across, up))]
+
+
 def _figure(spec: StudySpec, record: StudyRecord, across: str, up: str, with_front: bool) -> Figure | None:
     reference = baseline(record, spec)
-    points = [(candidate, at) for candidate in candidates(record, spec) if (at := point(spec, candidate, across, up))]
+    points = _points(spec, record, across, up)
     names, measured = confirmed(spec, record, across, up)
     panels = [bool(points), bool(measured)]
     if len(points) < 2 and not measured:

@@ -9,6 +9,7 @@ import pandas as pd
 
 from study import ranking
 from study.analysis.figures.by_optuna import NEWEST, OPTUNA
+from study.analysis.figures.two_metrics import has_front
 from study.analysis.report.conclusions import caveats
 from study.analysis.report.lead import lead
 from study.analysis.report.page import Block, Page, Picture, Points, Section, Table, Text
@@ -133,9 +134,8 @@ CAPTIONS = {
     "seeds": "Each ring is one seed; the tick is the mean, the line one sample standard deviation to each side.",
     "ablation": "Each bar is one step on the way from the baseline to the best, from the value before it to the value "
     "after it; the line is the interval of its end. The intervals hold together in 95% of cases.",
-    "learning_curves": "Each line is one trial.{repeats}",
-    "trade_off": "Each mark is one configuration of the search. The front joins those that{kept} are not dominated in "
-    "these two metrics.",
+    "learning_curves": "Each line is one trial.{repeats}{rungs}",
+    "trade_off": "Each mark is one configuration of the search.{front}",
     "worst_group": "Each mark is one configuration of the search.",
     "importance": "Shares of the metric's variance over the searched space, each value drawn with equal chance, from "
     "the search's complete trials that have the parameter; with early stopping, among what it let through. A "
@@ -168,7 +168,7 @@ MODEL_CAPTIONS = {
 }
 
 
-def caption(name: str, spec: StudySpec) -> str:
+def caption(name: str, spec: StudySpec, record: StudyRecord) -> str:
     """A figure's caption, with what its values stand on."""
     means = "" if len(spec.seeds) == 1 else f" (mean over its {len(spec.seeds)} seeds)"
     missed = " What is grey or dotted misses a constraint." if spec.search.constraints else ""
@@ -176,10 +176,23 @@ def caption(name: str, spec: StudySpec) -> str:
     if spec.final_seeds is not None and name in ("trade_off", "worst_group"):
         return "The mark is the mean over the seeds, the lines one sample standard deviation to each side."
     repeats = "" if spec.final_seeds is not None else " Trials that repeat one on another seed are left out."
-    given = {"mean": means, "missed": missed, "kept": kept, "repeats": repeats, "reference": _reference(spec)}
+    given = {"mean": means, "missed": missed, "repeats": repeats, "rungs": _rungs(spec), "reference": _reference(spec)}
     has_line = spec.search.baseline is not None
     given["line"] = "; the dashed line is the baseline" if has_line else ""
+    front = f" The front joins those that{kept} are not dominated in these two metrics."
+    given["front"] = front if name == "trade_off" and has_front(spec, as_searched(record)) else ""
     return CAPTIONS[name].format(**given)
+
+
+def _rungs(spec: StudySpec) -> str:
+    """Return what the dotted lines among learning curves are; nothing where there are none."""
+    rule = spec.search.early_stopping
+    if spec.final_seeds is not None or rule.name == "none":
+        return ""
+    if schedule(rule).each_epoch:
+        return " From the dotted line on trials are compared after each epoch and the worse half pruned."
+    several = " of any bracket" if len(schedule(rule).brackets(rule, spec.epochs)) > 1 else ""
+    return f" Dotted lines are the epochs{several} at which trials are compared and the worse ones pruned."
 
 
 def _reference(spec: StudySpec) -> str:
@@ -317,7 +330,7 @@ def report_page(
 ) -> Page:
     """The whole report; `pictures` are the names of the figures that could be drawn, `beside` the two final trainings
     of a study."""
-    figures = [Picture(name, _caption(name, spec), name in OPTUNA) for name in CAPTIONS if name in pictures]
+    figures = [Picture(name, caption(name, spec, record), name in OPTUNA) for name in CAPTIONS if name in pictures]
     seeds = [figure for figure in figures if figure.name == "seeds"]
     others = [figure for figure in figures if figure.name != "seeds"]
     model_figures = [Picture(name, caption) for name, caption in MODEL_CAPTIONS.items() if name in pictures]
@@ -383,16 +396,6 @@ def _trials(spec: StudySpec, record: StudyRecord) -> Section:
     table = report_tables.printed_trials(spec, replace(record, trials=listed))
     note = f"The baseline and the best of {len(record.trials)} trials; all of them are in trials.csv."
     return Section(f"{LISTED} trials", [Text(note), Table(table)], folded=True)
-
-
-def _caption(name: str, spec: StudySpec) -> str:
-    rule, text = spec.search.early_stopping, caption(name, spec)
-    if name != "learning_curves" or spec.final_seeds is not None or rule.name == "none":
-        return text
-    if schedule(rule).each_epoch:
-        return f"{text} From the dotted line on trials are compared after each epoch and the worse half pruned."
-    several = " of any bracket" if len(schedule(rule).brackets(rule, spec.epochs)) > 1 else ""
-    return f"{text} Dotted lines are the epochs{several} at which trials are compared and the worse ones pruned."
 
 
 def _summary_notes(spec: StudySpec, record: StudyRecord) -> list[Text]:
