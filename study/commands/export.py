@@ -82,7 +82,7 @@ def export_journal(folder: StudyFolder, path: Path) -> int:
         raise UserError(f"{spec.name}: a final training, it has no search")
     check_output(path)
     write_output(path, journal(spec, record))
-    return len(list(record.by_stage("baseline", "search")))
+    return record.tried
 
 
 HEADER = """\
@@ -110,7 +110,7 @@ def exported(
         "study_hash": spec.hash,
         "trial": candidate.trial.number,
         "mlflow_run": Tracked.load(folder.tracking_file, folder.tracking_uri).runs.get(str(candidate.trial.number)),
-        "trials": len(list(record.by_stage("baseline", "search"))),
+        "trials": record.tried,
         "chosen_by": f"{choice.words(spec)}; {rule}",
         "epoch": values["epoch"],
         "metrics": {name: value for name, value in values.items() if name.startswith("val/")},

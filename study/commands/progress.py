@@ -191,7 +191,7 @@ class StudyProgress:
 
     def _configurations(self) -> int:
         if self._record.ending:
-            return len(list(self._record.by_stage("baseline", "search")))
+            return self._record.tried
         return self._record.limit(self._spec.trials)
 
     def _done(self) -> int:

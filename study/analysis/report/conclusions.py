@@ -131,10 +131,10 @@ def caveats(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
         yield f"{_no_baseline(spec)}, so what the search gained is not known."
     if is_search and best and reference and (reason := why_nothing_gained(spec, reference, best)):
         yield reason
-    planned, started = record.limit(spec.trials), sum(trial.stage in ("baseline", "search") for trial in trials)
-    if is_search and started < planned:
+    planned = record.limit(spec.trials)
+    if is_search and record.tried < planned:
         ended = f": {formatting.LIMITS[record.enough]}" if record.enough in formatting.LIMITS else ""
-        yield f"{started} of the {planned} planned trials of the search were started{ended}."
+        yield f"{record.tried} of the {planned} planned trials of the search were started{ended}."
     for state in ("running", "waiting", "interrupted"):
         if numbers := [trial.number for trial in trials if trial.state == state]:
             yield f"{formatting.count(len(numbers), 'trial')} {state}: {formatting.listed(numbers)}."

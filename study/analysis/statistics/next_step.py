@@ -387,9 +387,8 @@ def _enough(spec: StudySpec, record: StudyRecord) -> str:
 
 def _is_used_up(spec: StudySpec, record: StudyRecord) -> bool:
     """Return whether every configuration of the space was tried."""
-    tried = len(list(record.by_stage("baseline", "search")))
     there = count_configurations(spec.search, spec.space)
-    return there is not None and tried >= there
+    return there is not None and record.tried >= there
 
 
 def _widen(edge: Edge) -> Step:
