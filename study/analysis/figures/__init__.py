@@ -7,10 +7,8 @@ from collections.abc import Callable
 
 from matplotlib.figure import Figure
 
-from study.analysis.figures.ablation import ablation
-from study.analysis.figures.curves import learning_curves
 from study.analysis.figures.importance import importance
-from study.analysis.figures.seeds import seeds
+from study.analysis.figures.results import ablation, learning_curves, seeds
 from study.analysis.figures.two_metrics import trade_off, worst_group
 from study.home.record import StudyRecord, as_searched
 from study.spec import StudySpec

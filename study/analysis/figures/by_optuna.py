@@ -11,12 +11,12 @@ from optuna.trial import TrialState
 
 from study.analysis.figures.style import BLACK
 from study.analysis.statistics.frame import thin, varied
-from study.analysis.statistics.hypervolume import reference_point
 from study.analysis.statistics.importance import explained
 from study.home.record import StudyRecord, as_searched
 from study.metrics import in_percent
 from study.ranking import baseline, searched
 from study.ranking.as_optuna import as_optuna, experimental, in_memory
+from study.ranking.order import reference_point
 from study.spec import StudySpec
 
 Draw = Callable[[StudySpec, StudyRecord, Study], go.Figure | None]

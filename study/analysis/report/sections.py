@@ -14,14 +14,14 @@ from study.analysis.report.conclusions import caveats
 from study.analysis.report.lead import lead
 from study.analysis.report.page import Block, Page, Picture, Points, Section, Table, Text
 from study.analysis.report.rules import rules_section
-from study.analysis.statistics import formatting, hypervolume
+from study.analysis.statistics import formatting
 from study.analysis.statistics.ablation_effects import Effect, Part, ablation_effects, frame_of
 from study.analysis.statistics.debiased import group_range, sampling_error, worst_group
 from study.analysis.statistics.difference import Difference, Side, difference, final_side, sides, split_metrics
 from study.analysis.statistics.frame import varied
 from study.analysis.statistics.importance import explained
 from study.analysis.tables import report_tables
-from study.analysis.tables.ablation_table import notes, printed_ablation
+from study.analysis.tables.grid import ablation_notes, printed_ablation
 from study.analysis.tables.report_tables import front_note, printed_front
 from study.home.provenance import devices, in_words
 from study.home.record import StudyRecord, as_searched
@@ -29,6 +29,7 @@ from study.metrics import group_names
 from study.metrics.rules import DEBIASED
 from study.ranking import epochs
 from study.ranking.ablation import Ablation, asked, is_chosen_by, runs
+from study.ranking.order import worst_bounds
 from study.spec import StudySpec
 from study.spec.rungs import schedule
 from study.text import ends, moment, parameter
@@ -45,7 +46,7 @@ def ablation_section(spec: StudySpec, record: StudyRecord) -> Section | None:
         return None
     frame = frame_of(by_metric)
     blocks: list[Block] = [Text(" ".join(result(spec, record, ablation, by_metric[spec.metric])))]
-    blocks += [Table(printed_ablation(frame)), Text(" ".join(notes(frame)))]
+    blocks += [Table(printed_ablation(frame)), Text(" ".join(ablation_notes(frame)))]
     blocks.append(Text(" ".join(_how(spec, record, ablation))))
     return Section(TITLE, blocks)
 
@@ -197,7 +198,7 @@ def _rungs(spec: StudySpec) -> str:
 
 def _reference(spec: StudySpec) -> str:
     """The reference point of the hypervolume, as far as the metrics themselves say it."""
-    worst = hypervolume.bounds(spec)
+    worst = worst_bounds(spec)
     return ", ".join(
         f"{name} {'the worst that was found' if value is None else formatting.setting(value)}"
         for name, value in zip(spec.objective.metrics, worst, strict=True)

@@ -246,14 +246,11 @@ class Components:
         search: of a search's true value around its cell's, 0 where the seeds explain all of it.
         seed: of a value around its search's mean.
         p: of the test that searches differ by no more than their seeds (F); None where there are no two searches.
-        searches, seeds: degrees of freedom of both.
     """
 
     search: float | None
     seed: float | None
     p: float | None
-    searches: int
-    seeds: int
 
 
 def components(cells: Values) -> Components:
@@ -264,11 +261,11 @@ def components(cells: Values) -> Components:
     seeds, of_searches = sum(freedom for freedom, _ in within), sum(freedom for freedom, _ in between)
     seed = sum(freedom * square for freedom, square in within) / seeds if seeds else None
     if seed is None or not of_searches:
-        return Components(None, None if seed is None else math.sqrt(seed), None, of_searches, seeds)
+        return Components(None, None if seed is None else math.sqrt(seed), None)
     means = sum(freedom * square for freedom, square in between) / of_searches
     each = harmonic_mean([len(search) for search in searches])
     search = math.sqrt(max(0.0, means - seed / each))
-    return Components(search, math.sqrt(seed), _p(means, seed / each, of_searches, seeds), of_searches, seeds)
+    return Components(search, math.sqrt(seed), _p(means, seed / each, of_searches, seeds))
 
 
 def _p(means: float, by_seeds: float, searches: int, seeds: int) -> float:

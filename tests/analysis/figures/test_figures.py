@@ -191,6 +191,6 @@ def test_few_of_many_are_spread_evenly(count, most):
 
 
 def test_of_many_trials_some_curves_are_drawn(spec, wide, monkeypatch):
-    monkeypatch.setattr("study.analysis.figures.curves.CURVES", 3)
+    monkeypatch.setattr("study.analysis.figures.results.CURVES", 3)
     figure = FIGURES["learning_curves"](spec, wide)
     assert [len(lines.get_segments()) for lines in figure.axes[0].collections[:2]] == [1, 3]
