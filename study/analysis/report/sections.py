@@ -137,7 +137,6 @@ CAPTIONS = {
     "after it; the line is the interval of its end. The intervals hold together in 95% of cases.",
     "learning_curves": "Each line is one trial.{repeats}{rungs}",
     "trade_off": "Each mark is one configuration of the search.{front}",
-    "worst_group": "Each mark is one configuration of the search.",
     "importance": "Shares of the metric's variance over the searched space, each value drawn with equal chance, from "
     "the search's complete trials that have the parameter; with early stopping, among what it let through. A "
     "parameter: what it explains alone. Interactions: what pairs explain beyond that. Remainder: noise between trials, "
@@ -174,7 +173,7 @@ def caption(name: str, spec: StudySpec, record: StudyRecord) -> str:
     means = "" if len(spec.seeds) == 1 else f" (mean over its {len(spec.seeds)} seeds)"
     missed = " What is grey or dotted misses a constraint." if spec.search.constraints else ""
     kept = " keep the constraints and" if spec.search.constraints else ""
-    if spec.final_seeds is not None and name in ("trade_off", "worst_group"):
+    if spec.final_seeds is not None and name == "trade_off":
         return "The mark is the mean over the seeds, the lines one sample standard deviation to each side."
     repeats = "" if spec.final_seeds is not None else " Trials that repeat one on another seed are left out."
     given = {"mean": means, "missed": missed, "repeats": repeats, "rungs": _rungs(spec), "reference": _reference(spec)}

@@ -1,13 +1,13 @@
-"""The numbers of a suite's table for one rule: cells, averages, what is told apart, where the spread is from."""
+"""The numbers of a suite's table for one rule: cells, averages, what is told apart."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from statistics import fmean, harmonic_mean, median, stdev, variance
+from statistics import fmean, median, stdev
 from typing import Any
 
-from scipy.special import fdtrc, stdtrit
+from scipy.special import stdtrit
 
 from study import ranking
 from study.analysis.statistics import difference as by_seed
@@ -230,50 +230,6 @@ def reach(values: Mapping[str, Sequence[Searches]]) -> tuple[float, float] | Non
     return (min(widths), median(widths)) if widths else None
 
 
-# Where the spread of a table's cells comes from: from search to search, and from seed to seed of one choice.
-
-LEVEL = 0.05
-
-Values = Sequence[Sequence[Sequence[float]]]
-"""By cell and search the values on fresh seeds."""
-
-
-@dataclass(frozen=True)
-class Components:
-    """Standard deviations of a one-way random model, pooled over cells.
-
-    Attributes:
-        search: of a search's true value around its cell's, 0 where the seeds explain all of it.
-        seed: of a value around its search's mean.
-        p: of the test that searches differ by no more than their seeds (F); None where there are no two searches.
-    """
-
-    search: float | None
-    seed: float | None
-    p: float | None
-
-
-def components(cells: Values) -> Components:
-    """The two components: of the means of searches, the variance less what the seeds bring into it."""
-    searches = [search for cell in cells for search in cell]
-    within = [(len(search) - 1, variance(search)) for search in searches if len(search) > 1]
-    between = [(len(cell) - 1, variance(map(fmean, cell))) for cell in cells if len(cell) > 1]
-    seeds, of_searches = sum(freedom for freedom, _ in within), sum(freedom for freedom, _ in between)
-    seed = sum(freedom * square for freedom, square in within) / seeds if seeds else None
-    if seed is None or not of_searches:
-        return Components(None, None if seed is None else math.sqrt(seed), None)
-    means = sum(freedom * square for freedom, square in between) / of_searches
-    each = harmonic_mean([len(search) for search in searches])
-    search = math.sqrt(max(0.0, means - seed / each))
-    return Components(search, math.sqrt(seed), _p(means, seed / each, of_searches, seeds))
-
-
-def _p(means: float, by_seeds: float, searches: int, seeds: int) -> float:
-    if by_seeds == 0.0:
-        return 1.0 if means == 0.0 else 0.0
-    return float(fdtrc(searches, seeds, means / by_seeds))
-
-
 AVERAGE = "average"
 
 
@@ -290,7 +246,6 @@ class RuleTable:
         leading: by column, data sets and `AVERAGE`, what `study.analysis.statistics.suite_table.leaders` gives.
         reach: how far two averages have to be apart to be told from each other, in the pair of which it is least and in
             the median one.
-        components: pooled over all cells.
         results: what the numbers are made of.
     """
 
@@ -302,7 +257,6 @@ class RuleTable:
     averages: Mapping[str, Estimate | None]
     leading: Mapping[str, Mapping[str, bool | None]]
     reach: tuple[float, float] | None
-    components: Components
     results: Results
 
 
@@ -328,7 +282,6 @@ def rule_table(rule: str, judge: str, methods: tuple[str, ...], data: tuple[str,
         averages,
         leading,
         reach(whole),
-        components([[list(seeds.values()) for seeds in results.values.get(place, {}).values()] for place in means]),
         results,
     )
 
@@ -359,11 +312,6 @@ def document(table: RuleTable) -> dict[str, Any]:
         "cells": cells,
         "averages": averages,
         "told_apart_beyond": list(table.reach) if table.reach else None,
-        "variance": {
-            "search_sd": table.components.search,
-            "seed_sd": table.components.seed,
-            "p": table.components.p,
-        },
     }
 
 

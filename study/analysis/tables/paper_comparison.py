@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 import pandas as pd
@@ -10,7 +10,7 @@ import pandas as pd
 from study.analysis.statistics import formatting
 from study.analysis.statistics.cell_tables import Cell
 from study.analysis.statistics.claims import ClaimResult
-from study.analysis.statistics.difference import Difference, difference_of_means
+from study.analysis.statistics.difference import difference_of_means
 from study.analysis.tables.grid import Entry, Grid, notes_on, to_entry
 from study.metrics import is_share
 from study.ranking import Spread
@@ -26,22 +26,7 @@ RELATIVE = 0.05
 Word = Literal["agrees", "differs", "cannot tell"]
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """The result of a comparison.
-
-    Attributes:
-        word: see `verdict`.
-        difference: ours minus theirs with its 95% interval; None where one side has no number.
-        reason: why this word.
-    """
-
-    word: Word
-    difference: Difference | None
-    reason: str
-
-
-def verdict(ours: Spread | None, theirs: Spread | None, margin: float = MARGIN) -> Verdict:
+def verdict(ours: Spread | None, theirs: Spread | None, margin: float = MARGIN) -> Word:
     """Compare two means by their spreads and counts: Welch's t on the difference, with an equivalence margin.
 
     - agrees: the 90% interval of the difference lies within ± `margin` (two one-sided tests at 5%, Schuirmann 1987):
@@ -56,16 +41,11 @@ def verdict(ours: Spread | None, theirs: Spread | None, margin: float = MARGIN) 
         margin: in the unit of the means.
     """
     wide, narrow = difference_of_means(ours, theirs), difference_of_means(ours, theirs, confidence=0.90)
-    if wide is None or narrow is None:
-        return Verdict("cannot tell", None, "a number is missing")
-    if wide.interval is None or narrow.interval is None:
-        side = "ours" if ours is not None and ours.deviation is None else "theirs"
-        return Verdict("cannot tell", wide, f"the spread of {side} is not known")
+    if wide is None or narrow is None or wide.interval is None or narrow.interval is None:
+        return "cannot tell"
     if -margin <= narrow.interval[0] and narrow.interval[1] <= margin:
-        return Verdict("agrees", wide, "a difference beyond the margin is ruled out")
-    if wide.clear:
-        return Verdict("differs", wide, "zero lies outside the 95% interval of the difference")
-    return Verdict("cannot tell", wide, "the interval holds zero and differences beyond the margin")
+        return "agrees"
+    return "differs" if wide.clear else "cannot tell"
 
 
 def widest(printed: Spread | None) -> Spread | None:
@@ -130,7 +110,7 @@ def compare_with_paper(
             lines.append(our_line)
             continue
         verdicts = [
-            verdict(cell.spread, widest(theirs.spread), margin_of(cell.metric, theirs.spread)).word
+            verdict(cell.spread, widest(theirs.spread), margin_of(cell.metric, theirs.spread))
             if cell and theirs.spread
             else ""
             for cell, theirs in zip(our_row, paper_entries, strict=True)

@@ -11,7 +11,6 @@ from study.analysis.statistics import formatting
 from study.analysis.statistics.suite_table import (
     AVERAGE,
     FAILED,
-    LEVEL,
     NOT_YET,
     Estimate,
     Found,
@@ -36,7 +35,7 @@ from study.text import escaped, neutral_cell
 
 def table_notes(suite: Suite, table: RuleTable) -> list[str]:
     """Return what the numbers of one rule's table say, and what they do not."""
-    return [*_verdict(table), *_spread(table), *_missing(suite, table)]
+    return [*_verdict(table), *_missing(suite, table)]
 
 
 def state_note(suite: Suite, states: Mapping[str, int]) -> str:
@@ -139,24 +138,6 @@ def _apart(table: RuleTable) -> str:
     if is_share(table.judge) and table.reach[1] > 1.0:
         apart = f"{low} apart where they vary least, and most pairs cannot be" if table.reach[0] < 1.0 else ""
     return f" For that two {what} have to be {apart}." if apart else " So few searches could tell none apart."
-
-
-def _spread(table: RuleTable) -> Iterator[str]:
-    found = table.components
-    if found.search is None or found.seed is None or found.p is None or found.search == found.seed == 0.0:
-        return
-    seed = _points(table, found.seed)
-    if found.p > LEVEL:
-        yield (
-            f"From seed to seed the standard deviation is {seed}. That searches differ by more than their seeds is not "
-            f"shown (p = {found.p:.3f})."
-        )
-        return
-    p = "below 0.001" if found.p < 0.001 else f"= {found.p:.3f}"
-    yield (
-        f"From search to search the standard deviation is {_points(table, found.search)}, what seeds bring into it "
-        f"taken off (p {p}); from seed to seed {seed}."
-    )
 
 
 def _missing(suite: Suite, table: RuleTable) -> Iterator[str]:

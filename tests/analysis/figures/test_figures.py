@@ -54,14 +54,6 @@ def test_a_front_of_one_is_no_line(writer):
     assert "front" not in labels
 
 
-def test_a_worst_group_that_is_always_wrong_is_not_drawn(spec, writer):
-    study = writer()
-    for value in (0.4, 0.5):
-        study.trial("search", [value], also={"val/worst_group_accuracy": 0.0})
-    study.trial("search", [0.3], state="pruned", also={"val/worst_group_accuracy": 0.1})
-    assert FIGURES["worst_group"](spec, study.record()) is None
-
-
 def test_nothing_is_drawn_of_nothing(spec, writer):
     study = writer()
     study.trial("search", [], state="failed")

@@ -1,4 +1,4 @@
-"""Estimates from few searches, variance components: numbers worked out elsewhere."""
+"""Estimates from few searches: numbers worked out elsewhere."""
 
 import math
 from statistics import fmean, stdev
@@ -10,7 +10,6 @@ from scipy import stats
 
 from study.analysis.statistics.suite_table import (
     average,
-    components,
     difference,
     estimate,
     leaders,
@@ -79,21 +78,8 @@ def test_what_is_further_apart_than_the_reach_is_told() -> None:
     assert reach({"a": [{1: 0.1}], "b": [{1: 0.2}]}) is None
 
 
-def test_variance_is_split_into_searches_and_seeds() -> None:
-    """By hand: means 0.5 and 0.7, variance 0.02; within 0.0002, of which half enters a mean of two."""
-    found = components([[[0.49, 0.51], [0.69, 0.71]]])
-    assert found.seed == pytest.approx(math.sqrt(0.0002))
-    assert found.search == pytest.approx(math.sqrt(0.02 - 0.0001))
-    assert found.p == pytest.approx(stats.f.sf(200, 1, 2))
-    alone = components([[[0.4, 0.6], [0.4, 0.6]]])
-    assert (alone.search, alone.p) == (0.0, 1.0)
-    assert components([[[0.4]], [[0.5, 0.6]]]).p is None
-    assert components([]).seed is None
-
-
-@pytest.mark.parametrize("part", [suites.intervals, suites.told_of_spread])
-def test_what_a_table_says_is_right_as_often_as_it_promises(part) -> None:  # type: ignore[no-untyped-def]
-    assert [row for row in part(100) if not row.holds] == []
+def test_what_a_table_says_is_right_as_often_as_it_promises() -> None:
+    assert [row for row in suites.intervals(100) if not row.holds] == []
 
 
 @pytest.mark.slow

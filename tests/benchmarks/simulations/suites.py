@@ -12,7 +12,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from study.analysis.statistics.suite_table import average, components, difference, estimate, leaders, reach
+from study.analysis.statistics.suite_table import average, difference, estimate, leaders, reach
 
 from .row import Row
 
@@ -47,7 +47,6 @@ def truth() -> float:
 def rows(draws: int) -> Iterator[Row]:
     yield from intervals(draws)
     yield from told_by_searches(draws)
-    yield from told_of_spread(draws)
 
 
 def intervals(draws: int) -> Iterator[Row]:
@@ -98,23 +97,6 @@ def correlated(generator: np.random.Generator, draws: int, methods: int, sets: i
     """Equal methods on data sets of their own levels, of the shape (draws, methods, sets, searches)."""
     shared = generator.normal(0.0, 0.02, (draws, 1, sets, searches)) + generator.normal(0.0, 0.1, (draws, 1, sets, 1))
     return searched(generator, (draws, methods, sets, searches), shared).mean(axis=-1)
-
-
-def told_of_spread(draws: int) -> Iterator[Row]:
-    """Whether searches differ by more than their seeds."""
-    for cells, searches in ((1, 3), (9, 3), (9, 5)):
-        generator = np.random.default_rng((cells, searches))
-        found = np.round((0.8 + generator.normal(0.0, 0.02, (draws, cells, searches, SEEDS))) * SAMPLES) / SAMPLES
-        wrong = [(components(one).p or 1.0) <= 0.05 for one in found.tolist()]
-        told = f"seeds alone; {cells} cells of {searches} searches, {SEEDS} seeds"
-        share = float(np.mean(wrong))
-        yield Row("from search to search beyond seeds", WHERE, told, "at most 5%", 0.0, 0.05, share, draws)
-    generator = np.random.default_rng(99)
-    effects = generator.normal(0.0, 0.03, (draws, 9, 3, 1))
-    found = 0.8 + effects + generator.normal(0.0, 0.02, (draws, 9, 3, SEEDS))
-    square = float(np.mean([(components(one).search or 0.0) ** 2 for one in found.tolist()]))
-    told = "0.030; 9 cells of 3 searches, 2 seeds"
-    yield Row("standard deviation from search to search", WHERE, told, "0.030", 0.029, 0.031, square**0.5, 0)
 
 
 def _by_method(one: Numbers) -> dict[str, list[dict[int, float]]]:
