@@ -8,8 +8,7 @@ from study.commands.plan import confirm_trials, rule_trials
 from study.home.events import ENDED, Stage
 from study.home.record import StudyRecord
 from study.metrics import printed, searchable
-from study.ranking import ablation
-from study.ranking.order import ties
+from study.ranking import ablation, ties
 from study.ranking.picks import picked
 from study.spec import StudySpec
 from study.sweep import LOADING, STARTING, STEPS, STOPPING

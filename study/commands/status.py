@@ -19,8 +19,7 @@ from study.home.provenance import devices, in_words
 from study.home.record import StudyRecord
 from study.home.requests import waiting
 from study.metrics import printed
-from study.ranking import ablation, summary
-from study.ranking.order import ties
+from study.ranking import ablation, summary, ties
 from study.ranking.remaining_gain import remaining_gain, sentence
 from study.text import in_columns, moment
 

@@ -9,9 +9,8 @@ from study.home.events import ENDED
 from study.home.record import StudyRecord, TrialRecord
 from study.metrics import printed, printed_range
 from study.metrics.rules import leading
-from study.ranking import Candidate, epochs
+from study.ranking import Candidate, Spread, compared_at, epochs, spread
 from study.ranking.epochs import LAST
-from study.ranking.order import Spread, compared_at, spread
 from study.spec import StudySpec
 from study.text import parameter
 

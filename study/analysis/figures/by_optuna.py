@@ -14,9 +14,8 @@ from study.analysis.statistics.frame import thin, varied
 from study.analysis.statistics.importance import explained
 from study.home.record import StudyRecord, as_searched
 from study.metrics import in_percent
-from study.ranking import baseline, searched
+from study.ranking import baseline, reference_point, searched
 from study.ranking.as_optuna import as_optuna, experimental, in_memory
-from study.ranking.order import reference_point
 from study.spec import StudySpec
 
 Draw = Callable[[StudySpec, StudyRecord, Study], go.Figure | None]

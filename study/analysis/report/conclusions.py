@@ -16,8 +16,7 @@ from study.analysis.statistics.difference import (
     sides,
 )
 from study.home.record import StudyRecord
-from study.ranking import candidates, epochs, ranked
-from study.ranking.order import ties
+from study.ranking import candidates, epochs, ranked, ties
 from study.ranking.picks import fresh_trials
 from study.ranking.remaining_gain import remaining_gain, sentence
 from study.spec import StudySpec

@@ -27,9 +27,8 @@ from study.home.provenance import devices, in_words
 from study.home.record import StudyRecord, as_searched
 from study.metrics import group_names
 from study.metrics.rules import DEBIASED
-from study.ranking import epochs
+from study.ranking import epochs, worst_bounds
 from study.ranking.ablation import Ablation, asked, is_chosen_by, runs
-from study.ranking.order import worst_bounds
 from study.spec import StudySpec
 from study.spec.rungs import schedule
 from study.text import ends, moment, parameter

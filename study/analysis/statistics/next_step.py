@@ -37,8 +37,7 @@ from study.analysis.statistics.difference import (
 )
 from study.home.record import StudyRecord
 from study.knobs import Range
-from study.ranking import candidates
-from study.ranking.order import reference_point
+from study.ranking import candidates, reference_point
 from study.spec import StudySpec
 from study.spec.declarations import declaration
 from study.spec.schema import Domain

@@ -15,7 +15,7 @@ from study.analysis.statistics.debiased import group_range, sampling_error, wors
 from study.analysis.statistics.difference import final_side
 from study.analysis.statistics.next_step import MOST_SEEDS, edges, last_growth, power, seeds_needed
 from study.home.record import StudyRecord
-from study.ranking.order import reference_point
+from study.ranking import reference_point
 from study.spec import StudySpec
 
 
