@@ -7,8 +7,7 @@ from itertools import product
 import numpy as np
 
 from study.analysis.statistics.cell_tables import Cell
-from study.analysis.statistics.claims import ClaimResult, best, better, increasing
-from study.analysis.tables.paper_comparison import MARGIN, Word, verdict, widest
+from study.analysis.tables.paper_comparison import MARGIN, ClaimResult, Word, best, better, increasing, verdict, widest
 from study.ranking import Spread, spread
 
 from .row import Row
