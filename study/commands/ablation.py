@@ -131,12 +131,12 @@ def table(result: dict[str, Any]) -> str:
     """The effects of a result as a Markdown table, with notes on its numbers."""
     from study.analysis.report.page import markdown_table
     from study.analysis.statistics.ablation_effects import frame_of_document
-    from study.analysis.tables.ablation_table import notes, printed_ablation
+    from study.analysis.tables.grid import ablation_notes, printed_ablation
 
     frame = frame_of_document(result["effects"])
     if frame.empty:
         return "no trial of the ablation is complete yet"
-    return f"{markdown_table(printed_ablation(frame))}\n\n{' '.join(notes(frame))}"
+    return f"{markdown_table(printed_ablation(frame))}\n\n{' '.join(ablation_notes(frame))}"
 
 
 def document(spec: StudySpec, record: StudyRecord, plan: Planned) -> dict[str, Any]:

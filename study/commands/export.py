@@ -80,7 +80,7 @@ BASELINE = "# It is the baseline of that study: the search found nothing better.
 def exported(
     folder: StudyFolder, spec: StudySpec, record: StudyRecord, candidate: Candidate, choice: Choice
 ) -> StudySpec:
-    """A configuration as a study file of one trial, without whom its study tells of its end: others may get it."""
+    """A configuration as a study file of one trial."""
     began = candidate.trial.started or 0.0
     session = [session for session in record.sessions if session["time"] <= began or session is record.sessions[0]][-1]
     seeds, values = len(trials_of(candidate)), epochs.values(spec.objective, candidate.trial)
@@ -93,7 +93,7 @@ def exported(
         "study_hash": spec.hash,
         "trial": candidate.trial.number,
         "mlflow_run": Tracked.load(folder.tracking_file, folder.tracking_uri).runs.get(str(candidate.trial.number)),
-        "trials": len(list(record.by_stage("baseline", "search"))),
+        "trials": record.tried,
         "chosen_by": f"{choice.words(spec)}; {rule}",
         "epoch": values["epoch"],
         "metrics": {name: value for name, value in values.items() if name.startswith("val/")},

@@ -40,9 +40,8 @@ def more_trials(folder: StudyFolder, spec: StudySpec, trials: str) -> StudyRecor
     """
     check_trials(spec, trials)
     with _opened(folder) as (ledger, record):
-        tried = len(list(record.by_stage("baseline", "search")))
         ended = record.ending or record.enough not in (None, "trials", EVERY_CONFIGURATION)
-        extended = (tried if ended else record.limit(spec.trials)) + int(trials)
+        extended = (record.tried if ended else record.limit(spec.trials)) + int(trials)
         if (most := count_configurations(spec.search, spec.space)) is not None:
             if record.enough == EVERY_CONFIGURATION or (not ended and record.limit(spec.trials) >= most):
                 raise UserError(f"{spec.name}: its space has no further configurations: {most}, all are tried")
@@ -105,9 +104,7 @@ def is_spent(record: StudyRecord, spec: StudySpec) -> bool:
     """Return whether a study has failed and has nothing left but what failed."""
     if spec.final_seeds is not None or record.state != "failed":
         return False
-    tried = len(list(record.by_stage("baseline", "search")))
-    over = tried >= record.limit(spec.trials) or record.ending or record.enough is not None
-    return over and all(trial.state in ENDED for trial in record.trials.values())
+    return record.search_is_over(spec.trials) and all(trial.state in ENDED for trial in record.trials.values())
 
 
 def check_trials(spec: StudySpec, trials: str) -> None:

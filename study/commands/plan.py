@@ -1,7 +1,6 @@
 """What a study would run, before anything starts."""
 
 import math
-import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -252,10 +251,6 @@ def text(document: dict[str, Any]) -> str:
 def _kind(resources: dict[str, Any]) -> str:
     kind = resources.get("accelerator")
     return f" of kind {kind}" if kind else ""
-
-
-def _of(told: str | list[str]) -> str:
-    return told if isinstance(told, str) else shlex.join(told)
 
 
 def _samples(spec: StudySpec, section: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:

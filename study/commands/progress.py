@@ -7,9 +7,8 @@ from study import ranking
 from study.commands.plan import confirm_trials, rule_trials
 from study.home.events import ENDED, Stage
 from study.home.record import StudyRecord
-from study.metrics import searchable
-from study.ranking import ablation
-from study.ranking.order import ties
+from study.metrics import printed, searchable
+from study.ranking import ablation, ties
 from study.ranking.picks import picked
 from study.spec import StudySpec
 from study.sweep import LOADING, STARTING, STEPS, STOPPING
@@ -87,14 +86,14 @@ class StudyProgress:
         if spec.final_seeds is not None:
             finals = [trial for trial in self._record.by_stage("final") if trial.state == "complete"]
             mean = ranking.spreads(spec.objective, finals).get(spec.metric)
-            return f"{spec.metric} {mean.mean:.4f} (mean of {mean.count})" if mean else ""
+            return f"{spec.metric} {printed(spec.metric, mean.mean)} (mean of {mean.count})" if mean else ""
         best = next(iter(ranking.searched(self._record, spec)), None)
         reference = ranking.baseline(self._record, spec)
         if best is None:
-            return f"baseline {spec.metric} {reference.value:.4f}" if reference else ""
+            return f"baseline {spec.metric} {printed(spec.metric, reference.value)}" if reference else ""
         way = "lowest" if spec.mode == "min" else "highest"
-        before = f", baseline {reference.value:.4f}" if reference else ""
-        return f"{spec.metric} {best.value:.4f} ({way}, trial {best.trial.number}){before}"
+        before = f", baseline {printed(spec.metric, reference.value)}" if reference else ""
+        return f"{spec.metric} {printed(spec.metric, best.value)} ({way}, trial {best.trial.number}){before}"
 
     def enqueued(self) -> int:
         """Configurations that users asked for and that were not tried yet."""
@@ -191,7 +190,7 @@ class StudyProgress:
 
     def _configurations(self) -> int:
         if self._record.ending:
-            return len(list(self._record.by_stage("baseline", "search")))
+            return self._record.tried
         return self._record.limit(self._spec.trials)
 
     def _done(self) -> int:

@@ -76,27 +76,20 @@ def enqueued(
         wanted = [one for _, one in waiting(folder.requests) if one is not None and one.kind == "enqueue"]
         if any(same(one.params, params) for one in wanted):
             raise UserError(f"{spec.name}: it is enqueued already")
-        if _is_over(spec, record, to_try(record) + len(wanted)):
+        if record.state == "complete" or record.search_is_over(spec.trials, to_try(record) + len(wanted)):
             extending.more_trials(folder, spec, "+1")
     return _asked(folder, Request("enqueue", params), patience)
 
 
 def _check_searching(spec: StudySpec, record: StudyRecord) -> None:
     """Refuse a study whose search tries nothing further, though some of it may still run."""
-    if _is_over(spec, record):
+    if record.state == "complete" or record.search_is_over(spec.trials):
         running = sum(trial.state not in ENDED for trial in record.by_stage("baseline", "search", "replicate"))
         what = (
             f"its search tries nothing further, {running} of its trials still run" if running else "its search is over"
         )
         further = typed("resume", spec.name, "--trials", "+10")
         raise UserError(f"{spec.name}: {what}. To search on, once it is complete: {further}")
-
-
-def _is_over(spec: StudySpec, record: StudyRecord, asked_for: int = 0) -> bool:
-    """Return whether a search tries nothing beyond what it has, and so many configurations that were asked for."""
-    tried = len(list(record.by_stage("baseline", "search")))
-    ended = record.state == "complete" or record.ending or record.enough not in (None, "trials")
-    return ended or tried + asked_for >= record.limit(spec.trials)
 
 
 def stopped_trials(folder: StudyFolder, numbers: Iterable[int]) -> list[Asked]:

@@ -19,8 +19,8 @@ from study.home.ledger import read
 from study.home.provenance import devices, in_words
 from study.home.record import StudyRecord
 from study.home.requests import waiting
-from study.ranking import ablation, summary
-from study.ranking.order import ties
+from study.metrics import printed
+from study.ranking import ablation, summary, ties
 from study.ranking.remaining_gain import remaining_gain, sentence
 from study.text import in_columns, moment
 
@@ -152,7 +152,7 @@ def table(home: Home, rows: list[dict[str, Any]]) -> str:
         return f"no studies in {home.path}; a first one: study run quickstart"
     found = [("study", "state", "owner", "best", "began", "trials")]
     for row in rows:
-        best = "-" if row["best"] is None else f"{row['metric']} {row['best']:.4f}"
+        best = "-" if row["best"] is None else f"{row['metric']} {printed(row['metric'], row['best'])}"
         trials = ", ".join(f"{count} {state}" for state, count in row["trials"].items())
         found.append((row["name"], row["state"], row["owner"] or "-", best, moment(row["began"]), trials))
     return "\n".join(in_columns(found, (28, 12, 12, 28, 24)))

@@ -382,6 +382,20 @@ class StudyRecord:
         """Return how many configurations the search may try, of `planned` ones by its file."""
         return self.extended or planned
 
+    @property
+    def tried(self) -> int:
+        """How many configurations were tried, the baseline's among them."""
+        return sum(1 for _ in self.by_stage("baseline", "search"))
+
+    def search_is_over(self, planned: int, asked_for: int = 0) -> bool:
+        """Return whether the search tries nothing beyond what it has and so many configurations that were asked for.
+
+        Args:
+            planned: how many it may try by its file.
+        """
+        ended = self.ending or self.enough not in (None, "trials")  # of "trials" the numbers tell
+        return ended or self.tried + asked_for >= self.limit(planned)
+
     def counts(self) -> dict[str, int]:
         """Return how many trials are in each state, in the order of a trial's life."""
         states = [trial.state for trial in list(self.trials.values())]

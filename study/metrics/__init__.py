@@ -20,10 +20,13 @@ __all__ = [
     "available",
     "better",
     "find",
+    "in_percent",
     "is_certain",
     "is_share",
     "is_standard_error",
     "lower_is_better",
+    "printed",
+    "printed_range",
     "searchable",
 ]
 
@@ -47,6 +50,24 @@ def is_share(reported: str) -> bool:
     """Return whether its numbers are fractions of one, which papers print in percent."""
     metric = find(reported)
     return metric is not None and metric.unit == "share"
+
+
+def in_percent(reported: str) -> bool:
+    """Return whether people are shown it in percent: `val/accuracy`, `test/worst_group_accuracy`; gaps are not."""
+    return reported.rsplit("/", 1)[-1].endswith("accuracy")
+
+
+def printed(reported: str, value: float, deviation: float | None = None) -> str:
+    """`76.2%`, `76.2 ± 1.3%` with a standard deviation; `0.123` for what is not in percent."""
+    scale, digits, unit = (100, 1, "%") if in_percent(reported) else (1, 3, "")
+    numbers = [value] if deviation is None else [value, deviation]
+    return " ± ".join(f"{scale * number:.{digits}f}" for number in numbers) + unit
+
+
+def printed_range(reported: str, low: float, high: float) -> str:
+    """`64.1 to 79.9%`, the ends of an interval in the unit of `printed`."""
+    scale, digits, unit = (100, 1, "%") if in_percent(reported) else (1, 3, "")
+    return f"{scale * low:.{digits}f} to {scale * high:.{digits}f}{unit}"
 
 
 def is_standard_error(reported: str) -> bool:

@@ -1,45 +1,397 @@
-"""Which configuration of a study is best, and by which rule."""
+"""Which configuration of a study is best: one rule, used by driver, export, summary and report alike.
 
-from study.ranking.order import (
-    Candidate,
-    Spread,
-    baseline,
-    best,
-    candidates,
-    comparable,
-    compared_at,
-    confirm,
-    confirm_seeds,
-    front,
-    is_confirmed,
-    mean_score,
-    ranked,
-    ranked_once,
-    searched,
-    spread,
-    spreads,
-    to_confirm,
-    unused_seed,
-)
+A configuration's value is the study's metric at the last epoch, or at the best where `search.epoch` says so
+(`study.ranking.epochs`), the mean over its replicates where it has some. Only complete trials count. Once the best
+configurations are all confirmed on fresh seeds, the mean over these seeds decides, so that a lucky seed does not win;
+before that, the value in the search. Several metrics and constraints are ordered as in `study.spec.objective.order`;
+ties go to the earlier trial. Only validation metrics are used.
 
-__all__ = [
-    "Candidate",
-    "Spread",
-    "baseline",
-    "best",
-    "candidates",
-    "comparable",
-    "compared_at",
-    "confirm",
-    "confirm_seeds",
-    "front",
-    "is_confirmed",
-    "mean_score",
-    "ranked",
-    "ranked_once",
-    "searched",
-    "spread",
-    "spreads",
-    "to_confirm",
-    "unused_seed",
-]
+Trials of different numbers of epochs are not compared. Once all that were extended (`study extend`) have ended, those
+of that many epochs come first and are ordered as above; the others follow, by what they were worth when they ended.
+Until then all count as they had ended before.
+"""
+
+import math
+import statistics
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial, wraps
+from typing import Any, TypeVar
+
+from study.home.events import ENDED, Stage
+from study.home.record import StudyRecord, TrialRecord
+from study.metrics import find, is_standard_error
+from study.metrics.rules import RULES
+from study.ranking import epochs
+from study.spec import StudySpec, objective
+from study.spec.objective import Objective, Score
+from study.spec.schema import Confirm
+
+MANY = 1e6
+"""Degrees of freedom from which on Student's t is the normal one."""
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Mean, sample standard deviation (None for fewer than two values) and count.
+
+    Attributes:
+        split_error: the standard error of the mean because its split is a sample, whatever the seeds do; None: not
+            known.
+    """
+
+    mean: float
+    deviation: float | None
+    count: int
+    split_error: float | None = None
+
+    def to_document(self) -> dict[str, Any]:
+        """As plain values: mean, sd, n."""
+        return {"mean": self.mean, "sd": self.deviation, "n": self.count}
+
+    def interval(self, confidence: float = 0.95) -> tuple[float, float] | None:
+        """Return where an accuracy lies, by the spread over seeds and the split's error; of one seed by the latter
+        alone.
+
+        Seeds share their split, so that its error stays whatever their number. The two variances are added, with
+        Satterthwaite's degrees of freedom. Wilson's interval, of as many samples as would give that variance, stays
+        within 0 and 1 (as Korn and Graubard's for surveys). None where the split's error is not known.
+        """
+        if self.split_error is None or self.split_error <= 0:
+            return None
+        from scipy.special import stdtrit  # here: most of what asks for a spread needs no interval
+
+        of_seeds = self.deviation**2 / self.count if self.deviation is not None else 0.0
+        variance = of_seeds + self.split_error**2
+        freedom = (self.count - 1) * (variance / of_seeds) ** 2 if of_seeds else math.inf
+        reach = float(stdtrit(min(freedom, MANY), (1 + confidence) / 2))
+        least = min(self.split_error / math.sqrt(2), 0.5)  # of none right: half a sample, as its error was taken
+        share = min(max(self.mean, least), 1 - least)
+        samples = share * (1 - share) / variance
+        centre = (self.mean + reach**2 / (2 * samples)) / (1 + reach**2 / samples)
+        width = math.sqrt(self.mean * (1 - self.mean) / samples + reach**2 / (4 * samples**2))
+        half = reach * width / (1 + reach**2 / samples)
+        return max(0.0, centre - half), min(1.0, centre + half)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A configuration with complete trials.
+
+    Attributes:
+        trial: the baseline, search or final trial.
+        value: its metric, the first of several; the mean over `replicates`.
+        score: all its metrics, and by how much it misses the constraints.
+        replicates: the trial itself and those on further seeds that the search saw.
+        repeats: its complete confirm trials.
+        confirmed: the metric over the repeats, None without any.
+        confirmed_score: the score of the repeats' means.
+        epochs: how many its trials ran.
+    """
+
+    trial: TrialRecord
+    value: float
+    score: Score
+    replicates: list[TrialRecord] = field(default_factory=list)
+    repeats: list[TrialRecord] = field(default_factory=list)
+    confirmed: Spread | None = None
+    confirmed_score: Score | None = None
+    epochs: int = 0
+
+
+T = TypeVar("T")
+
+
+def spread(values: Iterable[float | None]) -> Spread | None:
+    """Mean, sample standard deviation and count of the values that are not None; None without any."""
+    numbers = [value for value in values if value is not None]
+    if not numbers:
+        return None
+    return Spread(statistics.fmean(numbers), statistics.stdev(numbers) if len(numbers) > 1 else None, len(numbers))
+
+
+def spreads(goal: Objective, trials: Sequence[TrialRecord]) -> dict[str, Spread]:
+    """Every validation metric, each trial at its epoch by this objective, and every test metric that was read, over
+    trials of several seeds.
+
+    Standard errors stand in the spreads of what they are of, as the mean over the trials.
+    """
+    by_name = {}
+    names = {name for trial in trials for name in trial.reports[-1] if name.startswith("val/")}
+    for name in sorted(name for name in names if not is_standard_error(name)):
+        by_name[name] = _with_error(trials, name, partial(epochs.value, goal))
+    for name in sorted({name for trial in trials for name in trial.tested if not is_standard_error(name)}):
+        by_name[name] = _with_error(trials, name, _tested)
+    return {name: value for name, value in by_name.items() if value}
+
+
+def _with_error(
+    trials: Sequence[TrialRecord], name: str, value: Callable[[TrialRecord, str], float | None]
+) -> Spread | None:
+    found, error = (spread(value(trial, each) for trial in trials) for each in (name, f"{name}_standard_error"))
+    return replace(found, split_error=error.mean) if found and error else found
+
+
+def _tested(trial: TrialRecord, name: str) -> float | None:
+    return trial.tested.get(name)
+
+
+@contextmanager
+def ranked_once(record: StudyRecord) -> Iterator[None]:
+    """Within this block the record must not change and is ranked only once: a report asks for it dozens of times."""
+    record.computed = {}
+    try:
+        yield
+    finally:
+        record.computed = None
+
+
+def cached_in_record(compute: Callable[[StudyRecord, StudySpec], T]) -> Callable[[StudyRecord, StudySpec], T]:
+    """What is computed once within `ranked_once`, and is nobody's to change."""
+
+    @wraps(compute)
+    def cached(record: StudyRecord, spec: StudySpec) -> T:
+        if record.computed is None:
+            return compute(record, spec)
+        key = compute.__name__, id(spec)
+        if key not in record.computed:
+            record.computed[key] = spec, compute(record, spec)  # with the study, so that its id is not another's
+        found: T = record.computed[key][1]
+        return found
+
+    return cached
+
+
+@cached_in_record
+def candidates(record: StudyRecord, spec: StudySpec) -> list[Candidate]:
+    """The search's complete trials that are compared, the best first: the confirmed ones by their means, then the
+    others."""
+    return [candidate for candidate in comparable(record, spec) if candidate.trial.stage == "search"]
+
+
+@cached_in_record
+def searched(record: StudyRecord, spec: StudySpec) -> list[Candidate]:
+    """The search's complete trials that are compared, by the value of the search alone, the best first."""
+    found = _compared(_complete(record, spec, "search"), compared_at(record, spec))
+    return _sorted(found, [candidate.score for candidate in found])
+
+
+@cached_in_record
+def ranked(record: StudyRecord, spec: StudySpec) -> list[Candidate]:
+    """Every complete configuration, the baseline too, the best first: it leads if the search gained nothing. Those that
+    are not compared with the best come last."""
+    confirmed, most = is_confirmed(record, spec), compared_at(record, spec)
+    complete = _complete(record, spec, "baseline", "search")
+    same, apart = _compared(complete, most), _compared(complete, most, are=False)
+    first = [candidate for candidate in same if confirmed and candidate.confirmed_score]
+    others = [candidate for candidate in same if candidate not in first]
+    means = [candidate.confirmed_score for candidate in first if candidate.confirmed_score]
+    in_order = _sorted(first, means) + _sorted(others, [candidate.score for candidate in others])
+    return in_order + _sorted(apart, [candidate.score for candidate in apart])
+
+
+def comparable(record: StudyRecord, spec: StudySpec) -> list[Candidate]:
+    """Those of `ranked` that are compared with one another."""
+    return _compared(ranked(record, spec), compared_at(record, spec))
+
+
+def compared_at(record: StudyRecord, spec: StudySpec) -> int:
+    """Return how many epochs the trials ran that are compared: the study's, or those of the last extension that is over
+    and left a complete trial of the search."""
+    for last, numbers in reversed(record.lengthened):
+        ends = [end for number in numbers if (end := _version(record.trials[number], last, spec))]
+        searched = [end for end in ends if end.stage == "search"] or ends
+        if all(end.state in ENDED for end in ends) and any(end.state == "complete" for end in searched):
+            return last
+    return spec.epochs
+
+
+def front(record: StudyRecord, spec: StudySpec) -> list[Candidate]:
+    """The configurations, with the baseline, that are not dominated in the study's metrics; the best first."""
+    all_candidates = comparable(record, spec)
+    return [all_candidates[place] for place in objective.front([candidate.score for candidate in all_candidates])]
+
+
+# What a hypervolume of the front is measured against.
+
+
+def worst_bounds(spec: StudySpec) -> list[float | None]:
+    """Return what each of the study's metrics can be at worst, by the table of metrics; None where it has no bound."""
+    metrics = zip(map(find, spec.objective.metrics), spec.objective.modes, strict=True)
+    return [(metric.low if mode == "max" else metric.high) if metric else None for metric, mode in metrics]
+
+
+def reference_point(spec: StudySpec, found: Sequence[Candidate]) -> tuple[float, ...]:
+    """The worst value of each of the study's metrics, in its own direction: its bound, or, where it has none, the worst
+    of these configurations."""
+    worst = []
+    for place, (bound, mode) in enumerate(zip(worst_bounds(spec), spec.objective.modes, strict=True)):
+        values = [candidate.score.values[place] for candidate in found]
+        worst.append((min if mode == "max" else max)(values, default=0.0) if bound is None else bound)
+    return tuple(worst)
+
+
+def mean_score(goal: Objective, trials: Sequence[TrialRecord]) -> Score | None:
+    """The score of the means over trials of each metric, each at its epoch by this objective; None if one lacks it."""
+    if not all(trial.reports for trial in trials) or not trials:
+        return None
+    if len(trials) == 1:
+        return goal.score(epochs.values(goal, trials[0]))
+    means: dict[str, float | None] = {}
+    for name in goal.needed:
+        values = [value for trial in trials if (value := epochs.value(goal, trial, name)) is not None]
+        means[name] = statistics.fmean(values) if len(values) == len(trials) else None
+    return goal.score(means)
+
+
+def best(record: StudyRecord, spec: StudySpec) -> Candidate | None:
+    """The best configuration, None if no trial is complete."""
+    return next(iter(ranked(record, spec)), None)
+
+
+def baseline(record: StudyRecord, spec: StudySpec) -> Candidate | None:
+    """The baseline, if it completed."""
+    return next(iter(_complete(record, spec, "baseline")), None)
+
+
+def confirm(record: StudyRecord, spec: StudySpec) -> Confirm:
+    """The study file's `search.confirm`, or what was asked for later: all rules then, or as many as before."""
+    if record.confirming is None:
+        return spec.search.confirm
+    top, seeds, rules = record.confirming
+    return Confirm(top=top, seeds=seeds, rules=rules or spec.search.confirm.rules)
+
+
+def confirm_seeds(record: StudyRecord, spec: StudySpec) -> range:
+    """Training seeds of the confirm and rule trials, none of which the search saw."""
+    plan, first = confirm(record, spec), max(spec.seeds) + 1
+    return range(first, first + (plan.seeds if plan.top or plan.rules else 0))
+
+
+def unused_seed(record: StudyRecord, spec: StudySpec) -> int:
+    """The smallest seed above every seed of the study, planned fresh ones included."""
+    return max([confirm_seeds(record, spec).stop, *(trial.seed + 1 for trial in list(record.trials.values()))])
+
+
+def to_confirm(record: StudyRecord, spec: StudySpec, top: bool = True) -> list[TrialRecord]:
+    """The trials whose configurations run again on fresh seeds: the baseline and, with `top`, the search's best."""
+    top_count = confirm(record, spec).top
+    if top_count == 0:
+        return []
+    reference = baseline(record, spec)
+    best = searched(record, spec)[:top_count] if top else []
+    return [candidate.trial for candidate in ([reference] if reference else []) + best]
+
+
+def is_confirmed(record: StudyRecord, spec: StudySpec) -> bool:
+    """Return whether every configuration to confirm has run on all its seeds: before that, their means are not
+    comparable."""
+    trials, most = to_confirm(record, spec), compared_at(record, spec)
+    repeats = (_version(trial, most, spec) for trial in record.by_stage("confirm"))
+    ended = [trial.repeats for trial in repeats if trial and trial.state in ENDED]
+    seeds = confirm(record, spec).seeds
+    return bool(trials) and all(ended.count(trial.number) >= seeds for trial in trials)
+
+
+def _complete(record: StudyRecord, spec: StudySpec, *stages: Stage) -> list[Candidate]:
+    """The complete configurations of these stages, by number."""
+    most = compared_at(record, spec)
+    return [found for trial in record.by_stage(*stages) if (found := _candidate(trial, record, spec, most))]
+
+
+def _candidate(trial: TrialRecord, record: StudyRecord, spec: StudySpec, most: int) -> Candidate | None:
+    """A configuration by its trials of the most epochs, of at most `most`, that are all complete."""
+    complete = (version for version in trial.versions if version.state == "complete")
+    found = (_of_epochs(version, record, spec) for version in complete if version.total(spec.epochs) <= most)
+    return next((candidate for candidate in found if candidate), None)
+
+
+def _of_epochs(trial: TrialRecord, record: StudyRecord, spec: StudySpec) -> Candidate | None:
+    """A configuration by those of its trials that ran as many epochs as this one, which is complete."""
+    ran = trial.total(spec.epochs)
+    versions = [_version(each, ran, spec) for each in record.repeats_of(trial.number, "replicate")]
+    seeds = [trial, *(each for each in versions if each)]
+    needed = 1 if trial.stage == "final" else len(spec.seeds)
+    score = mean_score(spec.objective, seeds)
+    if score is None or len(seeds) < needed or any(each.state != "complete" for each in seeds):
+        return None
+    fresh = (_version(each, ran, spec) for each in record.repeats_of(trial.number))
+    repeats = [each for each in fresh if each and each.state == "complete"]
+    confirmed = spread(epochs.value(spec.objective, each, spec.metric) for each in repeats)
+    means = mean_score(spec.objective, repeats)
+    return Candidate(trial, score.values[0], score, seeds, repeats, confirmed, means, ran)
+
+
+def _version(trial: TrialRecord, ran: int, spec: StudySpec) -> TrialRecord | None:
+    """A trial as it was, or is, with this last epoch; None: it never had it."""
+    return next((version for version in trial.versions if version.total(spec.epochs) == ran), None)
+
+
+def _compared(candidates: Iterable[Candidate], ran: int, are: bool = True) -> list[Candidate]:
+    """The candidates whose trials ran so many epochs, or the others."""
+    return [candidate for candidate in candidates if (candidate.epochs == ran) is are]
+
+
+def _sorted(candidates: list[Candidate], scores: Sequence[Score]) -> list[Candidate]:
+    return [candidates[place] for place in objective.order(scores)]
+
+
+# Whether a study's metric tells its trials apart: on tiny groups most of them may share one value.
+
+
+FEWEST = 4
+"""Complete configurations before anything is said."""
+
+
+@dataclass(frozen=True)
+class Tie:
+    """A metric that cannot choose between most of the complete configurations.
+
+    Attributes:
+        metric: as `val/NAME`.
+        value: that they share.
+        sharing, complete: how many share it, of how many.
+        instead: the metrics of rules that are reported and do not tie.
+    """
+
+    metric: str
+    value: float
+    sharing: int
+    complete: int
+    instead: tuple[str, ...]
+
+    def __str__(self) -> str:
+        tied = f"{self.metric} is {self.value:.4g} in {self.sharing} of {self.complete} complete configurations"
+        others = f" Metrics that tell more: {', '.join(self.instead)}." if self.instead else ""
+        return f"{tied}: it does not tell these apart.{others}"
+
+
+def ties(record: StudyRecord, spec: StudySpec) -> list[Tie]:
+    """The study's metrics of which more than half of the complete configurations, baseline and search, share a value.
+
+    None for a final training, or as long as fewer than `FEWEST` configurations are complete.
+    """
+    complete = sorted(comparable(record, spec), key=lambda one: one.trial.stage == "search")
+    if spec.final_seeds is not None or len(complete) < FEWEST:
+        return []
+    by_metric = zip(spec.objective.metrics, zip(*(one.score.values for one in complete), strict=True), strict=True)
+    most = [(metric, *Counter(values).most_common(1)[0]) for metric, values in by_metric]
+    tied = [(metric, value, count) for metric, value, count in most if 2 * count > len(complete)]
+    instead = _apart(complete) if tied else ()
+    return [Tie(metric, value, count, len(complete), instead) for metric, value, count in tied]
+
+
+def _apart(complete: Sequence[Candidate]) -> tuple[str, ...]:
+    """The metrics of rules, as `val/NAME`, that all of them report and at most half of them share a value of.
+
+    Those that know most of the samples come first: `accuracy` is the last resort on a biased split.
+    """
+    names = dict.fromkeys(f"val/{rule.metric}" for rule in reversed(RULES) if rule.limit is None)
+    values = {name: [one.trial.last(name) for one in complete] for name in names}
+    return tuple(
+        name
+        for name, own in values.items()
+        if None not in own and 2 * Counter(own).most_common(1)[0][1] <= len(complete)
+    )

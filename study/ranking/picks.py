@@ -2,7 +2,7 @@
 
 A rule picks as a user would have who searched by it: by the values of the search, the mean over replicates, among all
 complete configurations of as many epochs as the best, the baseline too. Nothing of it changes the study's own choice
-(`study.ranking.order`). The picks that run again on fresh seeds are trials of a stage of their own, `rule`, which no
+(`study.ranking`). The picks that run again on fresh seeds are trials of a stage of their own, `rule`, which no
 ranking looks at.
 """
 

@@ -23,7 +23,7 @@ from statistics import fmean
 from study.home.events import ENDED
 from study.home.record import StudyRecord, TrialRecord, as_searched
 from study.metrics import find
-from study.ranking.order import baseline, searched
+from study.ranking import baseline, searched
 from study.spec import StudySpec
 from study.spec.declarations import declaration
 from study.spec.objective import Score

@@ -2,7 +2,7 @@
 
 As in the study's ranking, configurations that were confirmed on fresh seeds come before the others and are ordered by
 their means over these seeds, so that a lucky seed does not win. A front uses the values on the search's own seeds,
-which all configurations have. What was extended is chosen among itself (`study.ranking.order`). The constraints hold
+which all configurations have. What was extended is chosen among itself (`study.ranking`). The constraints hold
 here, too: configurations that miss them come last, and are on a front only where none keeps them. Test metrics choose
 nothing.
 """

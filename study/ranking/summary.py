@@ -7,10 +7,10 @@ from typing import Any
 from study import ranking
 from study.home.events import ENDED
 from study.home.record import StudyRecord, TrialRecord
+from study.metrics import printed, printed_range
 from study.metrics.rules import leading
-from study.ranking import Candidate, epochs
+from study.ranking import Candidate, Spread, compared_at, epochs, spread
 from study.ranking.epochs import LAST
-from study.ranking.order import Spread, compared_at, spread
 from study.spec import StudySpec
 from study.text import parameter
 
@@ -214,11 +214,10 @@ def _values(who: str, values: dict[str, Any], metrics: Collection[str]) -> list[
     lines, wide = [], max([26, *map(len, metrics)])
     for metric in metrics:
         if value := values.get(metric):
-            spread = "" if value["sd"] is None else f" ± {value['sd']:.4f}"
             seeds = f"{value['n']} seeds" if value["n"] > 1 else "1 seed"
             low, high = value.get("interval") or (None, None)
-            split = "" if low is None else f", 95%: {low:.2f} to {high:.2f}"
-            lines.append(f"{who:<9} {metric:<{wide}} {value['mean']:.4f}{spread} ({seeds}){split}")
+            split = "" if low is None or high is None else f", 95%: {printed_range(metric, low, high)}"
+            lines.append(f"{who:<9} {metric:<{wide}} {printed(metric, value['mean'], value['sd'])} ({seeds}){split}")
     return lines
 
 

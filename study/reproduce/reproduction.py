@@ -14,9 +14,20 @@ from study.analysis import epochs_frame, to_csv, to_latex, to_markdown, trials_f
 from study.analysis.report.page import markdown_table
 from study.analysis.statistics import formatting
 from study.analysis.statistics.cell_tables import Cell, cell
-from study.analysis.statistics.claims import RULE, ClaimResult, best, better, decreasing, increasing
 from study.analysis.tables.grid import Along, Entry, Grid
-from study.analysis.tables.paper_comparison import OURS, PAPER, VERDICT, claims_table, compare_with_paper
+from study.analysis.tables.paper_comparison import (
+    CLAIM_RULE,
+    OURS,
+    PAPER,
+    VERDICT,
+    ClaimResult,
+    best,
+    better,
+    claims_table,
+    compare_with_paper,
+    decreasing,
+    increasing,
+)
 from study.commands.run import write_forms
 from study.home.folder import StudyFolder
 from study.home.record import StudyRecord
@@ -530,7 +541,7 @@ def markdown(reproduction: Reproduction) -> str:
     """The table, its notes, and whether the paper's claims hold."""
     parts = [f"# {_title(reproduction)}", reproduction.table.caption, _with_notes(reproduction, reproduction.last_grid)]
     if len(reproduction.claims):
-        parts += ["## Claims", markdown_table(reproduction.claims), RULE]
+        parts += ["## Claims", markdown_table(reproduction.claims), CLAIM_RULE]
     if reproduction.best_grid is not None:
         parts += ["## At the best epoch on the test split", _with_notes(reproduction, reproduction.best_grid)]
     return "\n\n".join(parts) + "\n"

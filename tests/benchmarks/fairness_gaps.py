@@ -29,7 +29,7 @@ from scipy.stats import t as student_t
 
 from study import data, published
 from study.analysis.statistics.cell_tables import Cell
-from study.analysis.statistics.claims import RULE
+from study.analysis.tables.paper_comparison import RULE
 from study.reproduce.reproduction import judged
 from study.training import Trial
 

@@ -198,8 +198,8 @@ def test_a_figure_carries_the_error_of_its_split_which_is_told_first_where_it_is
     spec, record = folder.spec(), StudyRecord.load(folder.ledger_file)
     document = summary.summary(spec, record)
     assert summary.lines(document)[1:4] == [
-        "final     test/accuracy              0.7575 ± 0.0106 (2 seeds), 95%: 0.58 to 0.88",
-        "final     val/accuracy               0.7575 ± 0.0106 (2 seeds)",
+        "final     test/accuracy              75.8 ± 1.1% (2 seeds), 95%: 57.6 to 87.8%",
+        "final     val/accuracy               75.8 ± 1.1% (2 seeds)",
         "±: over seeds; 95%: with the error of the split's own samples, which seeds share",
     ]
     first, *_, last = conclusions(spec, record)

@@ -57,10 +57,10 @@ def test_interrupted_trials_show_only_where_there_are_some() -> None:
     [
         ([], ""),
         ([Told("search", [0.9], "pruned")], ""),
-        ([Told("baseline", [0.25])], "baseline val/accuracy 0.2500"),
-        ([Told("search", [0.5]), Told("search", [0.75])], "val/accuracy 0.7500 (highest, trial 1)"),
-        ([Told("baseline", [0.25]), Told("search", [0.5])], "val/accuracy 0.5000 (highest, trial 1), baseline 0.2500"),
-        ([Told("baseline", [0.9]), Told("search", [0.5])], "val/accuracy 0.5000 (highest, trial 1), baseline 0.9000"),
+        ([Told("baseline", [0.25])], "baseline val/accuracy 25.0%"),
+        ([Told("search", [0.5]), Told("search", [0.75])], "val/accuracy 75.0% (highest, trial 1)"),
+        ([Told("baseline", [0.25]), Told("search", [0.5])], "val/accuracy 50.0% (highest, trial 1), baseline 25.0%"),
+        ([Told("baseline", [0.9]), Told("search", [0.5])], "val/accuracy 50.0% (highest, trial 1), baseline 90.0%"),
     ],
 )
 def test_the_best_so_far(trials: list[Told], words: str) -> None:
@@ -71,8 +71,8 @@ def test_a_final_training_shows_its_seeds_and_their_mean() -> None:
     spec = final_study(SPEC, [0, 1, 2])
     found = record(Told("final", [0.5]), Told("final", [0.7], seed=1), Told("final", [0.1], "running", seed=2))
     progress = StudyProgress(spec, found)
-    assert progress.best() == "val/accuracy 0.6000 (mean of 2)"
-    assert "; so far: val/accuracy 0.6000 (mean of 2)" in progress.line()
+    assert progress.best() == "val/accuracy 60.0% (mean of 2)"
+    assert "; so far: val/accuracy 60.0% (mean of 2)" in progress.line()
     assert sum(progress.counts().values()) == 3
 
 
@@ -195,7 +195,7 @@ def test_a_terminal_keeps_one_line_and_what_is_told(monkeypatch: pytest.MonkeyPa
         time.sleep(0.05)
     text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", out.getvalue())
     lines = [line.split("\r")[-1] for line in text.rstrip("\n").split("\n")]
-    last = "0:00  stopping: 7 waiting, 1 complete; best so far: baseline val/accuracy 0.2500; about 0:35 to go"
+    last = "0:00  stopping: 7 waiting, 1 complete; best so far: baseline val/accuracy 25.0%; about 0:35 to go"
     assert lines == [f"0:00  {STOPPING}", last]
 
 

@@ -135,7 +135,7 @@ def test_a_running_study_shows_its_best_its_pace_and_the_time_to_go(home: Home) 
     )
     found = lines(home, quickstart("name=mine"), *trials)
     assert found[0] == "study mine, of ada: running (1 running, 2 complete)"
-    assert "best      val/accuracy               0.7500 (1 seed)" in found
+    assert "best      val/accuracy               75.0% (1 seed)" in found
     assert "best: trial 1, method.alpha = 0.1" in found
     assert re.fullmatch(r"pace      \d+\.\d epochs per minute, about [\d:]+ to go", found[-1])
 
@@ -176,8 +176,8 @@ def test_a_final_training_shows_the_mean_of_its_seeds_on_the_test_split(home: Ho
     trials = [Told("final", [0.5], seed=seed, tested={"test/accuracy": value}) for seed, value in ((3, 0.6), (4, 0.8))]
     found = lines(home, spec, *trials)
     assert found[1:3] == [
-        "final     test/accuracy              0.7000 ± 0.1414 (2 seeds)",
-        "final     val/accuracy               0.5000 ± 0.0000 (2 seeds)",
+        "final     test/accuracy              70.0 ± 14.1% (2 seeds)",
+        "final     val/accuracy               50.0 ± 0.0% (2 seeds)",
     ]
 
 

@@ -117,3 +117,9 @@ def test_the_table_loads_no_library() -> None:
     asked = f"import typing, dataclasses, functools; {asked}"
     told = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
     assert {name.split(".")[0] for name in told.stdout.split()} <= {"study"}
+
+
+def test_people_are_shown_accuracies_in_percent_and_all_else_as_it_is() -> None:
+    assert metrics.printed("test/worst_group_accuracy", 0.7623, 0.0131) == "76.2 ± 1.3%"
+    assert metrics.printed("val/equalized_odds", 0.1234) == "0.123"
+    assert metrics.printed_range("val/accuracy", 0.5, 0.625) == "50.0 to 62.5%"

@@ -36,18 +36,6 @@ def test_the_last_epoch_counts_not_the_best() -> None:
     assert numbers(ranking.searched(found, ALONE)) == [1, 0]
 
 
-def test_only_complete_trials_count() -> None:
-    states = ["pruned", "failed", "running", "complete"]
-    found = record(*(Told("search", [0.9 - 0.1 * place], state) for place, state in enumerate(states)))
-    assert numbers(ranking.ranked(found, ALONE)) == [3]
-    assert ranking.best(record(Told("search", [0.5], "pruned")), ALONE) is None
-
-
-def test_ties_go_to_the_earlier_trial() -> None:
-    found = record(*(Told("search", [value]) for value in (0.4, 0.5, 0.5, 0.4)))
-    assert numbers(ranking.searched(found, ALONE)) == [1, 2, 0, 3]
-
-
 def test_where_less_is_better_the_least_is_best() -> None:
     odds = [Told("search", [value], metric="val/equalized_odds") for value in (0.3, 0.1, 0.2)]
     assert numbers(ranking.ranked(record(*odds), FAIR)) == [1, 2, 0]
@@ -95,10 +83,6 @@ def test_a_baseline_that_nothing_beats_is_best() -> None:
     baseline = ranking.baseline(found, ALONE)
     assert baseline is not None
     assert baseline.trial.number == 0
-
-
-def test_a_baseline_that_did_not_complete_is_none() -> None:
-    assert ranking.baseline(record(Told("baseline", [0.9], "failed")), ALONE) is None
 
 
 def test_what_is_to_confirm() -> None:

@@ -19,8 +19,8 @@ def test_values_are_those_of_the_chosen_epoch_and_the_last_stands_beside() -> No
     assert best["metrics"]["val/accuracy"] == {"mean": pytest.approx(0.7), "sd": None, "n": 1}
     assert best["beside"] == {"at the last epoch": {"val/accuracy": {"mean": 0.3, "sd": None, "n": 1}}}
     texts = lines(document)
-    assert "best      val/accuracy               0.7000 (1 seed)" in texts
-    assert "best      val/accuracy               0.3000 (1 seed), at the last epoch" in texts
+    assert "best      val/accuracy               70.0% (1 seed)" in texts
+    assert "best      val/accuracy               30.0% (1 seed), at the last epoch" in texts
     assert (
         "values are those at the best epoch by val/accuracy, as the mean of the 2 epochs up to it: "
         "baseline epoch 3; best epoch 3" in texts

@@ -14,7 +14,7 @@ from study.commands.progress import StudyProgress
 from study.commands.progress_view import ProgressView
 from study.home.folder import Home
 from study.home.record import StudyRecord
-from study.ranking.order import ties
+from study.ranking import ties
 
 METRIC = "val/worst_group_accuracy"
 SPEC = quickstart(f"search.metric={METRIC}", "search.trials=6", "search.confirm={top: 0}")

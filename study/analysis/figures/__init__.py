@@ -7,11 +7,9 @@ from collections.abc import Callable
 
 from matplotlib.figure import Figure
 
-from study.analysis.figures.ablation import ablation
-from study.analysis.figures.curves import learning_curves
 from study.analysis.figures.importance import importance
-from study.analysis.figures.seeds import seeds
-from study.analysis.figures.two_metrics import trade_off, worst_group
+from study.analysis.figures.results import ablation, learning_curves, seeds
+from study.analysis.figures.two_metrics import trade_off
 from study.home.record import StudyRecord, as_searched
 from study.spec import StudySpec
 
@@ -20,7 +18,6 @@ FIGURES: dict[str, Callable[[StudySpec, StudyRecord], Figure | None]] = {
     "ablation": ablation,
     "learning_curves": learning_curves,
     "trade_off": trade_off,
-    "worst_group": worst_group,
     "importance": importance,
 }
 """By the names of their files, in the report's `figures/`."""

@@ -7,16 +7,15 @@ from typing import Any
 import plotly.graph_objects as go
 from optuna import visualization
 from optuna.study import Study
-from optuna.trial import FrozenTrial, TrialState
+from optuna.trial import TrialState
 
 from study.analysis.figures.style import BLACK
-from study.analysis.statistics import formatting
 from study.analysis.statistics.frame import thin, varied
-from study.analysis.statistics.hypervolume import reference_point
 from study.analysis.statistics.importance import explained
 from study.home.record import StudyRecord, as_searched
-from study.ranking import baseline, searched
-from study.ranking.as_optuna import STATES, as_optuna, experimental, in_memory, moment
+from study.metrics import in_percent
+from study.ranking import baseline, reference_point, searched
+from study.ranking.as_optuna import as_optuna, experimental, in_memory
 from study.spec import StudySpec
 
 Draw = Callable[[StudySpec, StudyRecord, Study], go.Figure | None]
@@ -82,27 +81,9 @@ def rank(spec: StudySpec, record: StudyRecord, study: Study) -> go.Figure | None
 
 
 def timeline(spec: StudySpec, record: StudyRecord, study: Study) -> go.Figure | None:
-    """When each trial of any stage ran."""
-    began = [trial for trial in record.trials.values() if trial.started is not None]
-    if len(began) < 2:
-        return None
-    bars = [
-        FrozenTrial(
-            trial.number,
-            STATES[trial.state],
-            None,
-            moment(trial.started),
-            moment(trial.ended) if trial.ended else None,
-            trial.params,
-            {},
-            {"stage": trial.stage, "seed": trial.seed, "node": trial.node},
-            {},
-            {},
-            trial.number,
-        )
-        for trial in began[-NEWEST:]
-    ]
-    return visualization.plot_timeline(in_memory(spec, bars))
+    """When each trial of the search ran."""
+    began = [trial for trial in study.get_trials(deepcopy=False) if trial.datetime_start is not None]
+    return visualization.plot_timeline(in_memory(spec, began), NEWEST) if len(began) > 1 else None
 
 
 OPTUNA: Mapping[str, Draw] = {
@@ -138,7 +119,7 @@ def _of_values(spec: StudySpec, record: StudyRecord, figure: go.Figure) -> go.Fi
     """The same with the baseline's value as a dashed line, and accuracies in percent."""
     if reference := baseline(record, spec):
         figure.add_hline(reference.value, line={"color": BLACK, "dash": "dash", "width": 1})
-    return figure.update_yaxes(tickformat=".1~%" if formatting.in_percent(spec.metric) else None)
+    return figure.update_yaxes(tickformat=".1~%" if in_percent(spec.metric) else None)
 
 
 def _plain(figure: go.Figure) -> go.Figure:

@@ -1,7 +1,7 @@
 """Figures of learned features. Each gives a Matplotlib figure, or None where the data do not allow it."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 COLOURS = "cividis"  # made for colour-blind readers (Nuñez et al. 2018)
 SIGNS = ("positive: of one class", "negative: of two classes")
-ANCHORS, NEIGHBOURS = 3, 5
 POINTS = 1000
 """Samples in a t-SNE: more take minutes and hide one another."""
 
@@ -84,36 +83,6 @@ def groups(embeddings: Sequence[Embedding]) -> Figure | None:
 
 
 @styled
-def neighbours(embeddings: Sequence[Embedding]) -> Figure | None:
-    """The easiest and hardest negatives of some anchors, by the last model (WCL paper Fig. 4)."""
-    last = embeddings[-1]
-    if last.facts.is_table or last.inputs.dtype != np.uint8:
-        return None
-    anchors = np.random.default_rng(0).permutation(len(last.target))[:ANCHORS]
-    title = f"Easiest and hardest negatives of {len(anchors)} anchors, {last.label}"
-    title += ": framed ones have the anchor's bias class" if last.bias is not None else ""
-    figure, panels = new(title, 0.9 + 0.85 * len(anchors), 1 + 2 * NEIGHBOURS, len(anchors))
-    for row, anchor in enumerate(anchors):
-        cosine = last.features @ last.features[anchor]
-        negatives = np.flatnonzero(last.target != last.target[anchor])
-        ordered = negatives[np.argsort(cosine[negatives], kind="stable")]
-        easy, hard = ordered[:NEIGHBOURS], ordered[::-1][:NEIGHBOURS]
-        line = panels[row * (1 + 2 * NEIGHBOURS) :]
-        for axes in line[: 1 + 2 * NEIGHBOURS]:
-            axes.set(xticks=[], yticks=[])
-            axes.set_frame_on(False)
-        for axes, sample in zip(line, (anchor, *easy, *hard), strict=False):
-            framed = last.bias is not None and sample != anchor and last.bias[sample] == last.bias[anchor]
-            _picture(axes, last.inputs[sample], VERMILLION if framed else None)
-            axes.set_xlabel(
-                f"{cosine[sample]:.2f}" if sample != anchor else f"class {last.target[anchor]}", fontsize=8.5
-            )
-    for place, text in ((0, "anchor"), (1, "easiest"), (1 + NEIGHBOURS, "hardest")):
-        panels[place].set_title(text, loc="left", fontsize=9.5)
-    return figure
-
-
-@styled
 def tsne(embeddings: Sequence[Embedding]) -> Figure | None:
     """The features in the plane by t-SNE, coloured by class and by bias class (FSCL paper Fig. 3)."""
     embeddings = [embedding for embedding in embeddings if embedding.is_main]
@@ -138,7 +107,6 @@ def tsne(embeddings: Sequence[Embedding]) -> Figure | None:
 MODEL_FIGURES: dict[str, Callable[[Sequence[Embedding]], Figure | None]] = {
     "similarities": similarities,
     "groups": groups,
-    "neighbours": neighbours,
     "tsne": tsne,
 }
 
@@ -165,17 +133,6 @@ def _heat(axes: Axes, table: np.ndarray, ends: tuple[float, float]) -> None:
     figure = axes.get_figure(root=True)
     assert figure is not None
     figure.colorbar(image, ax=axes, pad=0.02)
-
-
-def _picture(axes: Axes, pixels: np.ndarray, frame: str | None) -> None:
-    """An image (C, H, W), grey or in colour."""
-    image = pixels.transpose(1, 2, 0)
-    grey: dict[str, Any] = {"cmap": "gray", "vmin": 0, "vmax": 255} if image.shape[2] == 1 else {}
-    axes.imshow(image[..., 0] if image.shape[2] == 1 else image, **grey)
-    if frame:
-        axes.set_frame_on(True)
-        for spine in axes.spines.values():
-            spine.set(visible=True, color=frame, linewidth=2.5)
 
 
 def _cloud(axes: Axes, points: np.ndarray, label: np.ndarray) -> None:

@@ -11,7 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
-from study.analysis.statistics.formatting import SYMBOLS, in_percent
+from study.analysis.statistics.formatting import SYMBOLS
+from study.metrics import in_percent
 
 # Okabe and Ito, "Color Universal Design" (2008)
 BLUE, ORANGE, GREEN, VERMILLION, BLACK = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#222222"

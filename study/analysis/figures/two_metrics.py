@@ -1,4 +1,4 @@
-"""Two metrics at once: accuracy against a fairness gap, and the worst group against the average."""
+"""Two metrics at once: accuracy against a fairness gap, or the first two of a study with several."""
 
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -12,7 +12,6 @@ from study.analysis.figures.style import (
     BLACK,
     BLUE,
     COMPLETE_MARK,
-    GREY,
     ORANGE,
     RASTERIZED,
     VERMILLION,
@@ -43,14 +42,18 @@ def trade_off(spec: StudySpec, record: StudyRecord) -> Figure | None:
     if metrics is None:
         return None
     across, up = metrics
-    return _figure(spec, record, across, up, with_front=True)
-
-
-@styled
-def worst_group(spec: StudySpec, record: StudyRecord) -> Figure | None:
-    """Worst-group over average accuracy; on the diagonal no group is worse than the average."""
-    split = spec.metric.split("/")[0]
-    return _figure(spec, record, f"{split}/accuracy", f"{split}/worst_group_accuracy", with_front=False)
+    reference, points = baseline(record, spec), _points(spec, record, across, up)
+    names, measured = confirmed(spec, record, across, up)
+    if len(points) < 2 and not measured:
+        return None
+    figure, drawn = new(_title(spec, points, reference, across, up), 4.0, bool(points) + bool(measured))
+    axes = iter(drawn)
+    if points:
+        _search(spec, next(axes), points, reference, (across, up))
+    if measured:
+        _confirmed(spec, next(axes), measured, names)
+    legend(figure, drawn[0])
+    return figure
 
 
 def trade_off_metrics(spec: StudySpec, record: StudyRecord) -> tuple[str, str] | None:
@@ -105,26 +108,15 @@ def front(
     return [kept[place] for place in objective.front(scores)]
 
 
-def _figure(spec: StudySpec, record: StudyRecord, across: str, up: str, with_front: bool) -> Figure | None:
-    reference = baseline(record, spec)
-    points = [(candidate, at) for candidate in candidates(record, spec) if (at := point(spec, candidate, across, up))]
-    names, measured = confirmed(spec, record, across, up)
-    panels = [bool(points), bool(measured)]
-    if len(points) < 2 and not measured:
-        return None
-    if not with_front and not any([*(at[1] for _, at in points), *(y.mean for _, (_, y) in measured)]):
-        return None  # with many small groups, one is always entirely misclassified
-    figure, drawn = new(_title(spec, points, reference, across, up), 4.0, sum(panels))
-    axes = iter(drawn)
-    if points:
-        _search(spec, next(axes), points, reference, (across, up), with_front)
-    if measured:
-        _confirmed(spec, next(axes), measured, names)
-    for candidate in drawn:
-        if not with_front:
-            _diagonal(candidate)
-    legend(figure, drawn[0])
-    return figure
+def has_front(spec: StudySpec, record: StudyRecord) -> bool:
+    """Return whether several configurations are on the front of the trade-off, so that it is drawn."""
+    metrics = trade_off_metrics(spec, record)
+    return metrics is not None and len(set(front(spec, _points(spec, record, *metrics), *metrics))) > 1
+
+
+def _points(spec: StudySpec, record: StudyRecord, across: str, up: str) -> list[tuple[Candidate, tuple[float, float]]]:
+    """The configurations of the search with both metrics."""
+    return [(candidate, at) for candidate in candidates(record, spec) if (at := point(spec, candidate, across, up))]
 
 
 def _search(
@@ -133,17 +125,15 @@ def _search(
     points: list[tuple[Candidate, tuple[float, float]]],
     reference: Candidate | None,
     names: tuple[str, str],
-    with_front: bool,
 ) -> None:
     places = [place for _, place in points]
     dim: dict[str, Any] = {"alpha": fade(len(points)), "rasterized": len(points) > RASTERIZED}
     axes.scatter(*zip(*places, strict=True), label=f"complete, {formatting.searched(spec)}", **{**COMPLETE_MARK, **dim})
-    line = front(spec, points, *names) if with_front else []
+    line = front(spec, points, *names)
     if len(set(line)) > 1:
         steps: Literal["post", "pre"] = "post" if spec.direction(names[0]) == "min" else "pre"
         axes.step(*zip(*line, strict=True), where=steps, color=ORANGE, linewidth=1.8, label="front", zorder=3)
-    if with_front:
-        _limits(spec, axes, names)
+    _limits(spec, axes, names)
     axes.scatter(*[[x] for x in points[0][1]], label="best", **{**BEST_MARK, "zorder": 6})
     at = point(spec, reference, *names) if reference else None
     if at:
@@ -193,21 +183,6 @@ def _limits(spec: StudySpec, axes: Axes, names: Sequence[str]) -> None:
             axes.axvline(limit.limit, label=plain(label), **options)
         elif limit.metric == names[1]:
             axes.axhline(limit.limit, label=plain(label), **options)
-
-
-def _diagonal(axes: Axes) -> None:
-    low = max(axes.get_xlim()[0], axes.get_ylim()[0])
-    high = min(axes.get_xlim()[1], axes.get_ylim()[1])
-    if low < high:
-        axes.plot(
-            [low, high],
-            [low, high],
-            color=GREY,
-            linewidth=1.0,
-            linestyle="--",
-            label="all groups equal",
-            zorder=1,
-        )
 
 
 def _reported(spec: StudySpec, record: StudyRecord) -> set[str]:

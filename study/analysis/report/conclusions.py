@@ -1,6 +1,5 @@
 """A study's conclusions and their caveats, as sentences computed from its trials; no more than the numbers support."""
 
-import math
 from collections import Counter
 from collections.abc import Iterator
 from functools import partial
@@ -17,8 +16,7 @@ from study.analysis.statistics.difference import (
     sides,
 )
 from study.home.record import StudyRecord
-from study.ranking import Spread, candidates, epochs, ranked
-from study.ranking.order import ties
+from study.ranking import candidates, epochs, ranked, ties
 from study.ranking.picks import fresh_trials
 from study.ranking.remaining_gain import remaining_gain, sentence
 from study.spec import StudySpec
@@ -55,11 +53,8 @@ ERROR = f"{CONFLICTING}_standard_error"
 BLIND = 0.1
 """Standard error of the accuracy on conflicting samples from which on gains of 20 points may not be seen."""
 
-LITTLE = 0.1
-"""What the bias costs a baseline, in accuracy, that is little: the sentence is said where more is ruled out."""
 
-
-def why_nothing_gained(spec: StudySpec, record: StudyRecord, reference: Side, best: Side) -> str | None:
+def why_nothing_gained(spec: StudySpec, reference: Side, best: Side) -> str | None:
     """A sentence; None if the search gained something, or nothing is known of samples that conflict with the bias."""
     gain = difference(best.values(spec.metric), reference.values(spec.metric), best.among)
     if gain is None or (gain.clear and spec.better(gain.value, 0.0)):
@@ -74,34 +69,7 @@ def why_nothing_gained(spec: StudySpec, record: StudyRecord, reference: Side, be
             f"Few validation samples conflict with the bias: the standard error of {CONFLICTING} is "
             f"{100 * error.mean:.0f} points, and a gain of less than twice that may not be seen."
         )
-    counts = [samples(record, reference, *name.split("/")) for name in (ALIGNED, CONFLICTING)]
-    if not all(counts):
-        return None
-    most = cost((aligned, counts[0] or 0), (conflicting, counts[1] or 0))
-    if most > LITTLE:
-        return None
-    return (
-        f"The bias costs the baseline little: {CONFLICTING} is {formatting.mean(CONFLICTING, conflicting)}, {ALIGNED} "
-        f"{formatting.mean(ALIGNED, aligned)}, with 95% confidence at most {100 * max(most, 0.0):.1f} points higher. "
-        "There is little to gain on conflicting samples."
-    )
-
-
-def cost(aligned: tuple[Spread, int], conflicting: tuple[Spread, int]) -> float:
-    """The upper 95% bound of the accuracy on aligned samples minus that on conflicting ones, by the split's samples.
-
-    From the one-sided bounds of each accuracy (Clopper and Pearson 1934), put together by Newcombe (1998, method 10).
-
-    Args:
-        aligned, conflicting: the accuracy, over seeds that share the split, and of how many samples it is.
-    """
-    from scipy.special import betaincinv  # here: `study status` says nothing of this, and answers at once
-
-    (high, many), (low, few) = ((accuracy.mean, count) for accuracy, count in (aligned, conflicting))
-    of_many, of_few = high * many, low * few
-    top = float(betaincinv(of_many + 1, many - of_many, 0.95)) if of_many < many else 1.0
-    bottom = float(betaincinv(of_few, few - of_few + 1, 0.05)) if of_few > 0 else 0.0
-    return high - low + math.hypot(top - high, low - bottom)
+    return None
 
 
 LITTLE_WEIGHT = 0.1
@@ -160,12 +128,12 @@ def caveats(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
     is_one = len(list(record.by_stage("search"))) == 1 and reference is None
     if is_search and best and reference is None and not is_one:
         yield f"{_no_baseline(spec)}, so what the search gained is not known."
-    if is_search and best and reference and (reason := why_nothing_gained(spec, record, reference, best)):
+    if is_search and best and reference and (reason := why_nothing_gained(spec, reference, best)):
         yield reason
-    planned, started = record.limit(spec.trials), sum(trial.stage in ("baseline", "search") for trial in trials)
-    if is_search and started < planned:
+    planned = record.limit(spec.trials)
+    if is_search and record.tried < planned:
         ended = f": {formatting.LIMITS[record.enough]}" if record.enough in formatting.LIMITS else ""
-        yield f"{started} of the {planned} planned trials of the search were started{ended}."
+        yield f"{record.tried} of the {planned} planned trials of the search were started{ended}."
     for state in ("running", "waiting", "interrupted"):
         if numbers := [trial.number for trial in trials if trial.state == state]:
             yield f"{formatting.count(len(numbers), 'trial')} {state}: {formatting.listed(numbers)}."

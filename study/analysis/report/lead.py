@@ -77,7 +77,7 @@ def _name(side: Side) -> str:
 
 ON = {
     "aligned_accuracy": "on samples that agree with the bias",
-    "conflicting_accuracy": "on samples that conflict with it",
+    "conflicting_accuracy": "on samples that conflict with the bias",
     "accuracy": "overall",
 }
 """Accuracies whose changes belong together, and on which samples each is."""
@@ -253,7 +253,7 @@ def _cost(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
     trials = list(record.trials.values())
     if not trials:
         return
-    searched = sum(trial.stage in ("baseline", "search") for trial in trials)
+    searched = record.tried
     pruned = sum(trial.state == "pruned" for trial in trials)
     kinds = (
         [formatting.count(searched, "configuration") + (f" ({pruned} pruned)" if pruned else "")] if searched else []

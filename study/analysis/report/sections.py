@@ -9,24 +9,25 @@ import pandas as pd
 
 from study import ranking
 from study.analysis.figures.by_optuna import NEWEST, OPTUNA
+from study.analysis.figures.two_metrics import has_front
 from study.analysis.report.conclusions import caveats
 from study.analysis.report.lead import lead
 from study.analysis.report.page import Block, Page, Picture, Points, Section, Table, Text
 from study.analysis.report.rules import rules_section
-from study.analysis.statistics import formatting, hypervolume
+from study.analysis.statistics import formatting
 from study.analysis.statistics.ablation_effects import Effect, Part, ablation_effects, frame_of
 from study.analysis.statistics.debiased import group_range, sampling_error, worst_group
 from study.analysis.statistics.difference import Difference, Side, difference, final_side, sides, split_metrics
 from study.analysis.statistics.frame import varied
 from study.analysis.statistics.importance import explained
 from study.analysis.tables import report_tables
-from study.analysis.tables.ablation_table import notes, printed_ablation
+from study.analysis.tables.grid import ablation_notes, printed_ablation
 from study.analysis.tables.report_tables import front_note, printed_front
 from study.home.provenance import devices, in_words
 from study.home.record import StudyRecord, as_searched
 from study.metrics import group_names
 from study.metrics.rules import DEBIASED
-from study.ranking import epochs
+from study.ranking import epochs, worst_bounds
 from study.ranking.ablation import Ablation, asked, is_chosen_by, runs
 from study.spec import StudySpec
 from study.spec.rungs import schedule
@@ -44,7 +45,7 @@ def ablation_section(spec: StudySpec, record: StudyRecord) -> Section | None:
         return None
     frame = frame_of(by_metric)
     blocks: list[Block] = [Text(" ".join(result(spec, record, ablation, by_metric[spec.metric])))]
-    blocks += [Table(printed_ablation(frame)), Text(" ".join(notes(frame)))]
+    blocks += [Table(printed_ablation(frame)), Text(" ".join(ablation_notes(frame)))]
     blocks.append(Text(" ".join(_how(spec, record, ablation))))
     return Section(TITLE, blocks)
 
@@ -133,10 +134,8 @@ CAPTIONS = {
     "seeds": "Each ring is one seed; the tick is the mean, the line one sample standard deviation to each side.",
     "ablation": "Each bar is one step on the way from the baseline to the best, from the value before it to the value "
     "after it; the line is the interval of its end. The intervals hold together in 95% of cases.",
-    "learning_curves": "Each line is one trial.{repeats}",
-    "trade_off": "Each mark is one configuration of the search. The front joins those that{kept} are not dominated in "
-    "these two metrics.",
-    "worst_group": "Each mark is one configuration of the search.",
+    "learning_curves": "Each line is one trial.{repeats}{rungs}",
+    "trade_off": "Each mark is one configuration of the search.{front}",
     "importance": "Shares of the metric's variance over the searched space, each value drawn with equal chance, from "
     "the search's complete trials that have the parameter; with early stopping, among what it let through. A "
     "parameter: what it explains alone. Interactions: what pairs explain beyond that. Remainder: noise between trials, "
@@ -148,8 +147,7 @@ CAPTIONS = {
     "optimization_history": "Each mark is one complete trial of the search{mean}{line}.{missed}",
     "hypervolume_history": "The volume between the validation front and the reference point ({reference}), after each "
     "complete configuration of the search, of those that keep the constraints.",
-    "timeline": "Each bar is one trial, of the search and of all else that ran, from its start to its end; of a trial "
-    "that was lost or interrupted, its last run.",
+    "timeline": "Each bar is one configuration of the search, from its start to its end.",
 }
 """In braces what depends on the study, see `caption`."""
 
@@ -165,29 +163,40 @@ MODEL_CAPTIONS = {
     "groups": "Left: mean cosine of two samples of a group, its compactness. Right: mean cosine of a sample of the "
     "group and one of another class; lower means better separated. The spread over groups is that of the FSCL paper's "
     "Fig. 2: the smaller, the fairer.",
-    "neighbours": "Anchors drawn at random, each with the samples of other classes of the lowest and the highest "
-    "cosine, which is given below each image.",
     "tsne": "Distances between clusters say little. Where the bias does not matter, the colours on the right mix.",
 }
 
 
-def caption(name: str, spec: StudySpec) -> str:
+def caption(name: str, spec: StudySpec, record: StudyRecord) -> str:
     """A figure's caption, with what its values stand on."""
     means = "" if len(spec.seeds) == 1 else f" (mean over its {len(spec.seeds)} seeds)"
     missed = " What is grey or dotted misses a constraint." if spec.search.constraints else ""
     kept = " keep the constraints and" if spec.search.constraints else ""
-    if spec.final_seeds is not None and name in ("trade_off", "worst_group"):
+    if spec.final_seeds is not None and name == "trade_off":
         return "The mark is the mean over the seeds, the lines one sample standard deviation to each side."
     repeats = "" if spec.final_seeds is not None else " Trials that repeat one on another seed are left out."
-    given = {"mean": means, "missed": missed, "kept": kept, "repeats": repeats, "reference": _reference(spec)}
+    given = {"mean": means, "missed": missed, "repeats": repeats, "rungs": _rungs(spec), "reference": _reference(spec)}
     has_line = spec.search.baseline is not None
     given["line"] = "; the dashed line is the baseline" if has_line else ""
+    front = f" The front joins those that{kept} are not dominated in these two metrics."
+    given["front"] = front if name == "trade_off" and has_front(spec, as_searched(record)) else ""
     return CAPTIONS[name].format(**given)
+
+
+def _rungs(spec: StudySpec) -> str:
+    """Return what the dotted lines among learning curves are; nothing where there are none."""
+    rule = spec.search.early_stopping
+    if spec.final_seeds is not None or rule.name == "none":
+        return ""
+    if schedule(rule).each_epoch:
+        return " From the dotted line on trials are compared after each epoch and the worse half pruned."
+    several = " of any bracket" if len(schedule(rule).brackets(rule, spec.epochs)) > 1 else ""
+    return f" Dotted lines are the epochs{several} at which trials are compared and the worse ones pruned."
 
 
 def _reference(spec: StudySpec) -> str:
     """The reference point of the hypervolume, as far as the metrics themselves say it."""
-    worst = hypervolume.bounds(spec)
+    worst = worst_bounds(spec)
     return ", ".join(
         f"{name} {'the worst that was found' if value is None else formatting.setting(value)}"
         for name, value in zip(spec.objective.metrics, worst, strict=True)
@@ -320,7 +329,7 @@ def report_page(
 ) -> Page:
     """The whole report; `pictures` are the names of the figures that could be drawn, `beside` the two final trainings
     of a study."""
-    figures = [Picture(name, _caption(name, spec), name in OPTUNA) for name in CAPTIONS if name in pictures]
+    figures = [Picture(name, caption(name, spec, record), name in OPTUNA) for name in CAPTIONS if name in pictures]
     seeds = [figure for figure in figures if figure.name == "seeds"]
     others = [figure for figure in figures if figure.name != "seeds"]
     model_figures = [Picture(name, caption) for name, caption in MODEL_CAPTIONS.items() if name in pictures]
@@ -386,16 +395,6 @@ def _trials(spec: StudySpec, record: StudyRecord) -> Section:
     table = report_tables.printed_trials(spec, replace(record, trials=listed))
     note = f"The baseline and the best of {len(record.trials)} trials; all of them are in trials.csv."
     return Section(f"{LISTED} trials", [Text(note), Table(table)], folded=True)
-
-
-def _caption(name: str, spec: StudySpec) -> str:
-    rule, text = spec.search.early_stopping, caption(name, spec)
-    if name != "learning_curves" or spec.final_seeds is not None or rule.name == "none":
-        return text
-    if schedule(rule).each_epoch:
-        return f"{text} From the dotted line on trials are compared after each epoch and the worse half pruned."
-    several = " of any bracket" if len(schedule(rule).brackets(rule, spec.epochs)) > 1 else ""
-    return f"{text} Dotted lines are the epochs{several} at which trials are compared and the worse ones pruned."
 
 
 def _summary_notes(spec: StudySpec, record: StudyRecord) -> list[Text]:

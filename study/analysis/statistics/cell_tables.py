@@ -227,7 +227,7 @@ def ablation(frame: pd.DataFrame, by: str | Sequence[str], metric: str, bins: in
 
     Args:
         frame: of `study.analysis.load` or `trials_frame`, or some of its rows.
-        by: parameters' dotted keys, or the last part of one where no other ends so, as `lambda`.
+        by: parameters' dotted keys.
         metric: as `val/accuracy`.
         bins: see `study.analysis.statistics.cell_tables.levels`.
 
@@ -237,7 +237,7 @@ def ablation(frame: pd.DataFrame, by: str | Sequence[str], metric: str, bins: in
     Raises:
         UserError: a parameter or the metric is not one of this study.
     """
-    keys = full_keys(frame, by)
+    keys = _keys(by)
     rows, _, cells = _cells(frame, keys, [], metric, bins)
     table = pd.DataFrame([cells[row, ()].statistics() for row in rows], _index(rows, keys), list(STATISTICS))
     table.columns.name = metric
@@ -264,7 +264,7 @@ def sensitivity(
     Raises:
         UserError: a parameter or the metric is not one of this study.
     """
-    down, across = full_keys(frame, rows), full_keys(frame, columns)
+    down, across = _keys(rows), _keys(columns)
     if both := set(down) & set(across):
         raise UserError(f"{', '.join(sorted(both))} given for rows and for columns: give it for one of them")
     row_places, column_places, cells = _cells(frame, down, across, metric, bins)
@@ -310,17 +310,6 @@ def _check_metric(metric: str, reported: Iterable[str]) -> None:
     if metric not in names and ("/" not in metric or metrics.find(metric) is None):
         there_are = ", ".join(names) or "none yet"
         raise UserError(f"{metric!r} is not a metric. {nearest(metric, names)}There are: {there_are}")
-
-
-def full_keys(frame: pd.DataFrame, keys: str | Sequence[str]) -> list[str]:
-    """Dotted keys of these parameters; the last part is enough where no other key ends so. Unknown ones stay."""
-    params = param_columns(frame)
-    return [_full_key(params, key) for key in _keys(keys)]
-
-
-def _full_key(params: Sequence[str], key: str) -> str:
-    ending = [param for param in params if param.rpartition(".")[2] == key]
-    return ending[0] if key not in params and len(ending) == 1 else key
 
 
 def _check_keys(frame: pd.DataFrame, keys: Iterable[str]) -> None:

@@ -92,7 +92,7 @@ def compare(studies: Sequence[Study]) -> list[dict[str, Any]]:
 
 
 def printed_comparison(documents: Sequence[dict[str, Any]]) -> pd.DataFrame:
-    """The documents of `compare` as text, a column per study."""
+    """The documents of `compare` as text, a column per study; no row in which none has a value."""
     metrics = _compared_metrics(documents)
     is_final = "final" in documents[0]
     whose = ("final",) if is_final else ("baseline", "best")
@@ -117,6 +117,7 @@ def printed_comparison(documents: Sequence[dict[str, Any]]) -> pd.DataFrame:
         **{f"best {key}": [_setting(params, key) for params in best_params] for key in searched},
         **{key: [_setting(document["settings"], key) for document in documents] for key in keys},
     }
+    rows = {name: row for name, row in rows.items() if set(row) != {formatting.MISSING}}
     columns = {"": list(rows)} | {
         document["name"]: [row[at] for row in rows.values()] for at, document in enumerate(documents)
     }

@@ -33,7 +33,6 @@ class Embedding:
         split: `test` where the data have one, else `val`.
         facts: of the split.
         features: unit vectors, float32 (N, F).
-        inputs: the samples as the data set holds them.
         target, bias: classes, int64 (N,); `bias` is None where the split has none.
     """
 
@@ -41,7 +40,6 @@ class Embedding:
     split: str
     facts: Facts
     features: np.ndarray
-    inputs: np.ndarray
     target: np.ndarray
     bias: np.ndarray | None
     is_main: bool = True
@@ -115,6 +113,4 @@ def _embedding(label: str, model: "Trial", is_main: bool) -> Embedding:
     drawn = np.sort(np.random.default_rng(0).permutation(len(samples))[:MOST])
     features = functional.normalize(model.evaluate.features(split), dim=1).cpu().numpy()[drawn]
     bias = None if samples.bias is None else samples.bias[drawn]
-    return Embedding(
-        label, split, dataset.facts.on(split), features, samples.inputs[drawn], samples.target[drawn], bias, is_main
-    )
+    return Embedding(label, split, dataset.facts.on(split), features, samples.target[drawn], bias, is_main)

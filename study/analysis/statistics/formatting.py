@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from study.metrics import in_percent, printed, printed_range
 from study.ranking import Spread
 from study.spec import StudySpec
 
@@ -37,25 +38,16 @@ LIMITS = {
 """Why a search ended before its number of trials."""
 
 
-def in_percent(metric: str) -> bool:
-    """Return whether a metric is printed in percent: `val/accuracy`, `test/worst_group_accuracy`; gaps are not."""
-    return metric.rsplit("/", 1)[-1].endswith("accuracy")
-
-
 def value(metric: str, number: float | None) -> str:
     """`76.2%`, or `0.123` for a metric other than an accuracy."""
     if number is None or math.isnan(number):
         return MISSING
-    return f"{100 * number:.1f}%" if in_percent(metric) else f"{number:.3f}"
+    return printed(metric, number)
 
 
 def mean(metric: str, spread: Spread | None) -> str:
     """`76.2 ± 1.3%` (sample standard deviation), without the second part for a single value."""
-    if spread is None or spread.deviation is None:
-        return value(metric, spread.mean if spread else None)
-    if in_percent(metric):
-        return f"{100 * spread.mean:.1f} ± {100 * spread.deviation:.1f}%"
-    return f"{spread.mean:.3f} ± {spread.deviation:.3f}"
+    return MISSING if spread is None or math.isnan(spread.mean) else printed(metric, spread.mean, spread.deviation)
 
 
 def change(metric: str, number: float, signed: bool = True) -> str:
@@ -109,10 +101,7 @@ def verdict(difference: "Difference", better: bool) -> str:
 
 def between(metric: str, ends: tuple[float, float] | None) -> str:
     """`64.1 to 79.9%`, the ends of a value's interval, in the unit of `value`."""
-    if ends is None:
-        return MISSING
-    scale, digits, unit = (100, 1, "%") if in_percent(metric) else (1, 3, "")
-    return " to ".join(f"{scale * end:.{digits}f}" for end in ends) + unit
+    return MISSING if ends is None else printed_range(metric, *ends)
 
 
 def setting(value: Any, digits: int = 4) -> str:

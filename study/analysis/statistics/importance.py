@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from study.analysis.statistics import formatting
 from study.analysis.statistics.frame import varied
 from study.home.record import StudyRecord, TrialRecord
-from study.ranking import searched
+from study.ranking import cached_in_record, searched
 from study.spec import StudySpec
 
 Array = NDArray[np.float64]
@@ -283,16 +283,11 @@ def explained(spec: StudySpec, record: StudyRecord) -> Importances:
     not every trial has is evaluated on those that have it, beside the parameters that these have in common.
     Configurations that the search could not have drawn are left out.
     """
-    if record.computed is None:
-        return _explained(spec, record)
-    key = "explained", id(spec)
-    if key not in record.computed:
-        record.computed[key] = spec, _explained(spec, record)
-    found: Importances = record.computed[key][1]
-    return found
+    return _explained(record, spec)
 
 
-def _explained(spec: StudySpec, record: StudyRecord) -> Importances:
+@cached_in_record
+def _explained(record: StudyRecord, spec: StudySpec) -> Importances:
     if not varied(spec):
         return Importances(missing="nothing was searched")
     trials, responses = _values(spec, record)

@@ -14,6 +14,7 @@ The steps that apply, in this order; the first is the one to take:
 """
 
 import math
+import operator
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -34,10 +35,9 @@ from study.analysis.statistics.difference import (
     side_of,
     sides,
 )
-from study.analysis.statistics.hypervolume import last_growth
 from study.home.record import StudyRecord
 from study.knobs import Range
-from study.ranking import candidates
+from study.ranking import candidates, reference_point
 from study.spec import StudySpec
 from study.spec.declarations import declaration
 from study.spec.schema import Domain
@@ -334,13 +334,29 @@ def came(spec: StudySpec, record: StudyRecord) -> Came | None:
     numbers = [trial.number for trial in record.by_stage("search") if trial.state != "waiting"]
     if best is None or len(numbers) < 2:
         return None
-    last = best.number if len(spec.objective.metrics) == 1 else _last_growth(spec, record)
+    last = best.number if len(spec.objective.metrics) == 1 else last_growth(spec, record)
     return None if last is None else Came(numbers.index(last) + 1, len(numbers))
 
 
-def _last_growth(spec: StudySpec, record: StudyRecord) -> int | None:
-    """The trial with which the front last grew; None where no configuration keeps the limits."""
-    return last_growth(spec, sorted(ranking.searched(record, spec), key=lambda candidate: candidate.trial.number))
+def last_growth(spec: StudySpec, record: StudyRecord) -> int | None:
+    """The trial with which the hypervolume of those that keep the constraints last grew; None where it never did."""
+    found = sorted(ranking.searched(record, spec), key=lambda candidate: candidate.trial.number)
+    worst = zip(reference_point(spec, found), spec.objective.modes, strict=True)
+    reference = [value if mode == "max" else -value for value, mode in worst]
+    front: list[Sequence[float]] = []
+    last = None
+    for candidate in found:
+        gains = candidate.score.gains
+        if candidate.score.violation == 0 and not any(_beats(other, gains) for other in front):
+            front = [other for other in front if not _beats(gains, other)] + [gains]
+            if all(map(operator.gt, gains, reference)):
+                last = candidate.trial.number
+    return last
+
+
+def _beats(one: Sequence[float], other: Sequence[float]) -> bool:
+    """Return whether a point is at least as good in every metric."""
+    return all(map(operator.ge, one, other))
 
 
 def next_steps(spec: StudySpec, record: StudyRecord) -> list[Step]:
@@ -387,9 +403,8 @@ def _enough(spec: StudySpec, record: StudyRecord) -> str:
 
 def _is_used_up(spec: StudySpec, record: StudyRecord) -> bool:
     """Return whether every configuration of the space was tried."""
-    tried = len(list(record.by_stage("baseline", "search")))
     there = count_configurations(spec.search, spec.space)
-    return there is not None and tried >= there
+    return there is not None and record.tried >= there
 
 
 def _widen(edge: Edge) -> Step:

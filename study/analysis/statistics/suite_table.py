@@ -1,16 +1,13 @@
-"""The numbers of a suite's table for one rule: cells, averages, ranks, what is told apart, where the spread is from."""
+"""The numbers of a suite's table for one rule: cells, averages, what is told apart."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
 from itertools import combinations
-from statistics import fmean, harmonic_mean, median, stdev, variance
+from statistics import fmean, median, stdev
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-from scipy.special import fdtrc, stdtrit
+from scipy.special import stdtrit
 
 from study import ranking
 from study.analysis.statistics import difference as by_seed
@@ -104,100 +101,6 @@ def _values(
         tested = {trial.seed: trial.tested.get(suite.judge) for trial in fresh_trials(record, picked[rule].number)}
         found[rule] = {seed: value for seed, value in tested.items() if value is not None} or UNREAD
     return found
-
-
-# Average ranks of methods over data sets, and which of them differ: Friedman's test and Nemenyi's critical difference.
-#
-# Demsar (2006, JMLR 7) has both. A block is a data set, on which methods are ranked by their means: searches on one
-# data set are repetitions and no further blocks, so they say nothing of other data sets.
-
-LEVEL = 0.05
-
-PERMUTATIONS = 20_000
-"""Of the ranks within blocks: the share of them that decides at 0.05 is off by 0.0015 (standard error)."""
-
-
-@dataclass(frozen=True)
-class Ranks:
-    """Average ranks over the data sets on which every method has a value, 1 is best; ties share theirs.
-
-    Attributes:
-        average: by method.
-        blocks: how many data sets these are.
-        p: of Friedman's test that all methods are equal, by permutation within data sets.
-        critical: Nemenyi's critical difference of two average ranks, all pairs at once.
-    """
-
-    average: Mapping[str, float]
-    blocks: int
-    p: float
-    critical: float
-
-    @property
-    def apart(self) -> list[tuple[str, str]]:
-        """The pairs that are told apart, the better one first: at least the critical difference apart, after Friedman's
-        test has told that not all are equal."""
-        if self.p > LEVEL:
-            return []
-        pairs = combinations(sorted(self.average, key=self.average.__getitem__), 2)
-        return [pair for pair in pairs if self.average[pair[1]] - self.average[pair[0]] >= self.critical - 1e-12]
-
-    @property
-    def can_tell(self) -> bool:
-        """Whether any outcome on so many data sets could tell two methods apart."""
-        return self.critical <= len(self.average) - 1
-
-
-def ranks(means: Mapping[str, Mapping[str, float]], better: float = 1.0) -> Ranks | None:
-    """The ranks of methods; None for fewer than two methods or data sets that all have.
-
-    Args:
-        means: by method and data set.
-        better: 1 where larger values are better, -1 where smaller ones are.
-    """
-    if len(means) < 2:
-        return None
-    own = list(means.values())
-    shared = [label for label in own[0] if all(label in one for one in own)]
-    if len(shared) < 2:
-        return None
-    from scipy.stats import rankdata
-
-    table = rankdata([[-better * one[label] for one in own] for label in shared], axis=1)
-    average = dict(zip(means, map(float, table.mean(axis=0)), strict=True))
-    return Ranks(average, len(shared), friedman(table), critical_difference(len(means), len(shared)))
-
-
-def friedman(table: NDArray[np.float64]) -> float:
-    """The p-value of Friedman's test by permutation: his statistic grows with the squares of the rank sums.
-
-    Args:
-        table: ranks, a row per data set.
-    """
-    null = _squares(tuple(tuple(sorted(map(float, row))) for row in table))
-    found = (table.sum(axis=0) ** 2).sum()
-    return float((1 + np.sum(null >= found - 1e-9)) / (1 + PERMUTATIONS))
-
-
-@lru_cache(maxsize=8)
-def _squares(rows: tuple[tuple[float, ...], ...]) -> NDArray[np.float64]:
-    """The sum of squared rank sums of each permutation; without ties it depends on the table's form alone."""
-    generator = np.random.default_rng(0)
-    drawn = generator.permuted(np.broadcast_to(rows, (PERMUTATIONS, len(rows), len(rows[0]))), axis=2)
-    squares: NDArray[np.float64] = (drawn.sum(axis=1) ** 2).sum(axis=1)
-    return squares
-
-
-def critical_difference(methods: int, blocks: int) -> float:
-    """Nemenyi's: q / sqrt(2) * sqrt(k (k + 1) / (6 N)), q of the studentized range (Demsar 2006, Section 3.2.2)."""
-    return _studentized(methods) / math.sqrt(2) * math.sqrt(methods * (methods + 1) / (6 * blocks))
-
-
-@cache
-def _studentized(methods: int) -> float:
-    from scipy.stats import studentized_range
-
-    return float(studentized_range.ppf(1 - LEVEL, methods, np.inf))
 
 
 # Means with standard errors from few independent values, their averages, and which of several are told apart.
@@ -327,51 +230,6 @@ def reach(values: Mapping[str, Sequence[Searches]]) -> tuple[float, float] | Non
     return (min(widths), median(widths)) if widths else None
 
 
-# Where the spread of a table's cells comes from: from search to search, and from seed to seed of one choice.
-
-Values = Sequence[Sequence[Sequence[float]]]
-"""By cell and search the values on fresh seeds."""
-
-
-@dataclass(frozen=True)
-class Components:
-    """Standard deviations of a one-way random model, pooled over cells.
-
-    Attributes:
-        search: of a search's true value around its cell's, 0 where the seeds explain all of it.
-        seed: of a value around its search's mean.
-        p: of the test that searches differ by no more than their seeds (F); None where there are no two searches.
-        searches, seeds: degrees of freedom of both.
-    """
-
-    search: float | None
-    seed: float | None
-    p: float | None
-    searches: int
-    seeds: int
-
-
-def components(cells: Values) -> Components:
-    """The two components: of the means of searches, the variance less what the seeds bring into it."""
-    searches = [search for cell in cells for search in cell]
-    within = [(len(search) - 1, variance(search)) for search in searches if len(search) > 1]
-    between = [(len(cell) - 1, variance(map(fmean, cell))) for cell in cells if len(cell) > 1]
-    seeds, of_searches = sum(freedom for freedom, _ in within), sum(freedom for freedom, _ in between)
-    seed = sum(freedom * square for freedom, square in within) / seeds if seeds else None
-    if seed is None or not of_searches:
-        return Components(None, None if seed is None else math.sqrt(seed), None, of_searches, seeds)
-    means = sum(freedom * square for freedom, square in between) / of_searches
-    each = harmonic_mean([len(search) for search in searches])
-    search = math.sqrt(max(0.0, means - seed / each))
-    return Components(search, math.sqrt(seed), _p(means, seed / each, of_searches, seeds), of_searches, seeds)
-
-
-def _p(means: float, by_seeds: float, searches: int, seeds: int) -> float:
-    if by_seeds == 0.0:
-        return 1.0 if means == 0.0 else 0.0
-    return float(fdtrc(searches, seeds, means / by_seeds))
-
-
 AVERAGE = "average"
 
 
@@ -386,10 +244,8 @@ class RuleTable:
         cells: the mean over searches, by place; None without a value.
         averages: over all data sets, by method; None where one is missing.
         leading: by column, data sets and `AVERAGE`, what `study.analysis.statistics.suite_table.leaders` gives.
-        ranks: over data sets, None for fewer than two that all methods have.
         reach: how far two averages have to be apart to be told from each other, in the pair of which it is least and in
             the median one.
-        components: pooled over all cells.
         results: what the numbers are made of.
     """
 
@@ -400,9 +256,7 @@ class RuleTable:
     cells: Mapping[Place, Estimate | None]
     averages: Mapping[str, Estimate | None]
     leading: Mapping[str, Mapping[str, bool | None]]
-    ranks: Ranks | None
     reach: tuple[float, float] | None
-    components: Components
     results: Results
 
 
@@ -419,7 +273,6 @@ def rule_table(rule: str, judge: str, methods: tuple[str, ...], data: tuple[str,
         for label in data
     }
     leading[AVERAGE] = leaders(whole, better)
-    by_method = {method: {label: cell.mean for label in data if (cell := cells[method, label])} for method in methods}
     return RuleTable(
         rule,
         judge,
@@ -428,9 +281,7 @@ def rule_table(rule: str, judge: str, methods: tuple[str, ...], data: tuple[str,
         cells,
         averages,
         leading,
-        ranks(by_method, better),
         reach(whole),
-        components([[list(seeds.values()) for seeds in results.values.get(place, {}).values()] for place in means]),
         results,
     )
 
@@ -460,13 +311,7 @@ def document(table: RuleTable) -> dict[str, Any]:
         "judge": table.judge,
         "cells": cells,
         "averages": averages,
-        "ranks": _ranks(table.ranks),
         "told_apart_beyond": list(table.reach) if table.reach else None,
-        "variance": {
-            "search_sd": table.components.search,
-            "seed_sd": table.components.seed,
-            "p": table.components.p,
-        },
     }
 
 
@@ -480,16 +325,4 @@ def _plain(found: Estimate | None, leads: bool | None) -> dict[str, Any]:
         "interval": list(interval) if interval else None,
         "n": found.count,
         "leads": leads,
-    }
-
-
-def _ranks(found: Ranks | None) -> dict[str, Any] | None:
-    if found is None:
-        return None
-    return {
-        "average": dict(found.average),
-        "data_sets": found.blocks,
-        "friedman_p": found.p,
-        "critical_difference": found.critical,
-        "apart": [list(pair) for pair in found.apart],
     }

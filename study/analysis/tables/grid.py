@@ -5,15 +5,17 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import pandas as pd
 
 from study.analysis.statistics import formatting
+from study.analysis.statistics.ablation_effects import LABELS, PARTS
 from study.analysis.statistics.cell_tables import STATISTICS, Cell, Place
-from study.metrics import better, is_share
+from study.analysis.statistics.difference import Difference
+from study.metrics import better, in_percent, is_share
 from study.ranking import Spread
 
 Along = Literal["row", "column"]
@@ -106,7 +108,7 @@ class Grid:
 
     def _form(self, metric: str, mean: float) -> tuple[float, int]:
         """The factor of a number, and its digits after the decimal point."""
-        if formatting.in_percent(metric) or (self.gaps_in_percent and is_share(metric)):
+        if in_percent(metric) or (self.gaps_in_percent and is_share(metric)):
             return 100.0, self.digits
         if is_share(metric):
             return 1.0, self.digits + 2
@@ -174,7 +176,7 @@ def notes_on(cells: Collection[Cell], gaps_in_percent: bool = False) -> list[str
         gaps_in_percent: as in `Grid`.
     """
     over = _over(cells)
-    units = formatting.in_percent if not gaps_in_percent else is_share
+    units = in_percent if not gaps_in_percent else is_share
     metrics = ", ".join(dict.fromkeys(_unit(cell.metric, units(cell.metric)) for cell in cells))
     if not over:
         return [f"{metrics}: no trial has a value yet.", *_on_pruned(cells)]
@@ -224,3 +226,97 @@ def _unit(metric: str, in_percent: bool) -> str:
 
 def _place(label: Any) -> Place:
     return label if isinstance(label, tuple) else (label,)
+
+
+# The table of an ablation: what each step from the baseline to the best is worth, as text and as a grid for papers.
+
+Line = Mapping[str, Any]
+
+
+def is_ablation(table: pd.DataFrame) -> bool:
+    """Return whether a frame is one of `study.analysis.statistics.ablation_effects.ablation_frame`."""
+    return list(table.columns[: len(LABELS)]) == LABELS
+
+
+def printed_ablation(frame: pd.DataFrame) -> pd.DataFrame:
+    """An `ablation_frame` as text: a row per configuration, for each metric its value and what its step is worth."""
+    names = _metrics_of(frame)
+    rows = []
+    for place, lines in _rows_of(frame).items():
+        row = dict(zip(("part", "configuration"), place, strict=True))
+        for name in names:
+            row[name] = formatting.mean(name, _spread_of(lines.get(name, {})))
+            row[f"step in {name}"] = _effect(name, lines.get(name, {}))
+        rows.append(row)
+    return pd.DataFrame(rows, dtype=object)
+
+
+def ablation_grid(frame: pd.DataFrame, digits: int = 1) -> Grid:
+    """An `ablation_frame` as a grid: a row per configuration, a column per metric, in brackets what its step is worth.
+
+    Args:
+        digits: of percentages, see `Grid`.
+    """
+    names, rows = _metrics_of(frame), _rows_of(frame)
+    entries = [[_entry(name, lines.get(name, {}), digits) for name in names] for lines in rows.values()]
+    columns = [(name,) for name in names]
+    return Grid(("part", "configuration"), list(rows), ("",), columns, entries, ablation_notes(frame), digits)
+
+
+def ablation_notes(frame: pd.DataFrame) -> list[str]:
+    """Return what the numbers of an ablation are."""
+    steps = frame[(frame["part"] == "path") & (frame["keys"] != "")]["configuration"].nunique()
+    units = (f"{name} in percent" if is_share(name) else name for name in _metrics_of(frame))
+    counts = sorted({int(pairs) for pairs in frame["pairs"] if pairs}) or [0]
+    seeds = formatting.count(counts[-1], "seed") if len(counts) == 1 else f"{counts[0]} to {counts[-1]} seeds"
+    found = [f"{', '.join(units)}: mean ± sample standard deviation over seeds."]
+    if steps < 2:
+        return [*found, f"What the step is worth is paired over {seeds}, with its 95% interval."]
+    return [
+        *found,
+        f"What a step is worth is paired over {seeds}, with 95% intervals that hold for all of a part's "
+        f"{steps} steps at once (Bonferroni).",
+        "Step by step: against the line above; these steps sum to the gain. Baseline with: against the baseline.",
+        "Best with, where one step is taken back: the best against this line.",
+        "Interaction: a step's worth in the best less its worth added to the baseline.",
+    ]
+
+
+def _metrics_of(frame: pd.DataFrame) -> list[str]:
+    return [str(name) for name in frame["metric"].unique()]
+
+
+def _rows_of(frame: pd.DataFrame) -> dict[tuple[str, str], dict[str, Line]]:
+    """The lines of a printed table by their labels, each by metric."""
+    rows: dict[tuple[str, str], dict[str, Line]] = {}
+    for line in frame.to_dict("records"):
+        place = PARTS[line["part"]], str(line["configuration"])
+        rows.setdefault(place, {})[str(line["metric"])] = {str(key): value for key, value in line.items()}
+    return rows
+
+
+def _spread_of(line: Line) -> Spread | None:
+    if not line.get("n"):
+        return None
+    return Spread(line["mean"], None if pd.isna(line["sd"]) else line["sd"], line["n"])
+
+
+def _effect(metric: str, line: Line) -> str:
+    """`+3.1 points (+0.5 to +5.7)`; empty for the baseline, which is no step."""
+    if not line or pd.isna(line["effect"]):
+        return "" if line and not line["keys"] else formatting.MISSING
+    text = formatting.change(metric, line["effect"])
+    if pd.isna(line["low"]):
+        return text
+    return f"{text} ({formatting.interval(metric, Difference(line['effect'], (line['low'], line['high'])))})"
+
+
+def _entry(metric: str, line: Line, digits: int) -> Entry:
+    """An entry with its step in the same unit, as `71.5 ± 1.2 (+3.1; +0.5 to +5.7)`."""
+    spread, effect = _spread_of(line), ""
+    if line and not pd.isna(line["effect"]):
+        scale, shown = (100, digits) if is_share(metric) else (1, 3)
+        numbers = [f"{scale * line[key]:+.{shown}f}" for key in ("effect", "low", "high") if not pd.isna(line[key])]
+        effect = "; ".join([numbers[0], *([" to ".join(numbers[1:])] if numbers[1:] else [])])
+    remark = f"({effect})" if spread and effect else effect
+    return Entry(metric if spread else "", spread, remark, metric)

@@ -11,7 +11,6 @@ from study.analysis.statistics import formatting
 from study.analysis.statistics.suite_table import (
     AVERAGE,
     FAILED,
-    LEVEL,
     NOT_YET,
     Estimate,
     Found,
@@ -24,7 +23,7 @@ from study.analysis.statistics.suite_table import (
 )
 from study.analysis.tables.formats import to_latex, to_markdown
 from study.analysis.tables.grid import Entry, Grid, Mark
-from study.metrics import is_share, lower_is_better
+from study.metrics import in_percent, is_share, lower_is_better
 from study.ranking import Spread
 from study.spec.declarations import declaration
 from study.spec.rungs import schedule
@@ -36,7 +35,7 @@ from study.text import escaped, neutral_cell
 
 def table_notes(suite: Suite, table: RuleTable) -> list[str]:
     """Return what the numbers of one rule's table say, and what they do not."""
-    return [*_verdict(table), *_ranks(suite, table), *_spread(table), *_missing(suite, table)]
+    return [*_verdict(table), *_missing(suite, table)]
 
 
 def state_note(suite: Suite, states: Mapping[str, int]) -> str:
@@ -85,7 +84,7 @@ def suite_notes(suite: Suite) -> list[str]:
 
 
 def _reading(suite: Suite) -> Iterator[str]:
-    unit = f"{suite.judge} in percent" if formatting.in_percent(suite.judge) else suite.judge
+    unit = f"{suite.judge} in percent" if in_percent(suite.judge) else suite.judge
     lower = ", the lower the better" if lower_is_better(suite.judge) else ""
     text = f"A number is {unit}{lower}, of what a rule picks: the mean over searches of the mean over fresh seeds"
     if suite.searches == 1:
@@ -141,49 +140,6 @@ def _apart(table: RuleTable) -> str:
     return f" For that two {what} have to be {apart}." if apart else " So few searches could tell none apart."
 
 
-def _ranks(suite: Suite, table: RuleTable) -> Iterator[str]:
-    ranks = table.ranks
-    if ranks is None:
-        return
-    text = f"Rank: the mean place over {ranks.blocks} data sets, 1 is best"
-    if not ranks.can_tell:
-        yield f"{text}. So few cannot tell {len(suite.methods)} methods apart by rank."
-        return
-    yield (
-        f"{text}; searches on one data set are no further data sets. Friedman's test by permutation: "
-        f"p = {ranks.p:.3f}; critical difference {ranks.critical:.2f} (Nemenyi, 95%, all pairs at once)."
-    )
-    if ranks.apart:
-        pairs = [f"{better} before {worse}" for better, worse in ranks.apart]
-        yield f"Told apart by rank: {formatting.listed(pairs)}."
-    else:
-        yield "No two methods are told apart by rank."
-    names = Counter(str(suite.by_place[suite.methods[0], label][0].spec.base["data"]["name"]) for label in suite.data)
-    if repeated := [f"{count} are variants of {name}" for name, count in names.items() if count > 1]:
-        yield (
-            f"Of the data sets, {formatting.listed(repeated)}: these are no independent draws, and the test by ranks "
-            "speaks of such variants alone."
-        )
-
-
-def _spread(table: RuleTable) -> Iterator[str]:
-    found = table.components
-    if found.search is None or found.seed is None or found.p is None or found.search == found.seed == 0.0:
-        return
-    seed = _points(table, found.seed)
-    if found.p > LEVEL:
-        yield (
-            f"From seed to seed the standard deviation is {seed}. That searches differ by more than their seeds is not "
-            f"shown (p = {found.p:.3f})."
-        )
-        return
-    p = "below 0.001" if found.p < 0.001 else f"= {found.p:.3f}"
-    yield (
-        f"From search to search the standard deviation is {_points(table, found.search)}, what seeds bring into it "
-        f"taken off (p {p}); from seed to seed {seed}."
-    )
-
-
 def _missing(suite: Suite, table: RuleTable) -> Iterator[str]:
     """Yield why searches that are over have no value, and how many rest on fewer seeds than planned."""
     reasons = Counter[str]()
@@ -197,22 +153,16 @@ def _missing(suite: Suite, table: RuleTable) -> Iterator[str]:
 
 
 def _points(table: RuleTable, value: float) -> str:
-    return (
-        f"{deviation(table.judge, value)} points"
-        if formatting.in_percent(table.judge)
-        else deviation(table.judge, value)
-    )
+    return f"{deviation(table.judge, value)} points" if in_percent(table.judge) else deviation(table.judge, value)
 
 
 # The table of a suite for one rule as a printed grid, and the table of what methods took.
 
-RANK = "rank"
 ALL = "all methods"
 
 
 def table_grid(table: RuleTable, searches: int) -> Grid:
-    """Methods by data sets, with average and rank where there are several of both; the best of a column and those not
-    told from it are marked.
+    """Methods by data sets, with the average of several; the best of a column and those not told from it are marked.
 
     Args:
         searches: planned in each cell; fewer are told.
@@ -222,9 +172,8 @@ def table_grid(table: RuleTable, searches: int) -> Grid:
     for method in table.methods:
         row = [_entry(table, method, label, searches) for label in table.data]
         row += [_average(table, method, searches)] if several else []
-        row += [_rank(table, method)] if table.ranks else []
         rows.append(row)
-    heads = [*table.data, *([AVERAGE] if several else []), *([RANK] if table.ranks else [])]
+    heads = [*table.data, *([AVERAGE] if several else [])]
     return Grid(("method",), [(method,) for method in table.methods], ("",), [(head,) for head in heads], rows)
 
 
@@ -249,7 +198,7 @@ def deviation(metric: str, value: float | None) -> str:
     """A standard deviation in the unit of the table."""
     if value is None:
         return formatting.MISSING
-    return f"{100 * value:.1f}" if formatting.in_percent(metric) else f"{value:.3f}"
+    return f"{100 * value:.1f}" if in_percent(metric) else f"{value:.3f}"
 
 
 def _entry(table: RuleTable, method: str, label: str, searches: int) -> Entry:
@@ -273,12 +222,7 @@ def _number(table: RuleTable, found: Estimate, leads: bool | None, planned: int)
     return Entry(table.judge, Spread(found.mean, found.error, found.count), remark, mark=mark)
 
 
-def _rank(table: RuleTable, method: str) -> Entry:
-    ranks = table.ranks
-    return Entry(remark=f"{ranks.average[method]:.2f}" if ranks and method in ranks.average else formatting.MISSING)
-
-
-COLUMNS = ("rule", "method", "data", "metric", "mean", "standard_error", "low", "high", "n", "leads", "rank")
+COLUMNS = ("rule", "method", "data", "metric", "mean", "standard_error", "low", "high", "n", "leads")
 
 RULES = (
     "All rules pick from the same searches, and often the same configuration: their averages are not independent, and "
@@ -368,7 +312,6 @@ def to_json(tables: SuiteTables) -> dict[str, Any]:
 def _lines(table: RuleTable) -> list[list[Any]]:
     whole = document(table)
     rows = [*whole["cells"], *({"data": AVERAGE, **row} for row in whole["averages"])]
-    ranks = (whole["ranks"] or {}).get("average", {})
     return [
         [
             table.rule,
@@ -380,7 +323,6 @@ def _lines(table: RuleTable) -> list[list[Any]]:
             *(row["interval"] or (None, None)),
             row["n"],
             row["leads"],
-            ranks.get(row["method"]) if row["data"] == AVERAGE else None,
         ]
         for row in rows
     ]

@@ -54,14 +54,6 @@ def test_a_front_of_one_is_no_line(writer):
     assert "front" not in labels
 
 
-def test_a_worst_group_that_is_always_wrong_is_not_drawn(spec, writer):
-    study = writer()
-    for value in (0.4, 0.5):
-        study.trial("search", [value], also={"val/worst_group_accuracy": 0.0})
-    study.trial("search", [0.3], state="pruned", also={"val/worst_group_accuracy": 0.1})
-    assert FIGURES["worst_group"](spec, study.record()) is None
-
-
 def test_nothing_is_drawn_of_nothing(spec, writer):
     study = writer()
     study.trial("search", [], state="failed")
@@ -191,6 +183,6 @@ def test_few_of_many_are_spread_evenly(count, most):
 
 
 def test_of_many_trials_some_curves_are_drawn(spec, wide, monkeypatch):
-    monkeypatch.setattr("study.analysis.figures.curves.CURVES", 3)
+    monkeypatch.setattr("study.analysis.figures.results.CURVES", 3)
     figure = FIGURES["learning_curves"](spec, wide)
     assert [len(lines.get_segments()) for lines in figure.axes[0].collections[:2]] == [1, 3]

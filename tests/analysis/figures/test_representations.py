@@ -15,14 +15,12 @@ COUNT = 40
 PARAMS = [{"method.alpha": 0.1, "method.lambda": 1.0, "method.epsilon": epsilon} for epsilon in (0.0, 0.25, 0.5)]
 
 
-def embedding(label="trial 3", bias=True, table=False, channels=3):
+def embedding(label="trial 3", bias=True):
     chance = np.random.default_rng(0)
     features = chance.normal(size=(COUNT, 5)).astype(np.float32)
     features /= np.linalg.norm(features, axis=1, keepdims=True)
-    shape = (6,) if table else (channels, 8, 8)
-    inputs = chance.normal(size=(COUNT, 6)).astype(np.float32) if table else np.zeros((COUNT, *shape), np.uint8)
     target, given = np.arange(COUNT) % 2, np.arange(COUNT) // 2 % 3 if bias else None
-    return Embedding(label, "test", Facts(2, 3 if bias else None, shape), features, inputs, target, given)
+    return Embedding(label, "test", Facts(2, 3 if bias else None, (3, 8, 8)), features, target, given)
 
 
 def panels(figure):
@@ -36,27 +34,16 @@ def panels(figure):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MODEL_FIGURES)
 def test_every_figure_is_drawn(name):
-    figure = MODEL_FIGURES[name]([embedding("baseline"), embedding(channels=1)])
+    figure = MODEL_FIGURES[name]([embedding("baseline"), embedding()])
     assert figure.get_suptitle()
     figure.draw_without_rendering()
 
 
 def test_what_the_data_do_not_have_is_not_drawn():
-    without, rows = embedding(bias=False), embedding(table=True)
+    without = embedding(bias=False)
     assert MODEL_FIGURES["similarities"]([without]) is None
     assert MODEL_FIGURES["groups"]([without]) is None
-    assert MODEL_FIGURES["neighbours"]([rows]) is None
     assert len(MODEL_FIGURES["tsne"]([without]).axes) == 1
-
-
-@pytest.mark.slow
-def test_neighbours_are_the_farthest_and_the_nearest_of_other_classes():
-    one = embedding()
-    axes = MODEL_FIGURES["neighbours"]([one]).axes
-    anchor = np.random.default_rng(0).permutation(COUNT)[0]
-    cosines = np.sort(one.features[one.target != one.target[anchor]] @ one.features[anchor])
-    told = [float(panel.get_xlabel()) for panel in axes[1:11]]
-    assert told == pytest.approx([*cosines[:5], *cosines[::-1][:5]], abs=0.006)
 
 
 @pytest.fixture(scope="module")

@@ -2,13 +2,11 @@
 
 import json
 
-import numpy as np
 import pytest
 from helpers import Told, quickstart, record
 
 from study.analysis.report import lead
 from study.analysis.report.conclusions import caveats
-from study.analysis.report.lead import Part
 from study.analysis.report.sections import groups, summary_note
 from study.analysis.statistics.next_step import next_steps
 from study.analysis.tables.report_tables import front_note, printed_front, printed_summary
@@ -151,10 +149,6 @@ def test_a_study_that_is_not_over_is_gone_on_with() -> None:
     assert next_steps(PLAIN, found) == []
 
 
-def test_a_study_of_nothing_says_so() -> None:
-    assert lead.lead(PLAIN, over()) == [Part("Result", ("No trial has been started yet.",))]
-
-
 def test_a_best_at_the_end_of_its_range_asks_for_a_wider_one() -> None:
     spec = quickstart("train.epochs=1", "search.space={method.lambda: {low: 0.0, high: 2.0}}", "search.baseline=null",
                       "search.early_stopping={name: none}", "search.confirm={top: 0}")  # fmt: skip
@@ -235,19 +229,6 @@ def test_test_values_of_the_searchs_own_seed_are_not_told_as_of_fresh_ones() -> 
     tested = {"test/accuracy": 0.7, "test/equalized_odds": 0.2}
     found = over(Told("search", [0.9], further={"val/equalized_odds": 0.2, **tested}))
     assert list(printed_front(spec, found)["test/accuracy"]) == ["70.0%"]
-
-
-@pytest.mark.parametrize("metric", ["val/accuracy", "val/equalized_odds"])
-def test_differences_have_the_sign_of_the_metric(metric: str) -> None:
-    spec = quickstart("train.epochs=1", f"search.metric={metric}", "search.early_stopping={name: none}",
-                      "search.confirm={top: 2, seeds: 3}")  # fmt: skip
-    sign = 1 if metric == "val/accuracy" else -1
-    told = [Told(one.stage, [0.5 + sign * ((one.values[0] or 0) - 0.5)], metric=metric) for one in TRIALS]
-    fresh = confirmed([0.5, 0.5, 0.51], [0.7, 0.72, 0.75], [0.59, 0.62, 0.64])
-    told += [Told("confirm", [0.5 + sign * ((one.values[0] or 0) - 0.5)], seed=one.seed, repeats=one.repeats,
-                  metric=metric) for one in fresh]  # fmt: skip
-    gap = lead.document(spec, over(*told))["runner_up"]["difference"]
-    assert np.sign(gap) == sign
 
 
 def test_a_baseline_that_beats_the_search_is_the_best_of_the_study() -> None:

@@ -2,9 +2,8 @@
 
 import pytest
 
-from study.analysis.report.conclusions import caveats, conclusions
+from study.analysis.report.conclusions import caveats
 from study.analysis.report.sections import report_page
-from study.analysis.tables import report_tables
 from study.home.record import StudyRecord
 from study.spec import StudySpec, load_study
 
@@ -44,14 +43,6 @@ def test_replicates_are_not_called_fresh_or_one_seed(replicated, record):
     assert "widened because the best was chosen among 2 configurations by the same trials" in text
     assert "complete on the search's 3 seeds (0, 1, 2) only: not confirmed on others." in text
     assert "Each mark is one complete trial of the search (mean over its 3 seeds); the dashed line" in text
-
-
-def test_the_best_of_replicates_has_its_spread(replicated, record):
-    first, second = conclusions(replicated, record)
-    assert "to 65.0 ± 5.0% (trial 3), chosen by the validation split, both on 3 seeds (0, 1, 2)." in first
-    assert "95% interval" in second
-    table = report_tables.printed_configurations(replicated, record)
-    assert list(table["val/accuracy in the search"]) == ["65.0 ± 5.0%", "54.0 ± 3.6%", "52.0 ± 2.0%"]
 
 
 def test_fresh_seeds_are_said_to_be_fresh(spec, frozen):

@@ -189,14 +189,3 @@ def test_statistics_are_those_of_the_values(trials: list[Told]) -> None:
         assert (row["mean"], row["n"]) == (expected.mean, expected.count)
         assert math.isnan(row["sd"]) if expected.deviation is None else row["sd"] == expected.deviation
         assert row["over"] == "configurations" or len(row["seeds"]) == row["n"]
-
-
-def test_the_last_part_of_a_key_is_enough_where_it_is_the_only_one() -> None:
-    trials = frame(told(0.1, 0.5), told(0.2, 0.6, lambda_=1.0))
-    assert ablation(trials, "alpha", METRIC).equals(ablation(trials, "method.alpha", METRIC))
-    assert sensitivity(trials, "alpha", "lambda", METRIC).equals(
-        sensitivity(trials, "method.alpha", "method.lambda", METRIC)
-    )
-    two = trials.rename(columns={"method.lambda": "train.alpha"})
-    with pytest.raises(UserError, match="'alpha' is not a parameter"):
-        ablation(two, "alpha", METRIC)

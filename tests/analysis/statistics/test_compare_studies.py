@@ -53,6 +53,14 @@ def test_what_each_found_and_cost() -> None:
     ]
 
 
+def test_what_no_study_has_is_no_row() -> None:
+    without = quickstart("search.baseline=null", "search.sampler=random")
+    studies = [(replace(without, name=name), record(Told("search", [0.5]))) for name in ("one", "two")]
+    rows = list(printed_comparison(compare(studies))[""])
+    assert "best val/accuracy" in rows
+    assert not any(row.startswith(("baseline", "gain")) or "test" in row for row in rows)
+
+
 def test_it_is_plain_json() -> None:
     first, second = json.loads(json.dumps(compare([(FEW, RAN), (LONG, BEGUN)]), allow_nan=False))
     assert first["best"]["metrics"]["val/accuracy"] == {"mean": 0.7, "sd": pytest.approx(0.02**0.5), "n": 2}

@@ -1,11 +1,9 @@
 """What the rules' picks are worth on fresh seeds. The expected numbers are worked out by hand."""
 
-import json
-
 import pytest
 
 from study.analysis import picks_frame
-from study.analysis.statistics.rule_picks import document, rule_picks
+from study.analysis.statistics.rule_picks import rule_picks
 from study.home.record import StudyRecord
 from study.spec import load_study
 
@@ -46,12 +44,6 @@ def test_each_rules_pick_with_its_fresh_seeds(record):
     assert set(frame["judge"]) == {"test/accuracy"}
 
 
-def test_without_fresh_seeds_there_are_the_picks_alone(writer):
-    frame = picks_frame(SPEC, write(writer(), {}))
-    assert list(frame["trial"]) == [1, 0, 3, 2]
-    assert frame[["test mean", "val mean", "regret"]].isna().all(axis=None)
-
-
 def test_where_nothing_is_complete_there_is_no_pick():
     frame = picks_frame(SPEC, StudyRecord())
     assert frame.empty
@@ -71,9 +63,3 @@ def test_where_less_is_better_regret_and_range_are_turned(writer):
     regrets = {result.pick.number: result.regret for result in table.results}
     assert regrets == pytest.approx({0: 0.1, 1: 0.0})
     assert table.turned(0.3) < table.turned(0.2)
-
-
-def test_as_plain_values(record):
-    rows = document(SPEC, rule_picks(SPEC, record))
-    assert json.loads(json.dumps(rows, allow_nan=False)) == rows
-    assert rows[0] | {"rule": "accuracy", "trial": 1, "method.lambda": 1.5} == rows[0]

@@ -1,4 +1,4 @@
-"""Estimates from few searches, ranks over data sets, variance components: numbers worked out elsewhere."""
+"""Estimates from few searches: numbers worked out elsewhere."""
 
 import math
 from statistics import fmean, stdev
@@ -10,12 +10,9 @@ from scipy import stats
 
 from study.analysis.statistics.suite_table import (
     average,
-    components,
-    critical_difference,
     difference,
     estimate,
     leaders,
-    ranks,
     reach,
 )
 
@@ -81,58 +78,8 @@ def test_what_is_further_apart_than_the_reach_is_told() -> None:
     assert reach({"a": [{1: 0.1}], "b": [{1: 0.2}]}) is None
 
 
-def test_the_critical_difference_is_demsars() -> None:
-    """His example (JMLR 7, 2006, Section 3.2.4): 4 classifiers on 14 data sets, 1.25; with 5 q is 2.728."""
-    assert critical_difference(4, 14) == pytest.approx(1.25, abs=0.005)
-    assert critical_difference(5, 5) == pytest.approx(2.728, abs=0.001)
-
-
-def test_friedmans_test_by_permutation_is_that_of_his_distribution_on_many_data_sets() -> None:
-    generator = np.random.default_rng(3)
-    values = generator.normal(0.0, 1.0, (4, 30)) + np.array([0.0, 0.2, 0.3, 0.6])[:, None]
-    table = ranks({f"m{n}": dict(enumerate(row)) for n, row in enumerate(values.tolist())})  # type: ignore[misc]
-    assert table is not None
-    assert table.p == pytest.approx(stats.friedmanchisquare(*values).pvalue, abs=0.01)
-    assert sum(table.average.values()) == pytest.approx(10.0)
-
-
-def test_three_data_sets_tell_the_first_from_the_last_of_three_methods_alone() -> None:
-    same = {"a": {"x": 3.0, "y": 3.0, "z": 3.0}, "b": {"x": 2.0, "y": 2.0, "z": 2.0}, "c": {"x": 1.0, "y": 1.0, "z": 1}}
-    table = ranks(same)
-    assert table is not None
-    assert (dict(table.average), table.apart, table.can_tell) == ({"a": 1, "b": 2, "c": 3}, [("a", "c")], True)
-    assert table.p == pytest.approx(1 / 36, abs=0.004)
-    lower = ranks(same, better=-1.0)
-    assert lower is not None
-    assert lower.apart == [("c", "a")]
-    two = ranks({name: {label: row[label] for label in ("x", "y")} for name, row in same.items()})
-    assert two is not None
-    assert (two.can_tell, two.apart) == (False, [])
-    assert ranks({"a": same["a"]}) is None
-    assert ranks({"a": same["a"], "b": {"x": 1.0}}) is None
-
-
-def test_equal_values_share_their_ranks() -> None:
-    table = ranks({name: {"x": 0.5, "y": 0.5} for name in "abc"})
-    assert table is not None
-    assert (set(table.average.values()), table.p, table.apart) == ({2.0}, 1.0, [])
-
-
-def test_variance_is_split_into_searches_and_seeds() -> None:
-    """By hand: means 0.5 and 0.7, variance 0.02; within 0.0002, of which half enters a mean of two."""
-    found = components([[[0.49, 0.51], [0.69, 0.71]]])
-    assert found.seed == pytest.approx(math.sqrt(0.0002))
-    assert found.search == pytest.approx(math.sqrt(0.02 - 0.0001))
-    assert found.p == pytest.approx(stats.f.sf(200, 1, 2))
-    alone = components([[[0.4, 0.6], [0.4, 0.6]]])
-    assert (alone.search, alone.p) == (0.0, 1.0)
-    assert components([[[0.4]], [[0.5, 0.6]]]).p is None
-    assert components([]).seed is None
-
-
-@pytest.mark.parametrize("part", [suites.intervals, suites.told_by_ranks, suites.told_of_spread])
-def test_what_a_table_says_is_right_as_often_as_it_promises(part) -> None:  # type: ignore[no-untyped-def]
-    assert [row for row in part(100) if not row.holds] == []
+def test_what_a_table_says_is_right_as_often_as_it_promises() -> None:
+    assert [row for row in suites.intervals(100) if not row.holds] == []
 
 
 @pytest.mark.slow

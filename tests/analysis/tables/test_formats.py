@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 
 from study.analysis import ablation, sensitivity, to_csv, to_latex, to_markdown, trials_frame
 from study.analysis.statistics.cell_tables import Cell
-from study.analysis.statistics.claims import better, decreasing
 from study.analysis.tables.formats import latex
 from study.analysis.tables.grid import Entry, Grid
-from study.analysis.tables.paper_comparison import claims_table, compare_with_paper
+from study.analysis.tables.paper_comparison import better, claims_table, compare_with_paper, decreasing
 from study.ranking import Spread, spread
 
 SPEC = quickstart()

@@ -14,11 +14,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from study.analysis.report.conclusions import LITTLE, cost
 from study.analysis.statistics.difference import sides
 from study.commands.plan import FEW
 from study.home.record import Epoch, TrialRecord
-from study.ranking import Spread
 from study.ranking.summary import TEST_BEST, beside
 from study.trained.card import wilson
 from study.training.counts import Counts
@@ -48,7 +46,6 @@ def rows(draws: int) -> Iterator[Row]:
     yield smallest_group(draws)
     yield from cards(draws)
     yield blind(draws)
-    yield from little(draws)
     yield from plans(draws)
     yield from chosen(draws)
 
@@ -125,17 +122,6 @@ def blind(draws: int) -> Row:
     said = "a gain of less than twice the standard error may not be seen"
     truth = f"a gain of 2 standard errors ({100 * gain:.0f} points) on 20 conflicting samples"
     return Row(said, "report", truth, "seen in at most half", 0.0, 0.5, seen / draws, draws)
-
-
-def little(draws: int) -> Iterator[Row]:
-    """What is said of a baseline that the bias costs just more than what counts as little."""
-    for aligned, many, few in ((0.98, 340, 40), (0.9, 340, 200), (0.9, 100, 900)):
-        generator, said = np.random.default_rng(few), 0
-        for _ in range(draws):
-            high, low = generator.binomial(many, aligned) / many, generator.binomial(few, aligned - LITTLE) / few
-            said += cost((Spread(high, None, 1), many), (Spread(low, None, 1), few)) <= LITTLE
-        truth = f"it costs {100 * LITTLE:.0f} points; {many} aligned samples, {few} conflicting ones"
-        yield Row("the bias costs the baseline little", "report", truth, "at most 5%", 0.0, 0.05, said / draws, draws)
 
 
 def plans(draws: int) -> Iterator[Row]:

@@ -1,5 +1,5 @@
-"""The table of a suite: intervals of cells and averages, what is told apart by searches and by ranks, what the spread
-is said to come from.
+"""The table of a suite: intervals of cells and averages, what is told apart by searches, what the spread is
+said to come from.
 
 A simulated search tries configurations whose true values differ, picks by a validation split that errs, and reports
 the mean over fresh seeds on a test split of finitely many samples. So what it gives is skewed and comes in steps, as in
@@ -12,7 +12,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from study.analysis.statistics.suite_table import average, components, difference, estimate, leaders, ranks, reach
+from study.analysis.statistics.suite_table import average, difference, estimate, leaders, reach
 
 from .row import Row
 
@@ -23,14 +23,11 @@ SEED_SD = 0.02
 WHERE = "study suite"
 
 
-def searched(
-    generator: np.random.Generator, shape: tuple[int, ...], shared: Numbers | None = None, samples: int = SAMPLES
-) -> Numbers:
-    """What searches give on each fresh seed, of the shape (*shape, SEEDS).
+def searched(generator: np.random.Generator, shape: tuple[int, ...], shared: Numbers | None = None) -> Numbers:
+    """What searches give on each fresh seed, of the shape (*shape, SEEDS), in steps of one test sample.
 
     Args:
         shared: what methods have in common in a search, of a shape that is broadcast to `shape`.
-        samples: of the test split: values come in steps of one of them.
     """
     true = 0.75 + 0.08 * np.log(generator.beta(2.0, 2.0, (*shape, TRIALS)) + 0.1)
     seen = true + generator.normal(0.0, 0.03, true.shape)
@@ -38,7 +35,7 @@ def searched(
     values = picked + generator.normal(0.0, SEED_SD, (*shape, SEEDS))
     if shared is not None:
         values = values + shared[..., None]
-    return np.round(values * samples) / samples
+    return np.round(values * SAMPLES) / SAMPLES
 
 
 @cache
@@ -50,8 +47,6 @@ def truth() -> float:
 def rows(draws: int) -> Iterator[Row]:
     yield from intervals(draws)
     yield from told_by_searches(draws)
-    yield from told_by_ranks(draws)
-    yield from told_of_spread(draws)
 
 
 def intervals(draws: int) -> Iterator[Row]:
@@ -98,44 +93,10 @@ def told_by_searches(draws: int) -> Iterator[Row]:
     yield Row("two averages have to be x apart", WHERE, told, "told in about half", 0.35, 0.65, share, draws)
 
 
-def correlated(
-    generator: np.random.Generator, draws: int, methods: int, sets: int, searches: int, samples: int = SAMPLES
-) -> Numbers:
+def correlated(generator: np.random.Generator, draws: int, methods: int, sets: int, searches: int) -> Numbers:
     """Equal methods on data sets of their own levels, of the shape (draws, methods, sets, searches)."""
     shared = generator.normal(0.0, 0.02, (draws, 1, sets, searches)) + generator.normal(0.0, 0.1, (draws, 1, sets, 1))
-    return searched(generator, (draws, methods, sets, searches), shared, samples).mean(axis=-1)
-
-
-def told_by_ranks(draws: int) -> Iterator[Row]:
-    """Pairs that are told apart by rank though all methods are equal."""
-    for methods, sets in ((3, 3), (3, 5), (5, 5), (4, 8), (10, 7)):
-        generator = np.random.default_rng((methods, sets))
-        means = correlated(generator, draws, methods, sets, 3, samples=10**6).mean(axis=-1)  # so that none tie
-        wrong = 0
-        for one in means.tolist():
-            table = ranks(
-                {str(method): {str(at): mean for at, mean in enumerate(row)} for method, row in enumerate(one)}
-            )
-            wrong += bool(table and table.apart)
-        told = f"no difference; {methods} methods on {sets} data sets"
-        yield Row("told apart by rank", WHERE, told, "at most 5%", 0.0, 0.05, wrong / draws, draws)
-
-
-def told_of_spread(draws: int) -> Iterator[Row]:
-    """Whether searches differ by more than their seeds."""
-    for cells, searches in ((1, 3), (9, 3), (9, 5)):
-        generator = np.random.default_rng((cells, searches))
-        found = np.round((0.8 + generator.normal(0.0, 0.02, (draws, cells, searches, SEEDS))) * SAMPLES) / SAMPLES
-        wrong = [(components(one).p or 1.0) <= 0.05 for one in found.tolist()]
-        told = f"seeds alone; {cells} cells of {searches} searches, {SEEDS} seeds"
-        share = float(np.mean(wrong))
-        yield Row("from search to search beyond seeds", WHERE, told, "at most 5%", 0.0, 0.05, share, draws)
-    generator = np.random.default_rng(99)
-    effects = generator.normal(0.0, 0.03, (draws, 9, 3, 1))
-    found = 0.8 + effects + generator.normal(0.0, 0.02, (draws, 9, 3, SEEDS))
-    square = float(np.mean([(components(one).search or 0.0) ** 2 for one in found.tolist()]))
-    told = "0.030; 9 cells of 3 searches, 2 seeds"
-    yield Row("standard deviation from search to search", WHERE, told, "0.030", 0.029, 0.031, square**0.5, 0)
+    return searched(generator, (draws, methods, sets, searches), shared).mean(axis=-1)
 
 
 def _by_method(one: Numbers) -> dict[str, list[dict[int, float]]]:

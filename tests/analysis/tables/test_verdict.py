@@ -18,12 +18,6 @@ def of_three(mean: float) -> Spread:
     return Spread(mean, 0.01, 3)
 
 
-def test_the_numbers_by_hand() -> None:
-    found = verdict(of_three(0.9), of_three(0.8)).difference
-    assert found is not None
-    assert found.interval == pytest.approx((0.1 - REACH_95, 0.1 + REACH_95), abs=1e-6)
-
-
 @pytest.mark.parametrize(
     ("ours", "margin", "word"),
     [
@@ -38,33 +32,32 @@ def test_the_numbers_by_hand() -> None:
     ],
 )
 def test_the_words_change_where_they_should(ours: float, margin: float, word: str) -> None:
-    assert verdict(of_three(ours), of_three(0.8), margin).word == word
+    assert verdict(of_three(ours), of_three(0.8), margin) == word
 
 
 def test_both_spreads_and_counts_matter() -> None:
     steady, wild = Spread(0.9, 0.001, 3), Spread(0.8, 0.1, 3)
-    assert verdict(steady, Spread(0.8, 0.001, 3)).word == "differs"
-    assert verdict(steady, wild).word == verdict(wild, steady).word == "cannot tell"
-    assert verdict(steady, Spread(0.8, 0.1, 30)).word == "differs"
+    assert verdict(steady, Spread(0.8, 0.001, 3)) == "differs"
+    assert verdict(steady, wild) == verdict(wild, steady) == "cannot tell"
+    assert verdict(steady, Spread(0.8, 0.1, 30)) == "differs"
 
 
 @pytest.mark.parametrize(
-    ("ours", "theirs", "reason"),
+    ("ours", "theirs"),
     [
-        (None, of_three(0.8), "a number is missing"),
-        (of_three(0.8), None, "a number is missing"),
-        (Spread(0.8, None, 1), of_three(0.8), "the spread of ours is not known"),
-        (of_three(0.8), Spread(0.1, None, 3), "the spread of theirs is not known"),
+        (None, of_three(0.8)),
+        (of_three(0.8), None),
+        (Spread(0.8, None, 1), of_three(0.8)),
+        (of_three(0.8), Spread(0.1, None, 3)),
     ],
 )
-def test_what_is_not_known_cannot_be_told(ours: Spread | None, theirs: Spread | None, reason: str) -> None:
-    found = verdict(ours, theirs)
-    assert (found.word, found.reason) == ("cannot tell", reason)
+def test_what_is_not_known_cannot_be_told(ours: Spread | None, theirs: Spread | None) -> None:
+    assert verdict(ours, theirs) == "cannot tell"
 
 
 def test_numbers_without_spread_are_taken_at_their_word() -> None:
-    assert verdict(Spread(0.9, 0.0, 2), Spread(0.895, 0.0, 2)).word == "agrees"
-    assert verdict(Spread(0.9, 0.0, 2), Spread(0.8, 0.0, 2)).word == "differs"
+    assert verdict(Spread(0.9, 0.0, 2), Spread(0.895, 0.0, 2)) == "agrees"
+    assert verdict(Spread(0.9, 0.0, 2), Spread(0.8, 0.0, 2)) == "differs"
 
 
 def test_the_margin_is_one_point_or_a_part_of_what_is_no_share() -> None:
@@ -86,11 +79,11 @@ SPREADS = st.builds(Spread, st.floats(0, 1), st.none() | st.floats(0, 0.2), st.i
 
 @given(SPREADS, SPREADS, st.floats(0.001, 0.2))
 def test_a_verdict_is_the_same_from_either_side(one: Spread, other: Spread, margin: float) -> None:
-    assert verdict(one, other, margin).word == verdict(other, one, margin).word
+    assert verdict(one, other, margin) == verdict(other, one, margin)
 
 
 @given(SPREADS, SPREADS, st.floats(0.001, 0.1))
 def test_a_wider_margin_never_takes_an_agreement_back(one: Spread, other: Spread, margin: float) -> None:
-    if verdict(one, other, margin).word == "agrees":
-        assert verdict(one, other, 2 * margin).word == "agrees"
+    if verdict(one, other, margin) == "agrees":
+        assert verdict(one, other, 2 * margin) == "agrees"
         assert abs(one.mean - other.mean) <= margin

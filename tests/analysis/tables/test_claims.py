@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from study.analysis.statistics.cell_tables import Cell
-from study.analysis.statistics.claims import best, better, decreasing, increasing
+from study.analysis.tables.paper_comparison import best, better, decreasing, increasing
 
 
 def cell(*values: float, metric: str = "test/accuracy") -> Cell:

@@ -1,0 +1,241 @@
+"""Figures of what a study came to: each seed, the way from the baseline to the best, the metric over epochs."""
+
+from collections.abc import Sequence
+from textwrap import shorten
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from study.analysis.figures.style import (
+    BLACK,
+    BLUE,
+    GREY,
+    ORANGE,
+    PALE,
+    VERMILLION,
+    end_labels,
+    fade,
+    legend,
+    metric_axis,
+    new,
+    plain,
+    styled,
+)
+from study.analysis.statistics import formatting
+from study.analysis.statistics.ablation_effects import Effect, ablation_effects
+from study.analysis.statistics.difference import Side, fresh_sides
+from study.analysis.statistics.frame import metric, thin
+from study.home.record import StudyRecord, TrialRecord
+from study.ranking import baseline, candidates
+from study.spec import StudySpec
+from study.spec.rungs import schedule
+
+# Every seed of the confirmed or finally trained configurations.
+
+
+@styled
+def seeds(spec: StudySpec, record: StudyRecord) -> Figure | None:
+    """The metric on every fresh seed, with mean and standard deviation, on both splits."""
+    sides = fresh_sides(spec, record)
+    if not sides:
+        return None
+    metrics = [spec.metric, *([spec.test_metric] if any(side.spread(spec.test_metric) for side in sides) else [])]
+    figure, panels = new(_seeds_title(spec, sides), 1.5 + 0.45 * len(sides), 2, sharex=True)
+    for axes, name in zip(panels, metrics, strict=False):
+        for height, side in enumerate(reversed(sides)):
+            _seed_row(axes, side, name, height)
+        axes.set_yticks(range(len(sides)), [plain(side.label) for side in reversed(sides)])
+        axes.set_ylim(-0.6, len(sides) - 0.4)
+        axes.set_xlabel(f"{plain(name)}: seeds, mean ± sd")
+        axes.xaxis.set_major_locator(MaxNLocator(5))
+        metric_axis(axes, name, "x")
+    for axes in panels[len(metrics) :]:
+        axes.set_visible(False)
+    return figure
+
+
+def _seeds_title(spec: StudySpec, sides: Sequence[Side]) -> str:
+    ends = [sides[0], *sides[1:][-1:]] if sides[-1].label == "baseline" else sides[:1]
+    means = " against ".join(
+        f"{formatting.mean(spec.metric, side.spread(spec.metric))} ({side.label})" for side in ends
+    )
+    return f"{'Final' if sides[0].trials[0].stage == 'final' else 'Fresh'} seeds give {means}"
+
+
+def _seed_row(axes: Axes, side: Side, name: str, height: int) -> None:
+    colour = BLACK if side.label == "baseline" else BLUE
+    values = [value for trial in side.trials if (value := metric(side.spec, trial, name)) is not None]
+    spread = side.spread(name)
+    if spread is None:
+        axes.annotate(
+            "not read", (0.02, height), xycoords=("axes fraction", "data"), color=GREY, va="center", fontsize=9.5
+        )
+        return
+    axes.errorbar(
+        spread.mean, height, xerr=spread.deviation, fmt="|", color=colour, markersize=16, markeredgewidth=2.2, capsize=0
+    )
+    axes.scatter(values, [height] * len(values), s=26, facecolors="white", edgecolors=colour, linewidths=1.3, zorder=3)
+
+
+# The way from the baseline to the best, one step at a time.
+
+
+@styled
+def ablation(spec: StudySpec, record: StudyRecord) -> Figure | None:
+    """A bar per step on the path with its interval, on both splits; None before the path is complete on a seed."""
+    paths = paths_of(spec, record)
+    if not paths:
+        return None
+    first, gain = next(iter(paths.values()))
+    title = f"{_steps(first)} to {_change(next(iter(paths)), gain)}"
+    figure, panels = new(title, 1.6 + 0.42 * len(first), 2, sharey=True)
+    for axes, (name, (path, _)) in zip(panels, paths.items(), strict=False):
+        _draw(spec, axes, name, path)
+    panels[0].set_yticks(range(len(first)), [plain(shorten(effect.label, 40)) for effect in first])
+    panels[0].set_ylim(len(first) - 0.5, -0.5)
+    for axes in panels[len(paths) :]:
+        axes.set_visible(False)
+    return figure
+
+
+def paths_of(spec: StudySpec, record: StudyRecord) -> dict[str, tuple[list[Effect], Effect]]:
+    """The steps of the path and the whole gain, by metric: the study's own on both splits, where it is complete."""
+    return {
+        name: (path, gain)
+        for name, effects in ablation_effects(spec, record).items()
+        if name in (spec.metric, spec.test_metric)
+        and (gain := next(effect for effect in effects if effect.part == "gain")).difference
+        and (path := [effect for effect in effects if effect.part == "path"])
+    }
+
+
+def _steps(path: Sequence[Effect]) -> str:
+    return f"From the baseline in {formatting.count(len(path) - 1, 'step')}"
+
+
+def _change(name: str, gain: Effect) -> str:
+    assert gain.difference is not None
+    change = formatting.change(name, gain.difference.value)
+    between = formatting.interval(name, gain.difference)
+    return f"{change} on {name}" if between == formatting.MISSING else f"{change} ({between}) on {name}"
+
+
+def _draw(spec: StudySpec, axes: Axes, name: str, path: Sequence[Effect]) -> None:
+    """The bars of one metric: each begins where the one before it ended."""
+    assert path[0].values is not None
+    sign = -1.0 if spec.direction(name) == "min" else 1.0
+    at = path[0].values.mean
+    axes.plot([at], [0], "|", color=BLACK, markersize=18, markeredgewidth=2.2)
+    for height, step in enumerate(path[1:], 1):
+        assert step.difference is not None
+        colour = BLUE if sign * step.difference.value >= 0 else VERMILLION
+        axes.barh(height, step.difference.value, left=at, height=0.5, color=colour, alpha=0.75)
+        axes.plot([at, at], [height - 1, height + 0.25], color=GREY, linewidth=0.8)
+        if step.difference.interval:
+            low, high = step.difference.interval
+            axes.plot([at + low, at + high], [height, height], color=BLACK, linewidth=1.4)
+        at += step.difference.value
+    axes.plot([at], [len(path) - 1], "|", color=BLACK, markersize=18, markeredgewidth=2.2)
+    axes.use_sticky_edges = False  # a bar's end is no end of the axis
+    axes.margins(x=0.08)
+    axes.set_xlabel(plain(name))
+    axes.xaxis.set_major_locator(MaxNLocator(5))
+    metric_axis(axes, name, "x")
+
+
+# The metric over epochs.
+
+CURVES = 400  # of each kind at most, evenly chosen
+
+
+@styled
+def learning_curves(spec: StudySpec, record: StudyRecord) -> Figure | None:
+    """The study's metric over epochs: a curve per trial, the pruned ones marked, best and baseline named.
+
+    A final training has one curve per seed.
+    """
+    trials = with_curve(spec, record)
+    if not trials:
+        return None
+    best, reference = next(iter(candidates(record, spec)), None), baseline(record, spec)
+    figure, (axes, *_) = new(_curves_title(spec, trials), 4.3)
+    named = [candidate.trial for candidate in (best, reference) if candidate]
+    others, faded = [trial for trial in trials if trial not in named], fade(min(len(trials), CURVES))
+    full = thin([trial for trial in others if trial.state != "pruned"], CURVES)
+    pruned = thin([trial for trial in others if trial.state == "pruned"], CURVES)
+    axes.add_collection(LineCollection([curve(spec, t) for t in pruned], colors=PALE, linewidths=0.9, alpha=faded))
+    axes.add_collection(LineCollection([curve(spec, t) for t in full], colors=BLUE, linewidths=1.0, alpha=0.45 * faded))
+    _ends(axes, spec, pruned, "pruned", marker="v", color=GREY, s=22, alpha=faded)
+    _ends(axes, spec, [t for t in full if t.state == "complete"], "complete", marker="o", color=BLUE, s=18, alpha=faded)
+    _ends(axes, spec, [t for t in full if t.state == "failed"], "failed", marker="X", color=VERMILLION, s=34)
+    labels = []
+    for candidate, name, colour, line in ((best, "best", BLUE, "-"), (reference, "baseline", BLACK, "--")):
+        if candidate:
+            points = curve(spec, candidate.trial)
+            axes.plot(*points.T, color=colour, linewidth=2.4, linestyle=line, zorder=4)
+            labels.append((*points[-1], f"{name} (trial {candidate.trial.number})", colour))
+    if not named:
+        labels = [(*curve(spec, t)[-1], f"seed {t.seed}", BLUE) for t in full if t.stage == "final"][:8]
+    axes.autoscale_view()
+    _rungs(axes, spec)
+    axes.set(xlabel="epoch", ylabel=plain(spec.metric))
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    metric_axis(axes, spec.metric)
+    end_labels(axes, labels)
+    legend(figure, axes)
+    return figure
+
+
+def with_curve(spec: StudySpec, record: StudyRecord) -> list[TrialRecord]:
+    """The trials that have a curve, without those that repeat others."""
+    trials = record.by_stage("baseline", "search", "final")
+    return [trial for trial in trials if any(report.get(spec.metric) is not None for report in trial.reports)]
+
+
+def curve(spec: StudySpec, trial: TrialRecord) -> np.ndarray:
+    """(epochs, 2): epoch and metric where it is a number."""
+    points = [(r["epoch"], r[spec.metric]) for r in trial.reports if r.get(spec.metric) is not None]
+    return np.array(points, dtype=float).reshape(-1, 2)
+
+
+def _ends(axes: Axes, spec: StudySpec, trials: Sequence[TrialRecord], name: str, **mark: Any) -> None:
+    if trials:
+        axes.scatter(*np.array([curve(spec, trial)[-1] for trial in trials]).T, label=name, zorder=3, **mark)
+
+
+def compared_at(spec: StudySpec) -> tuple[str, list[int]]:
+    """The epochs at which early stopping compares trials; for a rule that compares at each, the first."""
+    rule = spec.search.early_stopping
+    epochs = sorted({rung for bracket in schedule(rule).brackets(rule, spec.epochs) for rung in bracket.rungs})
+    name, marked = (f"{rule.name} from", epochs[:1]) if schedule(rule).each_epoch else ("rung", epochs)
+    return name, marked if spec.search.space else []
+
+
+def _rungs(axes: Axes, spec: StudySpec) -> None:
+    name, epochs = compared_at(spec)
+    for rung in epochs:
+        axes.axvline(rung, color=ORANGE, linewidth=1.0, linestyle=":", zorder=1)
+        axes.annotate(
+            f"{name} {rung}",
+            (rung, 1.0),
+            xycoords=("data", "axes fraction"),
+            color="#8A5F00",
+            fontsize=8.5,
+            ha="center",
+            va="bottom",
+        )
+
+
+def _curves_title(spec: StudySpec, trials: Sequence[TrialRecord]) -> str:
+    pruned = sum(trial.state == "pruned" for trial in trials)
+    if trials[0].stage == "final":
+        return f"{spec.metric} of {formatting.count(len(trials), 'final training', 'final trainings')}, one per seed"
+    if pruned:
+        epochs, budget = sum(trial.epochs for trial in trials), spec.epochs * len(trials)
+        trials_in_all = formatting.count(len(trials), "trial")
+        return f"{pruned} of {trials_in_all} pruned: {epochs} epochs run instead of {budget}"
+    return f"{spec.metric} of {formatting.count(len(trials), 'trial')}, none pruned"
