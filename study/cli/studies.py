@@ -255,12 +255,7 @@ def stop(
         print_json({"name": name, "asked": documents}) if as_json else tell("\n".join(one.words for one in done))
         return
     how = typed("resume", name, *(("--address", address) if address else ()))
-    if address is None:
-        stopped = stopping.stop(Home.locate(), name)
-    else:
-        job = Jobs(address).stop(name)
-        stopped = f"job {job.id}" if job.place is None else f"job {job.id}, which waited for its turn"
-        how = how if job.place is None or job.number > 1 else "study submit of the same file"
+    stopped = stopping.stop(Home.locate(), name) if address is None else f"job {Jobs(address).stop(name).id}"
     print_json({"name": name, "stopped": stopped}) if as_json else tell(
         f"{name}: stopped, {stopped}. Go on with it: {how}"
     )

@@ -18,11 +18,11 @@ from study.data import Dataset, inventory
 from study.data.cells import group_sizes
 from study.errors import Stopped, UserError
 from study.files import parts
-from study.home.driver_queue import Standing
 from study.home.folder import StudyFolder
 from study.home.ledger import Ledger, TakenOver
 from study.home.provenance import owner, provenance
 from study.home.record import StudyRecord
+from study.home.sharing import Limits
 from study.spec import StudySpec
 from study.sweep import PREPARING, STARTING, STOPPING
 from study.sweep.adapters import RequestInbox
@@ -422,10 +422,10 @@ def _share(
     """The study's share of the cluster; None where the home cannot be written, as then nobody learns of it."""
     import ray
 
-    spec, standing = agenda.spec, Standing.of(job_metadata())
-    most = standing.slots
+    spec, limits = agenda.spec, Limits.of(job_metadata())
+    most = limits.slots
     cluster, of = ray.get_runtime_context().gcs_address, agenda.record.owner or owner()
-    mine = newcomer(of, cluster, spec.resources, standing.share, most or slots())
+    mine = newcomer(of, cluster, spec.resources, limits.share, most or slots())
     with suppress(OSError):
         return Share(
             folder.path.parent,

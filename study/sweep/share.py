@@ -11,8 +11,11 @@ trial of that study needs more than is over, room is made for it: those whose tu
 earlier again.
 """
 
+import fcntl
+import json
 import math
 import os
+import secrets
 import threading
 import time
 from collections import Counter
@@ -21,12 +24,12 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from heapq import heapify, heappop, heappush
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from annotated_types import Ge, Gt, Lt
 
-from study.home.driver_queue import ENTRY, FOLDER
-from study.home.presence import TOUCH, Presence, members
+from study.files import Kind, read_json, write_whole
+from study.home.lease import age, machine
 from study.home.sharing import LatestSharing, Sharing
 from study.spec.schema import Resources
 
@@ -189,6 +192,103 @@ def _left(peers: Sequence[Peer], there: Mapping[str, float], given: Mapping[str,
     return {"CPU": there.get("CPU", 0.0) - cpu, "GPU": there.get("GPU", 0.0) - gpu}
 
 
+# The drivers that are there, told by files of a folder that they share. Each has two: `NAME.json` is what it says of
+# itself, written whole; `NAME.alive` it keeps locked for as long as it lives, and touches now and then. The kernel
+# gives the lock back whatever ends the process, so on its machine a dead one is known at once; on another machine one
+# that was not touched for `EXPIRY` seconds, by the file system's clock, is dead. Whoever finds a dead one takes its
+# files away.
+
+EXPIRY = 300.0
+"""Seconds after the last sign of life of a member on another machine until it is dead."""
+
+TOUCH = 5.0
+"""Seconds between two signs of life."""
+
+
+class Presence:
+    """This process among the members of a folder, until `close`.
+
+    Args:
+        name: begins the names of its files.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+
+    def __init__(self, folder: Path, name: str) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.id = f"{name}.{secrets.token_hex(4)}"
+        self._alive = folder / f"{self.id}.alive"
+        self._file = folder / f"{self.id}.json"
+        self._touched = time.monotonic()
+        self._lock = os.open(self._alive, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644)
+        with suppress(OSError):  # a file system without locks: its touches tell
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    def tell(self, document: Mapping[str, Any]) -> None:
+        """Say something of this process, in place of what it said before."""
+        write_whole(self._file, json.dumps({**document, "id": self.id, "machine": machine()}))
+
+    def touch(self) -> None:
+        """Give a sign of life, if one is due."""
+        if time.monotonic() - self._touched >= TOUCH:
+            self._touched = time.monotonic()
+            os.utime(self._alive)
+
+    def close(self) -> None:
+        """Be no member any more."""
+        for path in (self._file, self._alive):
+            with suppress(OSError):
+                path.unlink()
+        with suppress(OSError):
+            os.close(self._lock)
+
+
+@dataclass(frozen=True)
+class Member:
+    """What every member says of itself, among other things."""
+
+    id: str
+    machine: str
+
+
+def members(folder: Path, kind: type[Kind]) -> list[Kind]:
+    """Return what each living member says of itself, of this kind; what cannot be read says nothing."""
+    found = []
+    for path in sorted(folder.glob("*.json")):
+        member = read_json(path, Member)
+        if member is None or member.id != path.stem:
+            continue
+        alive = path.with_suffix(".alive")
+        if _is_dead(alive, member.machine):
+            for left in (path, alive):
+                with suppress(OSError):
+                    left.unlink()
+        elif told := read_json(path, kind):
+            found.append(told)
+    return found
+
+
+def _is_dead(alive: Path, of_machine: str) -> bool:
+    try:
+        if of_machine != machine():
+            return age(alive) > EXPIRY
+        with open(alive, "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)  # shared: two that look do not take each other for it
+        return True
+    except BlockingIOError:
+        return False
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return age(alive) > EXPIRY if alive.exists() else True
+
+
+# A study among the others.
+
+FOLDER = ".sharing"
+"""Name, in the home, of that folder."""
+
 LOOK = 1.0
 """Seconds between two looks at the others."""
 
@@ -222,7 +322,7 @@ class Share:
     ) -> None:
         self._slots, self._there, self._idle, self._grows = slots, there, idle, grows
         self._settings = LatestSharing(home, tell)
-        self._folder = home / FOLDER / "studies"
+        self._folder = home / FOLDER
         self._presence = Presence(self._folder, "driver")
         self._mine = replace(mine, id=self._presence.id)
         self._limit, self._looked, self._unused = self._mine.most, 0.0, time.monotonic()
@@ -322,13 +422,9 @@ class Share:
             self._extra += 1
 
     def _live(self) -> None:
-        turn = os.environ.get(ENTRY)
         while not self._over.wait(TOUCH):
             with suppress(OSError):
                 self._presence.touch()
-            if turn:
-                with suppress(OSError):
-                    os.utime(turn)
 
 
 def newcomer(owner: str, cluster: str, resources: Resources, share: float, most: int) -> Peer:

@@ -150,7 +150,7 @@ def test_a_study_that_runs_there_does_not_go_on_here(there: There) -> None:
 def test_when_the_head_has_gone_what_is_known_is_told(there: There, capsys: pytest.CaptureFixture[str]) -> None:
     Elsewhere(there.head.address).status("mine")
     there.head.gone = True
-    for ask in (lambda e: e.status("mine"), lambda e: e.jobs(), lambda e: e.check("mine"), lambda e: e.overview()):
+    for ask in (lambda e: e.status("mine"), lambda e: e.check("mine"), lambda e: e.overview()):
         with pytest.raises(HeadGone) as told:
             ask(Elsewhere(there.head.address))
         for words in ("no Ray dashboard answers", "mine was running on ", "study report mine --address "):
@@ -184,7 +184,7 @@ def test_no_token(there: There, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("RAY_AUTH_MODE")
     monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", "")
     with pytest.raises(UserError, match="refuses the token, or none was given"):
-        Elsewhere(there.head.address).jobs()
+        Elsewhere(there.head.address).overview()
 
 
 def test_a_head_of_another_ray(there: There) -> None:
