@@ -72,13 +72,6 @@ class File(TypedDict):
     sha256: str
 
 
-class Lesson(TypedDict):
-    """A trial of another study that the search knows."""
-
-    params: Params
-    values: Metrics
-
-
 class Groups(BaseModel):
     """Samples of each group by split, and names, see `study.data.cells`."""
 
@@ -105,7 +98,6 @@ NEEDED: Mapping[str, Checks] = {
     "retried": {"trials": WHOLES},
     "confirming": {"top": WHOLE, "seeds": WHOLE},
     "ablating": {"trial": WHOLE, "steps": STEPS, "first": WHOLE, "seeds": WHOLE},
-    "learned": {"source": TEXT, "trials": TypeAdapter(list[Lesson]), "left_out": WHOLE},
     "evaluated": {"split": TEXT},
     "trial": {"trial": WHOLE, "stage": TypeAdapter(Stage), "params": PARAMS, "seed": WHOLE},
     "started": {"trial": WHOLE},

@@ -13,7 +13,6 @@ Events, each with `time` in seconds since the epoch; `study.home.events` checks 
 | created | id: the study exists |
 | opened | versions, machine, data, initial weights, own function, group sizes, owner: a driver took it up, whose |
 | | placement: keys of `resources`, and `search.concurrency`, that are not as in the study file |
-| learned | source, source_id, trials, left_out: what the search knows of another study before its first trial |
 | trial | trial, stage, params, seed, repeats, enqueued: a configuration was decided on |
 | started | trial, node, epoch, note: it runs, behind this epoch of its checkpoint; why not behind a later one |
 | report | trial, epoch, metrics |

@@ -216,10 +216,6 @@ class Events:
         seeds = f"{event['seeds']} seeds from {event['first']} on"
         self._tag(STUDY, {"study.ablating": f"trial {event['trial']} by {steps} on {seeds}"})
 
-    def _learned(self, event: Event) -> None:
-        lessons = f"{event['source']}: {len(event['trials'])} configurations, {event['left_out']} left out"
-        self._tag(STUDY, {"study.learned_from": lessons})
-
     def _enqueued(self, event: Event) -> None:
         self._tag(STUDY, {"study.enqueued": len(self.record.enqueued)})
 

@@ -163,7 +163,6 @@ BEFORE: list[Event] = [
         ("closed", {"time": "noon", "state": "complete"}, "its time is 'noon'"),
         ("created", {"id": "other"}, "a study is created once"),
         ("opened", {"version": "7.8"}, "it has no owner"),
-        ("learned", {"source": "x", "trials": [3], "left_out": 0}, r"its trials is \[3\]"),
     ],
 )
 def test_an_event_that_cannot_be_is_told(tmp_path: Path, name: str, fields: dict[str, Any], told: str) -> None:
