@@ -193,7 +193,7 @@ def logs(
     as_json: Json = False,
 ) -> None:
     """Show a study's log, or what became of a trial. Example: study logs quickstart --trial 3"""
-    from study.cluster.following import ours_alone
+    from study.cluster.following import COLOURS
     from study.cluster.head import HeadGone
     from study.cluster.jobs import Jobs
     from study.commands import logs as trial_log
@@ -213,7 +213,7 @@ def logs(
         if follow:
             follow_driver(remote, name, job)
             return
-        log = ours_alone(remote.head.log(job))
+        log = COLOURS.sub("", remote.head.log(job))
         print_json({"name": name, "job": job, "log": log}) if as_json else tell(log, end="")
         return
     home = Home.locate() if address is None else Elsewhere(address).home([name])

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from study.cluster.following import ours_alone
 from study.cluster.head import Head, HeadGone
 from study.cluster.job import FINAL, SUITE, UNUSABLE, Job
 from study.cluster.jobs import Jobs
@@ -85,7 +84,7 @@ def _amount(name: str, used: float | None, there: float) -> str:
 
 def _shortened(message: str) -> str:
     """Why a job failed: its error line if it has one, otherwise the end of its log or Ray's message."""
-    lines = [line.strip() for line in ours_alone(message).splitlines() if line.strip()]
+    lines = [line.strip() for line in message.splitlines() if line.strip()]
     errors = [line for line in lines if line.startswith("error: ")]
     line = errors[-1].removeprefix("error: ") if errors else lines[-1] if lines[0].endswith(":") else lines[0]
     return line if len(line) <= LONGEST else f"{line[:LONGEST]} ..."
