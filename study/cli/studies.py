@@ -216,7 +216,7 @@ def delete(
 def ui(port: Annotated[int, typer.Option("--port", min=1, max=65535)] = 5000) -> None:
     """Start the MLflow UI on this home, on loopback. Example: study ui --port 5001"""
     from study.home.folder import Home
-    from study.tracking import pages as mlflow_ui
+    from study.tracking import tracked as mlflow_ui
 
     mlflow_ui.serve(Home.locate(), port)
 

@@ -25,7 +25,7 @@ from study.errors import Interrupted, Stopped, UserError
 from study.files import PRIVATE, write_whole
 from study.home.folder import Home
 from study.upstream import interrupt
-from study.upstream.own_ray_internals import JOB
+from study.upstream.ray_internals import JOB
 
 PATIENCE = 900.0
 """Seconds that a part may take to come up; all cores of a small machine may be busy."""

@@ -30,8 +30,8 @@ from study.sweep import LOADING, REPORTING
 from study.sweep.ray_runtime import SharedRay, ray_runtime
 from study.text import tell, typed
 from study.tracking import Tracker
-from study.tracking.pages import experiments_page, is_server, study_page
 from study.tracking.registry import register
+from study.tracking.tracked import experiments_page, is_server, study_page
 from study.tracking.tracker import HEAD_START
 from study.trained.model_files import best_model
 from study.trained.model_files import write as write_models

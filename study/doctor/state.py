@@ -57,7 +57,7 @@ def data_sets() -> Iterator[Finding]:
 
 def mlflow(home: Home) -> Iterator[Finding]:
     """Yield whether MLflow answers, and its version; passwords are not shown."""
-    from study.tracking.database_file import damage
+    from study.tracking.connection import damage
 
     if home.owns_tracking and not home.database.exists():
         yield Finding("MLflow", "ok", f"{home.database}: not there yet, the first study makes it")

@@ -3,7 +3,7 @@
 The ledger is the one truth of a study. Optuna's history, ASHA's rungs, the MLflow runs, progress and report are
 all derived from it, so that after a crash they can be derived again (`study.home.record` folds it into objects).
 
-`study.home.line` numbers and chains the lines, so that damage of any kind is told with its byte; a last line without
+`study.home.events` numbers and chains the lines, so that damage of any kind is told with its byte; a last line without
 its end is what a crash leaves in mid-write, and nobody has acted on it.
 
 Events, each with `time` in seconds since the epoch; `study.home.events` checks them:
@@ -45,9 +45,8 @@ from typing import Any
 from study.errors import UserError
 from study.files import lock
 from study.home import lease
-from study.home.events import problem
+from study.home.events import CHAIN_BYTES, Chain, Event, decode, encode, own_check, problem
 from study.home.lease import Lease, TakenOver
-from study.home.line import CHAIN_BYTES, Chain, Event, decode, encode, own_check
 
 __all__ = ["Event", "Ledger", "Tail", "TakenOver", "check_value", "is_open", "read"]
 

@@ -36,8 +36,7 @@ from study.sweep.share import Share, newcomer
 from study.text import tell, typed
 from study.training import own_function
 from study.upstream.interrupt import NUMBERS, dropped_ones_come_again, has_come, once
-from study.upstream.own_ray_internals import end_at_once
-from study.upstream.ray_internals import is_job, job_metadata, let_trials_inherit_environment
+from study.upstream.ray_internals import end_at_once, is_job, job_metadata, let_trials_inherit_environment
 from study.upstream.tune import do_not_block_for_trials
 
 if TYPE_CHECKING:

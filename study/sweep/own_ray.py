@@ -17,8 +17,17 @@ from study.address import LOOPBACK, make_token
 from study.files import OWNER, RUN, scratch_folder
 from study.logging import is_verbose
 from study.sweep.processes import PRELOAD, Processes
-from study.upstream.own_ray_internals import SESSION, forget, lean_node, preloading, within
-from study.upstream.ray_internals import listening_at, read_the_token_again, stay_on_loopback, take_signals_back
+from study.upstream.ray_internals import (
+    SESSION,
+    forget,
+    lean_node,
+    listening_at,
+    preloading,
+    read_the_token_again,
+    stay_on_loopback,
+    take_signals_back,
+    within,
+)
 
 TRIES = 3
 

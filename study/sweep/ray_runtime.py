@@ -22,9 +22,9 @@ from study.spec.schema import Resources
 from study.sweep.own_ray import OwnRay, own_ray
 from study.sweep.processes import Processes
 from study.upstream.environment import RECONNECT, Part, set_here
-from study.upstream.own_ray_internals import forget
 from study.upstream.ray_internals import (
     accelerator,
+    forget,
     gcs_answer,
     is_job,
     leave,

@@ -14,7 +14,7 @@ from study.ranking.picks import picks
 from study.ranking.summary import lines, result_metrics, result_seeds, summary
 from study.spec import StudySpec
 from study.text import escaped
-from study.tracking.run_update import Point, RunUpdate, inputs, milliseconds
+from study.tracking.store import Point, RunUpdate, inputs, milliseconds
 from study.tracking.tracked import STUDY, Tracked
 
 # What the study's own run says of the study: its parameters, and a note in Markdown.

@@ -18,9 +18,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from study.cluster import head as head_module
-from study.cluster.download import Manifest
 from study.cluster.head import Head
 from study.cluster.log_share import LogShare
+from study.cluster.mirror import Manifest
 from study.commands.fetch import fetch
 from study.commands.on_cluster import Elsewhere
 from study.errors import UserError

@@ -18,7 +18,7 @@ from study.commands.local_cluster import lines
 from study.errors import UserError
 from study.home.folder import Home
 from study.tracking.connection import connect
-from study.upstream.own_ray_internals import JOB
+from study.upstream.ray_internals import JOB
 
 
 def test_a_process_of_the_same_number_is_not_taken_for_the_one_that_was_started() -> None:

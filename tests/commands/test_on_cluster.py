@@ -15,8 +15,7 @@ from study.cluster.log_share import LogShare
 from study.commands import fetch as fetching
 from study.commands.on_cluster import Elsewhere
 from study.errors import UserError
-from study.home.fetched import fetched
-from study.home.folder import Home, StudyFolder
+from study.home.folder import Home, StudyFolder, fetched
 
 
 class There:

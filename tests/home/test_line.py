@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from study.errors import UserError
+from study.home.events import Chain
 from study.home.ledger import Ledger, Tail, TakenOver, read
-from study.home.line import Chain
 from study.home.record import StudyRecord
 
 

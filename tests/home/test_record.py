@@ -9,8 +9,8 @@ from helpers import Told, quickstart, record, write_ledger
 
 from study.analysis.report.conclusions import caveats
 from study.errors import UserError
+from study.home.events import Chain, encode
 from study.home.ledger import Event, Ledger
-from study.home.line import Chain, encode
 from study.home.record import StudyRecord, finite
 from study.ranking.summary import lines, summary
 
