@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, NamedTuple, get_args
 from zlib import crc32
 
@@ -112,13 +112,8 @@ class Chain:
             self.number, self.before = self.number + 1, own
         return passes
 
-    def problem(self, line: bytes, earlier: Sequence[bytes], later: Sequence[bytes]) -> str:
-        """Why a line does not pass.
-
-        Args:
-            earlier: the lines before it, all in their places.
-            later: the lines behind it.
-        """
+    def problem(self, line: bytes) -> str:
+        """Return why a line does not pass."""
         told = _CHAIN.search(line)
         if told is None:
             return _without_chain(line)
@@ -127,26 +122,12 @@ class Chain:
                 f"the line of event {self.number} ends with CR LF, as an editor or a synchronised folder may have made "
                 "it; it is whole once each line ends with LF alone"
             )
-        number = int(told[1])
         if int(told[3], 16) != crc32(line[:_COUNTED]):
             return f"the line of event {self.number} was changed after it was written"
-        if number > self.number:
-            missing = f"event {self.number}" if number == self.number + 1 else f"events {self.number} to {number - 1}"
-            if any(_number(other) == self.number for other in later):
-                return f"event {number} stands where event {self.number} belongs, which comes later"
-            return f"{missing} of it {'is' if number == self.number + 1 else 'are'} lost"
-        if number < self.number and line == earlier[number]:
-            place = sum(map(len, earlier[:number]))
-            return f"event {number} is there twice, first at byte {place}"
         return (
-            f"event {number} does not follow the events before it: it comes from another driver or another copy of "
-            "this study, which went on by itself"
+            f"event {int(told[1])} does not follow the events before it: lines were lost, moved or doubled, or come "
+            "from another driver or another copy of this study"
         )
-
-
-def _number(line: bytes) -> int | None:
-    told = _CHAIN.search(line)
-    return int(told[1]) if told else None
 
 
 def _without_chain(line: bytes) -> str:

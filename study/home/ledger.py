@@ -198,18 +198,12 @@ class Tail:
                 chain = self.chain = chain or Chain.at(line)
                 try:
                     if not chain.passes(line):
-                        raise ValueError(self._problem(chain, line))
+                        raise ValueError(chain.problem(line))
                     event = decode(line)
                 except (ValueError, RecursionError) as error:
                     raise UserError(f"{self.path}: damaged at byte {self.offset}: {error}") from None
                 self.offset += len(line)
                 yield event
-
-    def _problem(self, chain: Chain, line: bytes) -> str:
-        """Why a line, the next one, is not in its place."""
-        data = self.path.read_bytes()
-        earlier, later = data[: self.offset], data[self.offset + len(line) :]
-        return chain.problem(line, earlier.splitlines(keepends=True), later.splitlines(keepends=True))
 
 
 def check_value(path: Path, offset: int) -> str:
