@@ -12,8 +12,7 @@ import psutil
 import pytest
 from command import Command
 
-from study.cluster.local import LocalCluster
-from study.cluster.local_parts import of_cluster
+from study.cluster.local import LocalCluster, of_cluster
 from study.home.folder import Home
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
