@@ -11,7 +11,6 @@ trial of that study needs more than is over, room is made for it: those whose tu
 earlier again.
 """
 
-import fcntl
 import json
 import math
 import os
@@ -24,12 +23,11 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from heapq import heapify, heappop, heappush
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from annotated_types import Ge, Gt, Lt
 
-from study.files import Kind, read_json, write_whole
-from study.home.lease import age, machine
+from study.files import read_json, write_whole
 from study.home.sharing import LatestSharing, Sharing
 from study.spec.schema import Resources
 
@@ -192,102 +190,14 @@ def _left(peers: Sequence[Peer], there: Mapping[str, float], given: Mapping[str,
     return {"CPU": there.get("CPU", 0.0) - cpu, "GPU": there.get("GPU", 0.0) - gpu}
 
 
-# The drivers that are there, told by files of a folder that they share. Each has two: `NAME.json` is what it says of
-# itself, written whole; `NAME.alive` it keeps locked for as long as it lives, and touches now and then. The kernel
-# gives the lock back whatever ends the process, so on its machine a dead one is known at once; on another machine one
-# that was not touched for `EXPIRY` seconds, by the file system's clock, is dead. Whoever finds a dead one takes its
-# files away.
-
-EXPIRY = 300.0
-"""Seconds after the last sign of life of a member on another machine until it is dead."""
-
-TOUCH = 5.0
-"""Seconds between two signs of life."""
-
-
-class Presence:
-    """This process among the members of a folder, until `close`.
-
-    Args:
-        name: begins the names of its files.
-
-    Raises:
-        OSError: the folder cannot be written.
-    """
-
-    def __init__(self, folder: Path, name: str) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        self.id = f"{name}.{secrets.token_hex(4)}"
-        self._alive = folder / f"{self.id}.alive"
-        self._file = folder / f"{self.id}.json"
-        self._touched = time.monotonic()
-        self._lock = os.open(self._alive, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644)
-        with suppress(OSError):  # a file system without locks: its touches tell
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-    def tell(self, document: Mapping[str, Any]) -> None:
-        """Say something of this process, in place of what it said before."""
-        write_whole(self._file, json.dumps({**document, "id": self.id, "machine": machine()}))
-
-    def touch(self) -> None:
-        """Give a sign of life, if one is due."""
-        if time.monotonic() - self._touched >= TOUCH:
-            self._touched = time.monotonic()
-            os.utime(self._alive)
-
-    def close(self) -> None:
-        """Be no member any more."""
-        for path in (self._file, self._alive):
-            with suppress(OSError):
-                path.unlink()
-        with suppress(OSError):
-            os.close(self._lock)
-
-
-@dataclass(frozen=True)
-class Member:
-    """What every member says of itself, among other things."""
-
-    id: str
-    machine: str
-
-
-def members(folder: Path, kind: type[Kind]) -> list[Kind]:
-    """Return what each living member says of itself, of this kind; what cannot be read says nothing."""
-    found = []
-    for path in sorted(folder.glob("*.json")):
-        member = read_json(path, Member)
-        if member is None or member.id != path.stem:
-            continue
-        alive = path.with_suffix(".alive")
-        if _is_dead(alive, member.machine):
-            for left in (path, alive):
-                with suppress(OSError):
-                    left.unlink()
-        elif told := read_json(path, kind):
-            found.append(told)
-    return found
-
-
-def _is_dead(alive: Path, of_machine: str) -> bool:
-    try:
-        if of_machine != machine():
-            return age(alive) > EXPIRY
-        with open(alive, "rb") as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)  # shared: two that look do not take each other for it
-        return True
-    except BlockingIOError:
-        return False
-    except FileNotFoundError:
-        return True
-    except OSError:
-        return age(alive) > EXPIRY if alive.exists() else True
-
-
 # A study among the others.
 
 FOLDER = ".sharing"
-"""Name, in the home, of that folder."""
+"""Name, in the home, of the folder with a file for each driver: what it tells the others."""
+
+TOUCH, EXPIRY = 5.0, 60.0
+"""Seconds between two signs of life of a driver, and after the last of them until it is dead: whoever sees that takes
+its file away."""
 
 LOOK = 1.0
 """Seconds between two looks at the others."""
@@ -323,15 +233,17 @@ class Share:
         self._slots, self._there, self._idle, self._grows = slots, there, idle, grows
         self._settings = LatestSharing(home, tell)
         self._folder = home / FOLDER
-        self._presence = Presence(self._folder, "driver")
-        self._mine = replace(mine, id=self._presence.id)
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self._mine = replace(mine, id=secrets.token_hex(4))
+        self._file = self._folder / f"{self._mine.id}.json"
         self._limit, self._looked, self._unused = self._mine.most, 0.0, time.monotonic()
         self._running, self._extra = 0, 0
         self._told: Peer | None = None
         self._others: list[Peer] = []
-        self._presence.tell(asdict(self._mine))
+        self._tell()
         self._over = threading.Event()
-        threading.Thread(target=self._live, name="share", daemon=True).start()
+        self._thread = threading.Thread(target=self._live, name="share", daemon=True)
+        self._thread.start()
 
     def limit(self, under_way: int) -> int:
         """Return how many trials it may have under way at this moment."""
@@ -363,13 +275,16 @@ class Share:
     def close(self) -> None:
         """Share no longer."""
         self._over.set()
-        self._presence.close()
+        self._thread.join()
+        with suppress(OSError):
+            self._file.unlink()
 
     def _look(self) -> None:
         now = time.monotonic()
         passed, self._looked = min(now - self._looked, 10 * LOOK), now
-        found = members(self._folder, Peer)
-        others = [peer for peer in found if peer.cluster == self._mine.cluster and peer.id != self._mine.id]
+        if not self._file.exists():  # it was taken for dead, as after a long stop
+            self._tell()
+        others = [peer for peer in self._there_too() if peer.cluster == self._mine.cluster]
         if {(peer.id, peer.hungry) for peer in others} != {(peer.id, peer.hungry) for peer in self._others}:
             self._extra = 0
         self._others = others
@@ -380,7 +295,7 @@ class Share:
         everybody[0] = self._mine
         self._limit = self._limited(everybody, there, settings)
         if self._mine != self._told:
-            self._presence.tell(asdict(self._mine))
+            self._tell()
             self._told = self._mine
 
     def _be_served(self, seconds: float, share: float, there: Mapping[str, float]) -> None:
@@ -421,10 +336,26 @@ class Share:
             self._unused = time.monotonic()
             self._extra += 1
 
+    def _tell(self) -> None:
+        write_whole(self._file, json.dumps(asdict(self._mine)))
+
+    def _there_too(self) -> list[Peer]:
+        """Return what each other driver that lives tells; what cannot be read tells nothing."""
+        now, found = self._file.stat().st_mtime, []  # by the file system's clock, which all share
+        for path in sorted(self._folder.glob("*.json")):
+            if path == self._file:
+                continue
+            with suppress(FileNotFoundError):
+                if now - path.stat().st_mtime > EXPIRY:
+                    path.unlink()
+                elif (peer := read_json(path, Peer)) and peer.id == path.stem:
+                    found.append(peer)
+        return found
+
     def _live(self) -> None:
         while not self._over.wait(TOUCH):
             with suppress(OSError):
-                self._presence.touch()
+                os.utime(self._file)
 
 
 def newcomer(owner: str, cluster: str, resources: Resources, share: float, most: int) -> Peer:
