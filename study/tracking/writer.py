@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
-from study.home.events import EVENTS
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Event, Tail, check_value
 from study.home.record import StudyRecord
@@ -137,10 +136,9 @@ def _notes(home: Home, folder: StudyFolder, damaged: tuple[str, Path] | None, is
 
 
 def _before(path: Path, offset: int) -> Iterator[Event]:
-    """The events of a ledger up to an offset that results depend on."""
+    """The events of a ledger up to an offset."""
     tail = Tail(path)
     for event in tail.new():
         if tail.offset > offset:
             return
-        if event["event"] in EVENTS:
-            yield event
+        yield event

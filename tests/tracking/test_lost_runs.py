@@ -49,7 +49,7 @@ def complete(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> 
     home = make_home(tmp_path_factory.mktemp("complete") / "home", empty_database)
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("MLFLOW_TRACKING_URI", raising=False)
-        again(home, make_study(home, foreign=False))
+        again(home, make_study(home))
     return home
 
 
