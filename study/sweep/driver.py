@@ -29,8 +29,7 @@ from study.sweep.adapters import RequestInbox
 from study.sweep.agenda import Agenda, CannotGoOn
 from study.sweep.early_stopping import early_stopping
 from study.sweep.kept_states import KeptStates, tidy
-from study.sweep.own_ray import CannotStart, OwnRay
-from study.sweep.processes import Processes
+from study.sweep.own_ray import CannotStart, OwnRay, Processes
 from study.sweep.ray_runtime import JoinedRay, Slots, StartsRay, fitting, gpus, nothing, ray_runtime
 from study.sweep.share import Share, newcomer
 from study.text import tell, typed
@@ -359,7 +358,7 @@ def _tune(
     from study.sweep import tune_errors
     from study.sweep.adapters import AgendaStopper, JobSearcher, NoReports, ReportingScheduler, StudyOver
     from study.sweep.nodes import Nodes, wish
-    from study.sweep.processes import run_job
+    from study.sweep.own_ray import run_job
 
     spec = agenda.spec
     shared = {key: ray.put(dataset) for key, dataset in datasets.items()}
