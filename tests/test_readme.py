@@ -15,7 +15,7 @@ from PIL import Image
 from study import data
 from study.home.folder import Home
 
-ELSEWHERE = ("cluster", "submit", "jobs", "ui", "reproduce", "data", "delete", "init", "predict", "evaluate")
+ELSEWHERE = ("cluster", "submit", "ui", "reproduce", "data", "delete", "init", "predict", "evaluate")
 """Those that serve, fetch data, take an hour or need files of their own; the last two come from the page on models."""
 
 

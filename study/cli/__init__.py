@@ -65,7 +65,6 @@ COMMANDS: dict[typer.Typer, dict[str, Callable[..., None]]] = {
         "evaluate": models.evaluate,
         "ui": studies.ui,
         "submit": cluster.submit,
-        "jobs": cluster.jobs,
         "fetch": cluster.fetch,
         "doctor": help.doctor,
         "guide": help.guide,

@@ -162,9 +162,6 @@ def submit(
     profile: Profile = None,
     env: Env = None,
     python: Python = "python",
-    priority: Annotated[
-        int, typer.Option("--priority", min=-1000, max=1000, help="Of its turn to begin; higher ones first.")
-    ] = 0,
     share: Annotated[
         float, typer.Option("--share", min=0.01, max=100, help="Of the trials at once, beside other studies' 1.")
     ] = 1.0,
@@ -174,25 +171,16 @@ def submit(
     """Have a cluster run a study. Example: study submit quickstart --address http://head:8265 --follow"""
     from study.cluster.job import from_this_shell
     from study.cluster.jobs import Jobs
-    from study.home.driver_queue import Standing
     from study.home.provenance import owner
+    from study.home.sharing import Limits
     from study.spec import load_study
 
     check_follow(follow, as_json)
     variables = {"STUDY_OWNER": owner(), **from_this_shell(env or ())}  # else it would be whoever runs the cluster
     study = load_study(spec, assignments or (), profile, name)
     remote = Jobs(address)
-    done = remote.submit(study, python, variables, join, Standing(priority, share, slots))
+    done = remote.submit(study, python, variables, join, Limits(share, slots))
     show_submitted(remote, study.name, done, follow, as_json)
-
-
-def jobs(address: Head, as_json: Json = False) -> None:
-    """List the studies of a cluster. Example: study jobs --address http://head:8265"""
-    from study.commands import on_cluster
-    from study.commands.on_cluster import Elsewhere
-
-    listed = Elsewhere(address).jobs()
-    print_json(on_cluster.jobs_document(listed)) if as_json else tell(on_cluster.jobs_table(address, listed))
 
 
 def logs(
@@ -205,7 +193,7 @@ def logs(
     as_json: Json = False,
 ) -> None:
     """Show a study's log, or what became of a trial. Example: study logs quickstart --trial 3"""
-    from study.cluster.following import ours_alone
+    from study.cluster.following import COLOURS
     from study.cluster.head import HeadGone
     from study.cluster.jobs import Jobs
     from study.commands import status
@@ -225,7 +213,7 @@ def logs(
         if follow:
             follow_driver(remote, name, job)
             return
-        log = ours_alone(remote.head.log(job))
+        log = COLOURS.sub("", remote.head.log(job))
         print_json({"name": name, "job": job, "log": log}) if as_json else tell(log, end="")
         return
     home = Home.locate() if address is None else Elsewhere(address).home([name])

@@ -211,7 +211,7 @@ def delete(
 def ui(port: Annotated[int, typer.Option("--port", min=1, max=65535)] = 5000) -> None:
     """Start the MLflow UI on this home, on loopback. Example: study ui --port 5001"""
     from study.home.folder import Home
-    from study.tracking import pages as mlflow_ui
+    from study.tracking import tracked as mlflow_ui
 
     mlflow_ui.serve(Home.locate(), port)
 
@@ -249,12 +249,7 @@ def stop(
         print_json({"name": name, "asked": documents}) if as_json else tell("\n".join(one.words for one in done))
         return
     how = typed("resume", name, *(("--address", address) if address else ()))
-    if address is None:
-        stopped = requests.stop(Home.locate(), name)
-    else:
-        job = Jobs(address).stop(name)
-        stopped = f"job {job.id}" if job.place is None else f"job {job.id}, which waited for its turn"
-        how = how if job.place is None or job.number > 1 else "study submit of the same file"
+    stopped = requests.stop(Home.locate(), name) if address is None else f"job {Jobs(address).stop(name).id}"
     print_json({"name": name, "stopped": stopped}) if as_json else tell(
         f"{name}: stopped, {stopped}. Go on with it: {how}"
     )

@@ -12,70 +12,8 @@ from study.cluster.job import Job
 from study.errors import Stopped, UserError
 from study.text import typed
 
-# Ray's own lines in the log of a driver, told from those of the study: by line, as the log is read.
-
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
-
-FORWARDED = r"\((?:raylet|gcs_server|autoscaler(?: \+[\dhms]+)?|pid=\d+)(?:, ip=[^)]*)?\) "
-"""What Ray writes before what it forwards of its processes, and of those that run nothing yet. What a trial prints has
-the name of the trial's function before `pid`."""
-
-LOGGED = r"\s*\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} [A-Z] \d+ \d+\] (?:\([\w:. -]+\) )?[\w.]+\.(?:cc|h):\d+: "
-"""What its C++ logs, also where it quotes the end of another process's log, indented."""
-
-OF_PYTHON = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\t[A-Z]+ \w+\.py:\d+ -- "
-"""What its Python logs."""
-
-WARNED = r"\S*/site-packages/ray/\S+\.py:\d+: \w*Warning: "
-"""A warning of Python's whose place is in Ray; a line of code follows, indented."""
-
-FRAMES = (
-    r"\*\*\* (?:StackTrace Information|SIG\w+ received at .*) \*\*\*$|\S*/ray/\S*\(.*\) \[0x[0-9a-f]+\]"
-    r"|PC: @ +0x[0-9a-f]+ |    @ (?: *0x[0-9a-f]+ |\.\.\. and at least \d+ more)"
-)
-"""Where in its C++ it was, or ended itself."""
-
-OTHER = (
-    r"\s*\[state-dump\]|Running entrypoint for job \S+: |\t\(\d\) raylet "
-    r"|Refer to the documentation on how to address the out of memory issue: "
-)
-"""What goes on with what it forwarded, and the first line of a job's log."""
-
-RAY = re.compile("|".join((FORWARDED, LOGGED, OF_PYTHON, WARNED, FRAMES, OTHER)))
-
-
-class OursAlone:
-    """Leaves Ray's lines out of a log that comes in pieces, which may end in the midst of a line; it is held back then.
-
-    With the lines go the empty one that ends a quotation, and the line of code below a warning.
-    """
-
-    def __init__(self) -> None:
-        self._held, self._before = "", ""
-
-    def __call__(self, piece: str) -> str:
-        """Return what of a piece, and of what was held back, is the study's."""
-        *whole, self._held = (self._held + piece).split("\n")
-        return "".join(self._kept(f"{line}\n") for line in whole)
-
-    def end(self) -> str:
-        """Return what was held back, once no more comes."""
-        return self._kept(self._held)
-
-    def _kept(self, line: str) -> str:
-        plain, before = COLOURS.sub("", line), self._before
-        is_rays = RAY.match(plain) is not None
-        self._before = plain if is_rays else ""
-        ended = not plain.strip() and before[:1].isspace()
-        code = plain.startswith("  ") and re.match(WARNED, before)
-        return "" if is_rays or (before and (ended or code)) else line
-
-
-def ours_alone(log: str) -> str:
-    """A log without Ray's lines."""
-    keep = OursAlone()
-    return keep(log) + keep.end()
-
+"""What Ray writes around the names of its processes."""
 
 SILENCE = 30.0
 """Seconds without a word after which the cluster is asked whether it is there: a connection that is cut says nothing.
@@ -114,7 +52,7 @@ def pieces(log: AsyncIterator[str], address: str) -> Iterator[str]:
 
 
 def followed(jobs: Jobs, job: str, study: str = "") -> Iterator[str]:
-    """The log of a job, without Ray's own lines.
+    """The log of a job as it comes, without colours.
 
     Args:
         study: whose driver it is, if it is one.
@@ -124,14 +62,11 @@ def followed(jobs: Jobs, job: str, study: str = "") -> Iterator[str]:
     """
     from aiohttp import ClientError
 
-    keep = OursAlone()
     try:
         for piece in jobs.follow(job):
-            if text := keep(piece):
-                yield text
+            yield COLOURS.sub("", piece)
     except (ClientError, RuntimeError, OSError):
         raise _lost(jobs.address, job, study) from None
-    yield keep.end()
 
 
 def outcome(jobs: Jobs, job: str, study: str = "") -> Job:

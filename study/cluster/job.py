@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from study.errors import UserError
-from study.home.driver_queue import USUAL, Standing
+from study.home.sharing import UNLIMITED, Limits
 from study.spec.load import check_name
 from study.text import printed
 
@@ -51,14 +51,14 @@ class Job:
 
     Attributes:
         number: from 1, of the study's drivers.
-        state: pending, running, stopped, succeeded or failed, as Ray tells it; waiting where it waits for its turn.
+        state: pending, running, stopped, succeeded or failed, as Ray tells it.
         began, ended: seconds since the epoch.
         python: the interpreter that runs it.
         environment: variables that it was given.
         node: Ray's id of the node that it is on; None: it is on none yet.
         exit_code: of its driver, None where Ray does not know it.
         kind: `STUDY`, `FINAL` or `SUITE`.
-        place: in the queue, from 1; None: it is not in it, or that is not known.
+        limits: of its trials, beside those of other studies.
     """
 
     id: str
@@ -74,8 +74,7 @@ class Job:
     node: str | None = None
     exit_code: int | None = None
     kind: str = STUDY
-    standing: Standing = USUAL
-    place: int | None = None
+    limits: Limits = UNLIMITED
 
     @property
     def owner(self) -> str:
@@ -132,7 +131,7 @@ class Job:
             node,
             code if isinstance(code, int) else None,
             metadata.get("kind", STUDY),
-            Standing.of(metadata),
+            Limits.of(metadata),
         )
 
 
@@ -160,8 +159,8 @@ def job_id(name: str, number: int) -> str:
 
 
 def tags(
-    name: str, spec: str, number: int, python: str, kind: str = STUDY, standing: Standing = USUAL
+    name: str, spec: str, number: int, python: str, kind: str = STUDY, limits: Limits = UNLIMITED
 ) -> dict[str, str]:
     """Return what a driver's job says of itself, as `Job.of` reads it."""
     told = {"study": name, "spec": spec, "number": str(number), "python": python, "kind": kind}
-    return told | standing.tags()
+    return told | limits.tags()

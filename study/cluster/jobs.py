@@ -12,9 +12,9 @@ import shutil
 import tempfile
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -23,9 +23,9 @@ from study.address import refused
 from study.cluster import following
 from study.cluster.head import Head, gone
 from study.cluster.job import FINAL, STOPPED, SUITE, UNUSABLE, Job, job_id, tags
-from study.cluster.queued_driver import WINDOW
+from study.cluster.submitted_driver import MODULE
 from study.errors import Interrupted, Stopped, UserError
-from study.home.driver_queue import USUAL, Standing
+from study.home.sharing import UNLIMITED, Limits
 from study.logging import hush
 from study.spec import StudySpec
 from study.spec.document import shipped_folder
@@ -88,32 +88,6 @@ def _copy(source: Path, target: Path) -> None:
         if path.is_file() and not path.is_symlink() and path.suffix in CODE and not hidden:
             (target / inside).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, target / inside)
-
-
-# Who waits and who runs on a cluster, as its queue says, from outside of its network.
-
-
-def with_places(read: Callable[[str, str], Iterable[bytes]], jobs: Sequence[Job]) -> list[Job]:
-    """The jobs, with the state `waiting` and their places where the queue has them so.
-
-    For Ray such a job runs. Where no node tells of a queue, as one that was started before there was one, each job is
-    what Ray says.
-
-    Args:
-        read: gives a file among a node's logs in blocks, see `study.cluster.head.Head.file`.
-    """
-    places: dict[str, int] = {}
-    nodes = dict.fromkeys(job.node for job in reversed(jobs) if job.state == "running" and job.node)
-    for node in nodes:
-        with suppress(UserError, ValueError, TypeError, KeyError, RecursionError):
-            told = json.loads(b"".join(read(node, WINDOW)))
-            waiting = [str(job) for job in told["waiting"]]
-            places = {job: number for number, job in enumerate(waiting, 1)}
-            break
-    return [
-        replace(job, state="waiting", place=places[job.id]) if job.state == "running" and job.id in places else job
-        for job in jobs
-    ]
 
 
 # What a command of `study` that ran as a job answered.
@@ -241,7 +215,7 @@ class Jobs:
         python: str,
         environment: Mapping[str, str],
         join: bool,
-        standing: Standing = USUAL,
+        limits: Limits = UNLIMITED,
     ) -> Submitted:
         """Have a study run, or go on where its last driver failed or was stopped, perhaps before it made the study.
 
@@ -258,7 +232,7 @@ class Jobs:
             return self._joined(before[-1], spec, join)
         number = before[-1].number + 1 if before else 1
         command = ["run", STUDY_FILE, "--address", "auto", "--or-resume"]
-        metadata = tags(spec.name, spec.hash, number, python, standing=standing)
+        metadata = tags(spec.name, spec.hash, number, python, limits=limits)
         try:
             return self.start(job_id(spec.name, number), command, metadata, environment, spec)
         except UserError:
@@ -293,7 +267,7 @@ class Jobs:
         last = self.idle(self.last(name))
         if last.kind == SUITE:
             raise UserError(f"{name}: is a suite. Go on with it: study suite FILE --address {self.address}")
-        metadata = tags(name, last.spec, last.number + 1, last.python, kind=last.kind, standing=last.standing)
+        metadata = tags(name, last.spec, last.number + 1, last.python, kind=last.kind, limits=last.limits)
         words = [command, name, "--address", "auto", *options]
         return self.start(job_id(name, last.number + 1), words, metadata, last.environment)
 
@@ -309,7 +283,7 @@ class Jobs:
         return driver
 
     def stop(self, name: str, patience: float = 180.0) -> Job:
-        """Have the driver of a study stop in good order, and wait until it has; `place`: where it was in the queue.
+        """Have the driver of a study stop in good order, and wait until it has.
 
         Raises:
             UserError: it does not run, or does not stop in time.
@@ -317,10 +291,9 @@ class Jobs:
         last = self.last(name)
         if last.is_over:
             raise UserError(f"{name}: does not run ({last.id}, {last.state})")
-        (last,) = with_places(self.head.file, [last])
         with told_to_the_user(self.address):
             self._client.stop_job(last.id)
-        return replace(self.wait(last.id, patience), place=last.place)
+        return self.wait(last.id, patience)
 
     def wait(self, job: str, patience: float | None = None, expected: str = "stop") -> Job:
         """Until a job is over.
@@ -407,7 +380,7 @@ class Jobs:
         Raises:
             UserError: the cluster does not take it, or there is a job of that id.
         """
-        module = "study.cluster.queued_driver" if "study" in metadata else "study"  # a driver waits for its turn
+        module = MODULE if "study" in metadata else "study"  # a driver is begun where there is memory for it
         line = shlex.join([metadata["python"], "-m", module, *command])
         with upload(spec) as folder, told_to_the_user(self.address):
             files, bytes_ = size(folder)
@@ -432,7 +405,7 @@ def run_suite(jobs: Jobs, suite: SuiteFile, options: Sequence[str], environment:
     drivers = jobs.of(suite.name)
     last = jobs.idle(drivers[-1]) if drivers else None
     number, python = (last.number + 1, last.python) if last else (1, "python")
-    metadata = tags(suite.name, suite.hash, number, python, kind=SUITE, standing=last.standing if last else USUAL)
+    metadata = tags(suite.name, suite.hash, number, python, kind=SUITE, limits=last.limits if last else UNLIMITED)
     variables = {**(last.environment if last else {}), **environment}
     command = ["suite", STUDY_FILE, *options, "--address", "auto"]
     return jobs.start(job_id(suite.name, number), command, metadata, variables, suite)
@@ -465,7 +438,7 @@ def train_there(
     python, variables = (known[-1].python, known[-1].environment) if known else ("python", {})
     number = own[-1].number + 1 if own else 1
     command = ["train", STUDY_FILE, "--name", final.name, *options, "--address", "auto"]
-    metadata = tags(final.name, final.hash, number, python, kind=FINAL, standing=own[-1].standing if own else USUAL)
+    metadata = tags(final.name, final.hash, number, python, kind=FINAL, limits=own[-1].limits if own else UNLIMITED)
     return jobs.start(job_id(final.name, number), command, metadata, {**variables, **environment}, spec)
 
 

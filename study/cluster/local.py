@@ -2,30 +2,413 @@
 with a password. What it starts is in one file, and is what it stops.
 """
 
+import json
 import os
 import platform
 import secrets
 import shutil
 import signal
+import socket
 import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import asdict, dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
+from typing import Annotated, Self
 
 import psutil
+from annotated_types import Gt, Lt
 
 from study.address import LOOPBACK
-from study.cluster import local_parts
 from study.cluster.following import COLOURS
-from study.cluster.local_parts import LINK, LocalState, Part, Process, end, free_ports, of_cluster, read
 from study.errors import Interrupted, Stopped, UserError
-from study.files import PRIVATE, write_whole
-from study.home.folder import Home
-from study.upstream import interrupt
-from study.upstream.own_ray_internals import JOB
+from study.files import PRIVATE, read_json, write_whole
+from study.home import lease
+from study.home.folder import Home, address_of
+from study.home.lease import machine
+from study.upstream import interrupt, ray_internals
+from study.upstream.environment import Part as For
+from study.upstream.environment import variables
+from study.upstream.ray_internals import JOB
+
+# Processes that are left running, found again by another command; and their ports and secrets.
+
+MARK = "STUDY_CLUSTER"
+"""Variable that each process of a cluster which `study cluster up` started has inherited: the cluster's folder."""
+
+
+@dataclass(frozen=True)
+class Process:
+    """A process group that was started.
+
+    Attributes:
+        pid: its leader's number.
+        began: when the leader did, as `study.home.lease` tells it.
+        machine: the running kernel, see `study.home.lease.machine`: after a reboot the number is another process's.
+    """
+
+    name: str
+    pid: Annotated[int, Gt(0), Lt(2**31)]
+    began: str
+    machine: str
+
+    @classmethod
+    def of(cls, name: str, pid: int) -> "Process":
+        """The process that has a number at this moment; one that has ended already is never alive."""
+        try:
+            return cls(name, pid, lease.Process.of(pid).started, machine())
+        except lease.NotThere:
+            return cls(name, pid, "", machine())
+
+    @property
+    def is_alive(self) -> bool:
+        try:
+            return self.machine == machine() and lease.Process.of(self.pid).started == self.began
+        except lease.NotThere:
+            return False
+
+    def tree(self) -> set[psutil.Process]:
+        """It and all that it has started; nothing once it has ended."""
+        with suppress(psutil.Error):
+            return trees([psutil.Process(self.pid)]) if self.is_alive else set()
+        return set()
+
+    def kill(self, number: signal.Signals) -> None:
+        """Send a signal to the whole group."""
+        if self.is_alive:
+            with suppress(ProcessLookupError):
+                os.killpg(self.pid, number)
+
+
+def free_ports(count: int, but: Collection[int] = ()) -> list[int]:
+    """Ports that nothing listens at, no two alike.
+
+    Args:
+        but: none of these; they are to be somebody's who does not listen yet.
+    """
+    found: list[int] = []
+    with ExitStack() as held:  # the kernel may give a port again once it is let go
+        while len(found) < count:
+            probe = held.enter_context(socket.socket())
+            probe.bind((LOOPBACK, 0))
+            port = int(probe.getsockname()[1])
+            found += [port] if port not in but else []
+    return found
+
+
+def read(path: Path) -> str:
+    """A secret, or a log of which every byte may be anything."""
+    return path.read_text(encoding="utf-8", errors="replace")
+
+
+def trees(tops: Iterable[psutil.Process]) -> set[psutil.Process]:
+    """Processes and all that they have started."""
+    found = set()
+    for top in tops:
+        with suppress(psutil.Error):
+            found |= {top, *top.children(recursive=True)}
+    return found
+
+
+def of_cluster(mark: str, scratch: str, variable: str = MARK) -> set[psutil.Process]:
+    """Return what runs of a cluster, whoever started it: processes with its mark, or with its scratch folder on their
+    command line, and all that these have started. Ray's workers overwrite both, and are found below their node.
+
+    Args:
+        mark: the value of `MARK` in their environment.
+        variable: another one that they have to have in their environment, besides.
+    """
+    found = []
+    for one in psutil.process_iter(["cmdline", "environ"]):
+        given = one.info["environ"] or {}
+        is_ours = given.get(MARK) == mark or bool(scratch and scratch in " ".join(one.info["cmdline"] or ()))
+        if is_ours and variable in given | {MARK: ""} and one.pid != os.getpid() and _is_in_reach(one.pid):
+            found.append(one)
+    return trees(found)
+
+
+def _is_in_reach(pid: int) -> bool:
+    """Return whether a process has the numbers of this one's namespace: those of a container may have a folder of the
+    same name that is another one."""
+    try:
+        return os.readlink(f"/proc/{pid}/ns/pid") == os.readlink("/proc/self/ns/pid")
+    except OSError:
+        return not Path("/proc/self/ns/pid").exists()
+
+
+def end(processes: Iterable[psutil.Process], number: signal.Signals, patience: float) -> None:
+    """Send a signal to processes, and wait until they have ended, for so many seconds at most."""
+    told = list(processes)
+    for one in told:
+        with suppress(psutil.Error):
+            one.send_signal(number)
+    psutil.wait_procs(told, timeout=patience)
+
+
+# What is remembered of a cluster.
+
+MLFLOW_USER = "admin"
+
+SECRETS = ("token", "mlflow-password", "mlflow-auth.ini", "mlflow-users.db*")
+"""The files that let somebody into a cluster; they end with it."""
+
+STATE, LINK = "state.json", "ray"
+"""What was started, in the cluster's folder, and a link there to the folder of Ray's session."""
+
+
+@dataclass
+class LocalState:
+    """The cluster of a home: what of it was started, and where it is.
+
+    Attributes:
+        address: for `study run --address`.
+        dashboard: for `study submit --address`.
+        mlflow: URI of its server.
+        scratch: the folder of Ray's session.
+        host: the machine that it runs on.
+    """
+
+    path: Path = Path()
+    address: str = ""
+    dashboard: str = ""
+    mlflow: str = ""
+    scratch: str = ""
+    host: str = ""
+    processes: list[Process] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, home: Home) -> Self:
+        """That of a home; without processes if none was started.
+
+        Raises:
+            UserError: its file is damaged.
+        """
+        path = home.path / ".cluster"
+        file = path / STATE
+        if not file.exists():
+            return cls(path, scratch=_linked(path))
+        found = read_json(file, cls)
+        if found is None:
+            raise UserError(f"{file}: damaged. What it started is ended by: study cluster down")
+        return replace(found, path=path)
+
+    @classmethod
+    def left(cls, home: Home) -> Self:
+        """The same, to be stopped: of one whose file is damaged what can be found without it.
+
+        Raises:
+            UserError: it runs on another machine.
+        """
+        try:
+            found = cls.of(home)
+        except UserError:
+            path = home.path / ".cluster"
+            return cls(path, scratch=_linked(path))
+        found.check_host()
+        return found
+
+    @property
+    def mark(self) -> str:
+        """The variable that its processes have inherited, see `MARK`."""
+        return os.path.realpath(self.path)
+
+    @property
+    def token_file(self) -> Path:
+        return self.path / "token"
+
+    @property
+    def password_file(self) -> Path:
+        return self.path / "mlflow-password"
+
+    def alive(self) -> list[Process]:
+        return [process for process in self.processes if process.is_alive]
+
+    def environment(self) -> dict[str, str]:
+        """Return what talks to it needs, but for MLflow's password: the secrets stay in their files."""
+        return {
+            "RAY_AUTH_MODE": "token",
+            "RAY_AUTH_TOKEN_PATH": str(self.token_file),
+            "MLFLOW_TRACKING_URI": self.mlflow,
+            "MLFLOW_TRACKING_USERNAME": MLFLOW_USER,
+        }
+
+    def left_files(self) -> list[Path]:
+        """Return what is to go with the cluster: all of its folder but the logs."""
+        link = [self.path / LINK] if (self.path / LINK).is_symlink() else []  # to what may be gone
+        return [*link, *(file for pattern in (*SECRETS, STATE) for file in self.path.glob(pattern))]
+
+    def check_host(self) -> None:
+        """Refuse a cluster of another machine, of whose processes nothing is known here.
+
+        Raises:
+            UserError: says which machine.
+        """
+        if self.host not in ("", platform.node()) and self.processes:
+            raise UserError(
+                f"{self.path}: its cluster was started on {self.host}; there: study cluster down. If that machine is "
+                "gone, remove the folder"
+            )
+
+    def save(self) -> None:
+        """Write it down."""
+        state = {key: value for key, value in asdict(self).items() if key != "path"}
+        write_whole(self.path / STATE, json.dumps(state, indent=2))
+
+
+def _linked(path: Path) -> str:
+    """The folder of Ray's session that a cluster's folder links to."""
+    try:
+        return os.readlink(path / LINK)
+    except OSError:
+        return ""
+
+
+# What `study cluster up` starts: MLflow's server, Ray's head, and nodes; each with its command, its environment, and
+# how it is seen to be up.
+
+PACKAGE = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A part of a cluster.
+
+    Attributes:
+        command: what starts it; gives ports anew each time.
+        is_up: whether it answers.
+        tries: how often it is started before it is given up.
+    """
+
+    name: str
+    command: Callable[[], list[str]]
+    environment: dict[str, str]
+    is_up: Callable[[], bool]
+    tries: int
+
+
+def mlflow(cluster: LocalState, home: Home) -> Part:
+    """Its server, at the address that the cluster names, with a password for its only user."""
+    users = cluster.path / "mlflow-auth.ini"
+    database = address_of(cluster.path / "mlflow-users.db").replace("%", "%%")  # a lone one would refer to another key
+    write_whole(
+        users,
+        "[mlflow]\ndefault_permission = NO_PERMISSIONS\nauth_cache_ttl_seconds = 60\n"
+        f"database_uri = {database}\n"
+        f"admin_username = {MLFLOW_USER}\nadmin_password = {read(cluster.password_file)}\n"
+        "authorization_function = mlflow.server.auth:authenticate_request_basic_auth\n",
+        PRIVATE,
+    )
+    command = [sys.executable, "-m", "mlflow", "server", "--app-name", "basic-auth", "--workers", "1"]
+    command += ["--backend-store-uri", address_of(home.database), "--host", LOOPBACK]
+    command += ["--port", cluster.mlflow.rpartition(":")[2], "--artifacts-destination", home.artifacts.as_uri()]
+    environment = {
+        **{key: value for key, value in os.environ.items() if not key.startswith("MLFLOW_")},
+        **variables(For.MLFLOW_SERVER),
+        MARK: cluster.mark,
+        "MLFLOW_AUTH_CONFIG_PATH": str(users),
+        "MLFLOW_FLASK_SERVER_SECRET_KEY": secrets.token_hex(32),
+    }
+    return Part("mlflow", lambda: command, environment, lambda: _answers(f"{cluster.mlflow}/health"), 1)
+
+
+def head(cluster: LocalState, home: Home) -> Part:
+    """Ray's head, at the addresses that the cluster names; it runs no trials."""
+    ports = {"--port": cluster.address, "--dashboard-port": cluster.dashboard}
+    options = ["--head", *(f"{name}={address.rpartition(':')[2]}" for name, address in ports.items())]
+    options += [f"--dashboard-host={LOOPBACK}", "--num-cpus=0", "--num-gpus=0", "--node-name=head"]
+    options += [f"--temp-dir={cluster.scratch}/{ray_internals.BELOW}"]
+
+    # the client's usual port may be another cluster's
+    return Part(
+        "head",
+        lambda: _ray(cluster, options, "ray-client-server-port"),
+        _environment(cluster, home, ()),
+        lambda: bool(joined(cluster)),
+        TRIES,
+    )
+
+
+def node(cluster: LocalState, home: Home, name: str, cpus: int, cards: Sequence[str]) -> Part:
+    """A node for trials, with so many CPUs and with the cards of these names or numbers.
+
+    Its session has a folder of its own: in the head's it would unpack a job's code over the driver's, and nodes that
+    start together would take one socket's name.
+    """
+    options = [f"--address={cluster.address}", f"--num-cpus={cpus}", f"--num-gpus={len(cards)}", f"--node-name={name}"]
+    options += [f"--temp-dir={cluster.scratch}/{name}"]
+    before = joined(cluster)
+
+    def is_up() -> bool:
+        return any(node not in before and called == name for node, called in joined(cluster).items())
+
+    return Part(name, lambda: _ray(cluster, options), _environment(cluster, home, cards), is_up, TRIES)
+
+
+TRIES = 3
+"""Starts of one of Ray's nodes: on a busy machine it may give up by itself."""
+
+
+def joined(cluster: LocalState) -> dict[str, str]:
+    """The names of the nodes that are alive, by Ray's ids of them, as the head's dashboard tells."""
+    headers = {"Authorization": f"Bearer {read(cluster.token_file)}"}
+    request = urllib.request.Request(cluster.dashboard + ray_internals.NODES, headers=headers)
+    try:
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            nodes = [node["raylet"] for node in json.load(answer)["data"]["summary"]]
+    except (OSError, ValueError, KeyError):
+        return {}
+    return {node["nodeId"]: node.get("nodeName", "") for node in nodes if node.get("state") == "ALIVE"}
+
+
+def shared_out(cards: Sequence[str], nodes: int) -> list[Sequence[str]]:
+    """Cards for each of so many nodes: every card on one of them, the first nodes with one more where they do not go
+    round.
+
+    >>> shared_out(["0", "1", "2"], 2)
+    [['0', '1'], ['2']]
+    """
+    each, more = divmod(len(cards), nodes)
+    ends = [each * number + min(number, more) for number in range(nodes + 1)]
+    return [cards[first:last] for first, last in pairwise(ends)]
+
+
+def _ray(cluster: LocalState, options: Collection[str], *more_ports: str) -> list[str]:
+    """The command of a node; Ray's node refuses to start where two of its ports are one."""
+    command = [sys.executable, "-m", "study.cluster.loopback_node", "start", "--block"]
+    command += [f"--node-ip-address={LOOPBACK}", *options]
+    names = [*more_ports, *ray_internals.AGENTS_PORTS]
+    taken = {int(address.rpartition(":")[2]) for address in (cluster.mlflow, cluster.dashboard, cluster.address)}
+    return [*command, *(f"--{name}={port}" for name, port in zip(names, free_ports(len(names), taken), strict=True))]
+
+
+def _environment(cluster: LocalState, home: Home, cards: Sequence[str]) -> dict[str, str]:
+    """A node's environment; trials and drivers on it inherit it."""
+    return {
+        **{key: value for key, value in os.environ.items() if not key.startswith(("RAY_", "MLFLOW_"))},
+        **variables(For.LOCAL_NODE),
+        **cluster.environment(),
+        MARK: cluster.mark,
+        "CUDA_VISIBLE_DEVICES": ",".join(cards),
+        "MLFLOW_TRACKING_PASSWORD": read(cluster.password_file),
+        "STUDY_HOME": str(home.path),
+        "PYTHONPATH": os.pathsep.join(filter(None, [str(PACKAGE), os.environ.get("PYTHONPATH")])),
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}",
+    }
+
+
+def _answers(url: str) -> bool:
+    with suppress(urllib.error.URLError, OSError), urllib.request.urlopen(url, timeout=5):
+        return True
+    return False
+
+
+# The cluster itself.
 
 PATIENCE = 900.0
 """Seconds that a part may take to come up; all cores of a small machine may be busy."""
@@ -81,11 +464,11 @@ class LocalCluster(LocalState):
         self._clear()
         try:
             self._prepare()
-            self._bring_up([local_parts.mlflow(self, home), local_parts.head(self, home)], tell)
-            shares = list(enumerate(local_parts.shared_out(cards, nodes), 1))
+            self._bring_up([mlflow(self, home), head(self, home)], tell)
+            shares = list(enumerate(shared_out(cards, nodes), 1))
             for first in range(0, nodes, AT_ONCE):
                 some = shares[first : first + AT_ONCE]
-                self._bring_up([local_parts.node(self, home, f"node-{n}", cpus, share) for n, share in some], tell)
+                self._bring_up([node(self, home, f"node-{n}", cpus, share) for n, share in some], tell)
         except BaseException as error:
             with interrupt.ignored():
                 if isinstance(error, KeyboardInterrupt):
@@ -103,7 +486,7 @@ class LocalCluster(LocalState):
         Raises:
             Stopped: it does not come up.
         """
-        self._bring_up([local_parts.node(self, home, name, cpus, cards)], tell_nobody)
+        self._bring_up([node(self, home, name, cpus, cards)], tell_nobody)
 
     def stop(self) -> int:
         """Stop all that was started, and remove its secrets and Ray's files; logs stay until the next start. Studies'

@@ -1,31 +1,265 @@
 """Studies on a cluster, read from outside it: where each shares its files, these downloaded into a folder here, and
-the copy of those that were read.
-"""
+the copy of those that were read."""
 
+import hashlib
 import json
 import os
 import re
 import shutil
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from study.cluster.download import LARGEST, LEDGER, Changed, Manifest, Wish, download
+from study import __version__
 from study.cluster.head import Head, NodeGone, NotThere
 from study.cluster.job import Job
 from study.cluster.log_share import FOLDER as WINDOW
-from study.cluster.log_share import MANIFEST, PLACE, RENEWAL
+from study.cluster.log_share import FOLDERS, MANIFEST, PLACE, RENEWAL, SINGLE
 from study.errors import UserError, of_disk
-from study.files import below, write_whole
-from study.home.fetched import Fetched, fetched
-from study.home.folder import Home, StudyFolder, write_format
+from study.files import below, digest_of_file, is_plain_name, whole, write_whole
+from study.home.events import Chain, last_line
+from study.home.folder import FORMAT, Fetched, Home, StudyFolder, fetched, write_format
 from study.home.lease import Holder
 from study.home.ledger import lease_file
-from study.home.line import Chain, last_line
-from study.text import typed
+from study.text import printed, typed
+
+# Files of a study from a cluster into a folder here: each is whole and what the cluster says, or is not there.
+#
+# A ledger grows while it is read: of it the lines that are new are brought, and the chain of check values
+# (`study.home.events`) and the cluster's digest say that they belong behind those that are here.
+
+Read = Callable[[str, int], Iterator[bytes]]
+"""Gives a file of the study by its name in blocks, from its so-manieth last line on; -1: whole."""
+
+STUDY, LEDGER = "study.yaml", "ledger.jsonl"
+
+LATEST = 50
+"""Lines of a ledger that are asked for first, where some are here, and besides those that are known to be new."""
+
+LARGEST = 1 << 40
+"""Bytes of a file that are believed."""
+
+MOST = {"study.yaml": 16 << 20, "best.yaml": 16 << 20, "model_card.md": 16 << 20, "errors": 16 << 20} | {
+    "requests": 16 << 20,
+    "report": 256 << 20,
+    "ledger.jsonl": 4 << 30,
+}
+"""Bytes at most of such a file, or of each file in such a folder; of others `LARGEST`."""
+
+FILES = 100_000
+"""Files of a study at most."""
+
+GROWTH = 16 << 20
+"""Bytes by which a ledger may have grown since it was announced."""
+
+
+class Changed(UserError):
+    """The file that came is not the one that the cluster announced, which may have changed meanwhile."""
+
+
+class Apart(UserError):
+    """The ledger here does not begin as that on the cluster does, or is longer."""
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """The list of files that a log share offers.
+
+    Attributes:
+        files: bytes and SHA-256 by name; of the ledger of its beginning, which may have grown since.
+    """
+
+    host: str
+    folder: str
+    written: float
+    files: Mapping[str, tuple[int, str]]
+
+    @classmethod
+    def of(cls, name: str, document: Any) -> "Manifest":
+        """From a log share's file.
+
+        Raises:
+            UserError: another version of this package wrote it, or it says what cannot be.
+        """
+        try:
+            form, maker = int(document["format"]), printed(str(document["study"])[:100])
+            if form != FORMAT:
+                raise UserError(
+                    f"{name}: is in form {form} on the cluster, whose study {maker} made it; this is study "
+                    f"{__version__}, which reads form {FORMAT}. Install study {maker} here"
+                )
+            files = {_name(key): (int(told["bytes"]), str(told["sha256"])) for key, told in document["files"].items()}
+            if len(files) > FILES or any(not 0 <= told[0] <= _most(key) for key, told in files.items()):
+                raise ValueError
+            host, folder = printed(str(document["host"])), printed(str(document["folder"]))
+            return cls(host, folder, float(document["written"]), files)
+        except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
+            raise UserError(f"{name}: what the cluster says of its files cannot be read") from None
+
+
+def _name(name: str) -> str:
+    """A name of a file that may be brought.
+
+    Raises:
+        ValueError: it is none, as one that leads out of the folder.
+    """
+    first, *rest = name.split("/")
+    inside = first in FOLDERS and rest and all(is_plain_name(part) for part in rest)
+    if not (inside or (first in SINGLE and not rest)):
+        raise ValueError
+    return name
+
+
+def _most(name: str) -> int:
+    """Bytes that a file of that name may have."""
+    return MOST.get(name.partition("/")[0], LARGEST)
+
+
+@dataclass(frozen=True)
+class Wish:
+    """The files of a study that are wanted besides study file and ledger, and how they are brought.
+
+    Attributes:
+        files: whether a further file is; of `errors` and `requests`, those are then removed that are no more.
+        own: a ledger here that has events of its own is kept.
+        change: what is done with the study file before it is in its place.
+    """
+
+    files: Callable[[str], bool]
+    own: bool = False
+    change: Callable[[Path], None] | None = None
+
+
+def download(read: Read, manifest: Manifest, folder: Path, wish: Wish) -> list[str]:
+    """Bring what is new into a folder; gives the names of the files that came.
+
+    The ledger comes first: where it is refused, nothing else comes.
+
+    Raises:
+        Changed: a file is not what the manifest says.
+        Apart: the ledger here has events of its own, and so has that on the cluster; nothing was written then.
+        UserError: the ledger on the cluster is damaged, or a file cannot be had.
+    """
+    for needed in (STUDY, LEDGER):
+        if needed not in manifest.files:
+            raise UserError(f"{folder.name}: has no {needed} on the cluster, in {manifest.folder}")
+    folder.mkdir(parents=True, exist_ok=True)
+    came = [LEDGER] if _download_ledger(read, manifest, folder / LEDGER, wish.own) else []
+    if _download_file(read, manifest, folder, STUDY, wish.change):
+        came.append(STUDY)
+    for name in sorted({*manifest.files} - {STUDY, LEDGER}):
+        if wish.files(name) and _download_file(read, manifest, folder, name):
+            came.append(name)
+    for part in (part for part in ("errors", "requests") if wish.files(f"{part}/")):
+        for path in (folder / part).glob("[!.]*"):
+            if f"{part}/{path.name}" not in manifest.files:
+                path.unlink(missing_ok=True)
+    return came
+
+
+def _download_file(
+    read: Read, manifest: Manifest, folder: Path, name: str, change: Callable[[Path], None] | None = None
+) -> bool:
+    path, (size, digest) = below(folder, name), manifest.files[name]
+    if path.is_file() and path.stat().st_size == size and digest_of_file(path) == digest:
+        return False
+    path.parent.mkdir(parents=True, exist_ok=True)
+    found, count = hashlib.sha256(), 0
+    with whole(path) as part:
+        with part.open("xb") as file:
+            for block in read(name, -1):
+                count += len(block)
+                if count > size:
+                    break
+                found.update(block)
+                file.write(block)
+        if count != size or found.hexdigest() != digest:
+            raise Changed(f"{name}: what came is not what the cluster says of it ({count} bytes of {size})")
+        if change is not None:
+            change(part)
+    return True
+
+
+def _download_ledger(read: Read, manifest: Manifest, path: Path, own: bool) -> bool:
+    """Bring the lines of the ledger that are new; says whether there were any.
+
+    Raises:
+        Changed, Apart: see `download`.
+    """
+    size, digest = manifest.files[LEDGER]
+    here = _whole_lines(path.read_bytes()) if path.exists() else b""
+    new = _new_lines(read, here, size + GROWTH) if here else None
+    if new is None:
+        there = _whole_lines(_joined(read(LEDGER, -1), size + GROWTH))
+        if not there.startswith(here):
+            if own and here.startswith(there):
+                return False
+            if own:
+                is_other = here.partition(b"\n")[0] != there.partition(b"\n")[0]
+                raise Apart("is another study" if is_other else "has events of its own")
+            here = b""
+        new = there[len(here) :]
+    data = here + new
+    if len(data) < size or hashlib.sha256(data[:size]).hexdigest() != digest:
+        raise Changed(f"{LEDGER}: what came is not what the cluster says of it ({len(data)} bytes, {size} or more)")
+    _check_chain(new, here)
+    if new:
+        with whole(path) as part:
+            part.write_bytes(data)
+    return bool(new)
+
+
+def _joined(blocks: Iterator[bytes], most: int) -> bytes:
+    """All blocks of the ledger.
+
+    Raises:
+        UserError: they are more than `most` bytes, which is far more than was announced.
+    """
+    data = bytearray()
+    for block in blocks:
+        data += block
+        if len(data) > most:
+            raise UserError(f"{LEDGER}: the cluster sends more than {most} bytes, and announced far less")
+    return bytes(data)
+
+
+def _new_lines(read: Read, here: bytes, most: int) -> bytes | None:
+    """The lines behind those that are here; None: they do not follow, or too much is new to be asked for in part."""
+    last, asked = last_line(here), LATEST
+    for _ in range(2):
+        lines = _whole_lines(_joined(read(LEDGER, asked), most)).splitlines(keepends=True)
+        if last in lines:
+            return b"".join(lines[lines.index(last) + 1 :])
+        if not lines:
+            return None
+        asked += Chain.at(lines[-1]).number - Chain.at(last).number
+    return None
+
+
+def _check_chain(new: bytes, here: bytes) -> None:
+    """See that lines follow one another, and those that are here.
+
+    Raises:
+        Changed: they do not.
+    """
+    chain = Chain()
+    if here:
+        last = last_line(here)
+        chain = Chain.at(last)
+        chain.passes(last)
+    for line in new.splitlines(keepends=True):
+        if not chain.passes(line):
+            raise Changed(f"{LEDGER}: is damaged on the cluster at event {chain.number}, or was on the way")
+
+
+def _whole_lines(data: bytes) -> bytes:
+    return data[: data.rfind(b"\n") + 1]
+
+
+# One study on a cluster.
 
 TRIES = 3
 """How often files are asked for that are not what the cluster says: they may be changing."""
@@ -58,7 +292,7 @@ class Reading:
 
         Raises:
             NotMade: there is no such study, or not yet.
-            UserError: see `study.cluster.download.download`, or the cluster does not answer.
+            UserError: see `study.cluster.mirror.download`, or the cluster does not answer.
         """
         manifest = self._manifest_there()
         for left in reversed(range(TRIES)):

@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from study.cluster.download import Apart, Wish
 from study.cluster.head import Head
-from study.cluster.mirror import Reading, read_files
+from study.cluster.mirror import Apart, Reading, Wish, read_files
 from study.errors import UserError, of_disk
 from study.files import below
 from study.home import ledger
-from study.home.fetched import Fetched, fetched
-from study.home.folder import Home, StudyFolder, write_format
+from study.home.folder import Fetched, Home, StudyFolder, fetched, write_format
 from study.home.record import StudyRecord
 from study.spec.document import dump, read
 from study.spec.load import check_name

@@ -11,8 +11,7 @@ from typing import Any
 from rich.console import Console
 
 from study.address import mlflow_page
-from study.cluster.local import STARTING, LocalCluster, Tell, tell_nobody
-from study.cluster.local_parts import MLFLOW_USER, LocalState
+from study.cluster.local import MLFLOW_USER, STARTING, LocalCluster, LocalState, Tell, tell_nobody
 from study.commands.progress import clock
 from study.errors import UserError
 from study.home.folder import Home

@@ -7,17 +7,16 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from study.cluster.following import ours_alone
 from study.cluster.head import Head, HeadGone
 from study.cluster.job import FINAL, SUITE, UNUSABLE, Job
-from study.cluster.jobs import Jobs, with_places
+from study.cluster.jobs import Jobs
 from study.cluster.mirror import Mirror, NotMade
 from study.commands import final_training, status
 from study.errors import UserError, nearest
 from study.home.folder import NO_SUCH, Home, StudyFolder
 from study.home.record import StudyRecord
 from study.spec import StudySpec
-from study.text import in_columns, moment, tell, typed
+from study.text import moment, tell, typed
 
 # The status of a study on a remote cluster: its job, its trials, the cluster.
 
@@ -58,30 +57,13 @@ def text(document: dict[str, Any]) -> str:
     reason = (
         f": {_shortened(job['message'])}" if job["state"] in ("pending", "failed") and job["message"].strip() else ""
     )
-    state = f"{job['state']}, place {job['place']} in the queue" if job["place"] else job["state"]
-    lines = [f"job       {job['id']}: {state}{reason}"]
+    lines = [f"job       {job['id']}: {job['state']}{reason}"]
     lines += (
         status.lines(document["study"]) if document["study"] else [f"study     not known there: {document['reason']}"]
     )
     if document["study"] and document["reason"]:
         lines.append(f"warning   {document['reason']}")
     return "\n".join([*lines, *_cluster(document["cluster"])])
-
-
-def jobs_document(jobs: list[Job]) -> list[dict[str, Any]]:
-    """A row for each job."""
-    return [_row(job) for job in jobs]
-
-
-def jobs_table(address: str, jobs: list[Job]) -> str:
-    """The same for people."""
-    if not jobs:
-        return f"no studies at {address}; a first one: {typed('submit', 'quickstart', '--address', address)}"
-    rows = [("study", "job", "owner", "priority", "state", "submitted")]
-    for job in jobs:
-        state = f"{job.state}, {job.place}." if job.place else job.state
-        rows.append((job.study, job.id, job.owner, str(job.standing.priority), state, moment(job.began)))
-    return "\n".join(in_columns(rows, (28, 34, 12, 9, 13)))
 
 
 def _cluster(cluster: dict[str, Any]) -> list[str]:
@@ -102,7 +84,7 @@ def _amount(name: str, used: float | None, there: float) -> str:
 
 def _shortened(message: str) -> str:
     """Why a job failed: its error line if it has one, otherwise the end of its log or Ray's message."""
-    lines = [line.strip() for line in ours_alone(message).splitlines() if line.strip()]
+    lines = [line.strip() for line in message.splitlines() if line.strip()]
     errors = [line for line in lines if line.startswith("error: ")]
     line = errors[-1].removeprefix("error: ") if errors else lines[-1] if lines[0].endswith(":") else lines[0]
     return line if len(line) <= LONGEST else f"{line[:LONGEST]} ..."
@@ -116,8 +98,7 @@ def _row(job: Job) -> dict[str, Any]:
         "state": job.state,
         "message": job.message,
     }
-    row |= {"owner": job.owner, "priority": job.standing.priority, "place": job.place}
-    row |= {"share": job.standing.share, "slots": job.standing.slots}
+    row |= {"owner": job.owner, "share": job.limits.share, "slots": job.limits.slots}
     return {**row, "began": job.began, "ended": job.ended}
 
 
@@ -259,16 +240,7 @@ class Elsewhere:
             if known := self._mirror.as_it_was(name):  # its node is gone, and the head does not know yet
                 study = status.document(self._mirror.home.find(name)) | {"fetched": None}
                 reason = f"as it was on {known.when}; {reason}"
-        drivers = with_places(self._head.file, drivers)
         return document(name, drivers, self._head.resources(), study, reason)
-
-    def jobs(self) -> list[Job]:
-        """Every study's drivers, with their places in the queue.
-
-        Raises:
-            UserError: as `status`, for all studies that were read.
-        """
-        return with_places(self._head.file, self._jobs(*self._mirror.names()))
 
     def check(self, name: str) -> None:
         """See that the head answers; raises as `status`."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from study.address import check_cluster
 from study.cluster.log_share import shown
-from study.commands import ablation, check_metrics, extending, final_training, session
+from study.commands import ablation, check_metrics, extending, final_training
 from study.commands.ablation import Request
 from study.commands.delete import delete
 from study.commands.fetch import check_not_there
@@ -114,8 +114,6 @@ def start(
     with interrupted_as("stopped before the study began; nothing is left behind"):
         home.check_new(spec.name)
         _check_place(home, spec, address)
-        if spec.search.from_ is not None:
-            session.lessons(home, spec)
         check_metrics.check(spec)
         datasets = loaded(spec, view)
         check_metrics.check_loaded(spec, datasets)

@@ -13,8 +13,7 @@ from study.commands.progress import StudyProgress
 from study.errors import UserError
 from study.files import write_whole
 from study.home.events import ENDED
-from study.home.fetched import fetched
-from study.home.folder import Home, StudyFolder
+from study.home.folder import Home, StudyFolder, fetched
 from study.home.ledger import read
 from study.home.provenance import devices, in_words
 from study.home.record import StudyRecord

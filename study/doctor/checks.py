@@ -152,7 +152,7 @@ def cpus() -> Iterator[Finding]:
 
 def memory() -> Iterator[Finding]:
     """Total and free memory, within the container's limit."""
-    from study.cluster.queued_driver import free_memory, memory_limit
+    from study.cluster.submitted_driver import free_memory, memory_limit
 
     has, free = psutil.virtual_memory().total, free_memory()
     total = min(has, memory_limit() or has)
@@ -367,7 +367,7 @@ def data_sets() -> Iterator[Finding]:
 
 def mlflow(home: Home) -> Iterator[Finding]:
     """Yield whether MLflow answers, and its version; passwords are not shown."""
-    from study.tracking.database_file import damage
+    from study.tracking.connection import damage
 
     if home.owns_tracking and not home.database.exists():
         yield Finding("MLflow", "ok", f"{home.database}: not there yet, the first study makes it")

@@ -8,17 +8,19 @@ import json
 import os
 import shutil
 import tempfile
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from datetime import UTC
 from pathlib import Path
 from urllib.parse import unquote
 
 from study import __version__
 from study.errors import UserError, nearest
-from study.files import PRIVATE, from_json, write_whole, writing
+from study.files import PRIVATE, from_json, read_json, write_whole, writing
 from study.home.ledger import Ledger
 from study.home.sharing import FILE
 from study.spec import StudySpec, load_checked, load_resolved
 from study.spec.load import check_name
+from study.text import moment, typed
 from study.training import own_function
 
 # The form that a home is in, told by its file `format`: which form, and which version of this package made it.
@@ -369,3 +371,72 @@ def path_of(address: str) -> Path | None:
         return None
     path = Path(unquote(address.removeprefix(prefix)))
     return path if path.is_absolute() else None
+
+
+# Where a study folder came from that was brought from a cluster: a file in it.
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """The origin of a study folder.
+
+    Attributes:
+        address: of the cluster's head.
+        name: the study's there.
+        job, state: its newest driver, and how that was; empty: the head knew of none.
+        at: when it was brought, in seconds since the epoch.
+        host, node, folder: where its folder lies on the cluster: the machine, Ray's id of it, the path there.
+        python: the interpreter of its drivers.
+        events: how many events were brought.
+    """
+
+    address: str
+    name: str
+    job: str
+    state: str
+    at: float
+    host: str
+    node: str
+    folder: str
+    python: str
+    events: int
+
+    @property
+    def ran(self) -> bool:
+        """Whether a driver was to be expected to go on with it there."""
+        return self.state in ("pending", "waiting", "running")
+
+    @property
+    def when(self) -> str:
+        return moment(self.at, UTC)
+
+    def command(self, local: str) -> str:
+        """Return what brings the rest of it, where it is called `local` here."""
+        renamed = () if local == self.name else ("--name", local)
+        return typed("fetch", self.name, "--address", self.address, *renamed)
+
+    def words(self, local: str) -> str:
+        """A line for people."""
+        ran = ", while it ran there" if self.ran else ""
+        return f"from {self.address} on {self.when}{ran}. What is new there: {self.command(local)}"
+
+    def save(self, folder: Path) -> None:
+        write_whole(_fetched_file(folder), json.dumps(asdict(self), indent=2) + "\n")
+
+
+def _fetched_file(folder: Path) -> Path:
+    """The file in which a study's folder says where it came from."""
+    return folder / "fetched.json"
+
+
+def fetched(folder: StudyFolder) -> Fetched | None:
+    """Return where a study came from; None: it was made here.
+
+    Raises:
+        UserError: the file is damaged.
+    """
+    path = _fetched_file(folder.path)
+    found = read_json(path, Fetched)
+    if found is None and path.exists():
+        raise UserError(f"{path}: damaged. Without it the study is taken for one that was made here")
+    return found

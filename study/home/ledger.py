@@ -3,7 +3,7 @@
 The ledger is the one truth of a study. Optuna's history, ASHA's rungs, the MLflow runs, progress and report are
 all derived from it, so that after a crash they can be derived again (`study.home.record` folds it into objects).
 
-`study.home.line` numbers and chains the lines, so that damage of any kind is told with its byte; a last line without
+`study.home.events` numbers and chains the lines, so that damage of any kind is told with its byte; a last line without
 its end is what a crash leaves in mid-write, and nobody has acted on it.
 
 Events, each with `time` in seconds since the epoch; `study.home.events` checks them:
@@ -13,7 +13,6 @@ Events, each with `time` in seconds since the epoch; `study.home.events` checks 
 | created | id: the study exists |
 | opened | versions, machine, data, initial weights, own function, group sizes, owner: a driver took it up, whose |
 | | placement: keys of `resources`, and `search.concurrency`, that are not as in the study file |
-| learned | source, source_id, trials, left_out: what the search knows of another study before its first trial |
 | trial | trial, stage, params, seed, repeats, enqueued: a configuration was decided on |
 | started | trial, node, epoch, note: it runs, behind this epoch of its checkpoint; why not behind a later one |
 | report | trial, epoch, metrics |
@@ -46,9 +45,8 @@ from typing import Any
 from study.errors import UserError
 from study.files import lock
 from study.home import lease
-from study.home.events import problem
+from study.home.events import CHAIN_BYTES, Chain, Event, decode, encode, own_check, problem
 from study.home.lease import Lease, TakenOver
-from study.home.line import CHAIN_BYTES, Chain, Event, decode, encode, own_check
 
 __all__ = ["Event", "Ledger", "Tail", "TakenOver", "check_value", "is_open", "read"]
 
@@ -200,18 +198,12 @@ class Tail:
                 chain = self.chain = chain or Chain.at(line)
                 try:
                     if not chain.passes(line):
-                        raise ValueError(self._problem(chain, line))
+                        raise ValueError(chain.problem(line))
                     event = decode(line)
                 except (ValueError, RecursionError) as error:
                     raise UserError(f"{self.path}: damaged at byte {self.offset}: {error}") from None
                 self.offset += len(line)
                 yield event
-
-    def _problem(self, chain: Chain, line: bytes) -> str:
-        """Why a line, the next one, is not in its place."""
-        data = self.path.read_bytes()
-        earlier, later = data[: self.offset], data[self.offset + len(line) :]
-        return chain.problem(line, earlier.splitlines(keepends=True), later.splitlines(keepends=True))
 
 
 def check_value(path: Path, offset: int) -> str:

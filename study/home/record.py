@@ -266,8 +266,6 @@ class StudyRecord:
         placement: keys of `resources`, and `search.concurrency`, that the last driver was told in the file's place.
         confirming: `top`, `seeds`, `rules` of what was to be confirmed later, None: those of the study file.
         ablating: whose way from the baseline is measured, None: nobody asked; see `study.ranking.ablation`.
-        lessons: `params` and `values` of what the search knew of another study from the start, None: it asked for none.
-        learned_from: name of that study, how many of its configurations are among these and how many are not.
         enqueued, ending: the configurations that users asked for while it ran, in order; whether one ended the search.
         requests: the ids of the requests that were answered (`study.home.requests`), each with why it was refused.
         unusable: the nodes on which the last driver placed no more trials, each with why and the remedy.
@@ -288,8 +286,6 @@ class StudyRecord:
     placement: dict[str, Any] = field(default_factory=dict)
     confirming: tuple[int, int, bool] | None = None
     ablating: Ablating | None = None
-    lessons: list[dict[str, Any]] | None = None
-    learned_from: tuple[str, int, int] | None = None
     enqueued: list[dict[str, Any]] = field(default_factory=list)
     ending: bool = False
     requests: dict[str, str | None] = field(default_factory=dict)
@@ -443,10 +439,6 @@ class StudyRecord:
     def _ablating(self, event: ledger.Event) -> None:
         steps = tuple(tuple(keys) for keys in event["steps"])
         self.ablating, self.state = Ablating(event["trial"], steps, event["first"], event["seeds"]), "interrupted"
-
-    def _learned(self, event: ledger.Event) -> None:
-        self.lessons = event["trials"]
-        self.learned_from = event["source"], len(event["trials"]), event["left_out"]
 
     def _evaluated(self, event: ledger.Event) -> None:
         self.evaluations += event["split"] == "test"

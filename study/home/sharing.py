@@ -1,12 +1,11 @@
 """How a cluster is shared among studies and owners: the file `sharing.yaml` of the home, which need not be there.
 
-drivers: 4               # studies that run at once; without: what fits the memory of the head
 slots: 16                # trials at once of each owner who has none of their own below; without: any number
 owners:
   alice: {share: 2, slots: 32}    # twice the share of who has 1, and up to 32 trials at once
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 from pathlib import Path
 from typing import Annotated
@@ -26,24 +25,46 @@ Name = Annotated[str, BeforeValidator(str)]
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
-class Owner:
-    """The limits of an owner: `share` beside that of others, `slots` trials at once at most (None: the home's)."""
+class Limits:
+    """What an owner may have beside other owners, or a study beside its owner's others.
+
+    Attributes:
+        share: of the trials that run at once.
+        slots: trials at once at most; None: the home's, or as many as there is room for.
+    """
 
     share: Annotated[float, Strict(), Ge(0.01), Le(100)] = 1.0
     slots: Count | None = None
 
+    @classmethod
+    def of(cls, metadata: Mapping[str, str]) -> "Limits":
+        """Those that a study's job was submitted with; what cannot be used there is left at its default."""
+        try:
+            slots = int(metadata["slots"]) if "slots" in metadata else None
+            return cls(float(metadata.get("share", 1.0)), slots)
+        except ValueError:
+            return cls()
+
+    def tags(self) -> dict[str, str]:
+        """Return what a job is submitted with, as `of` reads it."""
+        slots = {} if self.slots is None else {"slots": str(self.slots)}
+        return {"share": f"{self.share:g}", **slots}
+
+
+UNLIMITED = Limits()
+"""Those of a study of which nothing is said."""
+
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
 class Sharing:
-    """The settings of a home; `drivers` None: what fits the memory."""
+    """The settings of a home."""
 
-    drivers: Count | None = None
     slots: Count | None = None
-    owners: Annotated[dict[Name, Owner], BeforeValidator(lambda told: told or {})] = field(default_factory=dict)
+    owners: Annotated[dict[Name, Limits], BeforeValidator(lambda told: told or {})] = field(default_factory=dict)
 
-    def of(self, owner: str) -> Owner:
+    def of(self, owner: str) -> Limits:
         """Return what an owner may have."""
-        found = self.owners.get(owner, Owner())
+        found = self.owners.get(owner, UNLIMITED)
         return replace(found, slots=self.slots if found.slots is None else found.slots)
 
 

@@ -107,15 +107,8 @@ def summary(spec: StudySpec, record: StudyRecord) -> dict[str, Any]:
         **sides,
         "searched": sum(candidate.trial.stage == "search" for candidate in ranking.candidates(record, spec)),
         "search_ended_by": record.enough,
-        "learned_from": _learned(record),
         **({"front": [_front(spec, candidate) for candidate in ranking.front(record, spec)]} if several else {}),
     }
-
-
-def _learned(record: StudyRecord) -> dict[str, Any] | None:
-    if record.learned_from is None:
-        return None
-    return dict(zip(("study", "configurations", "left_out"), record.learned_from, strict=True))
 
 
 def _front(spec: StudySpec, candidate: Candidate) -> dict[str, Any]:
@@ -182,9 +175,6 @@ def lines(document: dict[str, Any]) -> list[str]:
     texts += _rows(rows, dict.fromkeys(document["shown"])) + _what_is_meant(rows) + _epochs(document)
     if longer := document.get("extended"):
         texts.append(sentence(longer))
-    if learned := document["learned_from"]:
-        start = f"the search knew {learned['configurations']} configurations of {learned['study']} from the start"
-        texts.append(f"{start}; {learned['left_out']} were left out")
     best, limits = document["best"], document["constraints"]
     if missed := limits and best["violation"]:
         texts.append(f"no configuration keeps {', '.join(limits)}; the best misses by {missed:.4g}")

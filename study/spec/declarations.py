@@ -20,7 +20,6 @@ class Declaration:
         good_for: the searches to choose it for, for the guide.
         limits: what it does not do, for the guide.
         metrics: how many it can search at once; None: any number.
-        learns: it can begin with another study's trials.
         independent: its draws do not depend on the trials before.
         guided: it looks at the values of trials.
         foreseeable: it was tried what more of its trials gain, see `study.ranking.remaining_gain`.
@@ -33,7 +32,6 @@ class Declaration:
     good_for: ClassVar[str]
     limits: ClassVar[str]
     metrics: ClassVar[int | None] = None
-    learns: ClassVar[bool] = False
     independent: ClassVar[bool] = False
     guided: ClassVar[bool] = True
     foreseeable: ClassVar[bool] = False

@@ -237,7 +237,6 @@ class Search(BaseModel):
             as values.
         baseline: the configuration that runs first and in full, and that the result is compared with.
         enqueue: configurations to try before the sampler's own; `papers`: those of the papers.
-        from: another study of the home, whose complete trials a sampler that learns knows from the start.
         sampler: what draws configurations.
         seed: the sampler's seed; a trial's is `train.seed`.
         trials: number of configurations, baseline and enqueued ones among them; null: every cell of a grid, else 100.
@@ -260,7 +259,6 @@ class Search(BaseModel):
     alternatives: dict[Literal["data", "model", "method"], dict[str, dict[str, Any]]] = Field(default_factory=dict)
     baseline: dict[str, Any] | None = None
     enqueue: Annotated[list[dict[str, Any]], BeforeValidator(configurations)] = Field(default_factory=list)
-    from_: Annotated[str | None, Field(alias="from")] = None
     sampler: SamplerName = "tpe"
     seed: Seed = 0
     trials: Positive | None = None

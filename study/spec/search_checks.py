@@ -62,10 +62,6 @@ def sampler_problems(search: Search, space: Space) -> list[tuple[Key, str]]:
         message = f"has choices, {name} searches ranges only. Allowed: {_able(lambda other: not other.ranges_only)}"
         having = [key for key, domain in space.domains.items() if len(domain.choices or ()) > 1]
         faults += [(("search", "space", key), message) for key in having]
-    if search.from_ is not None and not can.learns:
-        others = _able(lambda other: other.learns)
-        message = f"{search.from_!r} given, but {name} learns nothing from it. Allowed: {others}"
-        faults.append((("search", "from"), message))
     faults += _stop(search)
     faults += _ranges(search, space)
     if can.every_cell:

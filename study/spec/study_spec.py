@@ -222,9 +222,8 @@ class StudySpec:
     def to_document(self) -> dict[str, Any]:
         """The resolved study file: nothing is left to a default."""
         search = self.search.model_dump(by_alias=True)
-        for key in ("from", "direction"):
-            if search[key] is None:
-                del search[key]
+        if search["direction"] is None:
+            del search["direction"]
         search["space"] = {key: _compact(domain) for key, domain in search["space"].items()}
         document = {"name": self.name, **{section: dict(self.base[section]) for section in SECTIONS}}
         document |= {"search": search, "resources": self.resources.model_dump()}

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from study import ranking
-from study.home.events import ENDED, Kind, Stage, State
+from study.home.events import ENDED, Event, Kind, Stage, State
 from study.home.ledger import Ledger, TakenOver
-from study.home.line import Event
 from study.home.record import BY_HAND, LARGEST, StudyRecord, TrialRecord, finite
 from study.home.requests import Request
 from study.ranking import ablation

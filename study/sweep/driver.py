@@ -18,26 +18,24 @@ from study.data import Dataset, inventory
 from study.data.cells import group_sizes
 from study.errors import Stopped, UserError
 from study.files import parts
-from study.home.driver_queue import Standing
 from study.home.folder import StudyFolder
 from study.home.ledger import Ledger, TakenOver
 from study.home.provenance import owner, provenance
 from study.home.record import StudyRecord
+from study.home.sharing import Limits
 from study.spec import StudySpec
 from study.sweep import PREPARING, STARTING, STOPPING
 from study.sweep.adapters import RequestInbox
 from study.sweep.agenda import Agenda, CannotGoOn
 from study.sweep.early_stopping import early_stopping
 from study.sweep.kept_states import KeptStates, tidy
-from study.sweep.own_ray import CannotStart, OwnRay
-from study.sweep.processes import Processes
+from study.sweep.own_ray import CannotStart, OwnRay, Processes
 from study.sweep.ray_runtime import JoinedRay, Slots, StartsRay, fitting, gpus, nothing, ray_runtime
 from study.sweep.share import Share, newcomer
 from study.text import tell, typed
 from study.training import own_function
 from study.upstream.interrupt import NUMBERS, dropped_ones_come_again, has_come, once
-from study.upstream.own_ray_internals import end_at_once
-from study.upstream.ray_internals import is_job, job_metadata, let_trials_inherit_environment
+from study.upstream.ray_internals import end_at_once, is_job, job_metadata, let_trials_inherit_environment
 from study.upstream.tune import do_not_block_for_trials
 
 if TYPE_CHECKING:
@@ -360,7 +358,7 @@ def _tune(
     from study.sweep import tune_errors
     from study.sweep.adapters import AgendaStopper, JobSearcher, NoReports, ReportingScheduler, StudyOver
     from study.sweep.nodes import Nodes, wish
-    from study.sweep.processes import run_job
+    from study.sweep.own_ray import run_job
 
     spec = agenda.spec
     shared = {key: ray.put(dataset) for key, dataset in datasets.items()}
@@ -422,10 +420,10 @@ def _share(
     """The study's share of the cluster; None where the home cannot be written, as then nobody learns of it."""
     import ray
 
-    spec, standing = agenda.spec, Standing.of(job_metadata())
-    most = standing.slots
+    spec, limits = agenda.spec, Limits.of(job_metadata())
+    most = limits.slots
     cluster, of = ray.get_runtime_context().gcs_address, agenda.record.owner or owner()
-    mine = newcomer(of, cluster, spec.resources, standing.share, most or slots())
+    mine = newcomer(of, cluster, spec.resources, limits.share, most or slots())
     with suppress(OSError):
         return Share(
             folder.path.parent,

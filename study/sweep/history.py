@@ -60,16 +60,6 @@ class History:
         self._running[number] = self._keep(number, params, state=TrialState.RUNNING)
         self._known.add(identity(params))
 
-    def learn(self, lessons: Sequence[tuple[Mapping[str, Any], Score]]) -> None:
-        """Complete trials of another study, before any of this one; their numbers are below 0. The same parameters may
-        be tried again here."""
-        for number, (params, score) in enumerate(lessons, start=-len(lessons)):
-            limits = self._limits(score)
-            trial = self._keep(number, params, state=TrialState.COMPLETE, values=score.values, constraints=limits)
-            self._ended[number] = trial
-            self._complete.append(trial)
-            self._rank(score, trial)
-
     def at(self, key: str, unit: float) -> Any:
         """Return the value of a key at a coordinate from 0 to 1; uniform ones give values as the space has them."""
         return at(self.distributions[key], unit)

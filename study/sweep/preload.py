@@ -1,6 +1,6 @@
 """Imported by a process of trials as soon as it is there: torch, Ray Tune and the study's own modules take seconds."""
 
-from study.sweep.processes import say_ready
+from study.sweep.own_ray import say_ready
 
 try:
     import study.sweep.worker  # noqa: F401

@@ -19,12 +19,11 @@ from study.address import HOST_PORT, check_cluster, check_token, give_token, is_
 from study.errors import UserError
 from study.logging import hush, is_verbose
 from study.spec.schema import Resources
-from study.sweep.own_ray import OwnRay, own_ray
-from study.sweep.processes import Processes
+from study.sweep.own_ray import OwnRay, Processes, own_ray
 from study.upstream.environment import RECONNECT, Part, set_here
-from study.upstream.own_ray_internals import forget
 from study.upstream.ray_internals import (
     accelerator,
+    forget,
     gcs_answer,
     is_job,
     leave,

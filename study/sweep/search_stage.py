@@ -109,10 +109,6 @@ class Sampler:
         self._history = History(spec)
         self._strategy = strategy(spec, self._history)
 
-    def learn(self, lessons: Sequence[tuple[Mapping[str, Any], Score]]) -> None:
-        """Take in parameters and scores of another study, before the first trial."""
-        self._history.learn(lessons)
-
     def ask(self, number: int) -> dict[str, Any] | None:
         """Parameters that no trial has, for the trial of this number; None where every configuration has one."""
         params = self._strategy.suggest(number)
@@ -330,10 +326,6 @@ class SearchStage:
     def _replay(self) -> None:
         """Bring sampler, early stopping and budget to where the record is, in the order in which it happened."""
         trials, full = self.record.trials, self.spec.epochs
-        scored = (
-            (lesson["params"], self.spec.objective.score(lesson["values"])) for lesson in self.record.lessons or ()
-        )
-        self._sampler.learn([(params, score) for params, score in scored if score])
         past: dict[int, list[Epoch]] = {}
         for event, number, epoch, report in self.record.story:
             if event == "enqueued":

@@ -11,8 +11,10 @@ trial of that study needs more than is over, room is made for it: those whose tu
 earlier again.
 """
 
+import json
 import math
 import os
+import secrets
 import threading
 import time
 from collections import Counter
@@ -25,8 +27,7 @@ from typing import Annotated
 
 from annotated_types import Ge, Gt, Lt
 
-from study.home.driver_queue import ENTRY, FOLDER
-from study.home.presence import TOUCH, Presence, members
+from study.files import read_json, write_whole
 from study.home.sharing import LatestSharing, Sharing
 from study.spec.schema import Resources
 
@@ -189,6 +190,15 @@ def _left(peers: Sequence[Peer], there: Mapping[str, float], given: Mapping[str,
     return {"CPU": there.get("CPU", 0.0) - cpu, "GPU": there.get("GPU", 0.0) - gpu}
 
 
+# A study among the others.
+
+FOLDER = ".sharing"
+"""Name, in the home, of the folder with a file for each driver: what it tells the others."""
+
+TOUCH, EXPIRY = 5.0, 60.0
+"""Seconds between two signs of life of a driver, and after the last of them until it is dead: whoever sees that takes
+its file away."""
+
 LOOK = 1.0
 """Seconds between two looks at the others."""
 
@@ -222,16 +232,18 @@ class Share:
     ) -> None:
         self._slots, self._there, self._idle, self._grows = slots, there, idle, grows
         self._settings = LatestSharing(home, tell)
-        self._folder = home / FOLDER / "studies"
-        self._presence = Presence(self._folder, "driver")
-        self._mine = replace(mine, id=self._presence.id)
+        self._folder = home / FOLDER
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self._mine = replace(mine, id=secrets.token_hex(4))
+        self._file = self._folder / f"{self._mine.id}.json"
         self._limit, self._looked, self._unused = self._mine.most, 0.0, time.monotonic()
         self._running, self._extra = 0, 0
         self._told: Peer | None = None
         self._others: list[Peer] = []
-        self._presence.tell(asdict(self._mine))
+        self._tell()
         self._over = threading.Event()
-        threading.Thread(target=self._live, name="share", daemon=True).start()
+        self._thread = threading.Thread(target=self._live, name="share", daemon=True)
+        self._thread.start()
 
     def limit(self, under_way: int) -> int:
         """Return how many trials it may have under way at this moment."""
@@ -263,13 +275,16 @@ class Share:
     def close(self) -> None:
         """Share no longer."""
         self._over.set()
-        self._presence.close()
+        self._thread.join()
+        with suppress(OSError):
+            self._file.unlink()
 
     def _look(self) -> None:
         now = time.monotonic()
         passed, self._looked = min(now - self._looked, 10 * LOOK), now
-        found = members(self._folder, Peer)
-        others = [peer for peer in found if peer.cluster == self._mine.cluster and peer.id != self._mine.id]
+        if not self._file.exists():  # it was taken for dead, as after a long stop
+            self._tell()
+        others = [peer for peer in self._there_too() if peer.cluster == self._mine.cluster]
         if {(peer.id, peer.hungry) for peer in others} != {(peer.id, peer.hungry) for peer in self._others}:
             self._extra = 0
         self._others = others
@@ -280,7 +295,7 @@ class Share:
         everybody[0] = self._mine
         self._limit = self._limited(everybody, there, settings)
         if self._mine != self._told:
-            self._presence.tell(asdict(self._mine))
+            self._tell()
             self._told = self._mine
 
     def _be_served(self, seconds: float, share: float, there: Mapping[str, float]) -> None:
@@ -321,14 +336,26 @@ class Share:
             self._unused = time.monotonic()
             self._extra += 1
 
+    def _tell(self) -> None:
+        write_whole(self._file, json.dumps(asdict(self._mine)))
+
+    def _there_too(self) -> list[Peer]:
+        """Return what each other driver that lives tells; what cannot be read tells nothing."""
+        now, found = self._file.stat().st_mtime, []  # by the file system's clock, which all share
+        for path in sorted(self._folder.glob("*.json")):
+            if path == self._file:
+                continue
+            with suppress(FileNotFoundError):
+                if now - path.stat().st_mtime > EXPIRY:
+                    path.unlink()
+                elif (peer := read_json(path, Peer)) and peer.id == path.stem:
+                    found.append(peer)
+        return found
+
     def _live(self) -> None:
-        turn = os.environ.get(ENTRY)
         while not self._over.wait(TOUCH):
             with suppress(OSError):
-                self._presence.touch()
-            if turn:
-                with suppress(OSError):
-                    os.utime(turn)
+                os.utime(self._file)
 
 
 def newcomer(owner: str, cluster: str, resources: Resources, share: float, most: int) -> Peer:

@@ -1,4 +1,4 @@
-"""Runs in the SQLite database of a home of its own. With `database_file.py` all that touches MLflow's tables.
+"""Runs in the SQLite database of a home of its own. With `connection.py` all that touches MLflow's tables.
 
 MLflow's client takes a transaction and dozens of objects for each thing it writes, tens of milliseconds per trial, all
 of it in the driver's process. Here everything that is new goes into MLflow's tables in one transaction: a fiftieth.
@@ -30,9 +30,8 @@ from mlflow.utils.uri import append_to_uri_path
 from sqlalchemy import ColumnElement, Connection, delete, select
 
 from study.home.folder import Home
-from study.tracking.database_file import relocate
-from study.tracking.run_update import CONTEXT, Input, RunUpdate
-from study.tracking.store import Store
+from study.tracking.connection import relocate
+from study.tracking.store import CONTEXT, Input, RunUpdate, Store
 
 Rows = dict[type, list[dict[str, Any]]]
 """Rows by the table that they go into."""

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from study import data, ranking
-from study.home.events import ENDED, EVENTS
+from study.home.events import ENDED
 from study.home.ledger import Event
 from study.home.record import StudyRecord
 from study.metrics import group_names
@@ -14,7 +14,7 @@ from study.ranking.picks import picks
 from study.ranking.summary import lines, result_metrics, result_seeds, summary
 from study.spec import StudySpec
 from study.text import escaped
-from study.tracking.run_update import Point, RunUpdate, inputs, milliseconds
+from study.tracking.store import Point, RunUpdate, inputs, milliseconds
 from study.tracking.tracked import STUDY, Tracked
 
 # What the study's own run says of the study: its parameters, and a note in Markdown.
@@ -149,21 +149,13 @@ class Events:
     def __init__(self, spec: StudySpec, progress: Tracked, record: StudyRecord) -> None:
         self._spec, self._progress, self.record = spec, progress, record
         self._changes: dict[str, RunUpdate] = {}
-        self._unknown: set[str] = set()
 
     def changes(self, events: Iterable[Event]) -> list[RunUpdate]:
-        """Return what these events change, one change per run. Events of a newer version are left out, and a tag says
-        so."""
+        """Return what these events change, one change per run."""
         self._changes = {}
         for event in events:
-            name = event["event"]
-            if name in EVENTS:
-                self.record.apply(event)
-            if handler := getattr(self, f"_{name}", None):
-                handler(event)
-            elif name not in self._unknown:
-                self._unknown.add(name)
-                self._tag(STUDY, {"study.unknown_events": ", ".join(sorted(self._unknown))})
+            self.record.apply(event)
+            getattr(self, f"_{event['event']}")(event)
         return list(self._changes.values())
 
     def _change(self, key: str) -> RunUpdate:
@@ -215,10 +207,6 @@ class Events:
         steps = ", ".join(" and ".join(step) for step in event["steps"])
         seeds = f"{event['seeds']} seeds from {event['first']} on"
         self._tag(STUDY, {"study.ablating": f"trial {event['trial']} by {steps} on {seeds}"})
-
-    def _learned(self, event: Event) -> None:
-        lessons = f"{event['source']}: {len(event['trials'])} configurations, {event['left_out']} left out"
-        self._tag(STUDY, {"study.learned_from": lessons})
 
     def _enqueued(self, event: Event) -> None:
         self._tag(STUDY, {"study.enqueued": len(self.record.enqueued)})

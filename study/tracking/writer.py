@@ -4,19 +4,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
-from study.home.events import EVENTS
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Event, Tail, check_value
 from study.home.record import StudyRecord
 from study.spec import StudySpec
-from study.tracking.connection import open_mlflow, public
+from study.tracking.connection import open_mlflow, public, set_aside
 from study.tracking.database import Database, close_connections
-from study.tracking.database_file import set_aside
 from study.tracking.events import NOTE, Events, note
-from study.tracking.pages import run_page
-from study.tracking.run_update import RunUpdate, milliseconds
-from study.tracking.store import AT_ONCE, Store
-from study.tracking.tracked import STUDY, Tracked
+from study.tracking.store import AT_ONCE, RunUpdate, Store, milliseconds
+from study.tracking.tracked import STUDY, Tracked, run_page
 
 SHARE = 500
 """Events that are brought at once."""
@@ -140,10 +136,9 @@ def _notes(home: Home, folder: StudyFolder, damaged: tuple[str, Path] | None, is
 
 
 def _before(path: Path, offset: int) -> Iterator[Event]:
-    """The events of a ledger up to an offset that results depend on."""
+    """The events of a ledger up to an offset."""
     tail = Tail(path)
     for event in tail.new():
         if tail.offset > offset:
             return
-        if event["event"] in EVENTS:
-            yield event
+        yield event

@@ -1,17 +1,26 @@
-"""Everything of Ray that this package uses and that Ray does not promise to keep: here and, for a Ray of a driver's
-own, in `study.upstream.own_ray_internals`, for Tune in `tune`. No other
-module touches any of it.
+"""Everything of Ray that this package uses and that Ray does not promise to keep, but for Tune, which is in `tune`. No
+other module touches any of it.
 
 The tests in `tests/upstream` try each against the installed Ray and name what depends on it. Ray is imported inside the
 functions only: some are called before its settings are made.
 """
 
+import atexit
+import gc
 import json
 import os
 import signal
+import subprocess
+import sys
 import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
+
+from study.upstream import end_with_parent
+from study.upstream.environment import UV_HOOK
 
 NODES = "/nodes?view=summary&nocache=1"
 """What the head's dashboard answers with its nodes, see `study.cluster.head`; its cache would answer with what was true
@@ -200,3 +209,191 @@ def accelerator() -> str | None:
 
     manager = get_accelerator_manager_for_resource("GPU")
     return manager.get_current_node_accelerator_type() if manager is not None else None
+
+
+# A Ray of a driver's own: which processes it has, and how long its start may take. Tried by
+# `tests/upstream/test_own_ray_internals.py`.
+#
+# Ray gives its agents 15 seconds to write their ports into files, and itself 30 to be there, and neither can be changed
+# by a setting. On a machine that is kept busy its node ended itself, again and again. So there are no agents, and who
+# starts the node says how long to wait.
+
+RAYLET = "raylet"
+"""What Ray calls the process of a node that starts the others."""
+
+PRESTART = "--num_prestart_python_workers="
+"""That process's option of how many it starts before anybody asks."""
+
+AGENTS = ("--dashboard_agent_command=", "--runtime_env_agent_command=")
+"""Its options of how its agents are started; it ends when one of them does."""
+
+IN_THEIR_PLACE = (sys.executable, "-I", "-S", "-c", "import sys; sys.stdin.read()")
+"""What is started instead: it costs nothing, and ends when the raylet does, which holds the other end of its input."""
+
+WAITED_PORTS = ("METRICS_AGENT", "METRICS_EXPORT", "DASHBOARD_AGENT_LISTEN", "RUNTIME_ENV_AGENT")
+"""The ports that it would wait for."""
+
+WORKER, SETUP = "--python_worker_command=", "setup_worker.py"
+"""Its option of how they are started, and the script that its command begins with."""
+
+NO_PORT = -1
+"""What Ray's own agents write for what they do not serve."""
+
+JOB = "RAY_JOB_CONFIG_JSON_ENV_VAR"
+"""Variable in which a Ray job finds the environment that its processes are to have. Without agents nobody makes one,
+and Ray's node ends itself 30 s after it is asked for."""
+
+Wait = Callable[[Callable[[], bool]], None]
+"""Waits until something is so, or raises why it never will be."""
+
+
+@contextmanager
+def lean_node(
+    processes: int,
+    variables: Mapping[str, str],
+    started: Callable[[str, "subprocess.Popen[bytes]"], None],
+    wait: Wait,
+    *,
+    logs: bool,
+) -> Iterator[None]:
+    """Have `ray.init` start a Ray for one driver alone: no dashboard, no monitor of an autoscaler, and no agents, which
+    serve metrics, jobs and environments that a study has no use for. They take seconds of a processor, and `ray.init`
+    would wait for them. Signals stay this process's, and those that are sent to its whole group, as `timeout` and
+    batch systems do, do not reach them: a study could not be stopped in good order without its Ray.
+
+    Args:
+        processes: that the node starts at once, for the first trials; by itself it starts one per processor.
+        variables: what all of its processes have in their environment besides this process's own.
+        started: is told each process that this one starts, and its name, at once.
+        wait: is asked to wait for each step of the start; not by an error of Ray's kind, RuntimeError.
+        logs: whether what they print is to reach this process.
+    """
+    from ray._private import node, ray_constants, services, utils
+
+    class Node(node.Node):
+        def start_monitor(self) -> None:
+            pass
+
+        def start_api_server(self, **_: Any) -> None:
+            self._webui_url = ""
+
+        def start_log_monitor(self) -> None:
+            if logs:
+                super().start_log_monitor()
+
+    driver, end_with_it = os.getpid(), utils.set_kill_on_parent_death_linux
+
+    def end_with_driver() -> None:
+        end_with_it()
+        if os.getppid() != driver:  # it has ended already
+            os._exit(1)
+
+    start, wait_for_port, find_node = services.start_ray_process, node.wait_for_persisted_port, services.get_node
+
+    def start_process(command: list[str], process_type: str, **options: Any) -> Any:
+        if process_type == RAYLET:
+            command = _without_agents(
+                [f"{PRESTART}{processes}" if word.startswith(PRESTART) else word for word in command]
+            )
+            command = _ending_with_it(command)
+        options["env_updates"] = {**(options.get("env_updates") or {}), **variables}
+        information = start(command, process_type, **options)
+        started(process_type, information.process)
+        return information
+
+    def wait_for_persisted_port(folder: str, node_id: str, name: str, **_: Any) -> int:
+        wait((Path(folder) / node.get_port_filename(node_id, name)).exists)
+        return int(wait_for_port(folder, node_id, name))
+
+    def get_node(address: str, node_id: str) -> Any:
+        answers: list[Any] = []
+
+        def is_there() -> bool:
+            try:
+                answers.append(find_node(address, node_id))
+            except RuntimeError:
+                return False
+            return True
+
+        wait(is_there)
+        return answers[0]
+
+    places: tuple[tuple[Any, str, Any], ...] = (
+        (node, "Node", Node),
+        (node, "wait_for_persisted_port", wait_for_persisted_port),
+        (services, "start_ray_process", start_process),
+        (services, "ConsolePopen", partial(services.ConsolePopen, process_group=0)),
+        (services, "get_node", get_node),
+        (utils, "set_kill_on_parent_death_linux", end_with_driver),
+        (ray_constants, UV_HOOK, False),  # whoever imported Ray before that was set
+    )
+    job = os.environ.pop(JOB, None)
+    before = [getattr(module, name) for module, name, _ in places]
+    for module, name, ours in places:
+        setattr(module, name, ours)
+    try:
+        yield
+    finally:
+        for (module, name, _), theirs in zip(places, before, strict=True):
+            setattr(module, name, theirs)
+        if job is not None:
+            os.environ[JOB] = job
+
+
+def _without_agents(command: list[str]) -> list[str]:
+    """The command of a raylet that has nothing to wait for."""
+    from ray import _raylet
+
+    raylet: Any = _raylet  # whose stub leaves out what is used here
+    options = dict(word.split("=", 1) for word in command if "=" in word)
+    for port in WAITED_PORTS:
+        name = getattr(raylet, f"{port}_PORT_NAME")
+        raylet.persist_port(options["--session_dir"], options["--node_id"], name, NO_PORT)
+    idle = subprocess.list2cmdline(IN_THEIR_PLACE)
+    return [next((f"{agent}{idle}" for agent in AGENTS if word.startswith(agent)), word) for word in command]
+
+
+def _ending_with_it(command: list[str]) -> list[str]:
+    """The command of a raylet whose processes end when it does, at whatever moment of their start. Linux can do that;
+    elsewhere one that waits for its raylet to answer waits for ever. Each begins without `SETUP`, which makes an
+    environment first where one is asked for, and nothing asks."""
+    if sys.platform != "linux":
+        return command
+    first = subprocess.list2cmdline([sys.executable, "-I", "-S", end_with_parent.__file__, RAYLET, sys.executable])
+    return [
+        f"{WORKER}{first}{word.partition(SETUP)[2].removeprefix(chr(34))}" if word.startswith(WORKER) else word
+        for word in command
+    ]
+
+
+def end_at_once(status: int = 1) -> None:
+    """End this process before any of Ray in it can wait for a Ray that is dead."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
+
+
+def forget(status: int = 1) -> None:
+    """Have this process end, with this status and without a word to a Ray that is dead. What of Ray is in this process
+    would wait for answers, some of it for ever: its libraries at the end, and its objects where they are freed, of
+    which most are in rings that only garbage collection finds."""
+    from ray._private import worker
+
+    gc.disable()
+    atexit.unregister(worker.shutdown)
+    atexit.register(end_at_once, status)
+
+
+def preloading(module: str) -> dict[str, str]:
+    """The variables that make each process of a node import a module before it takes anything to do."""
+    return {"RAY_preload_python_modules": module}
+
+
+def within(folder: Path) -> dict[str, Any]:
+    """The arguments of `ray.init` that have a new Ray keep its session within a private folder, and take its processes'
+    environments from nowhere else: no agent would make others."""
+    return {"_temp_dir": str(folder / BELOW), "_skip_env_hook": True}
+
+
+SESSION = len(f"/{BELOW}/session_2026-11-22_18-13-19_621094_{2**22}/sockets/plasma_store")
+"""Characters that Ray adds to that folder in the longest path of a socket."""

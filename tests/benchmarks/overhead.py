@@ -42,13 +42,13 @@ def value(params: dict[str, Any], report: int) -> float:
 def study(trials: int, reports: int, seconds: float, tracking: str, slots: int, parts: bool) -> dict[str, float]:
     """This project, tracked: everything of `study run` but the trial; `slots` trials at once, 0: one per core."""
 
-    import study.sweep.processes as processes
     import study.sweep.worker as worker
     from study import data
     from study.home.folder import Home
     from study.home.ledger import Ledger
     from study.home.record import StudyRecord
     from study.spec import load_study
+    from study.sweep import own_ray
     from study.sweep.driver import drive
     from study.tracking import Tracker
 
@@ -59,7 +59,7 @@ def study(trials: int, reports: int, seconds: float, tracking: str, slots: int, 
             extra = {f"train/figure_{number}": 0.5 for number in range(METRICS - 1)}
             worker.tell({"val/accuracy": value(config, report), **extra}, report)
 
-    processes.run_job = job  # type: ignore[assignment]
+    own_ray.run_job = job  # type: ignore[assignment]
     space = ", ".join(f"{key}: {{low: {low}, high: {high}}}" for key, (low, high) in SPACE.items())
     given = [f"search.space={{{space}}}", f"search.trials={trials}", "search.baseline=null", "search.confirm={top: 0}"]
     given.append("search.sampler=tpe")

@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 
 from study.spec.objective import Constraint, Objective, Score
 from study.spec.schema import EarlyStopping as Rule
+from study.sweep.early_stopping import ByDominance, ByValue, Peers, RungScore
 from study.sweep.early_stopping.asha import Asha
-from study.sweep.peers import ByDominance, ByValue, Peers, RungScore
 
 EPOCHS, REDUCTION, SLOTS = 27, 3, 8
 Array = NDArray[np.float64]

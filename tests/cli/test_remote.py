@@ -51,8 +51,8 @@ def test_a_study_goes_on_by_another_driver(
     ((job, words, metadata, environment, spec),) = cluster.started
     assert (job, spec, environment) == ("study-mine-4", None, {"KEY": "value"})
     assert words == [*command[:2], "--address", "auto", *command[2:]]
-    standing = {"priority": "0", "share": "1", "submitted": metadata["submitted"]}
-    assert metadata == standing | {"study": "mine", "spec": "hash", "number": "4", "python": "python3", "kind": "study"}
+    told = {"study": "mine", "spec": "hash", "number": "4", "python": "python3", "kind": "study", "share": "1"}
+    assert metadata == told
     assert f"study logs mine -f --address {URL}" in out
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from helpers import Told, quickstart, write_ledger
 
-from study.cluster.download import LATEST, Apart, Changed, Manifest, Wish, download
 from study.cluster.log_share import LogShare
+from study.cluster.mirror import LATEST, Apart, Changed, Manifest, Wish, download
 from study.errors import UserError
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger

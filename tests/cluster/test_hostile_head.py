@@ -18,8 +18,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from study.cluster import head as head_module
-from study.cluster.download import Manifest
 from study.cluster.head import Head
+from study.cluster.mirror import Manifest
 from study.commands.on_cluster import Elsewhere
 from study.errors import UserError
 from study.home.folder import FORMAT, Home

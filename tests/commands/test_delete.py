@@ -120,7 +120,10 @@ def test_a_damaged_study_can_be_removed(
     ledger.write_bytes(first + b"".join(others[1:]))
     monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
     assert run_command(monkeypatch, "delete", "one") == 0
-    assert f"unreadable ({ledger}: damaged at byte {len(first)}: event 1 of it is lost)" in capsys.readouterr().err
+    assert (
+        f"unreadable ({ledger}: damaged at byte {len(first)}: event 2 does not follow the events before it"
+        in capsys.readouterr().err
+    )
     assert runs(home) == {"other": 2}
     assert [folder.name for folder in home.studies()] == ["other"]
 

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from study.cluster.local import RUNS, STARTING
-from study.cluster.local_parts import shared_out
+from study.cluster.local import RUNS, STARTING, shared_out
 from study.commands import local_cluster
 from study.commands.local_cluster import cards, shown_on
 from study.errors import UserError

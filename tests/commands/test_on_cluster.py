@@ -15,8 +15,7 @@ from study.cluster.log_share import LogShare
 from study.commands import fetch as fetching
 from study.commands.on_cluster import Elsewhere
 from study.errors import UserError
-from study.home.fetched import fetched
-from study.home.folder import Home, StudyFolder
+from study.home.folder import Home, StudyFolder, fetched
 
 
 class There:
@@ -150,7 +149,7 @@ def test_a_study_that_runs_there_does_not_go_on_here(there: There) -> None:
 def test_when_the_head_has_gone_what_is_known_is_told(there: There, capsys: pytest.CaptureFixture[str]) -> None:
     Elsewhere(there.head.address).status("mine")
     there.head.gone = True
-    for ask in (lambda e: e.status("mine"), lambda e: e.jobs(), lambda e: e.check("mine"), lambda e: e.overview()):
+    for ask in (lambda e: e.status("mine"), lambda e: e.check("mine"), lambda e: e.overview()):
         with pytest.raises(HeadGone) as told:
             ask(Elsewhere(there.head.address))
         for words in ("no Ray dashboard answers", "mine was running on ", "study report mine --address "):
@@ -184,7 +183,7 @@ def test_no_token(there: There, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("RAY_AUTH_MODE")
     monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", "")
     with pytest.raises(UserError, match="refuses the token, or none was given"):
-        Elsewhere(there.head.address).jobs()
+        Elsewhere(there.head.address).overview()
 
 
 def test_a_head_of_another_ray(there: There) -> None:

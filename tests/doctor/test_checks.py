@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from study.cluster import queued_driver
+from study.cluster import submitted_driver
 from study.doctor import checks
 from study.doctor.checks import Observed, gpu_findings
 
@@ -58,7 +58,7 @@ def test_room_on_a_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 def test_a_containers_limit_is_its_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     limit = tmp_path / "memory.max"
     limit.write_text(f"{2**30}\n")
-    monkeypatch.setattr(queued_driver, "LIMITS", (limit,))
+    monkeypatch.setattr(submitted_driver, "LIMITS", (limit,))
     (found,) = checks.memory()
     assert found.state == "warning"
     assert "1.0 GiB" in found.told

@@ -110,11 +110,8 @@ def test_a_study_from_submission_to_its_end(cluster: Cluster) -> None:
     _, record = cluster.command.load("quickstart")
     assert record.state == "complete"
     assert {trial.state for trial in record.trials.values()} <= {"complete", "pruned"}
-    rows = json.loads(cluster.there("jobs", "--json").stdout)
-    assert [(row["id"], row["state"]) for row in rows] == [
-        ("study-quickstart", "stopped"),
-        ("study-quickstart-2", "succeeded"),
-    ]
+    rows = json.loads(cluster.there("list", "--json").stdout)
+    assert [(row["name"], row["job"]) for row in rows] == [("quickstart", "succeeded")]
     trial = json.loads(cluster.there("logs", "quickstart", "--trial", "0", "--json").stdout)
     assert trial["events"][-1]["state"] == "complete"
 

@@ -95,7 +95,7 @@ def test_a_study_is_confirmed_ablated_trained_evaluated_and_removed(laptop: Lapt
     for name in ("quickstart", "quickstart-final"):
         assert laptop("delete", name, "--yes") == f"{name}: removed\n"
     assert home.studies() == []
-    assert json.loads(laptop("jobs", "--json")) == []
+    assert json.loads(laptop("list", "--json")) == []
     gone = laptop.refused("delete", "quickstart", "--yes")
     assert (gone.count("\n"), gone.startswith("error: quickstart: no such study")) == (1, True)
     assert Home(laptop.command.home).studies() == []

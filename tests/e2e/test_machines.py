@@ -88,7 +88,7 @@ def test_from_a_laptop(cluster: Cluster, laptop: Laptop, there: Command, monkeyp
     status = laptop("status", "far")
     assert (status.returncode, status.stderr) == (0, "")
     assert "3 nodes" in status.stdout
-    assert "running" in laptop("jobs").stdout
+    assert "running" in laptop("list").stdout
     stopped = laptop("stop", "far")
     assert stopped.returncode == 0, stopped.stderr
     assert json.loads(laptop("status", "far", "--json").stdout)["study"]["state"] == "interrupted"

@@ -17,7 +17,7 @@ from pages import GUIDE, PAGES, Block, blocks, prose
 
 from study import data, methods, models
 from study.home.folder import Home
-from study.home.sharing import Owner, sharing
+from study.home.sharing import Limits, sharing
 from study.spec import load_study
 from study.spec.document import shipped_folder
 from study.spec.schema import Resources, Search
@@ -75,7 +75,7 @@ def test_the_settings_of_a_shared_cluster_are_read(tmp_path: Path) -> None:
     (block,) = (block for block in YAML if block.kind == "sharing")
     (tmp_path / "sharing.yaml").write_text(block.text)
     found = sharing(tmp_path)
-    assert (found.drivers, found.of("alice"), found.of("bob")) == (4, Owner(2.0, 32), Owner(1.0, 16))
+    assert (found.of("alice"), found.of("bob")) == (Limits(2.0, 32), Limits(1.0, 16))
 
 
 def test_the_suite_loads(tmp_path: Path) -> None:

@@ -12,9 +12,8 @@ from helpers import ROOT
 from hypothesis import given
 from hypothesis import strategies as st
 
-from study.home.events import problem
+from study.home.events import Chain, problem
 from study.home.ledger import Ledger, Tail, read
-from study.home.line import Chain
 
 
 def test_what_was_appended_is_read_in_order(path: Path) -> None:

@@ -20,10 +20,10 @@ from mutations import mutate_bytes, mutate_events
 from study import cli
 from study.commands import requests
 from study.home import lease, ledger
+from study.home.events import Chain
 from study.home.folder import Home, StudyFolder
 from study.home.lease import Holder, Process
 from study.home.ledger import Event, Ledger, read
-from study.home.line import Chain
 
 SECONDS, BYTES = 10.0, 500 * 2**20
 """Of an answer: processor time, so that it holds on a busy machine, and what the process may grow by."""

@@ -9,8 +9,8 @@ from helpers import Told, quickstart, record, write_ledger
 
 from study.analysis.report.conclusions import caveats
 from study.errors import UserError
+from study.home.events import Chain, encode
 from study.home.ledger import Event, Ledger
-from study.home.line import Chain, encode
 from study.home.record import StudyRecord, finite
 from study.ranking.summary import lines, summary
 
@@ -163,7 +163,6 @@ BEFORE: list[Event] = [
         ("closed", {"time": "noon", "state": "complete"}, "its time is 'noon'"),
         ("created", {"id": "other"}, "a study is created once"),
         ("opened", {"version": "7.8"}, "it has no owner"),
-        ("learned", {"source": "x", "trials": [3], "left_out": 0}, r"its trials is \[3\]"),
     ],
 )
 def test_an_event_that_cannot_be_is_told(tmp_path: Path, name: str, fields: dict[str, Any], told: str) -> None:

@@ -5,21 +5,19 @@ from pathlib import Path
 import pytest
 
 from study.errors import UserError
-from study.home.driver_queue import Standing
 from study.home.folder import Home
-from study.home.sharing import Owner, Sharing, sharing
+from study.home.sharing import Limits, Sharing, sharing
 
 
 def test_without_a_file_nothing_is_limited(tmp_path: Path) -> None:
     assert sharing(tmp_path) == Sharing()
-    assert sharing(tmp_path).of("ann") == Owner(1.0, None)
+    assert sharing(tmp_path).of("ann") == Limits(1.0, None)
 
 
 def test_a_file_is_read(tmp_path: Path) -> None:
-    (tmp_path / "sharing.yaml").write_text("drivers: 4\nslots: 16\nowners:\n  ann: {share: 2, slots: 32}\n  bob: {}\n")
+    (tmp_path / "sharing.yaml").write_text("slots: 16\nowners:\n  ann: {share: 2, slots: 32}\n  bob: {}\n")
     found = sharing(tmp_path)
-    assert found.drivers == 4
-    assert [found.of(name) for name in ("ann", "bob", "cy")] == [Owner(2.0, 32), Owner(1.0, 16), Owner(1.0, 16)]
+    assert [found.of(name) for name in ("ann", "bob", "cy")] == [Limits(2.0, 32), Limits(1.0, 16), Limits(1.0, 16)]
 
 
 def test_owners_may_be_numbers_or_none_yet(tmp_path: Path) -> None:
@@ -32,15 +30,16 @@ def test_owners_may_be_numbers_or_none_yet(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("drivers: 0", "drivers: 0 given, allowed is greater than or equal to 1"),
-        ("drivers: true", "drivers: True given"),
+        ("slots: 0", "slots: 0 given, allowed is greater than or equal to 1"),
+        ("slots: true", "slots: True given"),
+        ("drivers: 3", "drivers: 3 given, unknown key"),
         ("slot: 3", "slot: 3 given, unknown key"),
         ("[]", "it: [] given"),
         ("owners: 3", "owners: 3 given"),
         ("owners: {ann: {share: 0}}", "owners.ann.share: 0 given, allowed is greater than or equal to 0.01"),
         ("owners: {ann: {slots: 1.5}}", "owners.ann.slots: 1.5 given"),
-        ("drivers: [", "cannot be read: while parsing"),
-        ("drivers: !!python/object:os.system x", "cannot be read: could not determine a constructor"),
+        ("slots: [", "cannot be read: while parsing"),
+        ("slots: !!python/object:os.system x", "cannot be read: could not determine a constructor"),
     ],
 )
 def test_what_cannot_be_used_is_told(tmp_path: Path, text: str, told: str) -> None:
@@ -56,11 +55,11 @@ def test_no_study_has_the_name_of_the_file(tmp_path: Path) -> None:
         Home(tmp_path).check_new("sharing.yaml")
 
 
-@pytest.mark.parametrize("standing", [Standing(), Standing(-3, 0.5, 7)])
-def test_a_job_tells_its_standing(standing: Standing) -> None:
-    assert Standing.of(standing.tags()) == standing
+@pytest.mark.parametrize("limits", [Limits(), Limits(0.5, 7)])
+def test_a_job_tells_its_limits(limits: Limits) -> None:
+    assert Limits.of(limits.tags()) == limits
 
 
-@pytest.mark.parametrize("share", ["0", "-1", "nan", "inf", "much"])
-def test_a_standing_of_somebody_elses_making_is_harmless(share: str) -> None:
-    assert Standing.of({"share": share, "slots": "-3", "priority": "x"}) == Standing()
+@pytest.mark.parametrize("share", ["0", "-1", "nan", "inf", "much", "1e9"])
+def test_limits_of_somebody_elses_making_are_harmless(share: str) -> None:
+    assert Limits.of({"share": share, "slots": "3"}) == Limits()

@@ -91,9 +91,9 @@ def sabotaged(config: Mapping[str, Any], **given: Any) -> None:
 
 if __name__ == "__main__":
     from study import cli
-    from study.sweep import processes
+    from study.sweep import own_ray
 
-    processes.run_job = sabotaged
+    own_ray.run_job = sabotaged
     if "driver" in SABOTAGE:
         from study.commands import session
 

@@ -34,13 +34,9 @@ def make_home(path: Path, database: Path) -> Home:
     return home
 
 
-def make_study(home: Home, foreign: bool = True) -> StudyFolder:
+def make_study(home: Home) -> StudyFolder:
     """A configuration on two seeds, a pruned trial, one that is lost once and then fails, and one that is cut
-    off by a stop and then runs again to its end.
-
-    Args:
-        foreign: whether there is an event that this version does not know.
-    """
+    off by a stop and then runs again to its end."""
     folder = home.create(SPEC)
     ledger = Ledger(folder.ledger_file)
     ledger.append("opened", **SESSION)
@@ -58,8 +54,6 @@ def make_study(home: Home, foreign: bool = True) -> StudyFolder:
     ledger.append("ended", trial=3, state="failed", reason="ValueError: no", kind="BUG")
     ledger.append("closed", state="interrupted")
     ledger.append("extended", trials=30)
-    if foreign:
-        ledger.append("weather", sky="blue")
     append_second_session(ledger)
     ledger.close()
     return folder

@@ -21,8 +21,7 @@ from study.spec import StudySpec
 from study.spec.objective import Score
 from study.spec.rungs import bracket_of, schedule
 from study.spec.schema import EarlyStopping as Rule
-from study.sweep.early_stopping import EarlyStopping, early_stopping
-from study.sweep.peers import ByDominance, ByValue
+from study.sweep.early_stopping import ByDominance, ByValue, EarlyStopping, early_stopping
 
 RULES = {name: Rule(name=name, grace=1) for name in module_names("study.sweep.early_stopping") if name != "none"}
 RULES |= {"median": Rule(name="median", grace=2), "brackets": Rule(name="asha", grace=2, reduction=2, brackets=2)}

@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 import pytest
 
 from study.files import from_json
-from study.home.sharing import Owner, Sharing
+from study.home.sharing import Limits, Sharing
 from study.sweep.share import QUANTUM, Peer, allotted, shares
 
 ALONE = Sharing()
@@ -40,12 +40,12 @@ def test_owners_have_equal_shares_however_many_their_studies() -> None:
 
 
 def test_an_owners_share_is_set_in_the_home() -> None:
-    settings = Sharing(owners={"ann": Owner(share=3.0)})
+    settings = Sharing(owners={"ann": Limits(share=3.0)})
     assert given(peer("a", "ann"), peer("b", "bob"), settings=settings) == [6, 2]
 
 
 def test_an_owner_has_no_more_slots_than_the_most() -> None:
-    settings = Sharing(slots=3, owners={"bob": Owner(slots=1)})
+    settings = Sharing(slots=3, owners={"bob": Limits(slots=1)})
     studies = [peer("a0", "ann"), peer("a1", "ann"), peer("b", "bob")]
     counts = given(*studies, settings=settings)
     assert (sum(counts[:2]), counts[2]) == (3, 1)

@@ -17,7 +17,7 @@ import pytest
 from study.files import RUN
 from study.sweep.own_ray import STEP, CannotStart, OwnRay, Patience, no_room, short_place
 from study.upstream.environment import Part, variables
-from study.upstream.own_ray_internals import SESSION
+from study.upstream.ray_internals import SESSION
 
 FAILS = """
 import json, os, signal, sys, time

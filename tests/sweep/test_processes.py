@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from study.sweep.processes import FOLDER, PATIENCE, Processes
+from study.sweep.own_ray import FOLDER, PATIENCE, Processes
 from study.upstream.environment import Part, variables
 
 STARTS = """
 import json, psutil, ray, sys
 from ray._private import node, services
 theirs = [node.Node, services.start_ray_process, services.get_node]
-from study.sweep.processes import Processes
+from study.sweep.own_ray import Processes
 from study.sweep.ray_runtime import ray_runtime
 
 class Trial:
@@ -64,7 +64,7 @@ def test_waiting_ends_when_all_are_ready_or_nobody_wants_them(tmp_path: Path) ->
 
 ASKS_FOR_MANY = """
 import os, time, ray
-from study.sweep.processes import Processes
+from study.sweep.own_ray import Processes
 from study.sweep.ray_runtime import ray_runtime
 
 processes = Processes(4 * os.cpu_count(), threads=1)

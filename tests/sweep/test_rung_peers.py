@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from study.spec.objective import Score
 from study.spec.rungs import turn
-from study.sweep.peers import ByDominance, ByValue, Peers, RungScore, crowding_distance
+from study.sweep.early_stopping import ByDominance, ByValue, Peers, RungScore, crowding_distance
 
 
 def shown(scores: Iterable[tuple[tuple[float, ...], float]]) -> list[RungScore]:

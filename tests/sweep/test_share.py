@@ -1,5 +1,7 @@
 """Drivers that share a cluster learn of each other by files; here several in one process, each trial a number."""
 
+import os
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -117,6 +119,23 @@ def test_who_leaves_leaves_its_share(cluster: Cluster) -> None:
     small.share.close()
     cluster.drivers.remove(small)
     assert cluster.settle() == [4]
+
+
+def test_who_gives_no_sign_of_life_is_dead_and_what_cannot_be_read_says_nothing(cluster: Cluster) -> None:
+    cluster.join(10_000)
+    killed = cluster.join(100)
+    assert cluster.settle() == [2, 2]
+    cluster.drivers.remove(killed)
+    for name, text in (("odd", "[]"), ("other", killed.share._file.read_text())):
+        (killed.share._file.with_name(f"{name}.json")).write_text(text)
+    assert cluster.settle() == [2]
+    past = time.time() - 2 * sharing_of_trials.EXPIRY
+    os.utime(killed.share._file, (past, past))
+    assert cluster.settle() == [4]
+    assert not killed.share._file.exists()
+    cluster.drivers.append(killed)  # it was asleep, and looks again
+    killed.share.limit(0)
+    assert killed.share._file.exists()
 
 
 def test_other_clusters_of_the_home_are_none_of_its_business(cluster: Cluster) -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 from ray.tune.execution.tune_controller import TuneController
 
 import study.sweep.driver as driver
-import study.sweep.processes as processes
+from study.sweep import own_ray
 import study.sweep.worker as worker
 from study import data
 from study.home.folder import Home
@@ -60,7 +60,7 @@ def job(config, **_):
         time.sleep(0.1)  # the second process has its data by now, and on a busy machine no trial yet
     worker.tell({"val/accuracy": 0.5}, 1)
 
-processes.run_job = job
+own_ray.run_job = job
 if slots > 2:
     driver.Slots = lambda *_, **__: lambda: slots
 spec = load_study("quickstart", [

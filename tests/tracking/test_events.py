@@ -7,7 +7,7 @@ from study.home.ledger import Event
 from study.home.record import StudyRecord
 from study.spec import StudySpec
 from study.tracking.events import Events
-from study.tracking.run_update import RunUpdate
+from study.tracking.store import RunUpdate
 from study.tracking.tracked import Tracked
 
 TRIALS = (

@@ -22,8 +22,7 @@ from study.home.ledger import Ledger
 from study.home.record import StudyRecord
 from study.tracking import Tracker
 from study.tracking import tracker as following
-from study.tracking.connection import check_database
-from study.tracking.database_file import damage, relocate, set_aside
+from study.tracking.connection import check_database, damage, relocate, set_aside
 
 OTHERS = "those of other studies with: study resume NAME"
 
@@ -50,7 +49,7 @@ def complete(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> 
     home = make_home(tmp_path_factory.mktemp("complete") / "home", empty_database)
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("MLFLOW_TRACKING_URI", raising=False)
-        again(home, make_study(home, foreign=False))
+        again(home, make_study(home))
     return home
 
 
@@ -99,7 +98,7 @@ def test_a_value_against_a_tables_rules_is_no_damage(tmp_path: Path) -> None:
 
 
 def test_a_file_that_another_process_writes_to_is_not_damaged(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("study.tracking.database_file.BUSY", 0.1)
+    monkeypatch.setattr("study.tracking.connection.BUSY", 0.1)
     with closing(sqlite3.connect(home.database, isolation_level=None)) as other:
         other.execute("BEGIN EXCLUSIVE")
         assert damage(home.database) is None

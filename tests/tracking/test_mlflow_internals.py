@@ -1,6 +1,6 @@
 """Everything of MLflow that this package uses and that MLflow does not promise to keep, tried on a database of its own.
 
-What fails here is to be mended in `study/tracking`: `database.py`, `database_file.py` or `connection.py`;
+What fails here is to be mended in `study/tracking`: `database.py` or `connection.py`;
 the message says who needs it.
 """
 
@@ -18,11 +18,10 @@ from mlflow import MlflowClient
 from mlflow.entities import Dataset, DatasetInput, InputTag, Metric, Param, RunTag
 
 from study.home.folder import Home
-from study.tracking.connection import check_server, connect
+from study.tracking.connection import LOCATIONS, TRACKED, check_server, connect
 from study.tracking.database import close_connections
-from study.tracking.database_file import LOCATIONS, TRACKED
 
-MOVED = "relocate in study/tracking/database_file.py: artifacts of a home that was moved"
+MOVED = "relocate in study/tracking/connection.py: artifacts of a home that was moved"
 WRITER = "Database.write in study/tracking/database.py: every study's runs in its own home"
 REMOVER = "study delete"
 
@@ -242,6 +241,6 @@ def test_no_other_module_touches_what_mlflow_does_not_promise() -> None:
             continue
         found["tables"] |= {name} if tables.search(text) else set()
         found["helpers"] |= {name} if helpers.search(text) else set()
-    table_modules = {f"tracking/{name}.py" for name in ("connection", "database", "database_file")}
+    table_modules = {f"tracking/{name}.py" for name in ("connection", "database")}
     helper_modules = {f"tracking/{name}.py" for name in ("connection", "database")}
     assert found == {"tables": table_modules, "helpers": helper_modules}

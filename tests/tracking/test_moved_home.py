@@ -14,8 +14,7 @@ from tracked_study import SPEC, STATUS
 
 from study.home.folder import Home, StudyFolder
 from study.tracking import Tracker, refresh
-from study.tracking.connection import check_database, open_mlflow
-from study.tracking.database_file import relocate
+from study.tracking.connection import check_database, open_mlflow, relocate
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ from contract import contract
 
 from study.errors import UserError
 from study.home.folder import Home
-from study.tracking import pages
-from study.tracking.pages import experiments_page, run_page
+from study.tracking import tracked
+from study.tracking.tracked import experiments_page, run_page
 
 MODE = "workflowType=machine_learning"
 
@@ -36,6 +36,6 @@ def test_the_ui_reads_the_mode_from_the_address() -> None:
 def test_a_server_elsewhere_is_named_by_the_same_page(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "https://ada:hidden@mlflow.example.org")
     with pytest.raises(UserError) as error:
-        pages.serve(home, 5000)
+        tracked.serve(home, 5000)
     assert f"open https://mlflow.example.org/#/experiments?{MODE} in a browser" in str(error.value)
     assert "hidden" not in str(error.value)

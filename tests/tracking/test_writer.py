@@ -92,7 +92,6 @@ def test_runs_say_what_they_were(brought: Runs) -> None:
         "it was cut off, and then ran to its end"
     )
     assert tags["quickstart"]["study.extended"] == "30"
-    assert tags["quickstart"]["study.unknown_events"] == "weather"
 
 
 def test_every_run_says_which_data_it_read(brought: Runs) -> None:

@@ -1,6 +1,6 @@
 """What a Ray of a driver's own uses of Ray and Ray does not promise: its parts, the waits of its start, its end.
 
-What fails here is to be mended in `study/upstream/own_ray_internals.py`; what the patches do to a running Ray is shown
+What fails here is to be mended in `study/upstream/ray_internals.py`; what the patches do to a running Ray is shown
 by `tests/sweep/test_processes.py`, `tests/sweep/test_own_ray.py` and `tests/e2e/test_ray_ends.py`.
 """
 
@@ -17,7 +17,7 @@ import psutil
 import pytest
 from contract import contract
 
-from study.upstream import own_ray_internals, ray_internals
+from study.upstream import ray_internals
 from study.upstream.environment import SETTINGS, Part
 
 OWN_RAY = "a study's own Ray, which starts what trials need and nothing else (study/sweep/own_ray.py)"
@@ -47,10 +47,10 @@ def test_the_raylet_is_started_by_one_function_with_options_for_its_first_proces
         assert (command, process_type) == ("command", "process_type")
         assert "env_updates" in inspect.signature(services.start_ray_process).parameters
         source = inspect.getsource(services.start_raylet)
-        for option in (own_ray_internals.PRESTART, *own_ray_internals.AGENTS, "--session_dir=", "--node_id="):
+        for option in (ray_internals.PRESTART, *ray_internals.AGENTS, "--session_dir=", "--node_id="):
             assert option in source
         assert "start_ray_process(" in source
-        assert own_ray_internals.RAYLET == ray_constants.PROCESS_TYPE_RAYLET
+        assert ray_internals.RAYLET == ray_constants.PROCESS_TYPE_RAYLET
         assert "process" in services.ProcessInfo._fields
 
 
@@ -59,16 +59,16 @@ def test_agents_write_their_ports_into_files_by_these_names(tmp_path: Path) -> N
         import ray._raylet as raylet
 
         node = "a" * 56
-        own_ray_internals._without_agents([f"--session_dir={tmp_path}", f"--node_id={node}"])
+        ray_internals._without_agents([f"--session_dir={tmp_path}", f"--node_id={node}"])
         assert len([*tmp_path.iterdir()]) == 4
-        for port in own_ray_internals.AGENTS_PORTS:
+        for port in ray_internals.WAITED_PORTS:
             name = getattr(raylet, f"{port}_PORT_NAME")
-            assert raylet.wait_for_persisted_port(str(tmp_path), node, name, timeout_ms=0) == own_ray_internals.NO_PORT
+            assert raylet.wait_for_persisted_port(str(tmp_path), node, name, timeout_ms=0) == ray_internals.NO_PORT
 
 
 @pytest.mark.slow
 def test_what_is_in_the_agents_place_ends_with_its_input() -> None:
-    with subprocess.Popen(own_ray_internals.IN_THEIR_PLACE, stdin=subprocess.PIPE) as process:
+    with subprocess.Popen(ray_internals.IN_THEIR_PLACE, stdin=subprocess.PIPE) as process:
         with pytest.raises(subprocess.TimeoutExpired):
             process.wait(timeout=0.5)
         assert process.stdin is not None
@@ -108,7 +108,7 @@ def test_a_session_is_kept_where_it_is_told_and_takes_no_hooks() -> None:
         from ray._private import worker
 
         source = inspect.getsource(inspect.unwrap(worker.init))
-        for name in own_ray_internals.within(Path("/tmp")):
+        for name in ray_internals.within(Path("/tmp")):
             assert f'"{name}"' in source
         assert "atexit.register(shutdown" in inspect.getsource(worker)
 
@@ -139,7 +139,7 @@ def test_no_environment_is_asked_of_a_ray_without_agents(monkeypatch: pytest.Mon
         monkeypatch.setattr(uv_runtime_env_hook, "hook", lambda environment: {"py_executable": "uv run"})
         monkeypatch.setenv(worker.RAY_JOB_CONFIG_JSON_ENV_VAR, "{}")
         assert worker._maybe_modify_runtime_env(None, True) == {"py_executable": "uv run"}
-        with own_ray_internals.lean_node(2, {}, started, wait, logs=False):
+        with ray_internals.lean_node(2, {}, started, wait, logs=False):
             assert worker._maybe_modify_runtime_env(None, True) is None
             assert worker.RAY_JOB_CONFIG_JSON_ENV_VAR not in os.environ
         assert os.environ[worker.RAY_JOB_CONFIG_JSON_ENV_VAR] == "{}"
@@ -163,7 +163,7 @@ def test_everything_is_as_ray_has_it_afterwards() -> None:
     def wait(there: Callable[[], bool]) -> None: ...
 
     theirs = parts()
-    with suppress(OSError), own_ray_internals.lean_node(2, {}, started, wait, logs=False):
+    with suppress(OSError), ray_internals.lean_node(2, {}, started, wait, logs=False):
         ours = parts()
         raise OSError("Ray cannot start")
     assert all(part is not their for part, their in zip(ours, theirs, strict=True))
@@ -193,7 +193,7 @@ def test_tune_asks_its_module_for_the_classes_of_its_actors(monkeypatch: pytest.
 def test_a_process_of_rays_ends_with_the_one_that_started_it() -> None:
     """Even where that ended before it could ask for it; and it is the command that it was given, without the option for
     the script that it is in the place of."""
-    start = [sys.executable, "-I", "-S", own_ray_internals.end_with_parent.__file__, "python"]
+    start = [sys.executable, "-I", "-S", ray_internals.end_with_parent.__file__, "python"]
     parent = f"""
 import os, subprocess, sys, time
 open("/proc/self/comm", "w").write("python")
@@ -219,14 +219,14 @@ def test_the_command_of_a_raylets_processes_begins_with_a_script_that_can_be_lef
         from ray._private import services, utils
 
         workers = Path(ray.__file__).parent / "_private" / "workers"
-        assert (workers / own_ray_internals.SETUP).exists()
+        assert (workers / ray_internals.SETUP).exists()
         source = inspect.getsource(services.start_raylet)
-        assert own_ray_internals.WORKER in source
-        setup = str(workers / own_ray_internals.SETUP)
+        assert ray_internals.WORKER in source
+        setup = str(workers / ray_internals.SETUP)
         for folder in ("", "with blanks/"):
             words = [sys.executable, setup.replace("_private/", f"_private/{folder}"), "script.py", "--a=1"]
-            given = f"{own_ray_internals.WORKER}{subprocess.list2cmdline(words)}"
-            (made,) = own_ray_internals._ending_with_it([given])
+            given = f"{ray_internals.WORKER}{subprocess.list2cmdline(words)}"
+            (made,) = ray_internals._ending_with_it([given])
             assert made.endswith(f"end_with_parent.py raylet {sys.executable} script.py --a=1")
         assert "set_kill_on_parent_death_linux()" in inspect.getsource(services.start_ray_process)
         assert callable(utils.set_kill_on_parent_death_linux)

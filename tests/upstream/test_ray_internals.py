@@ -135,15 +135,15 @@ def test_a_job_is_told_what_it_was_submitted_with(monkeypatch: pytest.MonkeyPatc
         assert constants.RAY_JOB_CONFIG_JSON_ENV_VAR == "RAY_JOB_CONFIG_JSON_ENV_VAR"
         assert common.JOB_ID_METADATA_KEY == "job_submission_id"
         assert '"metadata": self._metadata' in inspect.getsource(job_supervisor)
-    monkeypatch.setenv("RAY_JOB_CONFIG_JSON_ENV_VAR", '{"metadata": {"job_submission_id": "study-a", "priority": "3"}}')
-    assert ray_internals.job_metadata() == {"job_submission_id": "study-a", "priority": "3"}
+    monkeypatch.setenv("RAY_JOB_CONFIG_JSON_ENV_VAR", '{"metadata": {"job_submission_id": "study-a", "share": "3"}}')
+    assert ray_internals.job_metadata() == {"job_submission_id": "study-a", "share": "3"}
     for damaged in ("", "[]", "{}", '{"metadata": 3}'):
         monkeypatch.setenv("RAY_JOB_CONFIG_JSON_ENV_VAR", damaged)
         assert ray_internals.job_metadata() == {}
 
 
 def test_a_job_writes_its_output_among_the_logs_that_the_dashboard_shows(tmp_path: Path) -> None:
-    with contract("ray", "logs/job-driver-ID.log, and GET /api/v0/logs/file", "study jobs"):
+    with contract("ray", "logs/job-driver-ID.log, and GET /api/v0/logs/file", "study logs"):
         from ray.dashboard.modules.job import job_log_storage_client
         from ray.dashboard.modules.log.log_agent import LogAgentV1Grpc
         from ray.dashboard.modules.state import state_head

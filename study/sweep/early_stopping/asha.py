@@ -6,8 +6,7 @@ from collections import defaultdict
 from study.spec.objective import Objective, Score
 from study.spec.rungs import bracket_of, turn
 from study.spec.schema import EarlyStopping as Rule
-from study.sweep.early_stopping import EarlyStopping, Verdict
-from study.sweep.peers import Peers, RungScore, new_peers
+from study.sweep.early_stopping import EarlyStopping, Peers, RungScore, Verdict, new_peers
 
 
 class Asha(EarlyStopping):

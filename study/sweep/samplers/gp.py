@@ -15,7 +15,7 @@ class GPStrategy(OptunaStrategy):
 
     good_for = "few, expensive trials; constraints"
     limits = "every trial must have every key; tenths of a second per suggestion"
-    learns = every_key = True
+    every_key = True
     most_values = 1_000_000  # it has all of them in memory
     BEST, NEWEST = 50, 50
 

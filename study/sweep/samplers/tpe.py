@@ -18,7 +18,7 @@ class TPEStrategy(OptunaStrategy):
 
     good_for = "most searches; conditions, several metrics, constraints"
     limits = "looks at the 100 best and the 200 newest trials"
-    learns = foreseeable = True
+    foreseeable = True
     BEST, NEWEST = 100, 200
 
     def _sampler(self, seed: int) -> "BaseSampler":

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.benchmarks.frugal.game import play
-from tests.benchmarks.frugal.methods import LIKE, METHODS, TRIALS, Make, Replayed, learned
+from tests.benchmarks.frugal.methods import METHODS, TRIALS, Replayed
 from tests.benchmarks.frugal.show import tables_text
 from tests.benchmarks.frugal.table import Table, recorded, without_baseline
 
@@ -27,22 +27,9 @@ CHUNK = 2
 CURVES = Path(__file__).parents[1] / "curves"
 
 
-FROM = "from another, "
-"""Begins the name of a method that knows what a study on a like table found."""
-TRANSFERRED = [FROM + name for name in ("tpe + asha", "tpe + asha at half")]
-"""Not played unless they are asked for: not every table has one like it."""
-
-
-def made(table: Table, method: str) -> Make:
-    """How a method's search begins on this table."""
-    if not method.startswith(FROM):
-        return METHODS[method]
-    return learned(METHODS[method.removeprefix(FROM)], recorded(CURVES / f"{LIKE[table.name]}.npz"))
-
-
 def played(table: Table, method: str, slots: int, repeat: int) -> dict[str, Any]:
     """The trace of one search without end, and what searches of `TRIALS` trials spent and chose."""
-    make = made(table, method)
+    make = METHODS[method]
     spec = replace(table.spec, search=table.spec.search.model_copy(update={"seed": repeat}))
     seed = repeat % len(table.seen)
     search = make(spec)
@@ -59,7 +46,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", type=Path)
     parser.add_argument("--tables", type=Path, nargs="+", default=sorted(CURVES.glob("*.npz")))
-    parser.add_argument("--methods", nargs="+", choices=[*METHODS, *TRANSFERRED], default=list(METHODS))
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
     parser.add_argument("--repeats", type=int, default=100)
     parser.add_argument("--slots", type=int, nargs="+", default=[2, 8])
     parser.add_argument("--peers", type=Path)
@@ -70,8 +57,6 @@ def main() -> None:
     tables = {path.stem: without_baseline(recorded(path)) for path in given.tables}
     for until in range(CHUNK, given.repeats + CHUNK, CHUNK):
         for slots, method, (name, table) in product(given.slots, given.methods, tables.items()):
-            if method in TRANSFERRED and name not in LIKE:
-                continue
             runs = known.setdefault(f"{name}|{method}|{slots}", [])
             runs += [played(table, method, slots, repeat) for repeat in range(len(runs), min(until, given.repeats))]
         file.write_text(json.dumps(known))

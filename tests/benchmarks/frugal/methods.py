@@ -16,7 +16,6 @@ from study.spec.schema import EarlyStopping as Rule
 from study.sweep.early_stopping import early_stopping
 from study.sweep.history import TrialEnd
 from study.sweep.search_stage import Sampler
-from tests.benchmarks.frugal.table import Table
 
 
 class Production:
@@ -85,34 +84,6 @@ def search(sampler: str, name: str = "none", **rule: Any) -> Make:
 def at_half(sampler: str) -> Make:
     """ASHA whose first rung is half of the epochs, as a study file that gives no grace has it."""
     return search(sampler, "asha", grace=None)
-
-
-LIKE = {
-    "adult_fairkl": "compas_fairkl",
-    "adult_wcl": "compas_wcl",
-    "compas_fairkl": "adult_fairkl",
-    "compas_wcl": "adult_wcl",
-    "quickstart": "quickstart_90",
-    "quickstart_90": "quickstart",
-    "quickstart_99": "quickstart",
-}
-"""Of a table the one of another bias or data set with the same space."""
-LESSONS = 24
-
-
-def learned(make: Make, like: Table) -> Make:
-    """A search that knows `LESSONS` complete trials of another study, as one with `search.from` does."""
-
-    def begun(spec: StudySpec) -> Production:
-        search = make(spec)
-        seed = spec.search.seed
-        values = like.seen[seed % len(like.seen), :, -1]
-        rows = np.random.default_rng(seed).choice(len(values), LESSONS, replace=False)
-        sign = 1.0 if spec.mode == "max" else -1.0
-        search.sampler.learn([(like.params[row], Score((sign * values[row],), (values[row],))) for row in rows])
-        return search
-
-    return begun
 
 
 def papers_first(make: Make) -> Make:

@@ -1,6 +1,5 @@
-"""Several studies at once on a real cluster: each waits for its turn, and a small one beside a large one ends soon."""
+"""Several studies at once on a real cluster: each begins at once, and a small one beside a large one ends soon."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,41 +21,26 @@ def there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Submissio
     command = Command(tmp_path / "home", tmp_path, patience=600)
     done = command("cluster", "up", "--nodes", "1", "--cpus-per-node", "2", MLFLOW_TRACKING_URI="")
     assert done.returncode == 0, done.stderr
-    (command.home / "sharing.yaml").write_text("drivers: 2\n")
     found = Submissions(command.home, tmp_path)
     yield found
     found.local.stop()
 
 
-def test_studies_wait_for_their_turn_and_share_the_cluster(there: Submissions) -> None:
-    """Two drivers at once: a large study, and one after the other what is small, in order."""
+def test_studies_share_the_cluster(there: Submissions) -> None:
     there.submit("large", trials=2000)
     there.until(lambda: there.ended("large") > 2)
-    there.submit("first", trials=6)
-    there.until(lambda: "study-first" in there.seen.begun)
-    there.submit("low", trials=1, owner="bob", priority=-1)
-    there.submit("high", trials=1, priority=5)
-    there.until(lambda: len(there.waiting()) == 2)
-    assert there.waiting() == ["study-high", "study-low"]
-    rows = {job.study: (job.state, job.place, job.standing.priority, job.owner) for job in there.placed()}
-    assert rows["high"] == ("waiting", 1, 5, "ann")
-    assert rows["low"] == ("waiting", 2, -1, "bob")
-    assert rows["large"][:2] == ("running", None)
-    for name in ("first", "high", "low"):
-        there.until(lambda name=name: there.is_complete(name))
+    there.submit("small", trials=6, owner="bob")
+    there.until(lambda: there.is_complete("small"))
     assert there.record("large").state == "running"
     requests.ask(there.folder("large").requests, Request("end"))
     there.until(lambda: all(job.is_over for job in there.jobs.all()))
-
-    assert there.seen.begun == [f"study-{name}" for name in ("large", "first", "high", "low")]
-    assert there.seen.most == 2
-    for name in there.names:
+    assert {job.study: job.owner for job in there.jobs.all()} == {"large": "ann", "small": "bob"}
+    for name in ("large", "small"):
         assert there.record(name).state == "complete"
         ends = [trial for _, _, trial in there.events(name, "ended")]
         assert sorted(ends) == sorted(set(ends)) == sorted(there.record(name).trials)
         assert not there.events(name, "lost")
-    assert_took_turns(there, "first", "large")
-    assert json.loads(next((there.home / ".queue").glob("state-*.json")).read_text())["waiting"] == []
+    assert_took_turns(there, "small", "large")
 
 
 def assert_took_turns(there: Submissions, small: str, large: str) -> None:

@@ -1,0 +1,103 @@
+"""What a driver's job runs: the command of `study`, once it is seen that the head has memory for one more driver.
+
+`python -m study.cluster.submitted_driver ARGUMENTS` ends at once where it has not, else does what `study ARGUMENTS`
+does, in the same process. Ray's own way, resources of the job, is not used: a job that waits for them longer than
+`RAY_JOB_START_TIMEOUT_SECONDS` (900) has failed; one that declares any is placed on whichever node has them, where its
+data need not be; and a head with `--num-cpus=0` has no CPUs for it.
+"""
+
+import os
+import runpy
+import sys
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+import psutil
+
+from study.cluster.job import UNUSABLE
+from study.errors import UserError
+from study.text import tell
+
+MODULE = "study.cluster.submitted_driver"
+"""The name of this module, which the command line of a driver has."""
+
+DRIVER = 2**30
+"""Bytes that a driver is counted with."""
+
+YOUNG = 60.0
+"""Seconds until a driver has the memory that it will have."""
+
+LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
+USED = (Path("/sys/fs/cgroup/memory.current"), Path("/sys/fs/cgroup/memory/memory.usage_in_bytes"))
+
+
+def free_memory() -> int:
+    """Bytes that this machine can give, within a container's limit."""
+    free, limit, used = psutil.virtual_memory().available, memory_limit(), _number(USED)
+    return free if limit is None or used is None else min(free, limit - used)
+
+
+def memory_limit() -> int | None:
+    """Bytes that the container may use, None if it has no limit."""
+    return _number(LIMITS)
+
+
+def _number(paths: Iterable[Path]) -> int | None:
+    for path in paths:
+        try:
+            return int(path.read_text(encoding="ascii"))
+        except (OSError, ValueError):  # no such file, or it contains `max`
+            continue
+    return None
+
+
+def check_memory() -> None:
+    """See that there is memory for this driver; one that is alone always begins.
+
+    Of drivers that are submitted at once each leaves room for those that began before it.
+
+    Raises:
+        UserError: there is not enough.
+    """
+    earlier = began_before(psutil.Process())
+    if not earlier:
+        return
+    young, free = sum(time.time() - began < YOUNG for began in earlier), free_memory()
+    if free >= (young + 1) * DRIVER:
+        return
+    runs = "1 driver runs" if len(earlier) == 1 else f"{len(earlier)} drivers run"
+    needs = f", of which {young} will still take as much" if young else ""
+    raise UserError(
+        f"{free / 2**30:.1f} GiB of memory are free on {os.uname().nodename}, a study's driver takes "
+        f"{DRIVER / 2**30:.0f} GiB, and {runs} there{needs}. Nothing was begun: submit it again when one has ended"
+    )
+
+
+def began_before(driver: psutil.Process) -> list[float]:
+    """When the drivers on this machine that began before this one did, in seconds since the epoch."""
+    mine = (driver.create_time(), driver.pid)
+    found: dict[int, tuple[float, int]] = {}
+    for process in psutil.process_iter(["cmdline", "create_time", "ppid"]):
+        told = process.info
+        if MODULE in (told["cmdline"] or ()) and (told["create_time"], process.pid) < mine:
+            found[process.pid] = (told["create_time"], told["ppid"])
+    return [began for began, parent in found.values() if parent not in found]  # a fork has its parent's command line
+
+
+def main() -> None:
+    """Run the command if there is memory for it.
+
+    Raises:
+        SystemExit: 2 where there is none, else as the command ends.
+    """
+    try:
+        check_memory()
+    except UserError as error:
+        tell(f"error: {error}", sys.stderr)
+        sys.exit(UNUSABLE)
+    runpy.run_module("study", run_name="__main__", alter_sys=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,89 @@
+"""A driver's job ends at once where the head has no memory for one more: beside processes that look like drivers."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+
+import psutil
+import pytest
+
+import study
+from study.cluster import submitted_driver
+from study.cluster.submitted_driver import DRIVER, MODULE, began_before, check_memory
+from study.errors import UserError
+
+WAITS = "import os, sys; os.fork() if 'fork' in sys.argv else None; print(flush=True); sys.stdin.read()"
+
+Begin = Callable[..., psutil.Process]
+
+
+@pytest.fixture
+def begin() -> Iterator[Begin]:
+    """Starts a process with a driver's command line, and gives it once it is there."""
+    begun: list[subprocess.Popen[str]] = []
+
+    def start(*words: str) -> psutil.Process:
+        command = [sys.executable, "-c", WAITS, "-m", MODULE, *words]
+        begun.append(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
+        out = begun[-1].stdout
+        assert out is not None
+        out.readline()
+        return psutil.Process(begun[-1].pid)
+
+    yield start
+    for process in begun:
+        process.communicate()
+
+
+@pytest.fixture(autouse=True)
+def _nobody_elses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other sessions on this machine may have drivers."""
+    every = psutil.process_iter
+    mine = psutil.Process()
+    monkeypatch.setattr("psutil.process_iter", lambda names: [one for one in every(names) if mine in one.parents()])
+
+
+def test_drivers_that_began_before_are_counted_once_each(begin: Begin) -> None:
+    first = begin()
+    second, third = begin("fork"), begin()
+    assert began_before(first) == []
+    assert began_before(third) == [first.create_time(), second.create_time()]
+
+
+def test_a_driver_alone_begins_whatever_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(submitted_driver, "free_memory", lambda: 0)
+    check_memory()
+
+
+@pytest.mark.parametrize(("age", "needed"), [(0.0, 3), (600.0, 1)])
+def test_a_driver_leaves_room_for_those_that_have_just_begun(
+    begin: Begin, monkeypatch: pytest.MonkeyPatch, age: float, needed: int
+) -> None:
+    began = [begin().create_time() - age for _ in range(2)]
+    monkeypatch.setattr(submitted_driver, "began_before", lambda driver: began)
+    monkeypatch.setattr(submitted_driver, "free_memory", lambda: needed * DRIVER)
+    check_memory()
+    monkeypatch.setattr(submitted_driver, "free_memory", lambda: needed * DRIVER - 1)
+    with pytest.raises(
+        UserError, match=rf"GiB of memory are free on {os.uname().nodename}, .* takes 1 GiB, and 2 drivers"
+    ):
+        check_memory()
+
+
+def test_the_job_of_a_driver_is_the_command_itself() -> None:
+    done = subprocess.run([sys.executable, "-m", MODULE, "--version"], capture_output=True, text=True, check=True)
+    assert study.__version__ in done.stdout
+
+
+def test_a_job_without_memory_ends_with_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(submitted_driver, "began_before", lambda driver: [0.0])
+    monkeypatch.setattr(submitted_driver, "free_memory", lambda: DRIVER // 2)
+    with pytest.raises(SystemExit) as ended:
+        submitted_driver.main()
+    told = capsys.readouterr()
+    assert (ended.value.code, told.out) == (2, "")
+    assert told.err.startswith("error: 0.5 GiB of memory are free on ")
+    assert told.err.endswith("1 driver runs there. Nothing was begun: submit it again when one has ended\n")
