@@ -50,7 +50,6 @@ CASES = [
     Case("compas", {"val_share": 0.3}, "biased"),
     Case("utkface", SMALL, "unbiased"),
     Case("dogs_and_cats", SMALL, "unbiased"),
-    Case("fairface", SHARE, "biased"),
     Case("waterbirds", SHARE, "given", given=True),
     Case("celeba", SHARE, "given", given=True),
     Case("bffhq", SHARE, "given", given=True),
