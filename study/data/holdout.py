@@ -158,7 +158,7 @@ def cut_labels(labels: Labelled, share: float, seed: int, kind: Kind = "biased")
     return {"train": take_labels(labels, kept), "val": take_labels(labels, held)}
 
 
-def refuse_given(kind: Kind | None, name: str) -> None:
+def refuse_given(kind: Kind, name: str) -> None:
     """Raise a UserError if the own validation split is asked for of a data set that has none."""
     if kind == "given":
         problem = f"{name} has no validation split of its own"

@@ -30,8 +30,6 @@ def write_biased(root: Path) -> None:
         kind = "align" if target == bias else "conflict"
         place = (f"0.5pct/{kind}/{target}", f"0.5pct/{kind}/{target}", "0.5pct/valid", "test")[index // 2 % 4]
         picture(root / f"bffhq/{place}/{index}_{target}_{bias}.png", index, SIZE)
-        place = (f"5pct/{kind}/{target}", f"5pct/{kind}/{target}", "5pct/valid", "test")[index // 2 % 4]
-        picture(root / f"cifar10c/{place}/{index}_{target}_{bias}.png", index, (32, 32))
 
 
 def _write_drawn(root: Path) -> None:

@@ -62,7 +62,6 @@ LINES = [
     "data: {name: table, path: ., target: x}",
     'data: {name: table, path: "\\0", target: x}',
     "data: {name: imagenet100, class_file: ., condition_file: x}",
-    "data: {name: corrupted_cifar10, source: folder, rho: 0.97}",
     "data: {name: celeba, target: x+y+z, sensitive: +}",
     "data: {name: utkface, severity: 99, train_samples: 4}",
     "data: {name: imagenet9, clustering: 3, size: 1}",

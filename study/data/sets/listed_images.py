@@ -122,7 +122,7 @@ def _bffhq_split(parent: Path, split: str) -> Listing:
     for folders in BFFHQ_PLACES[split]:
         if all((parent / folder).is_dir() for folder in folders):
             files = [file for folder in folders for file in listings.images_in(parent / folder)]
-            labels = listings.named_labels(files, 2)
+            labels = listings.named_labels(files)
             return Listing(files, labels.target, labels.bias)
     places = " or ".join(", ".join(folders) for folders in BFFHQ_PLACES[split])
     raise UserError(f"{parent}: no images for split {split}: needs the folders {places}. Unpack the archive again")

@@ -45,7 +45,6 @@ CASES = [
     Case("biased_mnist", {"rho": 0.9, "val_share": 0.5}, "unbiased", coloured=True),
     Case("color_mnist", {"val_share": 0.5}, "biased", coloured=True),
     Case("corrupted_cifar10", {"rho": 0.9, "val_share": 0.5}, "unbiased", coloured=True),
-    Case("corrupted_cifar10", {"source": "folder", "val_share": 0.3}, "given", given=True),
     Case("adult", {"val_share": 0.3}, "biased"),
     Case("compas", {"val_share": 0.3}, "biased"),
     Case("utkface", SMALL, "unbiased"),
