@@ -1,7 +1,7 @@
 """Every metric that a trial reports, in one table: which direction is better, what its numbers are, what it needs.
 
 Standard library only: what reads a study, or checks a study file, asks here and loads no PyTorch. How a metric is
-computed stands in `study.training.metrics` and `study.training.representation`, joined by name.
+computed stands in `study.training.metrics` and `study.training.probes`, joined by name.
 """
 
 import re
@@ -82,7 +82,6 @@ class Metric:
     of_inferred: bool = False
 
 
-Features = partial(Metric, unit="number", source="features")
 Inferred = partial(Metric, of_inferred=True)
 
 GROUPS = {f"group_{y}_{s}_accuracy": (y, s) for y in range(NAMED_GROUPS) for s in range(NAMED_GROUPS // (y + 1))}
@@ -126,22 +125,13 @@ METRICS: Mapping[str, Metric] = {
         for name, (y, s) in GROUPS.items()
     },
     "standard_error": Metric("Standard error of the metric whose name stands before it.", None, source="held out"),
-    "condition_mse": Features(
+    "condition_mse": Metric(
         # high is good: the attribute is one that should not be readable (CCL-K paper Table 3)
         "Mean squared error of a ridge regression from the features to the continuous attribute.",
         unit="squared",
         high=None,
+        source="features",
         possible=_conditioned,
-    ),
-    "alignment": Features("Mean squared distance of two samples of a class.", "min", high=4.0),
-    "uniformity": Features("Logarithm of the mean Gaussian potential of two samples.", "min", low=None, high=0.0),
-    "group_similarity": Features("Mean cosine of two samples of a group.", low=-1.0, possible=_biased),
-    "group_similarity_spread": Features(
-        "How unequal groups are in `group_similarity`.", "min", high=None, possible=_biased
-    ),
-    "class_similarity": Features("Mean cosine with samples of other classes.", "min", low=-1.0, possible=_biased),
-    "class_similarity_spread": Features(
-        "How unequal groups are in `class_similarity`.", "min", high=None, possible=_biased
     ),
     "loss": Metric("What training minimises.", "min", "number", None, None, "training"),
 }

@@ -116,11 +116,10 @@ class TrainOptions:
         ),
     ] = None
     final: Annotated[
-        tuple[Literal["knn", "lbfgs", "mlp", "representation", "ridge"], ...],
+        tuple[Literal["knn", "lbfgs", "mlp", "ridge"], ...],
         Doc(
             "what else is measured in the last epoch and on test: classifiers of the features (`knn`, "
-            "`lbfgs`: logistic regression, `mlp`), `ridge`: the continuous attribute read off them, "
-            "`representation`: similarities of groups, alignment, uniformity"
+            "`lbfgs`: logistic regression, `mlp`), `ridge`: the continuous attribute read off them"
         ),
     ] = ()
     keep_epochs: Annotated[

@@ -9,7 +9,7 @@ from torch.nn import functional
 
 from study.data.dataset import Facts
 from study.methods import Method
-from study.training import metrics, probes, representation
+from study.training import metrics, probes
 from study.training.augment import evaluation_resize, output_shape
 from study.training.config import TrainOptions
 from study.training.diverged import check_features
@@ -130,8 +130,6 @@ class Evaluation:
         for name in self._options.final:
             if name == "ridge":
                 values |= self._attribute(split, train, features)
-            elif name == "representation":
-                values |= self._representation(split, features)
             else:
                 values |= self._probed(name, split, train, features)
         return values
@@ -141,10 +139,6 @@ class Evaluation:
         if of_train is None or of_split is None:
             return {}
         return {"condition_mse": probes.mean_squared_error(probes.ridge(train, of_train), features, of_split)}
-
-    def _representation(self, split: str, features: Tensor) -> dict[str, Tensor]:
-        data, unit = self._splits[split], functional.normalize(features, dim=1)
-        return representation.measures(unit, data.target, data.bias, self._facts.on(split))
 
     def _probed(self, name: str, split: str, train: Tensor, features: Tensor) -> dict[str, Tensor]:
         """The metrics of a probe fitted to the training split's features, by `PROBE_NAME`."""

@@ -11,8 +11,7 @@ from study import metrics
 from study.data import Facts
 from study.metrics import METRICS
 
-LOWER = {"equalized_odds", "equal_opportunity", "demographic_parity", "accuracy_parity"}
-LOWER |= {"loss", "alignment", "uniformity", "group_similarity_spread", "class_similarity", "class_similarity_spread"}
+LOWER = {"equalized_odds", "equal_opportunity", "demographic_parity", "accuracy_parity", "loss"}
 
 
 def test_which_direction_is_better() -> None:
@@ -94,7 +93,6 @@ def test_what_data_can_have(classes: int, groups: int | None, condition: int | N
     assert len(named) == (classes * (groups or 0) if classes * (groups or 0) <= 16 else 0)
     assert ("worst_group_accuracy" in there) == (groups is not None)
     assert METRICS["condition_mse"].possible(facts) == (condition is not None)
-    assert METRICS["group_similarity"].possible(facts) == (groups is not None)
 
 
 def test_a_standard_error_is_a_share_that_is_neither_better_nor_worse() -> None:
