@@ -6,7 +6,7 @@ A reported name is `SPLIT/NAME`. The name of a further encoder, of a probe, or b
 
 from typing import TYPE_CHECKING
 
-from study.metrics.table import GROUPS, METRICS, Direction, Metric, better, is_certain
+from study.metrics.table import GROUPS, METRICS, Direction, Metric
 
 if TYPE_CHECKING:
     from study.data.dataset import Facts
@@ -20,7 +20,6 @@ __all__ = [
     "available",
     "better",
     "find",
-    "is_certain",
     "is_share",
     "is_standard_error",
     "lower_is_better",
@@ -36,6 +35,12 @@ def find(reported: str) -> Metric | None:
     parts = reported.split("/")[-1].split("_")
     ends = ("_".join(parts[start:]) for start in range(len(parts)))
     return next((METRICS[end] for end in ends if end in METRICS), None)
+
+
+def better(reported: str) -> Direction | None:
+    """The direction of a reported metric that is better, as its row of the table says; None: neither, or no row."""
+    metric = find(reported)
+    return metric.better if metric else None
 
 
 def lower_is_better(reported: str) -> bool:

@@ -176,12 +176,12 @@ def _check_directions(spec: StudySpec, searched: list[str], problems: Problems) 
         python = "maximize=True or False" if len(searched) == 1 else "maximize=[True, False, ...]"
         problems.add(
             at,
-            f"is missing: the name {', '.join(unknown)} does not say whether a higher or a lower value is better. "
+            f"is missing: whether a higher or a lower value of {', '.join(unknown)} is better is not known. "
             f"Allowed: {allowed} (study.run: {python})",
         )
     for name in searched:
-        says = metrics.better(name)
-        if says and metrics.is_certain(name) and spec.direction(name) != says:
+        says = metrics.better(name) if name.split("/")[-1] in metrics.METRICS else None
+        if says and spec.direction(name) != says:
             word = "higher" if says == "max" else "lower"
             message = f"{spec.direction(name)!r} given for {name}, of which a {word} value is better. Allowed: {says}"
             problems.add(at, f"{message}; what should go the other way needs another name")

@@ -248,7 +248,7 @@ class Search(BaseModel):
         concurrency: trials at once; null: as many as resources allow.
         metric: what is searched for: a metric of the validation split, or a list of them.
         direction: whether larger or smaller values are better, for several metrics a list; null: as is known of the
-            metric.
+            metric. A function's own metric needs it.
         constraints: limits on other metrics, each as `val/equalized_odds <= 0.05`.
         epoch: the epoch that gives a trial's value: its last, or its best by the first metric and the constraints.
         epoch_window: with `epoch: best`, an epoch counts as the mean of so many epochs up to it.
