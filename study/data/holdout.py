@@ -12,22 +12,14 @@ from study.errors import UserError
 from study.knobs import Range
 
 Share = Annotated[
-    float, Range(above=0.0, high=0.5), Doc("share of the training samples that is held out for validation")
+    float,
+    Range(above=0.0, high=0.5),
+    Doc("share of the training samples that is held out for validation, where the data set's own is not taken"),
 ]
 """Type of the key `val_share`: share of the training samples that the validation split gets."""
 
-SplitSeed = Annotated[int, Range(low=0), Doc("seed that chooses the validation samples")]
+SplitSeed = Annotated[int, Range(low=0), Doc("seed that chooses the samples of the splits that are not given")]
 """Type of the key `split_seed`."""
-
-GivenShare = Annotated[
-    float,
-    Range(above=0.0, high=0.5),
-    Doc("share of the training samples that is held out for validation, where `val` is not given"),
-]
-"""The same of a data set that has a validation split of its own."""
-
-GivenSeed = Annotated[int, Range(low=0), Doc("seed that chooses the validation samples, where `val` is not given")]
-"""The same of the key `split_seed`."""
 
 Kind = Literal["biased", "unbiased", "given"]
 """Which samples validation has, see `ABOUT`."""

@@ -6,20 +6,17 @@ Corrupted CIFAR-10, type 0, of the LfF paper (Nam et al. 2020), built here from 
 import io
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 from scipy import ndimage
-from typing_extensions import Doc
 
 from study.data import cifar, colour_bias, holdout
 from study.data.cache import cached
 from study.data.dataset import Dataset, Facts, Labels, Split
 from study.data.sets import cifar10
 from study.data.source import Source
-from study.knobs import Range
 
 # Random maps for the corruptions: clouds, flakes, ice, distortions; one per image of a batch.
 
@@ -268,13 +265,9 @@ SPLITS = ("train", "val", "test")
 class Options:
     """Keys of the `data` section."""
 
-    rho: Annotated[
-        float,
-        Range(low=0.0, high=1.0),
-        Doc("share of training images under their class's own corruption: 0.95, 0.98, 0.99, 0.995 in the papers"),
-    ] = 0.95
+    rho: colour_bias.Rho = 0.95
     source: cifar10.SourceKind = "auto"
-    seed: Annotated[int, Range(low=0), Doc("seed of the validation split and the corruptions")] = 0
+    seed: colour_bias.Seed = 0
     val_share: holdout.Share = 0.1
     val: holdout.Val = "unbiased"
 

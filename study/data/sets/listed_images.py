@@ -80,8 +80,8 @@ class Published:
 
     size: Size = 224
     val: holdout.Val = "given"
-    val_share: holdout.GivenShare = 0.1
-    split_seed: holdout.GivenSeed = 0
+    val_share: holdout.Share = 0.1
+    split_seed: holdout.SplitSeed = 0
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class Drawn:
 
     size: Size = 128
     val: holdout.Val = "unbiased"
-    split_seed: Annotated[int, Range(low=0), Doc("seed that chooses the images")] = 0
+    split_seed: holdout.SplitSeed = 0
     train_samples: Annotated[int, Range(low=4), Doc("number of images in the training split")] = 10_000
     eval_samples: Annotated[int, Range(low=4), Doc("images in the validation split, and as many in the test split")] = (
         2_400
@@ -377,7 +377,7 @@ class UtZappos:
 
     size: Size = 32
     val_share: holdout.Share = 0.1
-    split_seed: Annotated[int, Range(low=0), Doc("seed that chooses test and validation images, by class")] = 0
+    split_seed: holdout.SplitSeed = 0
 
 
 def ut_zappos(options: Any) -> dict[str, Listing]:
