@@ -22,7 +22,7 @@ from study.data.dataset import Facts
 from study.methods import Batch, Labels, Method
 from study.training import augment, evaluation, optimization
 from study.training.config import TrialConfig
-from study.training.networks import networks
+from study.training.evaluation import networks
 from study.training.optimization import groups, optimizer
 
 

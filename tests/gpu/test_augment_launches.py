@@ -28,7 +28,7 @@ from simulated_gpu import launches
 from study.data.dataset import Facts, Split
 from study.training import augment
 from study.training.config import TrainOptions
-from study.training.resident import Resident
+from study.training.device import Resident
 
 warnings.simplefilter("ignore")
 device = torch.device("cuda")

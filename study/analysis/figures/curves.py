@@ -29,7 +29,7 @@ from study.analysis.statistics.frame import thin
 from study.home.record import StudyRecord, TrialRecord
 from study.ranking import baseline, candidates
 from study.spec import StudySpec
-from study.spec.rungs import schedule
+from study.spec.declarations import schedule
 
 CURVES = 400  # of each kind at most, evenly chosen
 

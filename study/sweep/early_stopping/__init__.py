@@ -8,8 +8,8 @@ from abc import ABC, abstractmethod
 from typing import Literal
 
 from study.spec import StudySpec
+from study.spec.declarations import Schedule, schedule
 from study.spec.objective import Objective, Score
-from study.spec.rungs import Schedule, schedule
 from study.spec.schema import EarlyStopping as Rule
 
 Verdict = Literal["on", "prune"]
