@@ -132,21 +132,15 @@ def together(*parts: NDArray[np.int64] | None) -> NDArray[np.int64] | None:
     return whole[: len(rows)].astype(np.int64)
 
 
-def cut(split: Split, share: float, seed: int, kind: Kind = "biased") -> tuple[Split, Split]:
-    """Cut a training split into training and validation, by its class and bias labels.
-
-    Args:
-        split: the whole training split; without bias labels the two kinds differ in balancing classes only.
-        share, kind: see `Share` and `ABOUT`.
-        seed: of the choice.
-    """
-    kept, held = choose(cells(split), share, kind, seed)
+def cut(split: Split, share: float, seed: int) -> tuple[Split, Split]:
+    """A training split as training and validation, each of which has its share of each class and bias class."""
+    kept, held = stratified(cells(split), share, seed)
     return take(split, kept), take(split, held)
 
 
-def cut_labels(labels: Labelled, share: float, seed: int, kind: Kind = "biased") -> dict[str, Labels]:
+def cut_labels(labels: Labelled, share: float, seed: int) -> dict[str, Labels]:
     """The labels of `train` and `val`, as `cut` would leave them."""
-    kept, held = choose(cells(labels), share, kind, seed)
+    kept, held = stratified(cells(labels), share, seed)
     return {"train": take_labels(labels, kept), "val": take_labels(labels, held)}
 
 
