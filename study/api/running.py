@@ -226,8 +226,8 @@ def run(
         space: what is searched of `config`, by key: a range (low, high), a list of choices, or a domain as a study file
             has it.
         metric: `val/NAME`, which the function must yield in each epoch; or several of them.
-        maximize: whether a higher value of the metric is better; of several metrics a list. It may be left out where
-            the name says it, as `val/f1` and `val/log_loss` do; it is needed for one that does not, as `val/score`.
+        maximize: whether a higher value of the metric is better; of several metrics a list. It may be left out for the
+            metrics of this software, as `val/accuracy` and `val/loss`; any other, as `val/f1` or `val/score`, needs it.
         epochs: of a trial.
         fixed: the rest of `config`.
         baseline: values of what is searched that all others are compared with.

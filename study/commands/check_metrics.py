@@ -6,8 +6,8 @@ from typing import Any
 from study import data
 from study.data import Dataset, Facts, cells
 from study.errors import UserError
+from study.metrics import GROUPS
 from study.metrics.rules import DEBIASED, RULES
-from study.metrics.table import GROUPS
 from study.spec import StudySpec
 from study.text import quoted
 

@@ -17,7 +17,7 @@ from study.spec import StudySpec
 from study.spec.search_checks import count_configurations
 from study.text import typed
 from study.training import own_function
-from study.training.compatibility import bound
+from study.training.checkpoint import bound
 
 RETRY = "To run that again, once its cause is mended: study resume {} --failed"
 

@@ -14,7 +14,7 @@ from study.metrics.rules import RULES
 from study.ranking import epochs
 from study.ranking.picks import at_most
 from study.spec import StudySpec, search_checks
-from study.spec.rungs import schedule
+from study.spec.declarations import schedule
 from study.spec.schema import Confirm
 from study.text import ends, parameter
 
@@ -123,7 +123,7 @@ def plan(spec: StudySpec) -> dict[str, Any]:
     """Configurations, trials and epochs of a study, and the samples of its data, as plain values.
 
     Epochs are the cost's unit: `most` if no trial were pruned, `expected` if early stopping prunes as many as it means
-    to (`study.spec.rungs.Schedule`).
+    to (`study.spec.declarations.Schedule`).
 
     Raises:
         UserError: the validation split cannot have a metric that the study looks at.

@@ -19,7 +19,7 @@ from study.home.record import StudyRecord
 from study.home.requests import Request, ask, waiting
 from study.spec import StudySpec
 from study.spec.configuration import configuration
-from study.spec.same import same
+from study.spec.schema import same
 from study.text import typed
 
 PATIENCE = 15.0

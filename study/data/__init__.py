@@ -1,18 +1,9 @@
-"""Data sets by name: each is one module with a dataclass `Options`, `describe(options)` and `load(options)`, or a row
-of such in `sets.listed_images`.
-
-`describe` gives the facts of the data set without reading it; `load` gives its arrays, from `cache.cached` if reading
-takes time. `sources(options)`, or a tuple `SOURCES`, lists the files that it needs, `files(options)` those of a user's
-own. `labels(options)`, where there is one, gives the labels of each split without its samples. `encoding(options)` and
-`encoded(options, encoding)`, of a table, tell how columns become inputs. `FRAME` says how images become square.
-`study data list` prints the first line of its docstring, `NAME: what it is`. Other distributions can bring more: see
-`study.catalogue`.
-"""
+"""Data sets by name: each is a module of the form `DataSet`, or a row of such in `sets.listed_images`."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from study.catalogue import Catalogue, modules
 from study.data.dataset import Dataset, Facts, Labelled, Split, joint_fingerprint
@@ -26,6 +17,7 @@ if TYPE_CHECKING:  # brings the library that decodes images
 
 __all__ = [
     "CATALOGUE",
+    "DataSet",
     "Dataset",
     "Encoding",
     "Facts",
@@ -52,6 +44,67 @@ __all__ = [
 ]
 
 
+class DataSet(Protocol):
+    """What a data set's module has. The first line of its docstring, `NAME: what it is`, is what users read of it.
+
+    `describe` gives the facts without reading the data; `load` gives the arrays, from `cache.cached` if reading takes
+    time. A table has `shape=(columns,)` and rows of float32 that are normalised already. A module may have more:
+
+        sources(options), or a tuple SOURCES    the files that it needs, each a `Source`
+        files(options)                          those of a user's own
+        labels(options)                         the labels of each split, without its samples
+        notes(options), reading(options)        sentences on how a user's files are read
+        encoding(options)                       how the columns of a table become inputs
+        encoded(options, encoding)              the data with inputs as another table's encoding makes them
+        FRAME                                   how images become square
+
+    This one, as `study/data/sets/stripes.py`, is all that `data.name: stripes` needs:
+
+        \"\"\"stripes: small images, light or dark, some of them with a brighter first row.\"\"\"
+
+        from dataclasses import dataclass
+        from typing import Annotated
+
+        import numpy as np
+        from typing_extensions import Doc
+
+        from study.data.dataset import Dataset, Facts, Split
+        from study.knobs import Range
+
+
+        @dataclass(frozen=True)
+        class Options:
+            samples: Annotated[int, Range(low=4), Doc("samples of each split")] = 64
+
+
+        def describe(options: Options) -> Facts:
+            return Facts(classes=2, bias_classes=2, shape=(3, 8, 8))
+
+
+        def load(options: Options) -> Dataset:
+            random = np.random.default_rng(0)
+            splits = {name: drawn(options.samples, random) for name in ("train", "val", "test")}
+            return Dataset(describe(options), splits)
+
+
+        def drawn(samples: int, random: np.random.Generator) -> Split:
+            target, bias = np.arange(samples) % 2, np.arange(samples) // 2 % 2
+            images = random.integers(0, 99, (samples, 3, 8, 8)) + 100 * target[:, None, None, None]
+            images[:, :, 0] += 50 * bias[:, None, None]
+            return Split(images.astype(np.uint8), target, bias)
+    """
+
+    @property
+    def Options(self) -> Callable[..., Any]:  # noqa: N802
+        """A frozen dataclass, whose fields are the keys of the `data` section."""
+
+    def describe(self, options: Any) -> Facts:
+        """The facts of the data set with these options."""
+
+    def load(self, options: Any) -> Dataset:
+        """Its splits as arrays."""
+
+
 def _own() -> Mapping[str, Any]:
     (listed_images,) = modules("study.data.sets", "SETS").values()
     return {**modules("study.data.sets", "Options"), **listed_images.SETS}
@@ -70,9 +123,10 @@ def data_knobs(name: str) -> list[Knob]:
     return list(knobs(module(name).Options))
 
 
-def module(name: str) -> Any:
+def module(name: str) -> DataSet:
     """The module of a data set."""
-    return CATALOGUE.find(name)
+    found: DataSet = CATALOGUE.find(name)
+    return found
 
 
 def key(data: Mapping[str, Any]) -> str:
@@ -82,24 +136,21 @@ def key(data: Mapping[str, Any]) -> str:
 
 def describe(data: Mapping[str, Any]) -> Facts:
     """The facts of a `data` section's data set."""
-    data_module, options = _find(data)
-    facts: Facts = data_module.describe(options)
-    return facts
+    data_set, options = _find(data)
+    return data_set.describe(options)
 
 
 def sources(data: Mapping[str, Any]) -> tuple[Source, ...]:
     """The files that the data set of a `data` section is made from."""
-    data_module, options = _find(data)
-    return tuple(
-        data_module.sources(options) if hasattr(data_module, "sources") else getattr(data_module, "SOURCES", ())
-    )
+    data_set, _ = _find(data)
+    given: Iterable[Source] = _asked(data, "sources", getattr(data_set, "SOURCES", ()))
+    return tuple(given)
 
 
 def load(data: Mapping[str, Any]) -> Dataset:
     """The data set of a `data` section, as arrays in memory or mapped into it."""
-    data_module, options = _find(data)
-    dataset: Dataset = data_module.load(options)
-    return dataset
+    data_set, options = _find(data)
+    return data_set.load(options)
 
 
 def labels(data: Mapping[str, Any]) -> Mapping[str, Labelled] | None:
@@ -108,26 +159,24 @@ def labels(data: Mapping[str, Any]) -> Mapping[str, Labelled] | None:
     Raises:
         UserError: a file is missing or damaged.
     """
-    data_module, options = _find(data)
-    return data_module.labels(options) if hasattr(data_module, "labels") else None
+    found: Mapping[str, Labelled] | None = _asked(data, "labels", None)
+    return found
 
 
 def files(data: Mapping[str, Any]) -> Sequence[Path]:
     """The user's own files that the data set of a `data` section is made from; none where its module does not tell."""
-    data_module, options = _find(data)
-    return data_module.files(options) if hasattr(data_module, "files") else ()
+    found: Sequence[Path] = _asked(data, "files", ())
+    return found
 
 
 def notes(data: Mapping[str, Any]) -> list[str]:
     """Sentences about what was decided of the user's files that no key says; none where the module has no `notes`."""
-    data_module, options = _find(data)
-    return list(data_module.notes(options)) if hasattr(data_module, "notes") else []
+    return list(_asked(data, "notes", []))
 
 
 def reading(data: Mapping[str, Any]) -> list[str]:
     """Lines that say how the columns of a user's table are read; none where the module has no `reading`."""
-    data_module, options = _find(data)
-    return list(data_module.reading(options)) if hasattr(data_module, "reading") else []
+    return list(_asked(data, "reading", []))
 
 
 def encoding(data: Mapping[str, Any]) -> Encoding | None:
@@ -136,8 +185,8 @@ def encoding(data: Mapping[str, Any]) -> Encoding | None:
     Raises:
         UserError: a file is missing or damaged.
     """
-    data_module, options = _find(data)
-    return data_module.encoding(options) if hasattr(data_module, "encoding") else None
+    found: Encoding | None = _asked(data, "encoding", None)
+    return found
 
 
 def encoded(data: Mapping[str, Any], encoding: Encoding) -> Dataset:
@@ -146,17 +195,17 @@ def encoded(data: Mapping[str, Any], encoding: Encoding) -> Dataset:
     Raises:
         UserError: its module takes no encoding, or its table has no such columns or values.
     """
-    data_module, options = _find(data)
-    if not hasattr(data_module, "encoded"):
+    data_set, options = _find(data)
+    if not hasattr(data_set, "encoded"):
         raise UserError(f"data.name: {data['name']!r} given, a table is needed, as the model was trained on one")
-    dataset: Dataset = data_module.encoded(options, encoding)
+    dataset: Dataset = data_set.encoded(options, encoding)
     return dataset
 
 
 def frame(data: Mapping[str, Any]) -> "Frame":
     """Return how the data set of a `data` section makes images square."""
-    data_module, options = _find(data)
-    chosen: Frame = getattr(options, "frame", getattr(data_module, "FRAME", "crop"))
+    data_set, options = _find(data)
+    chosen: Frame = getattr(options, "frame", getattr(data_set, "FRAME", "crop"))
     return chosen
 
 
@@ -165,10 +214,16 @@ def load_all(sections: Iterable[Mapping[str, Any]]) -> dict[str, Dataset]:
     return {key(data): load(data) for data in sections}
 
 
-def _find(data: Mapping[str, Any]) -> tuple[Any, Any]:
-    data_module = module(data["name"])
+def _find(data: Mapping[str, Any]) -> tuple[DataSet, Any]:
+    data_set = module(data["name"])
     values = {key: tuple(value) if isinstance(value, list) else value for key, value in data.items() if key != "name"}
-    return data_module, data_module.Options(**values)
+    return data_set, data_set.Options(**values)
+
+
+def _asked(data: Mapping[str, Any], name: str, otherwise: Any) -> Any:
+    """Return what a function that a data set may have gives for a `data` section; another value where it has none."""
+    data_set, options = _find(data)
+    return getattr(data_set, name)(options) if hasattr(data_set, name) else otherwise
 
 
 def inventory(datasets: Mapping[str, Dataset]) -> dict[str, dict[str, Any]]:

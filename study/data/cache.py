@@ -25,7 +25,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from study.data import label_files
 from study.data.dataset import Dataset, Facts, Split, fingerprint
@@ -330,8 +330,8 @@ def cached(
         return dataset
 
 
-def scratch(shape: tuple[int, ...], dtype: DTypeLike = np.uint8) -> NDArray[Any]:
-    """An array on disk for a build to fill; it disappears when it is no longer used.
+def scratch(shape: tuple[int, ...]) -> NDArray[np.uint8]:
+    """An array of bytes on disk for a build to fill; it disappears when it is no longer used.
 
     Raises:
         OSError: there is no room. Where that came out while it is filled, the system would end the process.
@@ -339,10 +339,10 @@ def scratch(shape: tuple[int, ...], dtype: DTypeLike = np.uint8) -> NDArray[Any]
     folder = writable(FOLDER)
     with tempfile.TemporaryFile(dir=folder) as file:
         try:
-            os.posix_fallocate(file.fileno(), 0, max(1, math.prod(shape) * np.dtype(dtype).itemsize))
+            os.posix_fallocate(file.fileno(), 0, max(1, math.prod(shape)))
         except OSError as error:
             raise OSError(error.errno, error.strerror, str(folder)) from None
-        return np.memmap(file, dtype=dtype, mode="w+", shape=shape)
+        return np.memmap(file, dtype=np.uint8, mode="w+", shape=shape)
 
 
 @contextmanager

@@ -1,9 +1,20 @@
 """The colour bias of Biased-MNIST (FairKL paper section 4.2; construction as in its released data set)."""
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import Doc
+
+from study.knobs import Range
+
+Rho = Annotated[
+    float, Range(low=0.0, high=1.0), Doc("share of training samples whose colour (corruption) is their class's own")
+]
+"""Type of the key `rho`."""
+
+Seed = Annotated[int, Range(low=0), Doc("seed of the split and the colours (corruptions)")]
+"""Type of the key `seed`."""
 
 COLOURS = np.array(
     [

@@ -12,22 +12,14 @@ from study.errors import UserError
 from study.knobs import Range
 
 Share = Annotated[
-    float, Range(above=0.0, high=0.5), Doc("share of the training samples that is held out for validation")
+    float,
+    Range(above=0.0, high=0.5),
+    Doc("share of the training samples that is held out for validation, where the data set's own is not taken"),
 ]
 """Type of the key `val_share`: share of the training samples that the validation split gets."""
 
-SplitSeed = Annotated[int, Range(low=0), Doc("seed that chooses the validation samples")]
+SplitSeed = Annotated[int, Range(low=0), Doc("seed that chooses the samples of the splits that are not given")]
 """Type of the key `split_seed`."""
-
-GivenShare = Annotated[
-    float,
-    Range(above=0.0, high=0.5),
-    Doc("share of the training samples that is held out for validation, where `val` is not given"),
-]
-"""The same of a data set that has a validation split of its own."""
-
-GivenSeed = Annotated[int, Range(low=0), Doc("seed that chooses the validation samples, where `val` is not given")]
-"""The same of the key `split_seed`."""
 
 Kind = Literal["biased", "unbiased", "given"]
 """Which samples validation has, see `ABOUT`."""
@@ -140,25 +132,19 @@ def together(*parts: NDArray[np.int64] | None) -> NDArray[np.int64] | None:
     return whole[: len(rows)].astype(np.int64)
 
 
-def cut(split: Split, share: float, seed: int, kind: Kind = "biased") -> tuple[Split, Split]:
-    """Cut a training split into training and validation, by its class and bias labels.
-
-    Args:
-        split: the whole training split; without bias labels the two kinds differ in balancing classes only.
-        share, kind: see `Share` and `ABOUT`.
-        seed: of the choice.
-    """
-    kept, held = choose(cells(split), share, kind, seed)
+def cut(split: Split, share: float, seed: int) -> tuple[Split, Split]:
+    """A training split as training and validation, each of which has its share of each class and bias class."""
+    kept, held = stratified(cells(split), share, seed)
     return take(split, kept), take(split, held)
 
 
-def cut_labels(labels: Labelled, share: float, seed: int, kind: Kind = "biased") -> dict[str, Labels]:
+def cut_labels(labels: Labelled, share: float, seed: int) -> dict[str, Labels]:
     """The labels of `train` and `val`, as `cut` would leave them."""
-    kept, held = choose(cells(labels), share, kind, seed)
+    kept, held = stratified(cells(labels), share, seed)
     return {"train": take_labels(labels, kept), "val": take_labels(labels, held)}
 
 
-def refuse_given(kind: Kind | None, name: str) -> None:
+def refuse_given(kind: Kind, name: str) -> None:
     """Raise a UserError if the own validation split is asked for of a data set that has none."""
     if kind == "given":
         problem = f"{name} has no validation split of its own"

@@ -55,11 +55,8 @@ def by_code(listing: Listing, codes: NDArray[np.int64], names: Sequence[str]) ->
     return {name: listing.take(codes == code) for code, name in enumerate(names)}
 
 
-def named_labels(files: Sequence[Path], classes: int) -> Labels:
-    """The classes and bias classes that the names of files say: `ID_CLASS_BIAS.png`.
-
-    Args:
-        classes: how many there are of each.
+def named_labels(files: Sequence[Path]) -> Labels:
+    """The classes and bias classes, 0 or 1, that the names of files say: `ID_CLASS_BIAS.png`.
 
     Raises:
         UserError: a name is another.
@@ -67,8 +64,8 @@ def named_labels(files: Sequence[Path], classes: int) -> Labels:
     pairs = []
     for file in files:
         _, *numbers = file.stem.rsplit("_", 2)
-        if len(numbers) < 2 or not {*numbers} <= {str(number) for number in range(classes)}:
-            raise UserError(f"{file}: its name is not ID_CLASS_BIAS.png, each from 0 to {classes - 1}. Remove it")
+        if len(numbers) < 2 or not {*numbers} <= {"0", "1"}:
+            raise UserError(f"{file}: its name is not ID_CLASS_BIAS.png, each 0 or 1. Remove it")
         pairs.append([int(number) for number in numbers])
     labels = np.array(pairs, np.int64)
     return Labels(labels[:, 0].copy(), labels[:, 1].copy())

@@ -25,7 +25,7 @@ TEST_SHARE = 0.15
 class Options:
     """Keys of the `data` section of both tables; the shares are those of the same paper."""
 
-    split_seed: Annotated[int, Range(low=0), Doc("seed of the splits, 70/15/15 (WCL paper section 6.2)")] = 0
+    split_seed: holdout.SplitSeed = 0
     val: holdout.Val = "biased"
     val_share: Annotated[float, Range(above=0.0, high=0.5), Doc("share of all rows that is the validation split")] = (
         0.15

@@ -96,7 +96,7 @@ class Options:
         Range(low=0.0, high=0.5),
         Doc("share of all samples that is the test split, by class and bias class; 0: there is none"),
     ] = 0.15
-    split_seed: Annotated[int, Range(low=0), Doc("seed that chooses the validation and test samples")] = 0
+    split_seed: holdout.SplitSeed = 0
 
 
 @dataclass(frozen=True)

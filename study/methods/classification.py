@@ -11,11 +11,18 @@ from torch.nn import functional
 from study.data.dataset import Facts
 from study.knobs import Knob, knobs
 from study.losses.catalogue import classification_losses
-from study.methods.adversary import adversary_knobs, maybe_adversary
 from study.methods.batch import UNKNOWN, Batch, Labels, Method, NewNetwork
-from study.methods.bias_source import patch, source_knobs
+from study.methods.debiasing import (
+    NO_REGULARISER,
+    Weights,
+    adversary_knobs,
+    maybe_adversary,
+    patch,
+    regulariser,
+    regulariser_knobs,
+    source_knobs,
+)
 from study.methods.needs import Needs
-from study.methods.regularised_loss import NO_REGULARISER, Weights, regulariser, regulariser_knobs
 from study.models import Network
 
 PLAIN = "cross_entropy"

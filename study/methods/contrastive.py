@@ -15,19 +15,22 @@ from study.data.dataset import Facts
 from study.knobs import Knob, Range, Searched, knobs, options
 from study.losses.catalogue import losses, needs_two_views
 from study.losses.sup_con import sup_con
-from study.methods.adversary import adversary_knobs, maybe_adversary, stage_epochs
 from study.methods.batch import DIAGNOSES, UNKNOWN, Batch, Labels, Method, NewNetwork, PerSample
-from study.methods.bias_source import patch, source_knobs
 from study.methods.classification import BALANCED, PLAIN, Classifier
-from study.methods.needs import Needs
-from study.methods.regularised_loss import (
+from study.methods.debiasing import (
     NO_REGULARISER,
     RegularisedLoss,
     Term,
     Weights,
+    adversary_knobs,
+    maybe_adversary,
+    patch,
     regulariser,
     regulariser_knobs,
+    source_knobs,
+    stage_epochs,
 )
+from study.methods.needs import Needs
 from study.models import Network
 
 # The keys of a method that is a contrastive loss, and what data it needs.

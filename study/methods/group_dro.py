@@ -12,7 +12,7 @@ from typing_extensions import Doc
 from study.data.dataset import Facts
 from study.knobs import Knob, Range, Searched, knobs, options
 from study.methods.batch import UNKNOWN, Batch, Labels, Method, NewNetwork
-from study.methods.bias_source import source_knobs
+from study.methods.debiasing import source_knobs
 from study.methods.needs import Needs
 from study.models import Network
 

@@ -12,9 +12,8 @@ from torch.nn import functional
 
 from study.data.dataset import Facts
 from study.knobs import Knob, knobs, options
-from study.methods.adversary import AdversaryOptions, reversed_gradient
 from study.methods.batch import UNKNOWN, Batch, Labels, Method, NewNetwork
-from study.methods.bias_source import source_knobs
+from study.methods.debiasing import AdversaryOptions, reversed_gradient, source_knobs
 from study.methods.needs import Needs
 from study.models import Network
 

@@ -1,34 +1,142 @@
-"""What a metric's name says: which direction is better, what its numbers are, which data can have it.
+"""Every metric that a trial reports, in one table: which direction is better, what its numbers are, who can have it.
+
+Standard library only: what reads a study, or checks a study file, asks here and loads no PyTorch. How a metric is
+computed stands in `study.training.metrics` and `study.training.probes`, joined by name.
 
 A reported name is `SPLIT/NAME`. The name of a further encoder, of a probe, or both stand before a metric's own:
 `test/lbfgs_accuracy`, `val/biased_encoder_worst_group_accuracy`.
 """
 
-from typing import TYPE_CHECKING
-
-from study.metrics.table import GROUPS, METRICS, Direction, Metric, better, is_certain
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from study.data.dataset import Facts
 
-__all__ = [
-    "GROUPS",
-    "METRICS",
-    "PHASES",
-    "Direction",
-    "Metric",
-    "available",
-    "better",
-    "find",
-    "in_percent",
-    "is_certain",
-    "is_share",
-    "is_standard_error",
-    "lower_is_better",
-    "printed",
-    "printed_range",
-    "searchable",
-]
+Direction = Literal["max", "min"]
+
+NAMED_GROUPS = 16
+"""Most (class, bias class) cells of a data set for which each cell's accuracy is a metric of its own."""
+
+
+def _always(facts: "Facts") -> bool:
+    return True
+
+
+def _biased(facts: "Facts") -> bool:
+    return bool(facts.bias_classes)
+
+
+def _alignable(facts: "Facts") -> bool:
+    return facts.bias_classes == facts.classes
+
+
+def _binary(facts: "Facts") -> bool:
+    return facts.classes == 2
+
+
+def _binary_biased(facts: "Facts") -> bool:
+    return _binary(facts) and _biased(facts)
+
+
+def _beyond_five(facts: "Facts") -> bool:
+    return facts.classes >= 6
+
+
+def _conditioned(facts: "Facts") -> bool:
+    return facts.condition is not None
+
+
+def _has_group(facts: "Facts", of_class: int, of_bias: int) -> bool:
+    groups = facts.bias_classes or 0
+    return of_class < facts.classes and of_bias < groups and facts.classes * groups <= NAMED_GROUPS
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One metric.
+
+    Attributes:
+        about: what it is, in a line.
+        better: which direction is; None: neither.
+        unit: `share`: a fraction of one (accuracies, rates, gaps), which papers print in percent; `number`: without a
+            unit; `squared`: of the continuous attribute, squared.
+        low, high: its least and its largest value; None: no bound.
+        source: what it is computed from: `predictions`, in each epoch; `held out`, likewise, of the validation and the
+            test split alone; `features`, in the last epoch where `train.final` asks for it; `training` itself, in each
+            epoch and on no further split.
+        possible: whether a split with these facts can have it.
+        needs_scores: whether predictions are not enough: it ranks classes or samples.
+        of_inferred: whether it is of the groups that `train.inferred_groups` finds, without which nobody has it.
+    """
+
+    about: str
+    better: Direction | None = "max"
+    unit: Literal["share", "number", "squared"] = "share"
+    low: float | None = 0.0
+    high: float | None = 1.0
+    source: Literal["predictions", "held out", "features", "training"] = "predictions"
+    possible: Callable[["Facts"], bool] = _always
+    needs_scores: bool = False
+    of_inferred: bool = False
+
+
+Inferred = partial(Metric, of_inferred=True)
+
+GROUPS = {f"group_{y}_{s}_accuracy": (y, s) for y in range(NAMED_GROUPS) for s in range(NAMED_GROUPS // (y + 1))}
+"""The metrics of one (class, bias class) cell each, with the cell."""
+
+METRICS: Mapping[str, Metric] = {
+    "accuracy": Metric("Share of right predictions."),
+    "top5_accuracy": Metric(
+        "Share of samples whose class is among the five highest scores.", possible=_beyond_five, needs_scores=True
+    ),
+    "balanced_accuracy": Metric("Mean of the classes' accuracies."),
+    "worst_class_accuracy": Metric("Smallest accuracy of a class."),
+    "auc": Metric("Area under the ROC curve of the second class's score.", possible=_binary, needs_scores=True),
+    "aligned_accuracy": Metric("Accuracy where the bias class is the class.", possible=_alignable),
+    "conflicting_accuracy": Metric("Accuracy where the bias class is not the class.", possible=_alignable),
+    "unbiased_accuracy": Metric("Mean of the accuracies of the (class, bias class) cells.", possible=_biased),
+    "worst_group_accuracy": Metric("Smallest accuracy of a (class, bias class) cell.", possible=_biased),
+    "shrunk_unbiased_accuracy": Metric(
+        "Mean of the accuracies of all (class, bias class) cells, small ones drawn towards the mean of all "
+        "conflicting, or all aligned, cells.",
+        possible=_biased,
+    ),
+    "shrunk_worst_group_accuracy": Metric("The smallest of those.", possible=_biased),
+    "inferred_unbiased_accuracy": Inferred("`shrunk_unbiased_accuracy` of the cells of class and inferred group."),
+    "inferred_conflicting_accuracy": Inferred("Accuracy where the inferred group is not the class."),
+    "inferred_worst_group_accuracy": Inferred(
+        "`shrunk_worst_group_accuracy` of the cells of class and inferred group."
+    ),
+    "equalized_odds": Metric(
+        "Mean gap between bias classes of the rate of an output, given the class (FSCL paper Eq. 6).",
+        "min",
+        possible=_biased,
+    ),
+    "equal_opportunity": Metric(
+        "Largest gap between bias classes of the true positive rate.", "min", possible=_binary_biased
+    ),
+    "demographic_parity": Metric("Largest gap between bias classes of the rate of an output.", "min", possible=_biased),
+    "accuracy_parity": Metric("Largest gap between bias classes of the accuracy.", "min", possible=_biased),
+    **{
+        name: Metric(f"Accuracy of class {y} with bias class {s}.", possible=partial(_has_group, of_class=y, of_bias=s))
+        for name, (y, s) in GROUPS.items()
+    },
+    "standard_error": Metric("Standard error of the metric whose name stands before it.", None, source="held out"),
+    "condition_mse": Metric(
+        # high is good: the attribute is one that should not be readable (CCL-K paper Table 3)
+        "Mean squared error of a ridge regression from the features to the continuous attribute.",
+        unit="squared",
+        high=None,
+        source="features",
+        possible=_conditioned,
+    ),
+    "loss": Metric("What training minimises.", "min", "number", None, None, "training"),
+}
+"""By name, those of predictions first."""
 
 PHASES = ("data", "training", "evaluation")
 """What an epoch's time is divided into: each is reported as `time/PHASE`, the whole as `time/epoch`."""
@@ -39,6 +147,12 @@ def find(reported: str) -> Metric | None:
     parts = reported.split("/")[-1].split("_")
     ends = ("_".join(parts[start:]) for start in range(len(parts)))
     return next((METRICS[end] for end in ends if end in METRICS), None)
+
+
+def better(reported: str) -> Direction | None:
+    """The direction of a reported metric that is better, as its row of the table says; None: neither, or no row."""
+    metric = find(reported)
+    return metric.better if metric else None
 
 
 def lower_is_better(reported: str) -> bool:

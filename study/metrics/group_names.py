@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 
-from study.metrics.table import GROUPS
+from study.metrics import GROUPS
 from study.text import quoted, some
 
 Names = Sequence[str] | None

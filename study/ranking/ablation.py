@@ -19,7 +19,7 @@ from study.home.record import StudyRecord, TrialRecord
 from study.ranking import Candidate
 from study.spec import StudySpec
 from study.spec.checks import fault
-from study.spec.same import among, same
+from study.spec.schema import among, same
 from study.spec.search_checks import trial_faults
 
 # The steps from one configuration to another: in which knobs they differ, and which of these move together.

@@ -4,11 +4,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from study import files
-from study.errors import UserError, nearest
+from study.errors import nearest
 from study.spec.checks import Problems, params_text, shown
 from study.spec.document import Document, assigned
-from study.spec.same import among
-from study.spec.schema import Domain
+from study.spec.schema import Domain, among
 from study.spec.space import Space
 from study.training.config import SECTIONS
 
@@ -16,39 +15,6 @@ from study.training.config import SECTIONS
 
 FORMAT = 2
 """Version of an exported file."""
-
-
-def check_origin(document: Document, changes: Iterable[str]) -> None:
-    """Check that an exported file is unchanged apart from overrides, and note these in it: the original's figures are
-    not theirs.
-
-    Raises:
-        UserError: it is of another version, or was changed by hand.
-    """
-    origin = document.values.get("origin")
-    if not isinstance(origin, dict):
-        return
-    version = origin.get("format")
-    if version != FORMAT:
-        raise UserError(
-            f"{document.place(('origin', 'format'))}: origin.format: {version!r} given, this version of study reads "
-            f"{FORMAT}. Export the configuration again with it, or read this file with the version that wrote it"
-        )
-    unused = origin.get("unused_seed", 0)
-    if type(unused) is not int or not 0 <= unused < 2**31:
-        raise UserError(
-            f"{document.place(('origin', 'unused_seed'))}: origin.unused_seed: {shown(unused)} given, allowed: a whole "
-            "number from 0 on, below 2**31, as it was exported"
-        )
-    is_changed = "changed" in origin and "digest" not in origin
-    if not is_changed and origin.get("digest") != configuration_digest(document.values):
-        raise UserError(
-            f"{document.place(('origin', 'digest'))}: the configuration is not the one that was exported: it was "
-            "changed by hand, or cut short. Change it by --set KEY=VALUE; for a study file of your own remove `origin`"
-        )
-    if overrides := list(changes):
-        origin.pop("digest", None)
-        origin["changed"] = [*origin.get("changed", []), *overrides]
 
 
 def configuration_digest(values: Any) -> str:

@@ -7,8 +7,7 @@ from typing import Any
 import optuna
 from optuna.distributions import BaseDistribution, FloatDistribution, IntDistribution
 
-from study.spec.same import among
-from study.spec.schema import Domain
+from study.spec.schema import Domain, among
 from study.spec.space import Space, last_grid_value
 
 

@@ -14,21 +14,21 @@ from pydantic import ValidationError
 from study import methods, metrics
 from study.errors import UserError, nearest
 from study.knobs import Searched, knobs
-from study.spec import own_function, search_checks
-from study.spec.checks import Problems, check, section_model
-from study.spec.configuration import check_origin
-from study.spec.declarations import declaration
+from study.spec import search_checks
+from study.spec.checks import Problems, check, section_model, shown
+from study.spec.configuration import FORMAT, configuration_digest
+from study.spec.declarations import declaration, schedule, with_grace
 from study.spec.document import Document, Key, apply_profile, assigned, find, override, read
 from study.spec.objective import Constraint
-from study.spec.rungs import schedule, with_grace
-from study.spec.same import distinct
-from study.spec.schema import Domain, Layout, Search
+from study.spec.schema import Domain, Layout, Search, distinct
 from study.spec.search_checks import (
     check_cases,
+    check_own_metrics,
     check_points,
     check_space,
     check_trials,
     check_values,
+    completed,
     points,
     resource_faults,
     trial_faults,
@@ -157,7 +157,7 @@ def check_metrics(spec: StudySpec, problems: Problems) -> None:
             problems.add(place, str(error))
     _check_directions(spec, searched, problems)
     if spec.function:
-        own_function.check_metrics(dict(named), problems)
+        check_own_metrics(dict(named), problems)
         return
     for at, name in named:
         if name not in valid:
@@ -176,12 +176,12 @@ def _check_directions(spec: StudySpec, searched: list[str], problems: Problems) 
         python = "maximize=True or False" if len(searched) == 1 else "maximize=[True, False, ...]"
         problems.add(
             at,
-            f"is missing: the name {', '.join(unknown)} does not say whether a higher or a lower value is better. "
+            f"is missing: whether a higher or a lower value of {', '.join(unknown)} is better is not known. "
             f"Allowed: {allowed} (study.run: {python})",
         )
     for name in searched:
-        says = metrics.better(name)
-        if says and metrics.is_certain(name) and spec.direction(name) != says:
+        says = metrics.better(name) if name.split("/")[-1] in metrics.METRICS else None
+        if says and spec.direction(name) != says:
             word = "higher" if says == "max" else "lower"
             message = f"{spec.direction(name)!r} given for {name}, of which a {word} value is better. Allowed: {says}"
             problems.add(at, f"{message}; what should go the other way needs another name")
@@ -311,6 +311,39 @@ def _changed(spec: str, assignments: list[str], profile: str | None = None) -> D
     return document
 
 
+def check_origin(document: Document, changes: Iterable[str]) -> None:
+    """Check that an exported file is unchanged apart from overrides, and note these in it: the original's figures are
+    not theirs.
+
+    Raises:
+        UserError: it is of another version, or was changed by hand.
+    """
+    origin = document.values.get("origin")
+    if not isinstance(origin, dict):
+        return
+    version = origin.get("format")
+    if version != FORMAT:
+        raise UserError(
+            f"{document.place(('origin', 'format'))}: origin.format: {version!r} given, this version of study reads "
+            f"{FORMAT}. Export the configuration again with it, or read this file with the version that wrote it"
+        )
+    unused = origin.get("unused_seed", 0)
+    if type(unused) is not int or not 0 <= unused < 2**31:
+        raise UserError(
+            f"{document.place(('origin', 'unused_seed'))}: origin.unused_seed: {shown(unused)} given, allowed: a whole "
+            "number from 0 on, below 2**31, as it was exported"
+        )
+    is_changed = "changed" in origin and "digest" not in origin
+    if not is_changed and origin.get("digest") != configuration_digest(document.values):
+        raise UserError(
+            f"{document.place(('origin', 'digest'))}: the configuration is not the one that was exported: it was "
+            "changed by hand, or cut short. Change it by --set KEY=VALUE; for a study file of your own remove `origin`"
+        )
+    if overrides := list(changes):
+        origin.pop("digest", None)
+        origin["changed"] = [*origin.get("changed", []), *overrides]
+
+
 def load_checked(path: Path, name: str | None = None) -> StudySpec:
     """The study of a resolved file, as in a study's own folder, checked like any study file.
 
@@ -382,7 +415,7 @@ def check_name(name: str) -> None:
 def resolve(document: Document, one_trial: bool = False, of_model: bool = False) -> StudySpec:
     """Check a document and fill in every default; `one_trial`: see `load_study`; `of_model`: it measures a model."""
     problems = Problems(document)
-    document.values = own_function.completed(document.values, problems)
+    document.values = completed(document.values, problems)
     values, wants_papers = _without_papers(document.values)
     layout, values = _layout(values, problems)
     file_sections = Sections({section: layout[section] for section in SECTIONS}, layout["search"]["alternatives"])

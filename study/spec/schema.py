@@ -1,17 +1,49 @@
-"""The sections of a study file whose keys do not depend on data set, network or method."""
+"""The sections of a study file whose keys do not depend on data set, network or method; which values are the same."""
 
 import re
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, Field, field_validator, model_validator
 
 from study.catalogue import module_names
 from study.knobs import MOST
+from study.metrics import Direction
 from study.metrics.rules import RULES
-from study.metrics.table import Direction
 from study.spec.checks import STRICT
-from study.spec.same import among
+
+# Which values of a key are the same: false, 0, true and 1 are four, though Python calls two of them equal.
+
+
+Params = TypeVar("Params", bound=Mapping[str, Any])
+
+
+def among(value: Any, values: Iterable[Any]) -> bool:
+    """Return whether a value is one of these; true and 1 are two values."""
+    return any(isinstance(value, bool) == isinstance(other, bool) and value == other for other in values)
+
+
+def identity(params: Mapping[str, Any]) -> frozenset[tuple[str, bool, Any]]:
+    """Return what a configuration is: equal for the same configurations alone. Numbers are told apart by twelve digits:
+    0.3 and 0.1 + 2 * 0.1 are one step of a range."""
+    return frozenset(
+        (key, isinstance(value, bool), float(f"{value:.12g}") if isinstance(value, float) else value)
+        for key, value in params.items()
+    )
+
+
+def same(params: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Return whether two configurations are the same."""
+    return identity(params) == identity(other)
+
+
+def distinct(configurations: Iterable[Params]) -> list[Params]:
+    """The different ones of these configurations, each where it comes first."""
+    found: dict[object, Params] = {}
+    for params in configurations:
+        found.setdefault(identity(params), params)
+    return list(found.values())
+
 
 # Values that a study file may write in another way than they are kept.
 
@@ -247,7 +279,7 @@ class Search(BaseModel):
         concurrency: trials at once; null: as many as resources allow.
         metric: what is searched for: a metric of the validation split, or a list of them.
         direction: whether larger or smaller values are better, for several metrics a list; null: as is known of the
-            metric.
+            metric. A function's own metric needs it.
         constraints: limits on other metrics, each as `val/equalized_odds <= 0.05`.
         epoch: the epoch that gives a trial's value: its last, or its best by the first metric and the constraints.
         epoch_window: with `epoch: best`, an epoch counts as the mean of so many epochs up to it.

@@ -1,23 +1,28 @@
 """Checks of what a search asks for: its keys exist, its values are valid, and all that it can give is a valid trial."""
 
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields, replace
 from itertools import islice
 from typing import Any
 
-from study.data import Facts
+from pydantic import ValidationError
+
+from study import methods, models
+from study.catalogue import APART
+from study.data.dataset import Facts
 from study.errors import nearest
 from study.knobs import Knob
 from study.methods import OWN
-from study.spec import own_function
 from study.spec.checks import Noted, Problems, fault, params_text
 from study.spec.declarations import Declaration, declaration, declarations
 from study.spec.document import Key
-from study.spec.same import distinct
-from study.spec.schema import Domain, Resources, Search
+from study.spec.schema import Domain, Resources, Search, distinct
 from study.spec.sections import CATALOGUES, Domains, Forms, Params, Sections, names
 from study.spec.space import MOST_CELLS, Space, grid_size, grid_values
-from study.training import compatibility
+from study.training import augment
+from study.training.config import TrainOptions, TrialConfig
 
 # What each sampler can search, known when a study file is read.
 
@@ -137,7 +142,7 @@ Describe = Callable[[Mapping[str, Any]], Facts]
 def trial_faults(trial: Mapping[str, Mapping[str, Any]], facts: Facts) -> Iterator[tuple[tuple[str, str], str]]:
     """Yield what is wrong with the complete sections of a trial: the key to change, as (section, key), and why."""
     method = trial["method"]
-    if apart := list(own_function.faults(trial)):
+    if apart := list(function_faults(trial)):
         yield from apart
         return
     if method["name"] == OWN:
@@ -146,7 +151,7 @@ def trial_faults(trial: Mapping[str, Mapping[str, Any]], facts: Facts) -> Iterat
         limit = 2.0 / method["temperature"]
         why = f"{method['epsilon']!r} given, allowed is at most 2/temperature = {limit:g} (FairKL paper A.2)"
         yield ("method", "epsilon"), why
-    yield from compatibility.problems(trial, facts)
+    yield from section_faults(trial, facts)
 
 
 def check_trials(
@@ -350,3 +355,153 @@ def _between(domain: Domain, key: str, space: Space) -> Any:
     if key in space.integers:
         return int(domain.low + domain.high) // 2
     return domain.low + 0.382 * (domain.high - domain.low) if domain.low < domain.high else domain.low
+
+
+# Whether the sections of a trial go together.
+
+
+def section_faults(sections: Mapping[str, Mapping[str, Any]], facts: Facts) -> Iterator[tuple[tuple[str, str], str]]:
+    """Yield what does not go together in complete sections: the key to change, as (section, key), and why.
+
+    Args:
+        facts: of the data set of the `data` section.
+    """
+    method, train, name = sections["method"], sections["train"], sections["data"]["name"]
+    for key, why in methods.lacking(method, facts):
+        yield ("method", key), f"{method[key]!r} given, it {why}, which data.name {name!r} lacks"
+    augmentation = train["augmentation"]
+    if reason := augment.suits(augmentation, facts):
+        yield ("train", "augmentation"), f"{reason}, which data.name {name!r} is not"
+    else:
+        yield from _shapes(sections, facts)
+    wish = methods.needs(method).views
+    if wish and not augment.is_random(augmentation):
+        random = [other for other in augment.names() if augment.is_random(other) and not augment.suits(other, facts)]
+        why = f"{augmentation!r} given, method.{wish} {method[wish]!r} needs views that differ. "
+        yield ("train", "augmentation"), f"{why}Allowed: {', '.join(random)}"
+    if train["warmup_epochs"] > train["epochs"]:
+        yield ("train", "warmup_epochs"), f"{train['warmup_epochs']} given, allowed is at most train.epochs"
+    if late := [epoch for epoch in train["keep_epochs"] if epoch >= train["epochs"]]:
+        yield ("train", "keep_epochs"), f"{late[0]} given, allowed is below train.epochs: the last epoch is always kept"
+    if train["graph"]:
+        yield from _recording(method, train)
+    if train["inferred_groups"] != "none":
+        yield from _biased_network(sections, facts)
+    needed = methods.needs(method).epochs
+    if needed and train["epochs"] < needed[1]:
+        why = f"{method[needed[0]]!r} given, it needs train.epochs of at least {needed[1]}, not {train['epochs']}"
+        yield ("method", needed[0]), why
+
+
+def _recording(method: Mapping[str, Any], train: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str], str]]:
+    """Yield why a step cannot be recorded."""
+    if train.get("micro_batch") is not None:
+        yield ("train", "graph"), "True given, a step in parts (train.micro_batch) cannot be recorded"
+    if (key := methods.needs(method).varies) is not None:
+        yield ("train", "graph"), f"True given, a step with method.{key} {method[key]!r} differs from batch to batch"
+
+
+def _biased_network(sections: Mapping[str, Mapping[str, Any]], facts: Facts) -> Iterator[tuple[tuple[str, str], str]]:
+    """Yield why the network that finds groups cannot be trained: on classes, and samples as the data set has them."""
+    kind, given = ("train", "inferred_groups"), f"{sections['train']['inferred_groups']!r} given"
+    if facts.unlabelled:
+        name = sections["data"]["name"]
+        yield kind, f"{given}, it needs the class of every training sample, which data.name {name!r} lacks"
+    elif reason := models.unsuited(sections["model"], facts):
+        yield kind, f"{given}, its network sees samples as they are stored: {reason}"
+
+
+def _shapes(sections: Mapping[str, Mapping[str, Any]], facts: Facts) -> Iterator[tuple[tuple[str, str], str]]:
+    """Yield why the network cannot take what training and evaluation give it."""
+    options = TrialConfig.from_document(sections).train
+    trained = replace(facts, shape=augment.output_shape(options.augmentation, facts.shape, options))
+    if reason := models.unsuited(sections["model"], trained):
+        yield ("model", "name"), reason
+        return
+    size = options.evaluation_size
+    evaluated = facts if facts.is_table or size is None else replace(facts, shape=(facts.shape[0], size, size))
+    if reason := models.unsuited(sections["model"], evaluated):
+        yield ("train", "evaluation_size"), f"{size!r} given. {reason}"
+
+
+# A study file whose trials run a training function of the user's own: what it may leave out, and may not have.
+#
+# Data set and network are the function's: `data` and `model` say `none`. Every key of `method` but `name` and
+# `function` is an argument of the function's configuration; one that is only searched begins at its baseline's value,
+# or at the low end of its range.
+
+
+OF_TRAIN = ("epochs", "seed", "threads")
+"""The keys of `train` that mean something to a function."""
+
+METRIC = re.compile(r"val/\w+")
+
+
+def completed(values: dict[str, Any], problems: Problems) -> dict[str, Any]:
+    """A study file's values with what it may leave out; those of any other study as they are."""
+    method, search = _mapping(values.get("method")), _mapping(values.get("search"))
+    if method.get("name") != OWN:
+        return values
+    method = dict(method)
+    baseline = _mapping(search.get("baseline"))
+    for key, given in _mapping(search.get("space")).items():
+        section, _, name = str(key).partition(".")
+        if section != "method" or name in ("name", "function"):
+            problems.add(("search", "space", str(key)), "cannot be searched: allowed are method.NAME, the function's")
+        elif (ends := _ends_of(given)) is not None:
+            method[name] = _as_in(ends, method.get(name, baseline.get(key)), name in method)
+    for name in method:
+        if not re.fullmatch(r"[A-Za-z]\w*", str(name)):
+            problems.add(("method", str(name)), "allowed is a name of letters, digits and '_'")
+    return {"data": {"name": APART["study.data"]}, "model": {"name": APART["study.models"]}, **values, "method": method}
+
+
+def function_faults(trial: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[tuple[str, str], str]]:
+    """Yield what complete sections of such a trial have that means nothing to a function, and what other trials have of
+    it: the key to change, as (section, key), and why."""
+    own = trial["method"]["name"] == OWN
+    for section, catalogue in (("data", "study.data"), ("model", "study.models")):
+        if own != (trial[section]["name"] == APART[catalogue]):
+            allowed = APART[catalogue] if own else f"any but {APART[catalogue]}, which is for method.name {OWN}"
+            yield (section, "name"), f"{trial[section]['name']!r} given, allowed is {allowed}"
+    if own:
+        for field in fields(TrainOptions):
+            value = trial["train"].get(field.name, field.default)
+            value = tuple(value) if isinstance(value, list) else value
+            if field.name not in OF_TRAIN and value != field.default:
+                yield (
+                    ("train", field.name),
+                    f"means nothing to a function of one's own. Allowed: {', '.join(OF_TRAIN)}; give it under method",
+                )
+
+
+def check_own_metrics(names: Mapping[tuple[str, ...], str], problems: Problems) -> None:
+    """Check the form of the metrics that are searched for or limited, by their places; which there are only a trial
+    tells."""
+    for place, name in names.items():
+        if not METRIC.fullmatch(name):
+            note = "test metrics cannot be used to choose. " if name.startswith("test/") else ""
+            problems.add(place, f"{name!r} given. {note}Allowed: val/NAME, as the function yields it")
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _ends_of(given: Any) -> list[Any] | None:
+    """The ends of a domain, None where it is none: the checks of the search say why."""
+    try:
+        ends = Domain.model_validate(given).ends()
+    except ValidationError:
+        return None
+    return ends if None not in ends or (isinstance(given, dict) and given.get("choices")) else None
+
+
+def _as_in(ends: list[Any], value: Any, is_given: bool) -> Any:
+    """A value of the kind that a domain has: a whole number as a float where there are floats. One that is not given by
+    the section itself, and is missing or of another kind, is an end."""
+    others = [end for end in ends if type(end) is not int]
+    if type(value) is int and any(type(end) is float for end in others):
+        return float(value)
+    fits = value is not None and (others or type(value) is int)
+    return value if is_given or fits else next(iter(others), ends[0])

@@ -10,8 +10,7 @@ from study import data, methods, models
 from study.knobs import Knob, knobs
 from study.spec.checks import Noted, Problems, check, one_of, section_model
 from study.spec.document import Key
-from study.spec.same import among
-from study.spec.schema import Domain
+from study.spec.schema import Domain, among
 from study.training import augment
 from study.training.config import SECTIONS, TrainOptions
 

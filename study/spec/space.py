@@ -7,8 +7,7 @@ from graphlib import TopologicalSorter
 from itertools import islice
 from typing import Any
 
-from study.spec.same import among
-from study.spec.schema import Domain
+from study.spec.schema import Domain, among
 from study.spec.sections import Forms, Params, Sections, forms
 
 

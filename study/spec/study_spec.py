@@ -11,7 +11,7 @@ from typing import Any
 from study import data, models
 from study.data import Facts
 from study.methods import OWN
-from study.metrics import Direction, available, better
+from study.metrics import METRICS, Direction, available, better
 from study.spec.document import dump
 from study.spec.objective import Constraint, Objective
 from study.spec.schema import Resources, Search
@@ -66,9 +66,11 @@ class StudySpec:
         return self.objective.modes[0]
 
     def direction(self, metric: str) -> Direction | None:
-        """Return which direction of a metric is better, on any split: as `search.direction` says, else by its name;
-        None: neither, or it is not known. Everything that orders or marks values of a study asks here."""
-        return self.search.directions.get(metric.split("/")[-1]) or better(metric)
+        """Return which direction of a metric is better, on any split: as `search.direction` says, else as the table of
+        metrics does; None: neither, or it is not known. Everything that orders or marks values of a study asks here."""
+        name = metric.split("/")[-1]
+        known = better(name) if not self.function or name in METRICS else None
+        return self.search.directions.get(name) or known
 
     @cached_property
     def objective(self) -> Objective:

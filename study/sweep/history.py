@@ -14,7 +14,7 @@ from study.home.events import State
 from study.spec import StudySpec
 from study.spec.distributions import at, distributions, unit
 from study.spec.objective import Score
-from study.spec.same import identity
+from study.spec.schema import identity
 
 
 @dataclass(frozen=True)

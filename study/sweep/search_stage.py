@@ -24,7 +24,7 @@ from study.ranking.remaining_gain import SoFar, unsuitable
 from study.spec import StudySpec
 from study.spec.configuration import faults
 from study.spec.objective import Score
-from study.spec.same import same
+from study.spec.schema import same
 from study.spec.space import grid_cells
 from study.sweep.early_stopping import EarlyStopping, Verdict
 from study.sweep.history import History, TrialEnd

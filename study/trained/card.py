@@ -10,9 +10,8 @@ from study import ranking
 from study.data import Dataset, Facts, Split, user_data
 from study.data.cells import contents
 from study.home.record import StudyRecord, TrialRecord
-from study.metrics import group_names
+from study.metrics import METRICS, group_names
 from study.metrics.rules import FEWEST
-from study.metrics.table import METRICS
 from study.ranking import Spread, epochs
 from study.spec import StudySpec
 from study.text import escaped, rows_as_markdown

@@ -15,10 +15,8 @@ from study.errors import UserError
 from study.files import below
 from study.methods import Method
 from study.trained.description import Description
-from study.training.device import take
-from study.training.evaluation import Evaluation
-from study.training.networks import networks
-from study.training.resident import Resident
+from study.training.device import Resident, take
+from study.training.evaluation import Evaluation, networks
 
 
 class Classifier:

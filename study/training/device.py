@@ -1,4 +1,4 @@
-"""The device that a trial trains on: the one that was asked for, tried before it is used, and named afterwards.
+"""The device that a trial trains on: tried before it is used, with the splits that lie on it, and what an epoch costs.
 
 A card may be there and of no use: its driver is older than this PyTorch needs, PyTorch has no code for it, another
 process holds its memory. The count of cards says nothing of that, so each is tried.
@@ -8,12 +8,25 @@ import ctypes
 import gc
 import os
 import re
+import resource
+import sys
+import time
 import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
+from typing import Any
+from weakref import WeakValueDictionary
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
+from torch import Tensor
 
+from study.data.dataset import Facts, Split
 from study.errors import UserError
+from study.methods import Labels
+from study.metrics import PHASES
 from study.training.config import TrainOptions
 from study.training.gpu_errors import OLDER, TORCH, fault, sign_in
 
@@ -94,8 +107,6 @@ def demand_determinism(options: TrainOptions, device: torch.device) -> None:
         before_cuda(options)
         _before()
         torch.set_deterministic_debug_mode("error")  # `use_deterministic_algorithms` imports the compiler, for seconds
-        if options.compile:
-            torch.use_deterministic_algorithms(True)
         torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
         torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = True, False
     elif _before.cache_info().currsize:
@@ -317,3 +328,196 @@ def facts(device: torch.device) -> dict[str, str]:
     told = {"name": torch.cuda.get_device_name(device), "driver": driver_version()}
     told |= {"cuda": torch.version.cuda, "rocm": torch.version.hip, "capability": f"{major}.{minor}"}
     return {key: value for key, value in told.items() if value}
+
+
+# A split on the device, once; a batch is an indexing there.
+
+
+class Resident:
+    """The arrays of a split as tensors. On the CPU they are the split's own memory, shared by every trial of a machine;
+    on a GPU the inputs of one array lie there once, however many splits of this process have it.
+
+    Args:
+        split: read, never written.
+    """
+
+    def __init__(self, split: Split, facts: Facts, device: torch.device) -> None:
+        self.device = device
+        self._copy = self._of(split.inputs)
+        self.inputs, self.target = self._copy.tensor, tensor(split.target, device)
+        self.bias = None if split.bias is None else tensor(split.bias, device)
+        self.condition = None if split.condition is None else tensor(split.condition, device)
+        self._mean, self._deviation = (_per_channel(value, device) for value in (facts.mean, facts.deviation))
+
+    @property
+    def labels(self) -> Labels:
+        """All that is known of the samples besides their inputs."""
+        return Labels(self.target, self.bias, self.condition)
+
+    def __len__(self) -> int:
+        return len(self.target)
+
+    def batches(self, order: Tensor, size: int) -> Iterator[Tensor]:
+        """Positions (N,) on the CPU as batches of this size on the device, the last one perhaps smaller."""
+        yield from order.to(self.device).split(size)
+
+    def in_order(self, size: int) -> Iterator[Tensor]:
+        """The positions of all samples as batches on the device."""
+        yield from torch.arange(len(self), device=self.device).split(size)
+
+    def pixels(self, index: Tensor) -> Tensor:
+        """The samples at these positions: images as floats in [0, 1], (B, C, H, W); rows of a table as they are."""
+        chosen = self._chosen(index)
+        return chosen.float().div_(255.0) if chosen.dtype == torch.uint8 else chosen
+
+    def normalised(self, pixels: Tensor) -> Tensor:
+        """The pixels as the network sees them; rows of a table as they are."""
+        return pixels if self.inputs.dtype != torch.uint8 else pixels.sub(self._mean).div_(self._deviation)
+
+    def _of(self, array: NDArray[Any]) -> "Copy":
+        """Return where the inputs lie that batches are taken from."""
+        return copy(array, self.device)
+
+    def _chosen(self, index: Tensor) -> Tensor:
+        """The inputs at these positions, as they are stored, on the device."""
+        return self.inputs[index]
+
+
+@dataclass(frozen=True, eq=False)
+class Copy:
+    """An array as a tensor. It keeps the array, so that no other takes its identity."""
+
+    array: NDArray[Any]
+    tensor: Tensor
+
+
+_copies: WeakValueDictionary[tuple[int, torch.device], Copy] = WeakValueDictionary()
+
+
+def copy(array: NDArray[Any], device: torch.device) -> Copy:
+    """The one copy of an array on a device, for as long as somebody has it."""
+    place = (id(array), device)
+    found = _copies.get(place)
+    if found is None:
+        found = _copies[place] = Copy(array, tensor(array, device))
+    return found
+
+
+def _per_channel(value: float | tuple[float, ...], device: torch.device) -> Tensor | float:
+    return torch.tensor(value, device=device)[:, None, None] if isinstance(value, tuple) else value
+
+
+def tensor(array: NDArray[Any], device: torch.device) -> Tensor:
+    """An array on a device; on the CPU it is the array's own memory, which must not be written."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The given NumPy array is not writable", UserWarning)
+        return torch.from_numpy(np.ascontiguousarray(array)).to(device)
+
+
+# What a trial costs there: an epoch's time by phase, its speed, and the most memory it held.
+
+
+MIB = 2**20
+
+
+class Clock:
+    """The clock of one trial.
+
+    On CUDA a phase's time is the device's, between two events: nothing waits for the device but `epoch`, once. There
+    the device waits for the host in the phase in which the host is slow.
+
+    Args:
+        device: the trial's. Making the clock starts CUDA's peak of memory anew.
+
+    Example:
+        >>> clock = Clock(torch.device("cpu"))
+        >>> with clock.phase("data"):
+        ...     batch = [1, 2]
+        >>> with clock.phase("training"):
+        ...     total = sum(batch)
+        >>> sorted(clock.epoch(images=2))[:2]
+        ['memory/peak_mib', 'speed/images_per_second']
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
+        kind: type[HostPhase | CudaPhase] = CudaPhase if device.type == "cuda" else HostPhase
+        self._phases = {name: kind() for name in PHASES}
+        # the bound method of the dictionary is the fastest way from a name to its phase
+        self.phase = self._phases.__getitem__
+        if device.type == "cuda":
+            torch.cuda.init()
+            torch.cuda.reset_peak_memory_stats(device)
+        self._started = time.perf_counter()
+
+    def epoch(self, images: int) -> dict[str, float]:
+        """The figures of the epoch that ends here; the next one starts.
+
+        Args:
+            images: samples trained on in it.
+
+        Returns:
+            `time/epoch`, `time/data`, `time/training`, `time/evaluation` in seconds; `speed/images_per_second`: images
+            over the time of data and training; `memory/peak_mib`: on CUDA the most that tensors held since the clock
+            was made, else the most that the process ever held.
+        """
+        if self._device.type == "cuda":
+            torch.cuda.synchronize(self._device)
+        now = time.perf_counter()
+        times = {f"time/{name}": phase.seconds() for name, phase in self._phases.items()}
+        figures = {"time/epoch": now - self._started, **times}
+        self._started = now
+        busy = times["time/data"] + times["time/training"]
+        figures["speed/images_per_second"] = images / busy if busy else float("nan")
+        return figures | {"memory/peak_mib": peak_memory(self._device)}
+
+
+class HostPhase:
+    """A part of an epoch: the time that is spent inside `with phase:`, by the host's clock. Phases do not nest."""
+
+    def __init__(self) -> None:
+        self._total = self._began = 0.0
+
+    def __enter__(self) -> None:
+        self._began = time.perf_counter()
+
+    def __exit__(self, *problem: object) -> None:
+        self._total += time.perf_counter() - self._began
+
+    def seconds(self) -> float:
+        """The time spent inside since it was asked for last."""
+        total, self._total = self._total, 0.0
+        return total
+
+
+class CudaPhase:
+    """The same by events on the current stream, made once and used in every epoch; not for use in a CUDA graph."""
+
+    def __init__(self) -> None:
+        self._events: list[torch.cuda.Event] = []
+        self._used = 0
+
+    def __enter__(self) -> None:
+        self._record()
+
+    def __exit__(self, *problem: object) -> None:
+        self._record()
+
+    def seconds(self) -> float:
+        pairs = zip(self._events[: self._used : 2], self._events[1 : self._used : 2], strict=True)
+        self._used = 0
+        return sum(began.elapsed_time(ended) for began, ended in pairs) / 1000
+
+    def _record(self) -> None:
+        if self._used == len(self._events):
+            self._events.append(torch.cuda.Event(enable_timing=True))
+        self._events[self._used].record()
+        self._used += 1
+
+
+def peak_memory(device: torch.device) -> float:
+    """MiB: on CUDA the peak that tensors held since it was last reset, else the process's peak of resident memory."""
+    if device.type == "cuda":
+        return torch.cuda.max_memory_allocated(device) / MIB
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / (MIB if sys.platform == "darwin" else 1024)  # macOS counts bytes, Linux KiB

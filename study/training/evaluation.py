@@ -1,19 +1,39 @@
-"""What a trial's networks are worth on a split: online for every epoch, and the final word."""
+"""The networks of a trial, and what they are worth on a split: online for every epoch, and the final word."""
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from study import methods, models
 from study.data.dataset import Facts
 from study.methods import Method
-from study.training import metrics, probes, representation
+from study.training import augment, metrics, probes
 from study.training.augment import evaluation_resize, output_shape
-from study.training.config import TrainOptions
+from study.training.config import TrainOptions, TrialConfig
+from study.training.device import Resident
 from study.training.diverged import check_features
-from study.training.resident import Resident
+
+
+def networks(config: TrialConfig, facts: Facts, begins: bool = True) -> nn.ModuleDict:
+    """`method`: the method with its networks; `probes`: a linear probe for each of its encoders, by name. Freshly
+    initialised from `train.seed`.
+
+    Args:
+        facts: of the data set.
+        begins: from the weights that `model.weights` names; False: others will be put in.
+    """
+    torch.manual_seed(config.train.seed)
+    trained = facts.on("train")
+    seen = replace(trained, shape=augment.output_shape(config.train.augmentation, facts.shape, config.train))
+    method = methods.build(config.method, trained, lambda: models.network(config.model, seen, begins))
+    encoders = method.encoders().items()
+    probes = nn.ModuleDict({name: nn.Linear(encoder.features, facts.classes) for name, encoder in encoders})
+    return nn.ModuleDict({"method": method, "probes": probes})
+
 
 MOST = 2048
 """Samples of a batch of evaluation at most."""
@@ -130,8 +150,6 @@ class Evaluation:
         for name in self._options.final:
             if name == "ridge":
                 values |= self._attribute(split, train, features)
-            elif name == "representation":
-                values |= self._representation(split, features)
             else:
                 values |= self._probed(name, split, train, features)
         return values
@@ -141,10 +159,6 @@ class Evaluation:
         if of_train is None or of_split is None:
             return {}
         return {"condition_mse": probes.mean_squared_error(probes.ridge(train, of_train), features, of_split)}
-
-    def _representation(self, split: str, features: Tensor) -> dict[str, Tensor]:
-        data, unit = self._splits[split], functional.normalize(features, dim=1)
-        return representation.measures(unit, data.target, data.bias, self._facts.on(split))
 
     def _probed(self, name: str, split: str, train: Tensor, features: Tensor) -> dict[str, Tensor]:
         """The metrics of a probe fitted to the training split's features, by `PROBE_NAME`."""

@@ -17,11 +17,9 @@ import torch
 
 from study.errors import UserError
 from study.files import TRIAL, scratch_folder, whole, write_whole
-from study.training import compatibility
-from study.training.checkpoint import FIRST, Choice, Unusable
-from study.training.clock import Clock
+from study.training.checkpoint import FIRST, Choice, Unusable, identity
 from study.training.config import TrialConfig
-from study.training.device import best
+from study.training.device import Clock, best
 from study.training.diverged import Diverged
 from study.training.own_function import PICKLE, TAKEN, forget, load, takes
 
@@ -234,9 +232,7 @@ class FunctionTrial:
 
     def _identity(self) -> dict[str, Any]:
         sections = self.config.to_document()
-        document: dict[str, Any] = json.loads(
-            json.dumps(sections if "epochs" in self._takes else compatibility.identity(sections))
-        )
+        document: dict[str, Any] = json.loads(json.dumps(sections if "epochs" in self._takes else identity(sections)))
         return document
 
     @contextmanager

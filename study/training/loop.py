@@ -24,16 +24,13 @@ from study.data import holdout
 from study.data.dataset import Dataset, Facts, Split
 from study.files import write_whole
 from study.methods import UNKNOWN, Batch, Labels, Method
-from study.training import augment, checkpoint, compatibility, optimization
-from study.training.checkpoint import Checkpoint, Choice, ChosenWeights, Unusable
-from study.training.clock import Clock
+from study.training import augment, checkpoint, optimization
+from study.training.checkpoint import Checkpoint, Choice, ChosenWeights, Unusable, identity
 from study.training.config import TrialConfig
-from study.training.device import available, best, demand_determinism, global_generators
+from study.training.device import Clock, Copy, Resident, available, best, copy, demand_determinism, global_generators
 from study.training.diverged import check_loss, check_networks
-from study.training.evaluation import Evaluation
-from study.training.networks import networks
+from study.training.evaluation import Evaluation, networks
 from study.training.optimization import adam, groups, optimizer, schedule
-from study.training.resident import Copy, Resident, copy
 
 # A training step recorded once as a CUDA graph, then given to the device as one launch (`train.graph`).
 
@@ -344,7 +341,7 @@ class TrainingLoop:
             choice: which epoch's networks to end with, before the last epoch's metrics are given: what `train.final`
                 names is measured of these. None: those of the last.
             ended: a file that the state behind the last epoch is written to, before that epoch's metrics are given. A
-                longer trial goes on from it, see `study.training.compatibility`.
+                longer trial goes on from it, see `study.training.checkpoint.bound`.
 
         Raises:
             Diverged: the loss of an epoch, the networks behind it or what they give for a split is not finite.
@@ -428,13 +425,12 @@ class TrainingLoop:
             main, beside: optimizers of the method and of the probes.
         """
         options, method = self.options, self.method
-        forward = torch.compile(method) if options.compile else method
-        recordable = not options.compile and options.micro_batch is None and method.recording() is not None
+        recordable = options.micro_batch is None and method.recording() is not None
         recorded = self.device.type == "cuda" and options.graph is not False and recordable
 
         def step(batch: Batch) -> Tensor:
             with self._precision():
-                loss, features = forward(batch)
+                loss, features = method(batch)
             probe_loss = self._probe_loss(features, batch.index)
             main.zero_grad(set_to_none=True)
             beside.zero_grad(set_to_none=True)
@@ -547,7 +543,7 @@ class TrainingLoop:
         """Return what a checkpoint must have been made from for this trial to go on from it."""
         begun = {"weights": self._weights} if self._weights else {}
         made_from = {
-            "config": compatibility.identity(self.config.to_document()),
+            "config": identity(self.config.to_document()),
             "data": self.dataset.fingerprint,
             "shapes": self._shapes,
         }

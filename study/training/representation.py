@@ -1,4 +1,4 @@
-"""Measures of the features themselves: compactness and separation of groups, similarities, spread on the sphere.
+"""Measures of the features themselves: compactness and separation of groups, similarities.
 
 Every function takes unit features (N, F) and labels (N,); a sample of which a label used is -1 is left out. Means of
 cosines over pairs of groups come from sums of features, since the mean of products is the product of the sums; what
@@ -14,20 +14,6 @@ from study.data.dataset import Facts
 
 CHUNK = 2**22
 """Similarities held at a time."""
-
-
-def measures(features: Tensor, target: Tensor, bias: Tensor | None, facts: Facts) -> dict[str, Tensor]:
-    """`alignment` and `uniformity`, and with bias labels `group_similarity`, `class_similarity` and their `_spread`.
-
-    Scalars on the device, nan where there is no pair to look at. The two similarities are means over the groups.
-    """
-    values = {"alignment": alignment(features, target, facts.classes), "uniformity": uniformity(features)}
-    if bias is None or not facts.bias_classes:
-        return values
-    for name, similarity in (("group_similarity", group_similarity), ("class_similarity", class_similarity)):
-        by_group = similarity(features, target, bias, facts)
-        values |= {name: by_group.nanmean(), f"{name}_spread": spread(by_group)}
-    return values
 
 
 def group_similarity(features: Tensor, target: Tensor, bias: Tensor, facts: Facts) -> Tensor:
@@ -60,30 +46,6 @@ def spread(similarity: Tensor) -> Tensor:
     """
     share = similarity / similarity.nansum()
     return (share - share.nanmean()).square().nanmean().sqrt()
-
-
-def alignment(features: Tensor, target: Tensor, classes: int) -> Tensor:
-    """Mean squared distance of two different samples of a class, over all such pairs, float64; 0 is best.
-
-    Wang & Isola 2020 (arXiv 2005.10242), section 4.1, alpha 2, with the samples of a class as the positive pairs.
-    """
-    labelled = target >= 0
-    sums, sizes = _sums(features[labelled], target[labelled], classes)
-    pairs = sizes * (sizes - 1)
-    return 2 - 2 * (sums.square().sum() - sizes.sum()) / pairs.sum()
-
-
-def uniformity(features: Tensor, scale: float = 2.0) -> Tensor:
-    """Logarithm of the mean of e^(-scale * squared distance) over all pairs of different samples, float64.
-
-    Wang & Isola 2020 (arXiv 2005.10242), section 4.1, t = 2: 0 where all features are one point, about -4 where they
-    cover the sphere of many dimensions evenly.
-    """
-    count = len(features)
-    total = torch.zeros((), dtype=torch.float64, device=features.device)
-    for _, cosine in _cosines(features):
-        total += (cosine - 1).mul_(2 * scale).exp_().sum(dtype=torch.float64)
-    return ((total - count) / (count * (count - 1))).log()
 
 
 def similarity_histogram(features: Tensor, target: Tensor, bias: Tensor, bins: int = 50) -> Tensor:

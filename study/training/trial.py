@@ -16,11 +16,11 @@ from study.data.dataset import Dataset, Facts, Split
 from study.errors import UserError
 from study.knobs import options
 from study.methods import UNKNOWN, Labels
-from study.methods.bias_source import LABELS, MODEL, SOME_LABELS, BiasModel, Preparation, SomeLabels
+from study.methods.debiasing import LABELS, MODEL, SOME_LABELS, BiasModel, Preparation, SomeLabels
 from study.training.config import TrainOptions, TrialConfig
+from study.training.device import tensor
 from study.training.diverged import Diverged
 from study.training.loop import TrainingLoop
-from study.training.resident import tensor
 
 # A network that stands in for labels that the data do not have.
 #

@@ -6,7 +6,7 @@ from pages import GUIDE
 from study.commands.guide import find, guide, pages, passages
 from study.errors import UserError
 from study.methods import names
-from study.metrics.table import GROUPS, METRICS
+from study.metrics import GROUPS, METRICS
 
 
 def test_no_word_shows_the_list_of_all_pages() -> None:

@@ -17,7 +17,6 @@ BUDGETS = {
     "bias_con (3, 28, 28)": 78,
     "none (12,)": 1,
     "corrupt_columns (12,)": 8,
-    "noise (12,)": 3,
 }
 """The most launches of all views of a batch: samples taken, augmented and normalised."""
 
@@ -28,7 +27,7 @@ from simulated_gpu import launches
 from study.data.dataset import Facts, Split
 from study.training import augment
 from study.training.config import TrainOptions
-from study.training.resident import Resident
+from study.training.device import Resident
 
 warnings.simplefilter("ignore")
 device = torch.device("cuda")

@@ -6,7 +6,8 @@ import pytest
 from simulated_gpu import missing, run_on_gpu
 from small import config, digits
 
-from study.training import Trial, compatibility
+from study.spec.search_checks import section_faults
+from study.training import Trial
 
 on_gpu = pytest.mark.skipif(bool(missing()), reason=str(missing()))
 
@@ -111,7 +112,7 @@ def test_a_step_is_recorded_unasked_where_it_can_be() -> None:
 def problems(method: dict, **train: object) -> list[str]:
     sections = config(method, **train).to_document() | {"data": {"name": "digits"}}
     facts = digits().facts
-    return [why for place, why in compatibility.problems(sections, facts) if place == ("train", "graph")]
+    return [why for place, why in section_faults(sections, facts) if place == ("train", "graph")]
 
 
 def test_what_cannot_be_recorded_is_refused() -> None:
@@ -119,8 +120,6 @@ def test_what_cannot_be_recorded_is_refused() -> None:
     assert not problems({"name": "group_dro"})
     (why,) = problems({"name": "group_dro"}, graph=True)
     assert why == "True given, a step with method.name 'group_dro' differs from batch to batch"
-    (why,) = problems({"name": "sup_con"}, graph=True, compile=True)
-    assert why == "True given, so is train.compile: allowed is one of the two"
 
 
 def test_on_a_cpu_the_step_runs_as_it_is() -> None:

@@ -96,7 +96,7 @@ def test_the_modules_of_the_page_on_adding_things_run(tmp_path: Path) -> None:
         assert place
         assert not (tmp_path / place[1]).exists()
         (tmp_path / place[1]).write_text(block.text, encoding="utf-8")
-    assert len(modules) == 3
+    assert len(modules) == 2
     (study,) = (block for block in YAML if block.page == ADDING)
     (tmp_path / "own.yaml").write_text(study.text, encoding="utf-8")
     done = subprocess.run(

@@ -12,8 +12,8 @@ from study import methods
 from study.data import Facts
 from study.errors import UserError
 from study.losses.catalogue import classification_losses, losses, needs_two_views
-from study.methods.adversary import reversed_gradient
 from study.methods.batch import UNKNOWN, Batch, Labels
+from study.methods.debiasing import reversed_gradient
 
 CONTRASTIVE = sorted(set(methods.names()) & set(losses()))
 PLAIN = Facts(classes=3, bias_classes=None, shape=(5,))

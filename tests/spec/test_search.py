@@ -3,18 +3,11 @@
 from typing import Any
 
 import pytest
-from helpers import quickstart
+from helpers import quickstart, refused
 
 from study.errors import UserError
 from study.spec import load_study
 from study.spec.schema import Domain
-
-
-def message(*assignments: str) -> str:
-    """What the quickstart with these overrides is refused with."""
-    with pytest.raises(UserError) as caught:
-        quickstart(*assignments)
-    return str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -26,28 +19,18 @@ def message(*assignments: str) -> str:
             "search.metric=val/inferred_unbiased_accuracy",
             "search.metric: 'val/inferred_unbiased_accuracy' given. It needs train.inferred_groups: early or gce.",
         ),
-        (
-            "search.constraints=[val/inferred_conflicting_accuracy >= 0.5]",
-            "search.constraints.0: 'val/inferred_conflicting_accuracy' given. It needs train.inferred_groups: early",
-        ),
         ("search.space.train.inferred_groups={choices: [early, gce]}", "train.inferred_groups: cannot be searched"),
         ("search.sampler=mfgp", "search.sampler: 'mfgp' given, which was removed. Write tpe, which finds as much"),
         ("search.early_stopping.name=promotion", "name: 'promotion' given, which was removed. Write asha"),
         ("search.space.data.rho={low: 0.1, high: 0.3}", "search.space.data.rho: a range given, allowed are choices"),
         ("search.space.train.seed={choices: [0, 1]}", "search.space.train.seed: cannot be searched: every trial of a"),
-        (
-            "search.space.method.name={choices: [eps_sup]}",
-            "search.space.method.name: 'eps_sup' given. Did you mean",
-        ),
         ("search.baseline={model.name: lennet}", "search.baseline.model.name: 'lennet' given. Did you mean 'lenet'"),
         ("search.enqueue=paper", "search.enqueue: 'paper' given, allowed is a list of configurations, or papers"),
-        ("search.space.alpha={low: 0, high: 1}", "search.space.alpha: unknown key. Allowed: "),
         (
             "search.alternatives={train: {a: {}}}",
             "search.alternatives.train: 'train' given. Allowed: 'data', 'mod",
         ),
         ("search.alternatives={method: {a: {name: b}}}", "search.alternatives.method.a.name: 'b' given. Allowed: "),
-        ("search.space.method.alpha.low=abc", "search.space.method.alpha.low: 'abc' given, allowed is a valid"),
         ("search.space.method.lambda.step=0", "search.space.method.lambda.step: 0 given, allowed is greater than 0"),
         (
             "search.space.train.batch_size={low: 32, high: 64, step: 0.5}",
@@ -57,7 +40,6 @@ def message(*assignments: str) -> str:
             "search.space.train.optimizer={low: 0, high: 1}",
             "search.space.train.optimizer: 0 given. Allowed: 'adam', 'sgd' or",
         ),
-        ("search.space=3", "search.space: 3 given, allowed is a mapping of keys to values"),
         (
             "search.enqueue=[{method.alpa: 1.0}]",
             "search.enqueue.0.method.alpa: unknown key. Did you mean 'method.alpha'",
@@ -71,7 +53,7 @@ def message(*assignments: str) -> str:
     ],
 )
 def test_a_search_that_cannot_be_is_told_at_the_override(assignment: str, words: str) -> None:
-    found = message(assignment)
+    found = refused(assignment)
     assert words in found
     assert "--set" in found or "quickstart.yaml" in found
     assert "instance of" not in found

@@ -1,16 +1,6 @@
 """A search over keys that others depend on, and values that only together make sense."""
 
-import pytest
-from helpers import quickstart
-
-from study.errors import UserError
-
-
-def refused(*assignments: str) -> str:
-    with pytest.raises(UserError) as problem:
-        quickstart(*assignments)
-    return str(problem.value)
-
+from helpers import quickstart, refused
 
 PLAIN = ("method.regulariser=none", "search.baseline={}", "search.trials=4")
 

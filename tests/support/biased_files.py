@@ -30,8 +30,6 @@ def write_biased(root: Path) -> None:
         kind = "align" if target == bias else "conflict"
         place = (f"0.5pct/{kind}/{target}", f"0.5pct/{kind}/{target}", "0.5pct/valid", "test")[index // 2 % 4]
         picture(root / f"bffhq/{place}/{index}_{target}_{bias}.png", index, SIZE)
-        place = (f"5pct/{kind}/{target}", f"5pct/{kind}/{target}", "5pct/valid", "test")[index // 2 % 4]
-        picture(root / f"cifar10c/{place}/{index}_{target}_{bias}.png", index, (32, 32))
 
 
 def _write_drawn(root: Path) -> None:
@@ -48,16 +46,12 @@ def _write_drawn(root: Path) -> None:
 
 def _write_lists(root: Path, pair) -> None:  # type: ignore[no-untyped-def]
     birds = ["img_id,img_filename,y,split,place,place_filename"]
-    faces = {"train": ["file,age,gender,race,service_test"], "val": ["file,age,gender,race,service_test"]}
     attributes, parts = ["240", " ".join(CELEBA_ATTRIBUTES)], []
     mine = ["file,target,bias,part,number"]
     for index in range(240):
         (target, bias), part = pair(index), index // 2 % 4
         birds.append(f"{index},{index}.jpg,{target},{max(0, part - 1)},{bias},x")
         picture(root / f"waterbird_complete95_forest2water2/{index}.jpg", index, SIZE)
-        split = ("train", "train", "train", "val")[part]
-        faces[split].append(f"{split}/{index}.jpg,3-9,{('Male', 'Female')[target]},{('White', 'Black')[bias]},False")
-        picture(root / f"fairface/{split}/{index}.jpg", index, SIZE)
         signs = {"Attractive": 2 * target - 1, "Male": 2 * bias - 1}
         attributes.append(f"{index}.jpg " + " ".join(str(signs.get(name, 1)) for name in CELEBA_ATTRIBUTES))
         parts.append(f"{index}.jpg {max(0, part - 1)}")
@@ -65,8 +59,6 @@ def _write_lists(root: Path, pair) -> None:  # type: ignore[no-untyped-def]
         mine.append(f"{index}.png,{('cat', 'dog')[target]},{bias},{('train', 'train', 'val', 'test')[part]},{index}")
         picture(root / f"mine/{index}.png", index, SIZE)
     (root / "waterbird_complete95_forest2water2/metadata.csv").write_text("\n".join(birds) + "\n")
-    for split, rows in faces.items():
-        (root / f"fairface/fairface_label_{split}.csv").write_text("\n".join(rows) + "\n")
     (root / "celeba/list_attr_celeba.txt").write_text("\n".join(attributes) + "\n")
     (root / "celeba/list_eval_partition.txt").write_text("\n".join(parts) + "\n")
     (root / "mine/labels.csv").write_text("\n".join(mine) + "\n")

@@ -93,10 +93,10 @@ class Watched:
 
 def watch() -> dict[str, list[dict[str, int]]]:
     """Have every clock that is made from here on count; what the last one counted, step by step, by phase."""
-    from study.training import clock
+    from study.training import device
 
     told: dict[str, list[dict[str, int]]] = {}
-    begin = clock.Clock.__init__
+    begin = device.Clock.__init__
 
     def watched(self: Any, device: Any) -> None:
         begin(self, device)
@@ -104,7 +104,7 @@ def watch() -> dict[str, list[dict[str, int]]]:
         for name, phase in self._phases.items():
             self._phases[name] = Watched(name, phase, told.setdefault(name, []))
 
-    clock.Clock.__init__ = watched  # type: ignore[method-assign]
+    device.Clock.__init__ = watched  # type: ignore[method-assign]
     return told
 
 
@@ -158,7 +158,7 @@ def is_recordable(case: Case) -> bool:
     """Whether its study file may say `train.graph: true`, and nothing is read back from memory, which is not zeros."""
     from study import methods
 
-    whole = not {"compile", "micro_batch"} & case.train.keys()
+    whole = "micro_batch" not in case.train
     return whole and methods.needs(case.method).varies is None and not READS_BACK.search(case.label)
 
 

@@ -17,10 +17,9 @@ from study import data, methods, models
 from study.catalogue import module_names
 from study.cli import app
 from study.knobs import MOST
-from study.metrics.table import GROUPS, METRICS
-from study.spec.declarations import declarations
+from study.metrics import GROUPS, METRICS
+from study.spec.declarations import declarations, schedule
 from study.spec.json_schema import schema
-from study.spec.rungs import schedule
 from study.spec.schema import EarlyStopping
 from study.training.config import SECTIONS
 

@@ -8,8 +8,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
+from study.errors import UserError
 from study.home.ledger import Event, Ledger
 from study.home.record import StudyRecord
 from study.spec import StudySpec, load_study
@@ -42,6 +44,13 @@ QUICKSTART = _with_search((ROOT / "search_spaces" / "quickstart.yaml").read_text
 def quickstart(*assignments: str) -> StudySpec:
     """The shipped quickstart with `SEARCH` and overrides."""
     return load_study("quickstart", (*(f"{key}={json.dumps(value)}" for key, value in SEARCH.items()), *assignments))
+
+
+def refused(*assignments: str) -> str:
+    """What the quickstart with these overrides is refused with."""
+    with pytest.raises(UserError) as caught:
+        quickstart(*assignments)
+    return str(caught.value)
 
 
 def named(name: str) -> StudySpec:

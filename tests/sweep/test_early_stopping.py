@@ -18,8 +18,8 @@ from ray.tune.schedulers import ASHAScheduler, MedianStoppingRule, TrialSchedule
 
 from study.catalogue import module_names
 from study.spec import StudySpec
+from study.spec.declarations import bracket_of, schedule
 from study.spec.objective import Score
-from study.spec.rungs import bracket_of, schedule
 from study.spec.schema import EarlyStopping as Rule
 from study.sweep.early_stopping import ByDominance, ByValue, EarlyStopping, early_stopping
 

@@ -16,7 +16,7 @@ from study import models
 from study.errors import UserError
 from study.training import Trial, TrialConfig, Unusable
 from study.training.config import TrainOptions
-from study.training.networks import networks
+from study.training.evaluation import networks
 from study.training.optimization import groups, optimizer, schedule
 
 SMALL = "shufflenet_v2_x0_5"

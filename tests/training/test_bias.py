@@ -13,7 +13,7 @@ from study.data.dataset import Dataset, Split
 from study.errors import UserError
 from study.methods import UNKNOWN, Labels
 from study.training import Trial, TrialConfig
-from study.training.resident import Resident
+from study.training.device import Resident
 from study.training.trial import known_labels
 
 CPU = torch.device("cpu")

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from study.metrics import PHASES
-from study.training.clock import Clock, peak_memory
+from study.training.device import Clock, peak_memory
 
 CPU = torch.device("cpu")
 STATUS = Path("/proc/self/status")

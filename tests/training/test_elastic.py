@@ -11,7 +11,7 @@ from study.data import Dataset
 from study.ranking.epochs import EpochChoice
 from study.spec.objective import Objective
 from study.training import FunctionTrial, Trial, TrialConfig, Unusable
-from study.training.compatibility import bound
+from study.training.checkpoint import bound
 from study.training.config import TrainOptions
 
 CHOSEN = config("train.epochs=4", "train.learning_rate=0.03", "train.final=[knn]")

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 import torch
 from torch import Tensor
-from torch.nn.functional import normalize, pdist
+from torch.nn.functional import normalize
 
 from study.data import Facts
-from study.metrics import METRICS
 from study.training import representation
 
 FACTS = Facts(3, 2, (4,))
@@ -47,10 +46,7 @@ def test_similarities_within_and_between_are_the_means_over_pairs(unlabelled: in
     group = representation.group_similarity(features, target, bias, FACTS)
     np.testing.assert_allclose(group, within, rtol=1e-5)
     np.testing.assert_allclose(representation.class_similarity(features, target, bias, FACTS), between, rtol=1e-5)
-    same = [2 - 2 * cosine[i, j] for i, j in permutations(range(40), 2) if target[i] == target[j] >= 0]
-    assert float(representation.alignment(features, target, 3)) == pytest.approx(mean(same), rel=1e-5)
-    found = representation.measures(features, target, bias, FACTS)
-    assert float(found["group_similarity_spread"]) == pytest.approx(np.std(np.array(within) / sum(within)), rel=1e-4)
+    assert float(representation.spread(group)) == pytest.approx(np.std(np.array(within) / sum(within)), rel=1e-4)
 
 
 def test_groups_without_a_pair_do_not_count() -> None:
@@ -61,22 +57,11 @@ def test_groups_without_a_pair_do_not_count() -> None:
     assert group.nan_to_num(-1).tolist() == [1.0, -1.0, -1.0, -1.0]
     between = representation.class_similarity(features, target, bias, facts)
     assert between.nan_to_num(-1).tolist() == [0.0, -1.0, -1.0, 0.0]
-    found = representation.measures(features, target, bias, facts)
-    assert (float(found["group_similarity"]), float(found["group_similarity_spread"])) == (1.0, 0.0)
 
 
 def test_the_spread_of_the_papers_figure_is_of_shares() -> None:
     values = torch.tensor([0.2, 0.4, torch.nan, 0.2], dtype=torch.float64)
     assert float(representation.spread(values)) == pytest.approx(np.std([0.25, 0.5, 0.25]))
-
-
-@pytest.mark.usefixtures("chunk")
-def test_uniformity_is_the_definition_over_pairs() -> None:
-    features, _, _ = samples()
-    expected = pdist(features.double()).square().mul(-2).exp().mean().log()
-    assert float(representation.uniformity(features)) == pytest.approx(float(expected), rel=1e-5)
-    one_point = features[:1].expand(10, -1)
-    assert float(representation.uniformity(one_point)) == pytest.approx(0, abs=1e-5)
 
 
 @pytest.mark.usefixtures("chunk")
@@ -89,16 +74,3 @@ def test_the_histogram_counts_each_pair_once_in_its_kind() -> None:
         place = min(9, int((cosine[i, j] + 1) * 5))
         expected[int(target[i] != target[j]), int(bias[i] != bias[j]), place] += 1
     assert found.tolist() == expected.tolist()
-
-
-def test_each_measure_of_the_table_is_computed_and_no_other() -> None:
-    measured = representation.measures(*samples(), FACTS)
-    assert {*measured, "condition_mse"} == {name for name, one in METRICS.items() if one.source == "features"}
-    possible = {name for name in measured if METRICS[name].possible(Facts(3, None, (1,)))}
-    assert possible == {"alignment", "uniformity"}
-
-
-def test_without_bias_labels_there_are_no_groups() -> None:
-    features, target, _ = samples()
-    assert set(representation.measures(features, target, None, FACTS)) == {"alignment", "uniformity"}
-    assert np.isnan(float(representation.uniformity(features[:1])))

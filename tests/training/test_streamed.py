@@ -9,9 +9,9 @@ from small import config, digits
 from study.data.dataset import Facts, Split
 from study.training import Trial
 from study.training.config import TrainOptions
+from study.training.device import Resident
 from study.training.evaluation import batch_size
 from study.training.loop import Streamed, TrainingLoop
-from study.training.resident import Resident
 
 CPU = torch.device("cpu")
 

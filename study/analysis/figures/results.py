@@ -32,7 +32,7 @@ from study.analysis.statistics.frame import metric, thin
 from study.home.record import StudyRecord, TrialRecord
 from study.ranking import baseline, candidates
 from study.spec import StudySpec
-from study.spec.rungs import schedule
+from study.spec.declarations import schedule
 
 # Every seed of the confirmed or finally trained configurations.
 

@@ -30,7 +30,7 @@ from study.metrics.rules import DEBIASED
 from study.ranking import epochs, worst_bounds
 from study.ranking.ablation import Ablation, asked, is_chosen_by, runs
 from study.spec import StudySpec
-from study.spec.rungs import schedule
+from study.spec.declarations import schedule
 from study.text import ends, moment, parameter
 
 # The report's section on what each step from the baseline to the best is worth.

@@ -193,7 +193,7 @@ class Axis:
         from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
         from study.spec.distributions import unit
-        from study.spec.same import among
+        from study.spec.schema import among
 
         if not given:
             return float("nan")

@@ -25,8 +25,7 @@ from study.analysis.tables.formats import to_latex, to_markdown
 from study.analysis.tables.grid import Entry, Grid, Mark
 from study.metrics import in_percent, is_share, lower_is_better
 from study.ranking import Spread
-from study.spec.declarations import declaration
-from study.spec.rungs import schedule
+from study.spec.declarations import declaration, schedule
 from study.spec.suite import Suite
 from study.text import escaped, neutral_cell
 

@@ -26,10 +26,8 @@ BIASED_VAL = 77
 class Options:
     """Keys of the `data` section."""
 
-    rho: Annotated[
-        float, Range(low=0.0, high=1.0), Doc("share of training samples whose colour is their class's own")
-    ] = 0.95
-    seed: Annotated[int, Range(low=0), Doc("seed of the split and the colours")] = 0
+    rho: colour_bias.Rho = 0.95
+    seed: colour_bias.Seed = 0
     val: holdout.Val = "unbiased"
     val_share: Annotated[
         float, Range(above=0.0, high=0.5), Doc("share of all digits that is held out for validation")

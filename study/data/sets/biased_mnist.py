@@ -4,27 +4,23 @@ The construction of the FairKL paper (section 4.2) and its released data set: ex
 """
 
 from dataclasses import asdict, dataclass
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from typing_extensions import Doc
 
 from study.data import colour_bias, holdout, mnist
 from study.data.cache import cached
 from study.data.dataset import Dataset, Facts, Labels, Split
 from study.data.source import Source
-from study.knobs import Range
 
 
 @dataclass(frozen=True)
 class Options:
     """Keys of the `data` section."""
 
-    rho: Annotated[
-        float, Range(low=0.0, high=1.0), Doc("share of training images whose colour is their class's own")
-    ] = 0.99
-    seed: Annotated[int, Range(low=0), Doc("seed of the validation split and the colours")] = 0
+    rho: colour_bias.Rho = 0.99
+    seed: colour_bias.Seed = 0
     val_share: holdout.Share = 0.1
     val: holdout.Val = "unbiased"
 

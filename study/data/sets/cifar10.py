@@ -10,26 +10,26 @@ from study.data.cache import cached
 from study.data.dataset import Dataset, Facts, Labels, Split
 from study.data.source import Source
 
-Kind = Literal["auto", "official", "jpeg"]
-"""Type of the key `source`: `auto` is the official files, or the JPEG copy where only that is there."""
+SourceKind = Annotated[
+    Literal["auto", "official", "jpeg"],
+    Doc(
+        "official: `cifar-10-batches-py`, checksummed; jpeg: `cifar10-jpeg/*.tar.gz`, with other pixels "
+        "and order; auto: the official files where they are there"
+    ),
+]
+"""Type of the key `source`."""
 
 
 @dataclass(frozen=True)
 class Options:
     """Keys of the `data` section."""
 
-    source: Annotated[
-        Kind,
-        Doc(
-            "official: `cifar-10-batches-py`, checksummed; jpeg: `cifar10-jpeg/*.tar.gz`, with other pixels "
-            "and order; auto: the official files where they are there"
-        ),
-    ] = "auto"
+    source: SourceKind = "auto"
     val_share: holdout.Share = 0.1
     split_seed: holdout.SplitSeed = 0
 
 
-def is_jpeg(source: Kind) -> bool:
+def is_jpeg(source: SourceKind) -> bool:
     """Return whether this means the JPEG copy, here and now."""
     official = cifar.CIFAR10.existing_path() or cifar.CIFAR10.existing_archive()
     return source == "jpeg" or (source == "auto" and not official and all(one.existing_path() for one in cifar.JPEG))
@@ -46,7 +46,7 @@ def sources(options: Options) -> tuple[Source, ...]:
     return cifar.JPEG if is_jpeg(options.source) else (cifar.CIFAR10,)
 
 
-def read(kind: Kind) -> dict[str, cifar.Arrays]:
+def read(kind: SourceKind) -> dict[str, cifar.Arrays]:
     """Images and classes of `train` and `test`."""
     if is_jpeg(kind):
         return {name: cifar.read_jpeg(one.find()) for name, one in zip(("train", "test"), cifar.JPEG, strict=True)}

@@ -5,17 +5,14 @@ is a palette colour with noise, whatever the digit, and is the continuous attrib
 """
 
 from dataclasses import asdict, dataclass
-from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
-from typing_extensions import Doc
 
 from study.data import colour_bias, holdout, mnist
 from study.data.cache import cached
 from study.data.dataset import Dataset, Facts, Labels, Split
 from study.data.source import Source
-from study.knobs import Range
 
 PALETTE = np.array(
     [
@@ -46,7 +43,7 @@ STREAMS = {"train": 1, "test": 2, "val": 3}
 class Options:
     """Keys of the `data` section."""
 
-    seed: Annotated[int, Range(low=0), Doc("seed of the colours and the validation split")] = 0
+    seed: colour_bias.Seed = 0
     val_share: holdout.Share = 0.1
     val: holdout.Val = "biased"
 

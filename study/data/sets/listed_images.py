@@ -80,8 +80,8 @@ class Published:
 
     size: Size = 224
     val: holdout.Val = "given"
-    val_share: holdout.GivenShare = 0.1
-    split_seed: holdout.GivenSeed = 0
+    val_share: holdout.Share = 0.1
+    split_seed: holdout.SplitSeed = 0
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class Drawn:
 
     size: Size = 128
     val: holdout.Val = "unbiased"
-    split_seed: Annotated[int, Range(low=0), Doc("seed that chooses the images")] = 0
+    split_seed: holdout.SplitSeed = 0
     train_samples: Annotated[int, Range(low=4), Doc("number of images in the training split")] = 10_000
     eval_samples: Annotated[int, Range(low=4), Doc("images in the validation split, and as many in the test split")] = (
         2_400
@@ -122,7 +122,7 @@ def _bffhq_split(parent: Path, split: str) -> Listing:
     for folders in BFFHQ_PLACES[split]:
         if all((parent / folder).is_dir() for folder in folders):
             files = [file for folder in folders for file in listings.images_in(parent / folder)]
-            labels = listings.named_labels(files, 2)
+            labels = listings.named_labels(files)
             return Listing(files, labels.target, labels.bias)
     places = " or ".join(", ".join(folders) for folders in BFFHQ_PLACES[split])
     raise UserError(f"{parent}: no images for split {split}: needs the folders {places}. Unpack the archive again")
@@ -309,63 +309,6 @@ def _utkfaces(options: Utkface) -> Listing:
     return Listing([file for file, _ in named], target, bias)
 
 
-FAIRFACE_VALUES = {
-    "age": ("0-2", "3-9", "10-19", "20-29", "30-39", "40-49", "50-59", "60-69", "more than 70"),
-    "gender": ("Female", "Male"),
-    "race": ("White", "Black", "East Asian", "Southeast Asian", "Indian", "Middle Eastern", "Latino_Hispanic"),
-}
-"""Values of each attribute, in the order of their codes."""
-
-FairfaceAttribute = Literal["age", "gender", "race"]
-
-FAIRFACE_NOTE = "From the FairFace repository (joojs/fairface): images and labels."
-FAIRFACE_LABELS = {
-    split: Source(f"fairface/fairface_label_{split}.csv", note=FAIRFACE_NOTE) for split in ("train", "val")
-}
-FAIRFACE_IMAGES = tuple(Source(f"fairface/{split}", note=FAIRFACE_NOTE) for split in FAIRFACE_LABELS)
-
-
-@dataclass(frozen=True)
-class Fairface:
-    """Keys of the `data` section of fairface."""
-
-    target: Annotated[FairfaceAttribute, Doc("attribute that is the class")] = "gender"
-    sensitive: Annotated[FairfaceAttribute, Doc("attribute that is the bias")] = "race"
-    size: Size = 128
-    val: holdout.Val = "biased"
-    val_share: holdout.Share = 0.1
-    split_seed: holdout.SplitSeed = 0
-
-
-def fairface(options: Any) -> dict[str, Listing]:
-    """fairface: 97,698 faces with age band, gender and race (Kärkkäinen and Joo 2021), of which one is class, one bias.
-
-    The official lists fairface_label_train.csv and fairface_label_val.csv and the folders train and val, in
-    `fairface`. The official validation images are the test split; validation is cut from training. Images are square;
-    they are resized.
-    """
-    train, val = listings.cut(_fairface_split(options, "train"), options.val_share, options.split_seed, options.val)
-    return {"train": train, "val": val, "test": _fairface_split(options, "val")}
-
-
-def _fairface_split(options: Fairface, split: str) -> Listing:
-    path = FAIRFACE_LABELS[split].find()
-    table = label_files.read(path, ("file", *FAIRFACE_VALUES))
-    target, bias = (
-        label_files.codes(table[name], path, name, FAIRFACE_VALUES[name])
-        for name in (options.target, options.sensitive)
-    )
-    label_files.check_files(table["file"], path, "file")
-    return Listing([path.parent / name for name in table["file"]], target, bias)
-
-
-def _two_attributes(options: Utkface | Fairface) -> tuple[str, str]:
-    """The attributes that are class and bias; raises a UserError if they are one."""
-    if options.target == options.sensitive:
-        raise UserError(f"data.sensitive: {options.sensitive!r} given, allowed is another attribute than data.target")
-    return options.target, options.sensitive
-
-
 ANIMAL_RATIO = 5
 """How many times as many dark cats as bright ones, bright dogs as dark ones."""
 
@@ -434,7 +377,7 @@ class UtZappos:
 
     size: Size = 32
     val_share: holdout.Share = 0.1
-    split_seed: Annotated[int, Range(low=0), Doc("seed that chooses test and validation images, by class")] = 0
+    split_seed: holdout.SplitSeed = 0
 
 
 def ut_zappos(options: Any) -> dict[str, Listing]:
@@ -566,13 +509,10 @@ def _attributes_of_species(folder: Path) -> NDArray[np.float32]:
     return label_files.numbers(table, list(table.columns), path) / np.float32(100)
 
 
-def _fairface_counts(options: Fairface) -> tuple[int, int]:
-    target, sensitive = (len(FAIRFACE_VALUES[name]) for name in _two_attributes(options))
-    return target, sensitive
-
-
 def _utkface_counts(options: Utkface) -> tuple[int, int]:
-    return _two(_two_attributes(options))
+    if options.target == options.sensitive:
+        raise UserError(f"data.sensitive: {options.sensitive!r} given, allowed is another attribute than data.target")
+    return 2, 2
 
 
 def _two(options: Any) -> tuple[int, int]:
@@ -593,9 +533,6 @@ SETS = {
             given=True,
         ),
         ListedImages(utkface, Utkface, "squash", lambda _: (UTKFACE,), _utkface_counts),
-        ListedImages(
-            fairface, Fairface, "squash", lambda _: (*FAIRFACE_LABELS.values(), *FAIRFACE_IMAGES), _fairface_counts
-        ),
         ListedImages(dogs_and_cats, DogsAndCats, "crop", lambda _: (ANIMALS, *ANIMAL_LISTS), _two),
         ListedImages(
             ut_zappos,

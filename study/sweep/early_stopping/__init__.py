@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from study.spec import StudySpec
+from study.spec.declarations import Schedule, schedule
 from study.spec.objective import Objective, Score
-from study.spec.rungs import Schedule, schedule
 from study.spec.schema import EarlyStopping as Rule
 
 Verdict = Literal["on", "prune"]

@@ -3,8 +3,8 @@
 from bisect import bisect_right
 from collections import defaultdict
 
+from study.spec.declarations import bracket_of, turn
 from study.spec.objective import Objective, Score
-from study.spec.rungs import bracket_of, turn
 from study.spec.schema import EarlyStopping as Rule
 from study.sweep.early_stopping import EarlyStopping, Peers, RungScore, Verdict, new_peers
 
@@ -14,8 +14,8 @@ class Asha(EarlyStopping):
 
     A trial that reaches a rung of its bracket goes on if it is among the best 1/`reduction` of those that reached the
     rung before it. For one metric without constraints these are the decisions of Ray Tune's ASHAScheduler. Ray draws
-    the bracket at random, here the trial's number gives it (`study.spec.rungs`). An epoch without a score is skipped:
-    the trial is judged at its next epoch that has one.
+    the bracket at random, here the trial's number gives it (`bracket_of`). An epoch without a score is skipped: the
+    trial is judged at its next epoch that has one.
     """
 
     about = "at each rung only the best 1/`reduction` of all that have come so far goes on"

@@ -1,6 +1,6 @@
 """Hyperband: successive halving in all the brackets that fit."""
 
-from study.spec.rungs import Bracket, expected
+from study.spec.declarations import Bracket, expected
 from study.spec.schema import EarlyStopping as Rule
 from study.sweep.early_stopping.asha import Asha
 

@@ -3,8 +3,8 @@
 from collections import defaultdict
 from dataclasses import dataclass
 
+from study.spec.declarations import Bracket, turn
 from study.spec.objective import Objective, Score
-from study.spec.rungs import Bracket, turn
 from study.spec.schema import EarlyStopping as Rule
 from study.sweep.early_stopping import EarlyStopping, Peers, RungScore, Verdict, new_peers
 

@@ -1,7 +1,7 @@
 """No early stopping."""
 
+from study.spec.declarations import Bracket
 from study.spec.objective import Score
-from study.spec.rungs import Bracket
 from study.spec.schema import EarlyStopping as Rule
 from study.sweep.early_stopping import EarlyStopping, Verdict
 

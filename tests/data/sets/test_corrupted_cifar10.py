@@ -1,15 +1,14 @@
-"""The ten corruptions, and the data set that is made with them or read from its published folder."""
+"""The ten corruptions, and the data set that is made with them."""
 
 from pathlib import Path
 
 import numpy as np
 import pytest
-from data_files import encoded, write_cifar10
+from data_files import write_cifar10
 
 from study import data
 from study.data.sets import corrupted_cifar10
 from study.data.sets.corrupted_cifar10 import CORRUPTIONS, corrupt
-from study.errors import UserError
 
 NAMES = [function.__name__ for function in CORRUPTIONS]
 
@@ -103,49 +102,3 @@ def test_shares_are_exact_and_only_training_is_biased(root: Path) -> None:
     biased = load(rho=0.95, val_share=0.2, val="biased").splits["val"]
     assert (biased.bias == biased.target).sum() == 10 * 19
     assert load().fingerprint == load(seed=0).fingerprint != load(seed=1).fingerprint
-
-
-def write_published(root: Path) -> Path:
-    """The layout of cifar10c, an image per class and corruption."""
-    folder = root / "cifar10c"
-    for label in range(10):
-        for part, bias in {"5pct/align": label, "5pct/conflict": 3, "5pct/valid": 4, "test": 5}.items():
-            place = folder / part / str(label)
-            place.mkdir(parents=True)
-            image = np.full((32, 32, 3), 10 * label + bias, np.uint8)
-            (place / f"17_{label}_{bias}.png").write_bytes(encoded(image, "PNG"))
-    return folder
-
-
-def test_the_published_folder(root: Path) -> None:
-    write_published(root)
-    dataset = load(source="folder", rho=0.95)
-    assert {name: len(split) for name, split in dataset.splits.items()} == {"train": 20, "val": 10, "test": 10}
-    for split in dataset.splits.values():
-        assert (split.inputs == (10 * split.target + split.bias)[:, None, None, None]).all()
-    assert sorted(dataset.splits["train"].bias.tolist()) == sorted([*range(10), *[3] * 10])
-    assert set(dataset.splits["val"].bias) == {4}
-    with pytest.raises(UserError, match=r"cifar10c/0\.5pct: not found"):
-        load(source="folder", rho=0.995)
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("17.png", b"", "its name is not ID_CLASS_BIAS.png"),
-        ("17_1_12.png", b"", "each from 0 to 9"),
-        ("17_1_2.png", b"\x89PNG", "not a readable image"),
-    ],
-)
-def test_a_wrong_file_in_the_folder_is_named(root: Path, name: str, content: bytes, message: str) -> None:
-    folder = write_published(root)
-    (folder / "5pct/align/1" / name).write_bytes(content)
-    with pytest.raises(UserError, match=f"5pct/align/1/{name}: .*{message}"):
-        load(source="folder")
-
-
-def test_an_empty_part_of_the_folder_is_named(root: Path) -> None:
-    for path in (write_published(root) / "5pct/valid").rglob("*.png"):
-        path.unlink()
-    with pytest.raises(UserError, match=r"5pct/valid: holds no \.png files"):
-        load(source="folder")

@@ -1,19 +1,15 @@
-"""utkface, dogs_and_cats and fairface: official layouts with generated images, splits drawn from them."""
+"""utkface and dogs_and_cats: official layouts with generated images, splits drawn from them."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pictures import SHARED, numbers, picture
+from pictures import numbers, picture
 
 from study import data
 from study.data import listings
 from study.data.sets.listed_images import utkface_attributes
 from study.errors import UserError
-
-FAIRFACE = SHARED / "fairface" / "fairface_label_val.csv"
-
 
 pytestmark = pytest.mark.usefixtures("home")
 
@@ -167,44 +163,3 @@ def test_lists_that_make_no_sense(animals, entry, message):
         file.write(entry + "\n")
     with pytest.raises(UserError, match=rf"'{entry}' {message}|entry 41: '{entry}' {message}"):
         dogs_and_cats()
-
-
-def fairface(home, rows: pd.DataFrame, **options):
-    folder = home / "fairface"
-    folder.mkdir(exist_ok=True)
-    rows.to_csv(folder / "fairface_label_val.csv", index=False)
-    train = rows.assign(file=rows["file"].str.replace("val/", "train/"))
-    train.to_csv(folder / "fairface_label_train.csv", index=False)
-    for name in [*rows["file"], *train["file"]]:
-        if not (folder / name).exists():
-            picture(folder / name, size=(4, 4))
-    return data.load({"name": "fairface", "size": 4, **options})
-
-
-ROWS = pd.DataFrame(
-    {
-        "file": [f"val/{number}.jpg" for number in range(40)],
-        "age": "3-9",
-        "gender": ["Male", "Female"] * 20,
-        "race": ["White", "White", "Indian", "Indian"] * 10,
-        "service_test": False,
-    }
-)
-
-
-def test_fairface_with_a_value_that_is_none(home):
-    with pytest.raises(UserError, match=r"fairface_label_val\.csv: column 'race', row 1: the value is 'Martian'|train"):
-        fairface(home, ROWS.replace("White", "Martian"))
-    with pytest.raises(UserError, match=r"fairface_label_train\.csv: column 'file', row 1: '\.\./train/0\.jpg' given"):
-        fairface(home, ROWS.assign(file="../" + ROWS["file"]))
-    with pytest.raises(UserError, match=r"column 'gender'\. It has|no column 'gender'"):
-        fairface(home, ROWS.drop(columns="gender"))
-
-
-@pytest.mark.skipif(not FAIRFACE.exists(), reason="the real labels are not at hand")
-def test_the_real_labels_of_fairface(home):
-    rows = pd.read_csv(FAIRFACE).iloc[::40]
-    dataset = fairface(home, rows, target="age", sensitive="race")
-    assert (dataset.facts.classes, dataset.facts.bias_classes) == (9, 7)
-    ages = ["0-2", "3-9", "10-19", "20-29", "30-39", "40-49", "50-59", "60-69", "more than 70"]
-    assert dataset.splits["test"].target.tolist() == [ages.index(age) for age in rows["age"]]

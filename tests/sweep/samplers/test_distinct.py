@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from study.spec import StudySpec, load_study
 from study.spec.declarations import declarations
 from study.spec.objective import Score
-from study.spec.same import same
+from study.spec.schema import same
 from study.spec.search_checks import count_configurations
 from study.sweep.history import TrialEnd
 from study.sweep.search_stage import Sampler

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from study.losses.catalogue import losses, regularisers
-from study.methods.regularised_loss import RegularisedLoss, Term, Weights
+from study.methods.debiasing import RegularisedLoss, Term, Weights
 
 ROWS = functional.normalize(torch.randn(1, 12, 6, generator=torch.Generator().manual_seed(0)), dim=2)
 LABELS = {"target": torch.arange(12) % 3, "bias": torch.arange(12) % 2}

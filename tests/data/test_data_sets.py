@@ -1,0 +1,39 @@
+"""What every data set has, and the example of what one has."""
+
+import sys
+from dataclasses import replace
+from textwrap import dedent
+from types import ModuleType
+
+import pytest
+
+from study import data
+from study.data import DataSet
+
+
+def test_the_example_of_the_protocol_is_a_data_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = ModuleType("study.data.sets.stripes")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    exec(dedent((DataSet.__doc__ or "").partition("needs:\n")[2]), vars(module))
+    everything = {**data.CATALOGUE.own(), "stripes": module}
+    monkeypatch.setattr(data, "CATALOGUE", replace(data.CATALOGUE, own=lambda: everything))
+    section = {"name": "stripes", "samples": 8}
+    assert [knob.key for knob in data.data_knobs("stripes")] == ["samples"]
+    assert data.CATALOGUE.about("stripes") == "small images, light or dark, some of them with a brighter first row"
+    dataset = data.load(section)
+    assert {name: split.inputs.shape for name, split in dataset.splits.items()} == dict.fromkeys(
+        data.describe(section).splits, (8, 3, 8, 8)
+    )
+    assert dataset.splits["val"].bias.tolist() == [0, 0, 1, 1] * 2
+    assert (data.sources(section), data.labels(section), data.notes(section), data.frame(section)) == (
+        (),
+        None,
+        [],
+        "crop",
+    )
+
+
+@pytest.mark.parametrize("name", data.names())
+def test_each_has_a_line_for_users_and_keys_that_are_described(name: str) -> None:
+    assert (data.module(name).__doc__ or "").startswith(f"{name}: ")
+    assert all(knob.about for knob in data.data_knobs(name))
