@@ -17,7 +17,6 @@ from study import __version__
 from study.errors import UserError, nearest
 from study.files import PRIVATE, from_json, read_json, write_whole, writing
 from study.home.ledger import Ledger
-from study.home.sharing import FILE
 from study.spec import StudySpec, load_checked, load_resolved
 from study.spec.load import check_name
 from study.text import moment, typed
@@ -246,11 +245,6 @@ class Home:
         """The folder of what is remembered of suites, whose studies are among the others."""
         return self.path / "suites"
 
-    @property
-    def sharing(self) -> Path:
-        """The file that says how its studies share a cluster, see `study.home.sharing`; need not be there."""
-        return self.path / FILE
-
     def studies(self) -> list[StudyFolder]:
         """Every study of this home, the newest last; what lies elsewhere and is only linked to is none.
 
@@ -289,7 +283,7 @@ class Home:
         check_name(name)
         check_format(self.path)
         self._check_no_link(name)
-        if self.path / name in (self.database, self.artifacts, self.suites, self.sharing, format_file(self.path)):
+        if self.path / name in (self.database, self.artifacts, self.suites, format_file(self.path)):
             raise UserError(f"{name}: is the home's own in {self.path}. Another name: --name {self._free_name(name)}")
         if (self.path / name).exists():
             raise UserError(

@@ -432,6 +432,5 @@ def _share(
             nodes.available,
             ray.available_resources,
             grows=spec.search.concurrency is not None,
-            tell=tell,
         )
     return None

@@ -3,8 +3,8 @@
 A driver only ever limits itself: it begins no further trial while it has its share. So a slot is given over when one of
 its trials ends, and no trial is ended for another study.
 
-Each has slots by its share, and what a study does not want the others have. Owners have equal shares, or those of the
-home's `sharing.yaml`; the share of an owner is divided among those of his studies that want more. Slots are whole: one
+Each has slots by its share, and what a study does not want the others have. Owners have equal shares; the
+share of an owner is divided among those of his studies that want more. Slots are whole: one
 that is over, as where there are fewer slots than studies, goes to a study that has had no trial yet, the one that waits
 the longest first; then to whoever has had the least of the cluster for its share so far, and then to the newest. If a
 trial of that study needs more than is over, room is made for it: those whose turn is later have fewer, until theirs is
@@ -17,7 +17,6 @@ import os
 import secrets
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
@@ -28,7 +27,6 @@ from typing import Annotated
 from annotated_types import Ge, Gt, Lt
 
 from study.files import read_json, write_whole
-from study.home.sharing import LatestSharing, Sharing
 from study.spec.schema import Resources
 
 QUANTUM = 60.0
@@ -83,9 +81,9 @@ class Peer:
         return max([amount / there[name] for name, amount in amounts if there.get(name)] or [0.0])
 
 
-def shares(peers: Sequence[Peer], settings: Sharing) -> dict[str, float]:
+def shares(peers: Sequence[Peer]) -> dict[str, float]:
     """The share of each study beside all others."""
-    return {peer.id: settings.of(peer.owner).share * peer.share / _of_owner(peers, peer) for peer in peers}
+    return {peer.id: peer.share / _of_owner(peers, peer) for peer in peers}
 
 
 def _of_owner(peers: Sequence[Peer], peer: Peer) -> float:
@@ -93,19 +91,16 @@ def _of_owner(peers: Sequence[Peer], peer: Peer) -> float:
     return sum(other.share for other in peers if other.owner == peer.owner and (other.hungry or other.id == peer.id))
 
 
-def allotted(peers: Sequence[Peer], there: Mapping[str, float], settings: Sharing) -> dict[str, int]:
+def allotted(peers: Sequence[Peer], there: Mapping[str, float]) -> dict[str, int]:
     """Return how many trials each study is to have under way.
 
     Args:
         there: of each resource, on the nodes that count.
     """
-    share, size = shares(peers, settings), {peer.id: peer.size(there) for peer in peers}
-    level = _level(peers, there, settings, {one: share[one] / size[one] if size[one] else MANY for one in size})
+    share, size = shares(peers), {peer.id: peer.size(there) for peer in peers}
+    level = _level(peers, there, {one: share[one] / size[one] if size[one] else MANY for one in size})
     given = {one: math.floor(amount + 1e-6) for one, amount in level.items()}
     left = _left(peers, there, given)
-    of_owner: Counter[str] = Counter()
-    for peer in peers:
-        of_owner[peer.owner] += given[peer.id]
     quantum = QUANTUM * min([of for of in size.values() if of] or [1.0])
     by_id, before = {peer.id: peer for peer in peers}, dict(given)
 
@@ -117,7 +112,6 @@ def allotted(peers: Sequence[Peer], there: Mapping[str, float], settings: Sharin
 
     def give(peer: Peer, slots: int) -> None:
         given[peer.id] += slots
-        of_owner[peer.owner] += slots
         left["CPU"] -= slots * peer.cpu
         left["GPU"] -= slots * peer.gpu
 
@@ -139,9 +133,6 @@ def allotted(peers: Sequence[Peer], there: Mapping[str, float], settings: Sharin
     heapify(wanting)
     while wanting:
         peer = by_id[heappop(wanting)[-1]]
-        cap = settings.of(peer.owner).slots
-        if cap is not None and of_owner[peer.owner] >= cap:
-            continue
         if not fits(peer) and given[peer.id] == before[peer.id] < level[peer.id] - 1e-3:  # a part of a slot is its own
             make_room(peer)
         if fits(peer):
@@ -151,11 +142,9 @@ def allotted(peers: Sequence[Peer], there: Mapping[str, float], settings: Sharin
     return given
 
 
-def _level(
-    peers: Sequence[Peer], there: Mapping[str, float], settings: Sharing, per_share: Mapping[str, float]
-) -> dict[str, float]:
+def _level(peers: Sequence[Peer], there: Mapping[str, float], per_share: Mapping[str, float]) -> dict[str, float]:
     """Slots, not whole ones, as if shares were water: each study has its share of the highest level that fits, no more
-    than it wants and than its owner may have.
+    than it wants.
 
     Args:
         per_share: slots of each study for a level of 1.
@@ -163,11 +152,6 @@ def _level(
 
     def amounts(level: float) -> dict[str, float]:
         found = {peer.id: min(peer.wants, level * per_share[peer.id]) for peer in peers if _could(peer, there)}
-        for owner in {peer.owner for peer in peers}:
-            his, cap = [peer.id for peer in peers if peer.owner == owner and peer.id in found], settings.of(owner).slots
-            total = sum(found[one] for one in his)
-            if cap is not None and total > cap:
-                found |= {one: found[one] * cap / total for one in his}
         return {peer.id: found.get(peer.id, 0.0) for peer in peers}
 
     low, high = 0.0, 1.0
@@ -217,7 +201,6 @@ class Share:
         there: gives how much the nodes that it can use have of each resource.
         idle: gives how much of each resource nobody uses.
         grows: whether it asks for more than there is, so that a cluster grows.
-        tell: is told of settings that cannot be used.
     """
 
     def __init__(
@@ -228,10 +211,8 @@ class Share:
         there: Callable[[], Mapping[str, float]],
         idle: Callable[[], Mapping[str, float]],
         grows: bool = False,
-        tell: Callable[[str], object] = str,
     ) -> None:
         self._slots, self._there, self._idle, self._grows = slots, there, idle, grows
-        self._settings = LatestSharing(home, tell)
         self._folder = home / FOLDER
         self._folder.mkdir(parents=True, exist_ok=True)
         self._mine = replace(mine, id=secrets.token_hex(4))
@@ -288,12 +269,12 @@ class Share:
         if {(peer.id, peer.hungry) for peer in others} != {(peer.id, peer.hungry) for peer in self._others}:
             self._extra = 0
         self._others = others
-        settings, there = self._settings(), self._there()
+        there = self._there()
         self._mine = replace(self._mine, most=self._slots())
         everybody = [self._mine, *self._others]
-        self._be_served(passed, shares(everybody, settings)[self._mine.id], there)
+        self._be_served(passed, shares(everybody)[self._mine.id], there)
         everybody[0] = self._mine
-        self._limit = self._limited(everybody, there, settings)
+        self._limit = self._limited(everybody, there)
         if self._mine != self._told:
             self._tell()
             self._told = self._mine
@@ -306,16 +287,13 @@ class Share:
             served = max(served, min(hungry))
         self._mine = replace(self._mine, served=served)
 
-    def _limited(self, everybody: list[Peer], there: Mapping[str, float], settings: Sharing) -> int:
-        mine, cap = self._mine, settings.of(self._mine.owner).slots
+    def _limited(self, everybody: list[Peer], there: Mapping[str, float]) -> int:
+        mine = self._mine
         if not self._others:
-            return mine.most if cap is None else min(mine.most, cap)
+            return mine.most
         everybody[0] = replace(mine, hungry=True)  # what it would have if it wanted more: it may ask for so many
-        given = allotted(everybody, there, settings)
+        given = allotted(everybody, there)
         limit = given[mine.id]
-        of_owner = sum(given[peer.id] for peer in everybody if peer.owner == mine.owner)
-        if cap is not None and of_owner >= cap:
-            return limit
         owed = any(other.hungry and other.under_way < given[other.id] for other in self._others)
         if mine.cpu > there.get("CPU", 0.0) or mine.gpu > there.get("GPU", 0.0):
             return 1  # waits for a node

@@ -17,7 +17,6 @@ from pages import GUIDE, PAGES, Block, blocks, prose
 
 from study import data, methods, models
 from study.home.folder import Home
-from study.home.sharing import Limits, sharing
 from study.spec import load_study
 from study.spec.document import shipped_folder
 from study.spec.schema import Resources, Search
@@ -62,20 +61,13 @@ def test_a_fragment_goes_with_the_study_file_that_it_names(block: Block, tmp_pat
 
 def test_every_yaml_block_is_a_study_file_or_says_what_it_is_part_of() -> None:
     kinds = [block.kind for block in YAML if block not in FRAGMENTS]
-    assert sorted(kinds) == ["", "own function", "sharing", "suite", "with the modules of this page"]
+    assert sorted(kinds) == ["", "own function", "suite", "with the modules of this page"]
 
 
 def test_the_study_file_of_a_function_of_ones_own_loads(tmp_path: Path) -> None:
     (block,) = (block for block in YAML if block.kind == "own function")
     (tmp_path / "own.yaml").write_text(block.text)
     assert load_study(str(tmp_path / "own.yaml")).function == "my_module:train"
-
-
-def test_the_settings_of_a_shared_cluster_are_read(tmp_path: Path) -> None:
-    (block,) = (block for block in YAML if block.kind == "sharing")
-    (tmp_path / "sharing.yaml").write_text(block.text)
-    found = sharing(tmp_path)
-    assert (found.of("alice"), found.of("bob")) == (Limits(2.0, 32), Limits(1.0, 16))
 
 
 def test_the_suite_loads(tmp_path: Path) -> None:

@@ -6,10 +6,7 @@ from dataclasses import asdict, replace
 import pytest
 
 from study.files import from_json
-from study.home.sharing import Limits, Sharing
 from study.sweep.share import QUANTUM, Peer, allotted, shares
-
-ALONE = Sharing()
 
 
 def peer(
@@ -19,8 +16,8 @@ def peer(
     return Peer(id=name, owner=owner, cluster="here:1", most=most, hungry=hungry, began=began, **told)  # type: ignore[arg-type]
 
 
-def given(*peers: Peer, cpus: float = 8, gpus: float = 0, settings: Sharing = ALONE) -> list[int]:
-    found = allotted(peers, {"CPU": cpus, "GPU": gpus}, settings)
+def given(*peers: Peer, cpus: float = 8, gpus: float = 0) -> list[int]:
+    found = allotted(peers, {"CPU": cpus, "GPU": gpus})
     return [found[one.id] for one in peers]
 
 
@@ -37,19 +34,6 @@ def test_shares_weigh() -> None:
 def test_owners_have_equal_shares_however_many_their_studies() -> None:
     several = [peer(f"a{number}", "ann") for number in range(4)]
     assert given(*several, peer("b", "bob")) == [1, 1, 1, 1, 4]
-
-
-def test_an_owners_share_is_set_in_the_home() -> None:
-    settings = Sharing(owners={"ann": Limits(share=3.0)})
-    assert given(peer("a", "ann"), peer("b", "bob"), settings=settings) == [6, 2]
-
-
-def test_an_owner_has_no_more_slots_than_the_most() -> None:
-    settings = Sharing(slots=3, owners={"bob": Limits(slots=1)})
-    studies = [peer("a0", "ann"), peer("a1", "ann"), peer("b", "bob")]
-    counts = given(*studies, settings=settings)
-    assert (sum(counts[:2]), counts[2]) == (3, 1)
-    assert min(counts[:2]) == 1
 
 
 def test_trials_count_by_the_resource_of_which_they_take_the_largest_part() -> None:
@@ -88,7 +72,7 @@ def test_over_time_each_has_its_share_of_few_slots(cpus: int) -> None:
     for _ in range(300):
         counts = given(*studies, cpus=cpus)
         assert sum(counts) == cpus
-        weight = shares(studies, ALONE)
+        weight = shares(studies)
         for number, count in enumerate(counts):
             had[number] += count
             served = studies[number].served + 30 * count / cpus / weight[studies[number].id]
@@ -111,7 +95,7 @@ def over_time(*peers: Peer, cpus: float, periods: int) -> dict[str, float]:
     amount = {one.id: 0.0 for one in peers}
     for _ in range(periods):
         now = [replace(one, served=amount[one.id] / cpus, began=amount[one.id] > 0) for one in peers]
-        slots = allotted(now, {"CPU": cpus, "GPU": 0}, ALONE)
+        slots = allotted(now, {"CPU": cpus, "GPU": 0})
         used = sum(slots[one.id] * one.cpu for one in peers)
         assert used <= cpus
         for one in peers:

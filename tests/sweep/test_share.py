@@ -144,25 +144,6 @@ def test_other_clusters_of_the_home_are_none_of_its_business(cluster: Cluster) -
     assert cluster.settle() == [4, 4]
 
 
-def test_an_owner_keeps_to_the_most_even_alone(cluster: Cluster) -> None:
-    (cluster.home / "sharing.yaml").write_text("owners: {ann: {slots: 2}}\n")
-    cluster.join(100)
-    assert cluster.settle() == [2]
-    cluster.join(100)
-    assert cluster.settle()[0] == 2  # none of its trials has ended yet
-    cluster.drivers[0].end_one()
-    assert cluster.settle() == [1, 1]
-
-
-def test_settings_that_cannot_be_used_are_told_once(cluster: Cluster) -> None:
-    (cluster.home / "sharing.yaml").write_text("slots: no\n")
-    cluster.join(100)
-    assert cluster.settle() == [4]
-    (told,) = cluster.told
-    assert "slots: 'no' given" in told
-    assert "It is not used" in told
-
-
 def test_room_that_nobody_takes_is_taken_after_a_while(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     """The other one wants it, and may not fit there."""
     large, stuck = cluster.join(10_000), cluster.join(100)
