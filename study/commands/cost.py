@@ -133,12 +133,15 @@ def estimate(spec: StudySpec, document: dict[str, Any]) -> dict[str, Any]:
 
 def measured_pace(spec: StudySpec) -> Pace | str:
     """The pace of the file's own configuration: its first epoch, in this process; or why that cannot be measured, as
-    where its data are not here, or no GPU that it asks for. Nothing is downloaded for it."""
+    where its data are not here, or no GPU that it asks for. Nothing is downloaded for it, and no code of a study file
+    that others wrote is run."""
     import torch
 
     from study.commands import trial as one_trial
 
-    if not spec.function and any(source.existing_path() is None for source in data.sources(spec.base["data"])):
+    if spec.function:
+        return "a plan runs no function of a study file; study trial does, and says what an epoch takes"
+    if any(source.existing_path() is None for source in data.sources(spec.base["data"])):
         return f"its data are not here, see study data prepare {spec.base['data']['name']}"
     try:
         first_epoch = next(one_trial.run(spec))

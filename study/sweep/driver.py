@@ -370,7 +370,7 @@ def _tune(
     slots = Slots(nodes.available, spec.resources, spec.search.concurrency, grows=processes is None)
 
     states = KeptStates(folder, spec, agenda.record)
-    share = None if processes is not None else _share(agenda, folder, nodes, slots, tell)
+    share = None if processes is not None else _share(agenda, folder, nodes, slots)
     tuner = tune.Tuner(
         tune.with_resources(work, wish),
         tune_config=tune.TuneConfig(
@@ -414,9 +414,7 @@ def old_objects_left_alone() -> Iterator[None]:
         gc.unfreeze()
 
 
-def _share(
-    agenda: Agenda, folder: StudyFolder, nodes: "Nodes", slots: Slots, tell: Callable[[str], None]
-) -> Share | None:
+def _share(agenda: Agenda, folder: StudyFolder, nodes: "Nodes", slots: Slots) -> Share | None:
     """The study's share of the cluster; None where the home cannot be written, as then nobody learns of it."""
     import ray
 

@@ -9,6 +9,7 @@ import pytest
 from helpers import quickstart
 
 from study.commands import cost, plan
+from study.spec import load_study
 
 SMALL = ("train.epochs=4", "train.data_share=0.1", "search.early_stopping={name: asha, grace: 1, reduction: 2}")
 
@@ -79,3 +80,15 @@ def test_why_no_epoch_could_be_measured(
     document = cost.estimate(spec, plan.plan(spec))
     assert document["cost"] is None
     assert cost.estimate_text(document).startswith(f"time: not measured: {why}")
+
+
+def test_a_plan_runs_no_code_that_a_study_file_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "theirs.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\ndef train(config): yield {{}}\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "own.yaml").write_text(
+        "name: own\nmethod: {name: own_function, function: 'theirs:train'}\ntrain: {epochs: 2}\n"
+        "search: {space: {method.rate: {low: 0.1, high: 0.9}}, metric: val/accuracy, trials: 2}\n"
+    )
+    spec = load_study(str(tmp_path / "own.yaml"))
+    assert "runs no function" in cost.estimate(spec, plan.plan(spec))["not_measured"]
+    assert not (tmp_path / "ran").exists()

@@ -47,12 +47,12 @@ class Cluster:
     """Several drivers on four CPUs."""
 
     def __init__(self, home: Path) -> None:
-        self.home, self.drivers, self.told = home, list[Driver](), list[str]()
+        self.home, self.drivers = home, list[Driver]()
 
     def join(self, jobs: int, owner: str = "ann", cluster: str = "here:1", most: int = CPUS, **of: bool) -> Driver:
         mine = newcomer(owner, cluster, Resources(cpu=1), 1.0, most)
         there = {"CPU": float(CPUS)}
-        share = Share(self.home, mine, lambda: most, lambda: there, self.idle, tell=self.told.append, **of)
+        share = Share(self.home, mine, lambda: most, lambda: there, self.idle, **of)
         self.drivers.append(Driver(share, jobs))
         return self.drivers[-1]
 
