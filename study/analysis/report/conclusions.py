@@ -143,14 +143,15 @@ def caveats(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
     complete = (trial for trial in trials if trial.state == "complete")
     without_metric = [trial.number for trial in complete if epochs.value(spec.objective, trial, spec.metric) is None]
     if without_metric:
-        left_out = _trials(without_metric)
+        left_out = formatting.trials(without_metric)
         yield f"{spec.metric} is not a number {epochs.words(spec.objective)} of {left_out}; the results leave them out."
     numbers = sorted(candidate.trial.number for candidate in candidates(record, spec))
     unconfirmed = [number for number in numbers if not fresh_trials(record, number)]
     if unconfirmed:
         is_or_are = "is" if len(unconfirmed) == 1 else "are"
         ran = "one seed" if len(spec.seeds) == 1 else f"the search's {formatting.seeds(spec.seeds)}"
-        yield f"{_trials(unconfirmed).capitalize()} {is_or_are} complete on {ran} only: not confirmed on others."
+        which = formatting.trials(unconfirmed).capitalize()
+        yield f"{which} {is_or_are} complete on {ran} only: not confirmed on others."
     if is_search and not is_one and (reason := unknown(spec, record)):
         yield reason
     if is_search and best:
@@ -173,9 +174,9 @@ def _without_weight(record: StudyRecord) -> Iterator[str]:
     sums = {trial.number: trial.last("train/weight_sum") for trial in record.trials.values()}
     if numbers := [number for number, value in sums.items() if value is not None and value < LITTLE_WEIGHT]:
         yield (
-            f"The kernel is too narrow in {_trials(numbers)}: the weights of a sample's others sum to less than "
-            f"{LITTLE_WEIGHT:g} (train/weight_sum), where a wide kernel's sum to about 1, so that the condition hardly "
-            "enters the loss. A larger method.sigma2 makes it wider."
+            f"The kernel is too narrow in {formatting.trials(numbers)}: the weights of a sample's others sum to less "
+            f"than {LITTLE_WEIGHT:g} (train/weight_sum), where a wide kernel's sum to about 1, so that the condition "
+            "hardly enters the loss. A larger method.sigma2 makes it wider."
         )
 
 
@@ -197,10 +198,6 @@ def _test_readings(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
         yield f"The test split was read only for {formatting.listed(read)}; no other trial's test metrics are known."
     elif sides_with_trials and not read:
         yield "The test split was not read."
-
-
-def _trials(numbers: list[int]) -> str:
-    return f"trial{'s' if len(numbers) > 1 else ''} {formatting.listed(numbers)}"
 
 
 TOO_SMALL = 0.05

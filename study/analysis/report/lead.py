@@ -225,8 +225,7 @@ def _how_sure(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
         return
     where = f"the {against.compared} configurations that ran on {formatting.count(len(seeds), 'seed')}"
     if against.undecided:
-        which = f"trial{'s' if len(against.undecided) > 1 else ''} {formatting.listed(against.undecided)}"
-        yield f"Of {where}, {best.label} cannot be told from {which}."
+        yield f"Of {where}, {best.label} cannot be told from {formatting.trials(against.undecided)}."
     else:
         yield f"{best.label.capitalize()} is the best of {where} (95% confidence)."
     gap = formatting.amount(spec.metric, against.gap)

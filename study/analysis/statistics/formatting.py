@@ -142,6 +142,11 @@ def listed(items: Iterable[Any]) -> str:
     return f"{', '.join(front)} and {last}" if front else last
 
 
+def trials(numbers: Sequence[int]) -> str:
+    """`trial 3`, `trials 3 and 4`."""
+    return f"trial{'s' if len(numbers) > 1 else ''} {listed(numbers)}"
+
+
 def seeds(numbers: Sequence[int]) -> str:
     """`seed 0`, `3 seeds (1, 2, 3)`, with a note where a seed is repeated."""
     if not numbers:
