@@ -383,6 +383,8 @@ def section_faults(sections: Mapping[str, Mapping[str, Any]], facts: Facts) -> I
         yield ("train", "warmup_epochs"), f"{train['warmup_epochs']} given, allowed is at most train.epochs"
     if late := [epoch for epoch in train["keep_epochs"] if epoch >= train["epochs"]]:
         yield ("train", "keep_epochs"), f"{late[0]} given, allowed is below train.epochs: the last epoch is always kept"
+    if train["micro_batch"] is not None and train["compile"]:
+        yield ("train", "micro_batch"), f"{train['micro_batch']} given, train.compile needs the whole batch: null"
     if train["graph"]:
         yield from _recording(method, train)
     if train["inferred_groups"] != "none":
@@ -395,6 +397,8 @@ def section_faults(sections: Mapping[str, Mapping[str, Any]], facts: Facts) -> I
 
 def _recording(method: Mapping[str, Any], train: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str], str]]:
     """Yield why a step cannot be recorded."""
+    if train["compile"]:
+        yield ("train", "graph"), "True given, so is train.compile: allowed is one of the two"
     if train.get("micro_batch") is not None:
         yield ("train", "graph"), "True given, a step in parts (train.micro_batch) cannot be recorded"
     if (key := methods.needs(method).varies) is not None:

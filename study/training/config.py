@@ -86,6 +86,9 @@ class TrainOptions:
         Range(low=0.0, high=1.0),
         Doc("probability of replacing a value of a table's row, with `corrupt_columns`"),
     ] = 0.3
+    noise: Annotated[
+        float, Range(low=0.0), Doc("standard deviation of the noise on a table's standardised columns, with `noise`")
+    ] = 0.1
     evaluation_size: Annotated[
         Annotated[int, Range(low=1)] | None,
         Doc("side in pixels that images are resized to when they are evaluated; null: their own"),
@@ -104,6 +107,7 @@ class TrainOptions:
             "cost of speed. On a CPU it is always so"
         ),
     ] = False
+    compile: Annotated[bool, Doc("compile the method by torch.compile; the first steps take longer")] = False
     graph: Annotated[
         bool | None,
         Doc(

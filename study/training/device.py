@@ -107,6 +107,8 @@ def demand_determinism(options: TrainOptions, device: torch.device) -> None:
         before_cuda(options)
         _before()
         torch.set_deterministic_debug_mode("error")  # `use_deterministic_algorithms` imports the compiler, for seconds
+        if options.compile:
+            torch.use_deterministic_algorithms(True)
         torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
         torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = True, False
     elif _before.cache_info().currsize:

@@ -425,12 +425,13 @@ class TrainingLoop:
             main, beside: optimizers of the method and of the probes.
         """
         options, method = self.options, self.method
-        recordable = options.micro_batch is None and method.recording() is not None
+        forward = torch.compile(method) if options.compile else method
+        recordable = not options.compile and options.micro_batch is None and method.recording() is not None
         recorded = self.device.type == "cuda" and options.graph is not False and recordable
 
         def step(batch: Batch) -> Tensor:
             with self._precision():
-                loss, features = method(batch)
+                loss, features = forward(batch)
             probe_loss = self._probe_loss(features, batch.index)
             main.zero_grad(set_to_none=True)
             beside.zero_grad(set_to_none=True)

@@ -20,8 +20,8 @@ from study.training.config import TrainOptions
 # PyTorch's optimizers as they are without its compiler.
 #
 # Each call of theirs imports `torch._dynamo`, so that a graph under compilation breaks there: some 900 modules, SymPy
-# and Triton among them, seconds of each process's first epoch. Here nothing is compiled, so that nothing of it is
-# needed.
+# and Triton among them, seconds of each process's first epoch. Here optimizers are never compiled, only a method is
+# (`train.compile`), so that nothing of it is needed.
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

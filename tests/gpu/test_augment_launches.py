@@ -17,6 +17,7 @@ BUDGETS = {
     "bias_con (3, 28, 28)": 78,
     "none (12,)": 1,
     "corrupt_columns (12,)": 8,
+    "noise (12,)": 3,
 }
 """The most launches of all views of a batch: samples taken, augmented and normalised."""
 

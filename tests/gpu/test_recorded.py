@@ -120,6 +120,8 @@ def test_what_cannot_be_recorded_is_refused() -> None:
     assert not problems({"name": "group_dro"})
     (why,) = problems({"name": "group_dro"}, graph=True)
     assert why == "True given, a step with method.name 'group_dro' differs from batch to batch"
+    (why,) = problems({"name": "sup_con"}, graph=True, compile=True)
+    assert why == "True given, so is train.compile: allowed is one of the two"
 
 
 def test_on_a_cpu_the_step_runs_as_it_is() -> None:

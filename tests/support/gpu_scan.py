@@ -158,7 +158,7 @@ def is_recordable(case: Case) -> bool:
     """Whether its study file may say `train.graph: true`, and nothing is read back from memory, which is not zeros."""
     from study import methods
 
-    whole = "micro_batch" not in case.train
+    whole = not {"compile", "micro_batch"} & case.train.keys()
     return whole and methods.needs(case.method).varies is None and not READS_BACK.search(case.label)
 
 

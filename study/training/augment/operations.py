@@ -411,3 +411,14 @@ class Corruption:
             self.probability, generator=generator
         )
         return torch.where(replaced, rows.gather(-2, source), rows)
+
+
+@dataclass(frozen=True)
+class Noise:
+    """Gaussian noise of this standard deviation added to every value, in units of the standardised columns."""
+
+    deviation: float = 0.1
+
+    def __call__(self, rows: Tensor, generator: torch.Generator) -> Tensor:
+        noise = torch.randn(rows.shape, generator=generator, device=rows.device)
+        return rows.add(noise, alpha=self.deviation)

@@ -29,6 +29,7 @@ SUITS: dict[str, Callable[[Facts], str | None]] = {
     "bias_con": _colour_images,
     "corrupt_columns": _tables,
     "crop_flip": _images,
+    "noise": _tables,
     "none": lambda facts: None,
     "simclr": _colour_images,
     "simclr_blur": _colour_images,
@@ -43,6 +44,7 @@ def operations(name: str, options: TrainOptions) -> "Sequence[Operation]":
         Corruption,
         GaussianBlur,
         Greyscale,
+        Noise,
         ResizedCrop,
         Rotation,
     )
@@ -58,6 +60,8 @@ def operations(name: str, options: TrainOptions) -> "Sequence[Operation]":
             return (Corruption(options.corruption),)
         case "crop_flip":  # random resized crop and flip, no change of colour: the CCL-K paper's views of ColorMNIST
             return (crop(0.08, "bicubic"),)
+        case "noise":  # Gaussian noise on the standardised columns of a table
+            return (Noise(options.noise),)
         case "simclr":  # crop, flip, colour jitter and greyscale: the FSCL paper's views of CelebA and UTKFace
             return crop(0.2), jitter, Greyscale()
         case "simclr_blur":  # the same and blur: the views of DCL and HCL, after SimCLR

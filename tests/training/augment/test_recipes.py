@@ -39,8 +39,10 @@ USABLE = [
 
 
 def test_the_papers_augmentations_are_there() -> None:
-    assert {"none", "crop_flip", "simclr", "simclr_blur", "bias_con", "corrupt_columns"} == set(augment.names())
-    assert {name for name, shape in USABLE if shape == TABLE} == {"none", "corrupt_columns"}
+    assert {"none", "crop_flip", "simclr", "simclr_blur", "bias_con", "corrupt_columns", "noise"} == set(
+        augment.names()
+    )
+    assert {name for name, shape in USABLE if shape == TABLE} == {"none", "corrupt_columns", "noise"}
     assert [name for name in augment.names() if not augment.is_random(name)] == ["none"]
 
 
@@ -72,7 +74,7 @@ class TestContract:
 
     def test_each_view_is_of_its_own_sample(self, name: str, shape: tuple[int, ...]) -> None:
         even = torch.linspace(0.2, 0.8, 24).view(24, *[1] * len(shape)).expand(24, *shape)
-        options = replace(OPTIONS, jitter=0.0, corruption=0.0)
+        options = replace(OPTIONS, jitter=0.0, corruption=0.0, noise=0.001)
         views = augment.build(name, shape, options)(even, generator(), 3)
         assert_close(
             views.contiguous().flatten(2).median(2).values, even.flatten(1)[:, 0].expand(3, 24), atol=0.01, rtol=0
@@ -146,14 +148,16 @@ def test_options_of_tables_are_used() -> None:
     rows = samples(TABLE, 64)
     untouched = augment.build("corrupt_columns", TABLE, replace(OPTIONS, corruption=0.0))(rows, generator())
     assert torch.equal(untouched[0], rows)
+    loud = augment.build("noise", TABLE, replace(OPTIONS, noise=5.0))(rows, generator())
+    assert (loud - rows).std() > 3
 
 
 def test_an_unknown_name_and_data_that_do_not_suit_are_the_users_to_mend() -> None:
     with pytest.raises(UserError, match=r"'simclr_blu' given. Did you mean 'simclr_blur'\?"):
         augment.build("simclr_blu", IMAGE, OPTIONS)
-    with pytest.raises(UserError, match=r"'simclr' is for images.*Allowed: corrupt_columns, none"):
+    with pytest.raises(UserError, match=r"'simclr' is for images.*Allowed: corrupt_columns, noise, none"):
         augment.build("simclr", TABLE, OPTIONS)
-    assert augment.suits("corrupt_columns", facts(IMAGE)) == "'corrupt_columns' is for tables, the data set has images"
+    assert augment.suits("noise", facts(IMAGE)) == "'noise' is for tables, the data set has images"
     assert "5 channels" in str(augment.suits("bias_con", facts((5, 8, 8))))
     assert augment.suits("crop_flip", facts((5, 8, 8))) is None
 

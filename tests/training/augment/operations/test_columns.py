@@ -3,7 +3,7 @@
 import torch
 from torch.testing import assert_close
 
-from study.training.augment.operations import Corruption
+from study.training.augment.operations import Corruption, Noise
 
 
 def generator(seed: int = 0) -> torch.Generator:
@@ -37,3 +37,9 @@ def test_any_other_row_may_be_the_source() -> None:
 def test_a_row_alone_has_nothing_to_take_from() -> None:
     rows = torch.rand(1, 4, generator=generator())
     assert torch.equal(Corruption(1.0)(rows, generator()), rows)
+
+
+def test_noise_has_the_deviation_asked_for() -> None:
+    added = Noise(0.25)(torch.ones(5000, 4), generator()) - 1.0
+    assert_close(added.std(0), torch.full((4,), 0.25), atol=0.01, rtol=0)
+    assert_close(added.mean(0), torch.zeros(4), atol=0.015, rtol=0)
