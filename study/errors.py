@@ -7,13 +7,13 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-"""How the file system says that there is no room."""
+"""The error numbers by which the file system says that there is no room."""
 
 DISK_FAILS = (errno.EIO, errno.EROFS)
-"""How it says that it fails, or that it has become read-only."""
+"""The error numbers by which it says that it fails, or that it has become read-only."""
 
 SQLITE = {10: errno.EIO, 13: errno.ENOSPC}
-"""What SQLite's codes of a disk that fails or is full mean."""
+"""The error numbers that SQLite's codes of a disk that fails or is full stand for."""
 
 OF_RAY = "OutOfDiskError"
 """Ray's class for data that it has to keep on disk, where there is no room in its folder; no library is loaded here."""

@@ -238,7 +238,7 @@ def _why(path: Path) -> str:
 
 
 RUN, TRIAL = "study-run-", "study-trial-"
-"""How the names begin of the folder of a driver's own Ray, and of that of a trial of a training function."""
+"""The beginnings of the names of the folder of a driver's own Ray, and of that of a trial of a training function."""
 
 LOCK = "lock"
 """File that its process holds for as long as it lives."""

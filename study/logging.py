@@ -1,4 +1,4 @@
-"""What libraries may say: errors alone, or with `study --verbose` all that they log."""
+"""The messages of libraries that are shown: errors alone, or with `study --verbose` all that they log."""
 
 import logging
 import os

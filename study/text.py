@@ -147,7 +147,7 @@ def in_columns(rows: Sequence[Sequence[str]], least: Sequence[int]) -> list[str]
 
 
 FORMULA = re.compile(r"'*[=+\-@\t\r]")
-"""How a formula begins; behind apostrophes so that `neutral` can be undone."""
+"""The characters with which a formula begins; behind apostrophes so that `neutral` can be undone."""
 
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 

@@ -1,4 +1,4 @@
-"""What several commands take and how they answer."""
+"""Options that several commands take, and how they answer."""
 
 import json
 from typing import TYPE_CHECKING, Annotated, Any
@@ -26,7 +26,7 @@ VARIABLE = "STUDY_ADDRESS"
 """The variable that gives `--address` where it is left out, of commands that take the address of a head's dashboard."""
 
 HERE = "local"
-"""What `--address` takes for this machine, against the variable."""
+"""The value of `--address` for this machine, against the variable."""
 
 
 def _place(context: typer.Context, parameter: typer.CallbackParam, given: str | None) -> str | None:

@@ -13,7 +13,7 @@ from study.errors import Stopped, UserError
 from study.text import typed
 
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
-"""What Ray writes around the names of its processes."""
+"""The characters that Ray writes around the names of its processes."""
 
 SILENCE = 30.0
 """Seconds without a word after which the cluster is asked whether it is there: a connection that is cut says nothing.

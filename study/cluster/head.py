@@ -260,6 +260,6 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 
 
 _OTHER_SHAPE = (AttributeError, IndexError, KeyError, TypeError, OverflowError)
-"""What reading a document raises that has another form than was expected."""
+"""The errors of reading a document that has another form than was expected."""
 
 _OPENER = urllib.request.build_opener(_NoRedirect)

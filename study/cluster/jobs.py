@@ -37,7 +37,7 @@ from study.upstream import ray_internals
 
 STUDY_FILE = "job-study.yaml"
 CODE = (".py", ".yaml", ".j2", ".html", ".css", ".js")
-"""What the package is made of; caches, notes and anything that lies about is not uploaded."""
+"""The files of the package; caches, notes and anything that lies about is not uploaded."""
 
 
 class Uploaded(Protocol):

@@ -159,7 +159,7 @@ SECRETS = ("token", "mlflow-password", "mlflow-auth.ini", "mlflow-users.db*")
 """The files that let somebody into a cluster; they end with it."""
 
 STATE, LINK = "state.json", "ray"
-"""What was started, in the cluster's folder, and a link there to the folder of Ray's session."""
+"""The file that lists what was started, in the cluster's folder, and a link there to the folder of Ray's session."""
 
 
 @dataclass
@@ -420,7 +420,7 @@ ASK = 0.3
 """Seconds between two looks at parts that are waited for."""
 
 SCRATCH = "/tmp/study-ray-"
-"""How the folder of Ray's session begins. It is short: paths of sockets must fit into 107 bytes."""
+"""The beginning of the folder of Ray's session. It is short: paths of sockets must fit into 107 bytes."""
 
 TAIL = 4
 """Lines of a log that are shown where a part does not come up."""

@@ -32,7 +32,7 @@ RENEWAL = 5.0
 
 SINGLE = ("study.yaml", "ledger.jsonl", "best.yaml", "model_card.md")
 FOLDERS = ("errors", "requests", "report", "models")
-"""What of a study is shared: these files, and all in these folders. Not its checkpoints, nor a training function of
+"""The shared part of a study: these files, and all in these folders. Not its checkpoints, nor a training function of
 the user's own, which is a pickle."""
 
 

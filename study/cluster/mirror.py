@@ -262,7 +262,7 @@ def _whole_lines(data: bytes) -> bytes:
 # One study on a cluster.
 
 TRIES = 3
-"""How often files are asked for that are not what the cluster says: they may be changing."""
+"""The number of times that files are asked for that are not what the cluster says: they may be changing."""
 
 JOB = 180.0
 """Seconds that a job that shares a study's files may take: all cores of the head may be busy."""

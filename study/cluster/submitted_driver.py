@@ -1,4 +1,4 @@
-"""What a driver's job runs: the command of `study`, once it is seen that the head has memory for one more driver.
+"""The command of a driver's job: that of `study`, once it is seen that the head has memory for one more driver.
 
 `python -m study.cluster.submitted_driver ARGUMENTS` ends at once where it has not, else does what `study ARGUMENTS`
 does, in the same process. Ray's own way, resources of the job, is not used: a job that waits for them longer than

@@ -1,1 +1,1 @@
-"""What each command of `study` does, one module for each; `study.cli` reads the arguments and shows the answer."""
+"""The commands of `study`, one module for each; `study.cli` reads the arguments and shows the answer."""

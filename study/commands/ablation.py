@@ -1,4 +1,4 @@
-"""What `study ablate` runs: the steps from a study's baseline to its best configuration."""
+"""The trials of `study ablate`: the steps from a study's baseline to its best configuration."""
 
 from collections.abc import Sequence
 from contextlib import closing

@@ -1,4 +1,4 @@
-"""What a study has cost, from its ledger, and what one would cost, by its plan."""
+"""The cost of a study, from its ledger, and of one that would run, by its plan."""
 
 import math
 import platform

@@ -17,10 +17,10 @@ from study.text import typed
 from study.training import augment
 
 Known = Literal["labels", "some_labels", "none"]
-"""What is known of the bias: labels of all samples, of some of them, or of none."""
+"""The knowledge of the bias: labels of all samples, of some of them, or of none."""
 
 Guess = Literal["colour", "texture", "unknown"]
-"""What may betray the class where there are no bias labels."""
+"""The features that may betray the class where there are no bias labels."""
 
 Section = Mapping[str, Any]
 
@@ -245,7 +245,7 @@ VALIDATION = {
     "# and bias as often, as far as there are samples.\n",
     "given": "# val: given: the validation split is your own.\n",
 }
-"""What is said of the validation split of the user's own files."""
+"""The note on the validation split of the user's own files."""
 
 BEGIN = """\
 # From published weights, once study models prepare resnet18 has fetched them:

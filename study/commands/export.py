@@ -30,7 +30,7 @@ class Exported:
 
     @property
     def rests_on_one_seed(self) -> bool:
-        """Whether its metrics are those of one trial."""
+        """Return whether its metrics are those of one trial."""
         return len(trials_of(self.candidate)) == 1
 
     def to_document(self) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from study.training.checkpoint import bound
 RETRY = "To run that again, once its cause is mended: study resume {} --failed"
 
 TOP, SEEDS = 5, 5
-"""What `study confirm` runs again where it is not told."""
+"""The number of configurations that `study confirm` runs again where it is not told."""
 
 
 def more_trials(folder: StudyFolder, spec: StudySpec, trials: str) -> StudyRecord:
@@ -192,7 +192,7 @@ def _opened(folder: StudyFolder) -> Iterator[tuple[Ledger, StudyRecord]]:
 # been.
 
 LENGTHENED = 5
-"""How many configurations go on where nobody says which."""
+"""The number of configurations that go on where nobody says which."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What `study fetch` does: a study of a cluster in the local home, where everything works on it."""
+"""`study fetch`: a study of a cluster in the local home, where everything works on it."""
 
 import sys
 from collections.abc import Callable

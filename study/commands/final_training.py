@@ -46,7 +46,7 @@ def check_seeds(seeds: Sequence[int]) -> list[int]:
 SEEDS_NEEDED = "--seeds {}: different whole numbers from 0 on, below 2**32, are needed, as in 0,1,2"
 
 SEEDS = 3
-"""How many, where no seeds are named."""
+"""The number of seeds where none are named."""
 
 
 def default_seeds(home: Home, spec: StudySpec, name: str | None = None, with_val: bool = False) -> list[int]:

@@ -15,7 +15,7 @@ WHOLE, SHORT = 3, 5
 """Passages that are shown whole, and those that are listed behind them."""
 
 IN_HEADING, LATE = 0.5, -3
-"""What a word in the heading adds to the number of words found, and what a late passage loses: with them the first
+"""The weights of a word in the heading and of a late passage beside the number of words found: with them the first
 passage answers 40 of the 54 questions of `tests/benchmarks/guide_search.py`, on which they were chosen, without 34."""
 
 FEW = 4
@@ -58,7 +58,7 @@ class Passage:
 
     @property
     def late(self) -> bool:
-        """Whether others come first that answer as well: it is for maintainers, or the first lines of a page."""
+        """Return whether others come first that answer as well: it is for maintainers, or the first lines of a page."""
         return self.page.endswith(tuple(f"({name})" for name in FOR_MAINTAINERS)) or self.page.startswith(
             f"{self.heading} ("
         )

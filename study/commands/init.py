@@ -238,7 +238,7 @@ def with_other_keys(text: str, assignments: Sequence[str], file: str) -> str:
 # Why `study init` drafts the methods that it drafts: the sentence that it says, as in the guide's page on own data.
 
 Situation = Literal["labels", "some_labels", "colour", "texture", "unknown"]
-"""What is known of the bias: labels of all samples or of some; without labels, what may betray the class."""
+"""The knowledge of the bias: labels of all samples or of some; without labels, what may betray the class."""
 
 WHY: Mapping[Situation, str] = {
     "labels": "the bias of every sample is known: FairKL makes samples of a class as alike across biases as within one",

@@ -1,4 +1,4 @@
-"""What of a study may change while it goes on: where its trials run and how many at once, not what they compute."""
+"""Changes of a study that goes on: where its trials run and how many at once, not what they compute."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -17,7 +17,7 @@ INSTEAD = {
     "train.threads": "Trials are bit for bit the same only on as many threads",
     "search.confirm": "More fresh seeds: study confirm {name}",
 }
-"""What else there is, by the key or its section."""
+"""The way instead, by the key or its section."""
 
 
 def placement(folder: StudyFolder, record: StudyRecord, assignments: Iterable[str]) -> dict[str, Any]:

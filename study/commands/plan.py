@@ -1,4 +1,4 @@
-"""What a study would run, before anything starts."""
+"""The plan of a study: what it would run, before anything starts."""
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence

@@ -26,13 +26,13 @@ PHASES: dict[Stage, str] = {
     "ablation": "ablating",
     "final": "training",
 }
-"""What trials are run for, by their stage."""
+"""The purpose of trials, by their stage."""
 
 TESTING = "testing"
 """Trials have run to their end, and models read the test split."""
 
 ENDING, STOPS = "ending the search", "stopping"
-"""What a study is at once a user has ended its search, and once a signal has come."""
+"""The stage of a study once a user has ended its search, and once a signal has come."""
 
 
 class StudyProgress:

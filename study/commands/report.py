@@ -1,4 +1,4 @@
-"""What `study report` does: the report of a study in any state, and MLflow's copy of it."""
+"""`study report`: the report of a study in any state, and MLflow's copy of it."""
 
 import math
 import time

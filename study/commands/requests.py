@@ -1,4 +1,4 @@
-"""What a user asks of a study that runs: a configuration to try next, the end of a trial, of the search, of it all."""
+"""Requests to a study that runs: a configuration to try next, the end of a trial, of the search, of it all."""
 
 import signal
 import time

@@ -27,7 +27,7 @@ from study.sweep.ray_runtime import SharedRay
 from study.text import rows_as_markdown, typed
 
 MEMORY = "suite.yaml"
-"""What a suite consisted of when it last ran, in its folder, beside the tables of its studies."""
+"""The file of what a suite consisted of when it last ran, in its folder, beside the tables of its studies."""
 
 FORMS: Mapping[str, Callable[[SuiteTables], str]] = {
     "md": suite_tables.markdown,

@@ -45,7 +45,7 @@ __all__ = [
 
 
 class DataSet(Protocol):
-    """What a data set's module has. The first line of its docstring, `NAME: what it is`, is what users read of it.
+    """A data set's module. The first line of its docstring, `NAME: what it is`, is what users read of it.
 
     `describe` gives the facts without reading the data; `load` gives the arrays, from `cache.cached` if reading takes
     time. A table has `shape=(columns,)` and rows of float32 that are normalised already. A module may have more:

@@ -53,7 +53,7 @@ class Facts:
 
     @property
     def is_table(self) -> bool:
-        """Whether a sample is a row of numbers, not an image."""
+        """Return whether a sample is a row of numbers, not an image."""
         return len(self.shape) == 1
 
 

@@ -22,13 +22,13 @@ SplitSeed = Annotated[int, Range(low=0), Doc("seed that chooses the samples of t
 """Type of the key `split_seed`."""
 
 Kind = Literal["biased", "unbiased", "given"]
-"""Which samples validation has, see `ABOUT`."""
+"""The choice of the validation samples, see `ABOUT`."""
 
 ABOUT = (
     "validation split: `biased`, as training is, or `unbiased`, each pair of class and bias equally often as far as "
     "there are samples, both held out of training; `given`: the data set's own"
 )
-"""What the key `val` means, for every data set that has it."""
+"""The meaning of the key `val`, for every data set that has it."""
 
 Val = Annotated[Kind, Doc(ABOUT)]
 """Type of the key `val`."""

@@ -97,7 +97,7 @@ TABLES = (".csv", *PARQUET)
 SPREADSHEETS = (".xlsx", ".xlsm", ".xls", ".ods", ".numbers")
 
 MISSING_MARKS = ("", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NULL", "null", "None")
-"""What stands for a missing value in a table."""
+"""The texts that stand for a missing value in a table."""
 
 INSIDE = "allowed is a relative path without '..' or NUL; a link in the folder may lead elsewhere"
 """The end of a message about a name that `leads_out`."""

@@ -55,8 +55,8 @@ def files(archive: Path) -> Iterator[tuple[str, bytes]]:
 
 
 Frame = Literal["crop", "squash"]
-"""How an image becomes square. `crop`: scaled by its shorter side, then cut to the middle. `squash`: both sides scaled
-to the size, which distorts and cuts nothing off."""
+"""The ways to make an image square. `crop`: scaled by its shorter side, then cut to the middle. `squash`: both sides
+scaled to the size, which distorts and cuts nothing off."""
 
 MOST = 1 << 26
 """Pixels to decode at most, 8192 x 8192: 268 MB as RGB, which Pillow keeps in four bytes, and as much again where they
@@ -68,7 +68,7 @@ GROUND = 128
 """Grey of transparent parts: neither a black nor a white drawing vanishes."""
 
 JPEG = b"\xff\xd8\xff"
-"""How a JPEG file begins."""
+"""The first bytes of a JPEG file."""
 
 BITS, ZERO_IS = 258, 262
 """Tags of a TIFF: bits of a sample; what a sample of 0 is, 0 for white."""

@@ -1,4 +1,4 @@
-"""Where the files of a data set are on disk, and where they come from."""
+"""The place of a data set's files on disk, and where they come from."""
 
 import os
 import tempfile

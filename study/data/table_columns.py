@@ -60,10 +60,10 @@ def check_named(header: Sequence[str], path: Path) -> None:
 
 
 MISSING = "(missing)"
-"""What a text that is missing counts as, where missing values are filled."""
+"""The text that a missing one counts as, where missing values are filled."""
 
 TRUTHS = {"True", "False"}
-"""What yes and no are as texts: a file may have them in other letters."""
+"""The texts of yes and no: a file may have them in other letters."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class Column:
 
     @property
     def is_truth(self) -> bool:
-        """Whether its texts are yes and no."""
+        """Return whether its texts are yes and no."""
         return self.values is not None and {*self.values} - {MISSING} <= TRUTHS
 
     def encoded(self, column: "pd.Series", decimal: str = ".") -> tuple[NDArray[np.float32], dict[int, str]]:
@@ -417,7 +417,7 @@ UNIQUE, FEWEST_TEXTS = 0.5, 20
 """A column of more than `FEWEST` texts that differ in more than this share of the rows holds names, not kinds."""
 
 SIGNS = "$€£¥%'\u00a0\u202f _"
-"""What stands around or within numbers that were written for people."""
+"""The characters around or within numbers that were written for people."""
 
 MONTH = r"(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
 DATE = re.compile(

@@ -130,7 +130,7 @@ class Labels:
 
     @property
     def some_bias(self) -> bool:
-        """Whether the bias of samples is not known."""
+        """Return whether the bias of samples is not known."""
         return self.bias is not None and bool((self.bias < 0).any())
 
 

@@ -1,4 +1,4 @@
-"""What a check finds, and the checks: of this machine (libraries, GPUs, and processors, memory and disks within a
+"""The findings of a check, and the checks: of this machine (libraries, GPUs, and processors, memory and disks within a
 container's limits), of the home, its MLflow, the data sets and a Ray cluster."""
 
 import fcntl

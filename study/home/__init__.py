@@ -1,1 +1,1 @@
-"""Where a study's state lives: the home folder, and in a study's folder the ledger, who holds it and its record."""
+"""The place of a study's state: the home folder, and in a study's folder the ledger, who holds it and its record."""

@@ -33,7 +33,7 @@ CHAIN_BYTES = 64
 """More than the key `chain` takes at the end of a line."""
 
 _COUNTED = -len('01234567"}\n')
-"""Where a line's check value begins, which counts what stands before it."""
+"""The place of a line's check value, counted from its end; the value is of what stands before it."""
 _OWN, _BEFORE = slice(_COUNTED, _COUNTED + 8), slice(_COUNTED - 9, _COUNTED - 1)
 
 
@@ -248,7 +248,7 @@ NEEDED: Mapping[str, Checks] = {
     "refused": {"request": TEXT, "reason": TEXT},
     "closed": {"state": TypeAdapter(Literal["complete", "interrupted", "failed"])},
 }
-"""What each event has, beside its time; `study.home.ledger` says what it is."""
+"""The fields of each event, beside its time; `study.home.ledger` says what it is."""
 
 FURTHER: Mapping[str, Checks] = {
     "opened": {
@@ -263,10 +263,10 @@ FURTHER: Mapping[str, Checks] = {
     "ended": {"kind": KIND, "reason": TEXT},
     "closed": {"enough": TEXT},
 }
-"""What an event may have."""
+"""The fields that an event may have."""
 
 ANY: Checks = {"metrics": METRICS}
-"""What an event may have that is not listed there."""
+"""The fields that an event may have and that are not listed there."""
 
 EVENTS = frozenset(NEEDED)
 """Events that a record is folded from: all that this version writes."""

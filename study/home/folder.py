@@ -1,4 +1,4 @@
-"""Where state lives: one home folder with a folder per study, the MLflow database and its artifacts; and its form.
+"""The place of all state: one home folder with a folder per study, the MLflow database and its artifacts; and its form.
 
 `STUDY_HOME` says where, `./studies` is the default. Nothing of a study lies outside its folder but its MLflow runs.
 """
@@ -37,14 +37,14 @@ def format_file(home: Path) -> Path:
 
 @dataclass(frozen=True)
 class Form:
-    """What that file tells."""
+    """The content of that file."""
 
     format: int
     study: str
 
 
 OURS = json.dumps({"format": FORMAT, "study": __version__})
-"""What this version writes there."""
+"""The content that this version writes."""
 
 
 def write_format(home: Path) -> None:
@@ -91,7 +91,7 @@ def check_format(home: Path) -> None:
 ANOTHER_HOME = "Another home: STUDY_HOME=..."
 
 NO_SUCH = "{}: no such study"
-"""How a message begins that a home has no study of a name."""
+"""The beginning of the message that a home has no study of a name."""
 
 
 @dataclass(frozen=True)
@@ -232,7 +232,7 @@ class Home:
 
     @property
     def owns_tracking(self) -> bool:
-        """Whether MLflow is the SQLite of this home, not one from elsewhere."""
+        """Return whether MLflow is the SQLite of this home, not one from elsewhere."""
         return not os.environ.get("MLFLOW_TRACKING_URI")
 
     @property
@@ -397,7 +397,7 @@ class Fetched:
 
     @property
     def ran(self) -> bool:
-        """Whether a driver was to be expected to go on with it there."""
+        """Return whether a driver was to be expected to go on with it there."""
         return self.state in ("pending", "waiting", "running")
 
     @property

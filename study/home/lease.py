@@ -1,4 +1,4 @@
-"""Who runs a study: a process, told from another of the same number, and its lease on the study's folder."""
+"""The holder of a study: a process, told from another of the same number, and its lease on the study's folder."""
 
 import json
 import os
@@ -130,8 +130,8 @@ class TakenOver(Exception):
 
 @dataclass(frozen=True)
 class Holder:
-    """Who runs a study: `owner` differs for every driver, `machine` for every running kernel, `since` in epoch s; the
-    others are those of its `Process`."""
+    """The holder of a study: `owner` differs for every driver, `machine` for every running kernel, `since` in epoch
+    s; the others are those of its `Process`."""
 
     owner: str
     machine: str

@@ -1,4 +1,4 @@
-"""What happened in a study: one line of JSON per event, appended and synced to disk before anyone acts on it.
+"""The events of a study: one line of JSON per event, appended and synced to disk before anyone acts on it.
 
 The ledger is the one truth of a study. Optuna's history, ASHA's rungs, the MLflow runs, progress and report are
 all derived from it, so that after a crash they can be derived again (`study.home.record` folds it into objects).
@@ -94,7 +94,7 @@ class Ledger:
 
     @property
     def is_taken_over(self) -> bool:
-        """Whether another driver has the study now."""
+        """Return whether another driver has the study now."""
         return self._lease.is_lost
 
     def append(self, event: str, **fields: Any) -> Event:

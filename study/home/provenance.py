@@ -1,4 +1,4 @@
-"""What a result was computed with, code, libraries, machine, and for whom."""
+"""The provenance of a result: code, libraries, machine, and for whom."""
 
 import getpass
 import os

@@ -21,7 +21,7 @@ from study.home.events import EVENTS, STATES, Ablating, Kind, Lengthened, Stage,
 NAN = float("nan")
 
 _PLACES: dict[tuple[str, ...], dict[str, int]] = {}
-"""Where each metric stands, by the names of an epoch's metrics; the same for most epochs of a study."""
+"""The position of each metric, by the names of an epoch's metrics; the same for most epochs of a study."""
 
 
 LARGEST = 1e100
@@ -74,10 +74,10 @@ class Epoch(Mapping[str, Any]):
 
 
 BY_HAND = "a user"
-"""What pruned a trial that a user stopped."""
+"""The reason of a trial that a user stopped."""
 
 EVERY_CONFIGURATION = "every configuration of the space"
-"""What ended a search that has nothing left to try."""
+"""The reason of the end of a search that has nothing left to try."""
 
 
 @dataclass
@@ -165,7 +165,7 @@ class TrialRecord:
 
     @property
     def test_readings(self) -> int:
-        """How often the test split was read with its model: at each of its ends, and in each epoch where
+        """The number of times that the test split was read with its model: at each of its ends, and in each epoch where
         `train.report_test` asks for that."""
         in_epochs = self.epochs if self.reports and any(name.startswith("test/") for name in self.reports[0]) else 0
         return sum(bool(version.tested) for version in self.versions) + in_epochs
@@ -210,7 +210,7 @@ class TrialRecord:
 
     @property
     def is_stopped(self) -> bool:
-        """Whether a user asked for its end, and the report at which it comes has come."""
+        """Return whether a user asked for its end, and the report at which it comes has come."""
         return self.stops_at is not None and self.epochs >= self.stops_at
 
     @property
@@ -241,8 +241,8 @@ def uncollected() -> Iterator[None]:
 __all__ = ["Foreign", "StudyRecord", "TrialRecord"]
 
 Happening = tuple[Literal["trial", "report", "ended", "enqueued"], int, int, Epoch | None]
-"""What happened to which trial, behind which of its epochs, and what it reported; of what was enqueued its place among
-`StudyRecord.enqueued` instead of a trial. A report stays when its trial has to run the epoch again."""
+"""The events of trials: which trial, behind which of its epochs, and what it reported; of what was enqueued its place
+among `StudyRecord.enqueued` instead of a trial. A report stays when its trial has to run the epoch again."""
 
 
 class Foreign(UserError):
@@ -380,7 +380,7 @@ class StudyRecord:
 
     @property
     def tried(self) -> int:
-        """How many configurations were tried, the baseline's among them."""
+        """The number of configurations that were tried, the baseline's among them."""
         return sum(1 for _ in self.by_stage("baseline", "search"))
 
     def search_is_over(self, planned: int, asked_for: int = 0) -> bool:
@@ -399,7 +399,7 @@ class StudyRecord:
 
     @property
     def test_readings(self) -> int:
-        """How often the test split was read: at a trial's end, in `report_test`'s epochs, by evaluation."""
+        """The count of readings of the test split: at a trial's end, in `report_test`'s epochs, by evaluation."""
         return sum(trial.test_readings for trial in list(self.trials.values())) + self.evaluations
 
     def taken(self, key: Literal["cpu", "gpu"], planned: float) -> float:

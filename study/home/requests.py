@@ -1,4 +1,4 @@
-"""What users ask of the driver of a study that runs: files in the study's folder, which its driver obeys and removes.
+"""Requests of users to the driver of a study: files in the study's folder, which its driver obeys and removes.
 
 A request is one file, written beside its place and renamed, so it is there whole or not at all. Whoever may write in
 the folder may ask, from any machine that shares it; the driver looks every second (`study.sweep.adapters`), obeys in

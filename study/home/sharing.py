@@ -10,7 +10,7 @@ from pydantic.dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Limits:
-    """What a study may have of a cluster beside other studies of its owner.
+    """The part that a study may have of a cluster beside other studies of its owner.
 
     Attributes:
         share: of the trials that run at once.

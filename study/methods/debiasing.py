@@ -1,4 +1,4 @@
-"""What is added to a method against the bias: a regulariser, an adversary, and where the bias is known from."""
+"""Additions to a method against the bias: a regulariser, an adversary, and where the bias is known from."""
 
 import inspect
 from collections.abc import Iterator, Mapping
@@ -139,7 +139,7 @@ ABOUT_SOURCE = (
     "where the bias is known from: `labels`; `some_labels`: labels of a part of the samples only; `model`, where the "
     "loss can do with them: features of a bias-capturing model instead of labels (FairKL paper B.2.4)"
 )
-"""What the key `bias_source` means."""
+"""The meaning of the key `bias_source`."""
 
 
 @dataclass(frozen=True)
@@ -209,7 +209,7 @@ ABOUT_ADVERSARY = (
     "classifier of the bias against which the encoder is trained, by gradient reversal: `representation`: beside the "
     "method's own loss; `classifier`, of a contrastive method: in a stage of its own, the last `classifier_epochs`"
 )
-"""What the key `adversary` means."""
+"""The meaning of the key `adversary`."""
 
 
 @dataclass(frozen=True)

@@ -139,7 +139,7 @@ METRICS: Mapping[str, Metric] = {
 """By name, those of predictions first."""
 
 PHASES = ("data", "training", "evaluation")
-"""What an epoch's time is divided into: each is reported as `time/PHASE`, the whole as `time/epoch`."""
+"""The phases that an epoch's time is divided into: each is reported as `time/PHASE`, the whole as `time/epoch`."""
 
 
 def find(reported: str) -> Metric | None:

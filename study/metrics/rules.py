@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from study.data.dataset import Facts
 
 Need = Literal["nothing", "classes", "inferred groups", "bias labels"]
-"""What must be known of the validation samples beside their classes: nothing, that classes differ, groups that a bias
-model finds, or bias labels."""
+"""The facts that a rule needs of the validation samples beside their classes: nothing, that classes differ, groups that
+a bias model finds, or bias labels."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ DEBIASED = (
 """Metrics that need bias labels."""
 
 BESIDE = ("accuracy", "aligned_accuracy", "conflicting_accuracy", "worst_group_accuracy", "equalized_odds")
-"""What a summary shows beside the study's own metrics: what a gain costs, and where."""
+"""The metrics that a summary shows beside the study's own: what a gain costs, and where."""
 
 FEWEST = 10
 """Samples of a group from which on its accuracy is shown in a summary: one of 4 samples says 0, 25, 50, 75 or 100%."""

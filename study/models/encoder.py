@@ -1,4 +1,4 @@
-"""What every network of this package is."""
+"""The base class of every network of this package."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -104,7 +104,7 @@ class Network(nn.Module):
 
     @property
     def has_head(self) -> bool:
-        """Whether the embeddings are other than the features."""
+        """Return whether the embeddings are other than the features."""
         return not isinstance(self.head, nn.Identity)
 
     def forward(self, inputs: Tensor) -> tuple[Tensor, Tensor]:

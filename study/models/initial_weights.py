@@ -25,7 +25,7 @@ WITHIN = ("state_dict", "model", "net", "student", "teacher")
 """Keys under which programs keep the weights in their file, also one within another."""
 
 OURS = ("method.network.encoder.net.", "encoder.net.")
-"""What stands before each name in a trained model of this project and in its encoder: taken before any other."""
+"""The prefixes of each name in a trained model of this project and in its encoder: taken before any other."""
 
 OLD_DENSE = re.compile(r"(denselayer\d+\.(?:norm|relu|conv))\.([12]\.)")
 """Names in torchvision's files of DenseNets, which have a dot too many."""

@@ -24,7 +24,7 @@ REFUSED = dict.fromkeys(
 """Architectures that cannot serve as encoders, and why."""
 
 HASHED = re.compile(r"-([0-9a-f]{8,})\.pth$")
-"""How the name of a published file ends: with the first digits of its SHA-256."""
+"""The ending of a published file's name: with the first digits of its SHA-256."""
 
 
 @dataclass(frozen=True)

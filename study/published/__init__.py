@@ -25,7 +25,7 @@ NOTHING = "-"
 """The content of a cell without a printed number."""
 
 PER_UNIT = {"percent": 100.0, "fraction": 1.0, "number": 1.0, "squared_255": 255.0**2}
-"""What a printed number is divided by, by unit: 65025 for the squared error of a colour printed as 0 to 255."""
+"""The divisor of a printed number, by unit: 65025 for the squared error of a colour printed as 0 to 255."""
 
 Unit = Literal["percent", "fraction", "number", "squared_255"]
 Key = Annotated[str, Field(pattern=r"^(data|model|method|train)\.[a-z][a-z0-9_]*$")]

@@ -1,4 +1,4 @@
-"""Which configuration of a study is best: one rule, used by driver, export, summary and report alike.
+"""The best configuration of a study: one rule, used by driver, export, summary and report alike.
 
 A configuration's value is the study's metric at the last epoch, or at the best where `search.epoch` says so
 (`study.ranking.epochs`), the mean over its replicates where it has some. Only complete trials count. Once the best
@@ -149,7 +149,7 @@ def ranked_once(record: StudyRecord) -> Iterator[None]:
 
 
 def cached_in_record(compute: Callable[[StudyRecord, StudySpec], T]) -> Callable[[StudyRecord, StudySpec], T]:
-    """What is computed once within `ranked_once`, and is nobody's to change."""
+    """Compute it once within `ranked_once`; the result is nobody's to change."""
 
     @wraps(compute)
     def cached(record: StudyRecord, spec: StudySpec) -> T:

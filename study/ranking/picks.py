@@ -1,4 +1,4 @@
-"""What each selection rule would have picked: the rules of `study.metrics.rules` on the trials of one study.
+"""The picks of each selection rule: the rules of `study.metrics.rules` on the trials of one study.
 
 A rule picks as a user would have who searched by it: by the values of the search, the mean over replicates, among all
 complete configurations of as many epochs as the best, the baseline too. Nothing of it changes the study's own choice

@@ -1,4 +1,4 @@
-"""Which configurations of a study to take: by its own ranking, or by another metric, limits or a front.
+"""The choice of configurations of a study: by its own ranking, or by another metric, limits or a front.
 
 As in the study's ranking, configurations that were confirmed on fresh seeds come before the others and are ordered by
 their means over these seeds, so that a lucky seed does not win. A front uses the values on the search's own seeds,

@@ -239,7 +239,7 @@ VARIANTS = ("method.variant", "method.alpha_squared", "method.base_temperature",
 """Keys that tell which variant of a loss was run: the paper's equation or the released code."""
 
 PAPERS, OWN = "the paper's protocol", "a protocol of our own"
-"""What a table's study file holds; `OWN` where its source says so."""
+"""The content of a table's study file; `OWN` where its source says so."""
 
 NO_BUDGET = ("train.seed", "train.threads", "train.report_test", "train.keep_epochs")
 """Keys in which a run may differ from the protocol without a smaller budget."""
@@ -384,7 +384,7 @@ class Reproduction:
 
     @property
     def best_along(self) -> Along:
-        """Whether the best of each row or of each column is marked: as claims compare, else each column."""
+        """The direction in which the best is marked, each row or each column: as claims compare, else each column."""
         return next((claim.best.among for claim in self.table.claims if claim.best), "column")
 
 

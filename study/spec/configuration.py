@@ -23,7 +23,7 @@ def configuration_digest(values: Any) -> str:
 
 
 OPTION = "enqueue"
-"""What messages call it."""
+"""Its name in messages."""
 
 
 def configuration(space: Space, assignments: Iterable[str], start: Mapping[str, Any] | None = None) -> dict[str, Any]:

@@ -17,7 +17,7 @@ PACKAGE = "study.sweep.samplers"
 
 
 class Declaration:
-    """What is known of a sampler before a study begins; the other half of `study.sweep.samplers.Strategy`.
+    """The facts of a sampler that are known before a study begins; the other half of `study.sweep.samplers.Strategy`.
 
     Attributes:
         good_for: the searches to choose it for, for the guide.
@@ -85,7 +85,7 @@ class Bracket:
 
 
 class Schedule:
-    """What is known of a rule from the study file alone; the other half of `study.sweep.early_stopping.EarlyStopping`.
+    """The facts of a rule that a study file alone tells; the other half of `study.sweep.early_stopping.EarlyStopping`.
 
     By itself it has one bracket, in whose rungs one in `reduction` goes on.
 

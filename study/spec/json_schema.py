@@ -56,7 +56,7 @@ IS_OWN: Schema = {
     "required": ["method"],
     "properties": {"method": {"type": "object", "required": ["name"], "properties": {"name": {"const": OWN}}}},
 }
-"""What tells a file that runs a training function of the user's own, of whose keys nothing is known here."""
+"""The condition on a file that runs a training function of the user's own, of whose keys nothing is known here."""
 
 
 def schema() -> Schema:

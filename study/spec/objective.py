@@ -66,7 +66,7 @@ class Score:
 
     @property
     def single(self) -> bool:
-        """Whether there is one metric."""
+        """Return whether there is one metric."""
         return len(self.gains) == 1
 
     def dominates(self, other: "Score") -> bool:

@@ -65,7 +65,7 @@ def configurations(value: Any) -> Any:
 
 
 class Resources(BaseModel):
-    """What one trial takes; it trains on one card.
+    """The resources of one trial; it trains on one card.
 
     Attributes:
         cpu: CPU cores.
@@ -191,7 +191,7 @@ def _not_removed(value: Any) -> Any:
 
 
 class EarlyStopping(BaseModel):
-    """Which searched trials go on.
+    """The rule by which searched trials go on or end early.
 
     Attributes:
         name: the rule.
@@ -217,7 +217,7 @@ def _by_name(value: Any) -> Any:
 
 
 class Confirm(BaseModel):
-    """What runs again on fresh seeds after the search, besides the baseline.
+    """The configurations that run again on fresh seeds after the search, besides the baseline.
 
     Attributes:
         top: how many of the best configurations; 0: nothing runs again.
@@ -261,7 +261,7 @@ class Stop(BaseModel):
 
 
 class Search(BaseModel):
-    """What is searched and how.
+    """The search: its space, sampler, budget and metric.
 
     Attributes:
         space: dotted keys, each with a range, choices, or the word `paper`.

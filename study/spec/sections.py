@@ -138,7 +138,7 @@ def _plain(default: Any) -> Any:
 Domains = Mapping[str, Domain]
 
 CATALOGUES = {"data": data.CATALOGUE, "model": models.CATALOGUE, "method": methods.CATALOGUE}
-"""What the `name` of a section can be."""
+"""The names that a section can have."""
 
 
 @dataclass(frozen=True)

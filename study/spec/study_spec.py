@@ -116,7 +116,7 @@ class StudySpec:
 
     @property
     def function_is_pickled(self) -> bool:
-        """Whether that function lies in the study's folder, and not in a module."""
+        """Return whether that function lies in the study's folder, and not in a module."""
         return bool(self.function and self.function.startswith(PICKLE))
 
     @property

@@ -9,4 +9,4 @@ REPORTING = "writing the report"
 STEPS = (LOADING, STARTING, PREPARING, REPORTING)
 
 STOPPING = "stopping; trials that run go on from their checkpoints later. Ctrl-C once more: at once"
-"""What is told once a signal has come."""
+"""The line that is printed once a signal has come."""

@@ -83,7 +83,7 @@ TIMES, LEAST = 10.0, 60.0
 """A trial hangs when it did not report for so many times the study's usual epoch, at least so many seconds."""
 
 SLOW = 10.0
-"""What is no usual epoch may take so many times longer: start, first epoch, last epoch, reading the test split."""
+"""The factor by which an unusual epoch may take longer: start, first epoch, last epoch, reading the test split."""
 
 NEWEST = 101
 """Epochs whose median is the usual one."""

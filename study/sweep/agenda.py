@@ -1,4 +1,4 @@
-"""What runs next, and what came of it: the ledger is its memory.
+"""The jobs of a study, which runs next and what came of it: the ledger is its memory.
 
 A study runs in stages: the baseline and the search; then the best configurations again on fresh seeds (confirm) and,
 where that is asked for, what other selection rules would have picked (rule) and the steps from the baseline to the best
@@ -34,7 +34,7 @@ class Job:
 
     @property
     def needs_model_file(self) -> bool:
-        """Whether weights are written (confirm, rule, ablation and final trials) or read (tests)."""
+        """Return whether weights are written (confirm, rule, ablation and final trials) or read (tests)."""
         return self.trial.stage in ("confirm", "rule", "ablation", "final")
 
     def needs_chosen_weights(self, spec: StudySpec) -> bool:
@@ -226,7 +226,7 @@ class Agenda:
 
     @property
     def is_over(self) -> bool:
-        """Whether the study is stopped, or no job is left or under way.
+        """Return whether the study is stopped, or no job is left or under way.
 
         Raises:
             CannotGoOn: it is another driver's now.

@@ -20,7 +20,7 @@ NODES = 100
 """Attempts of one trial after which a dead node is a failure like any other: perhaps the trial is what kills them."""
 
 NODE_DIED = "because its node has died"
-"""What Ray says of a process whose node went away."""
+"""The message of Ray about a process whose node went away."""
 
 NODE_ANSWERS = 2.0
 """Seconds within which a node that is alive takes a connection."""

@@ -1,4 +1,4 @@
-"""What a search has heard, as Optuna's trials."""
+"""The reports that a search has heard, as Optuna's trials."""
 
 from bisect import insort
 from collections.abc import Mapping, Sequence

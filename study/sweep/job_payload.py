@@ -1,4 +1,4 @@
-"""What a worker is told of a job."""
+"""The description of a job that a worker gets."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

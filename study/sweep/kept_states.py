@@ -1,4 +1,4 @@
-"""Which trials' states stay once they have ended, so that they can be extended from there."""
+"""The trials whose states stay once they have ended, so that they can be extended from there."""
 
 from collections.abc import Iterable
 from pathlib import Path

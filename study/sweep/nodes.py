@@ -1,4 +1,4 @@
-"""Which nodes trials are placed on: those that have what a trial takes, but for those whose GPU is of no use."""
+"""The nodes that trials are placed on: those that have what a trial takes, but for those whose GPU is of no use."""
 
 import json
 import time
@@ -17,10 +17,10 @@ NODE, TYPE = "ray.io/node-id", "ray.io/accelerator-type"
 """Labels that Ray gives every node, and a node whose GPU's kind it recognises."""
 
 ACCELERATOR = "accelerator_type:"
-"""What the resource is called that Ray gives such a node too, before the kind."""
+"""The name of the resource that Ray gives such a node too, before the kind."""
 
 SOME = 0.001
-"""How much of that resource a trial takes: it says where a trial may run, not how many."""
+"""The amount of that resource that a trial takes: it says where a trial may run, not how many."""
 
 JOINING = 60.0
 """Seconds that a cluster gets until a node has joined it that a trial fits on."""

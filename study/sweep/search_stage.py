@@ -62,7 +62,7 @@ class Budget:
 
     @property
     def _gains_little(self) -> bool:
-        """Whether as many trials again would gain `stop.gain` at most."""
+        """Return whether as many trials again would gain `stop.gain` at most."""
         stop, so_far = self._search.stop, self._so_far
         if stop is None or so_far.ended < stop.trials or unsuitable(self._spec) or so_far.lacks(self._spec):
             return False
@@ -184,7 +184,7 @@ class SearchStage:
         self._enqueued: deque[Mapping[str, Any]] = deque()
         self._exhausted = False
         self.verdicts: dict[int, Verdict] = {}
-        """What was to become of each trial at the last epoch of it that was heard."""
+        """The decision on each trial at the last epoch of it that was heard."""
         self._replay()
 
     def next(self) -> Decision | None:

@@ -248,7 +248,7 @@ class Share:
 
     @property
     def gives_way(self) -> bool:
-        """Whether a process whose trial has ended is to be given back: it is another study's turn, or another
+        """Return whether a process whose trial has ended is to be given back: it is another study's turn, or another
         study wants room that this one does not need."""
         mine = self._mine
         return any(other.hungry for other in self._others) and (mine.under_way >= self._limit or not mine.hungry)

@@ -1,4 +1,4 @@
-"""What a worker process runs: one job, reporting to Ray Tune."""
+"""The code of a worker process: one job, reporting to Ray Tune."""
 
 import json
 import os
@@ -159,7 +159,7 @@ def _unusable(why: str) -> NodeUnusable:
 
 
 _is_known = False
-"""Whether the driver was told where this process is."""
+"""True: the driver was told where this process is."""
 
 
 def tell_start(heard: int, behind: int = 0, note: str | None = None, device: torch.device | None = None) -> None:

@@ -1,4 +1,4 @@
-"""How MLflow is spoken to: quietly, and with nothing tried again behind the caller's back."""
+"""Calls of MLflow: quietly, and with nothing tried again behind the caller's back."""
 
 import fcntl
 import logging
@@ -175,7 +175,7 @@ UNREACHABLE = {
     "Name or service not known|[Nn]ame resolution|NameResolutionError": "there is no such host as that of {}",
     "[Tt]imed out": "{} does not answer in time",
 }
-"""What is told of a server that cannot be reached, by what the libraries say."""
+"""The message about a server that cannot be reached, by what the libraries say."""
 
 
 def error_line(error: Exception, uri: str) -> str:
@@ -279,13 +279,13 @@ LOCATIONS = (
 """Tables and columns in which MLflow keeps where artifacts lie: absolute addresses, all of them."""
 
 VALUE = re.compile(r"(NULL|NUMERIC|TEXT|non-\w+) value in |CHECK constraint failed")
-"""What SQLite's check says of a value against a table's rules: the file is sound."""
+"""The words of SQLite's check for a value against a table's rules: the file is sound."""
 
 TRACKED = """
     SELECT 1 FROM runs JOIN tags ON tags.run_uuid = runs.run_uuid
     WHERE runs.experiment_id = ? AND tags.key = 'study.id' LIMIT 1
 """
-"""Whether an experiment has a run of a study."""
+"""The query whether an experiment has a run of a study."""
 
 
 @contextmanager

@@ -44,7 +44,7 @@ NEW_RUN = {
     "user_id": "unknown",
     "lifecycle_stage": "active",
 }
-"""What MLflow's client gives a run that it makes."""
+"""The columns that MLflow's client gives a run that it makes."""
 
 
 class Database(Store):
@@ -239,7 +239,7 @@ def _read(rows: Rows, connection: Connection, experiment: int, inputs: Mapping[s
 
 
 READ = {"source_type": "DATASET", "destination_type": "RUN", "step": 0}
-"""What an input is between: a run has read a data set."""
+"""The kinds of the two ends of an input: a run has read a data set."""
 
 
 def _tag(rows: Rows, run_id: str, tags: Mapping[str, str]) -> None:

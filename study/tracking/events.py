@@ -1,4 +1,4 @@
-"""What each event of a ledger is in MLflow. An event that is read twice changes nothing."""
+"""The form of each event of a ledger in MLflow. An event that is read twice changes nothing."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence

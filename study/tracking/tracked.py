@@ -1,4 +1,4 @@
-"""What MLflow has of a study: how far its ledger is there, kept beside it, and files that were made anew."""
+"""The part of a study that MLflow has: how far its ledger is there, kept beside it, and files that were made anew."""
 
 import json
 import os

@@ -64,11 +64,11 @@ class Tracker:
         self._since: int | None = None
         self._begins_at, self._head_start = 0, 0.0
         self.notes: list[str] = []
-        """What was wrong with MLflow and was mended, in sentences for people."""
+        """The faults of MLflow that were mended, in sentences for people."""
 
     @property
     def is_behind(self) -> bool:
-        """Whether MLflow lacks events of the ledger, or has others, or lacks the study's files."""
+        """Return whether MLflow lacks events of the ledger, or has others, or lacks the study's files."""
         progress = self._progress()
         return progress.offset != self._folder.ledger_file.stat().st_size or not progress.attached
 

@@ -1,4 +1,4 @@
-"""What a trained model says of some samples, as a table, as plain values, and as CSV."""
+"""The predictions of a trained model for some samples, as a table, as plain values, and as CSV."""
 
 import csv
 import io
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Kind = Literal["file", "row"]
-"""What a sample is: an image's file, or a row of a table, counted from 1 without the header."""
+"""The kind of a sample: an image's file, or a row of a table, counted from 1 without the header."""
 
 Sample = Path | int
 

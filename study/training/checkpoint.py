@@ -68,7 +68,7 @@ FIRST = 0.05
 """Seconds that a write is taken to need before there was one."""
 
 PARTS = ("states", "random")
-"""What a file holds by name, beside its epoch and what it was made from."""
+"""The names of what a file holds, beside its epoch and what it was made from."""
 
 
 class Unusable(UserError):

@@ -1,4 +1,4 @@
-"""How often each output was given in each (class, bias class) cell: all that most metrics need to know."""
+"""Counts of each output in each (class, bias class) cell: all that most metrics need to know."""
 
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,4 +1,4 @@
-"""What CUDA, its libraries and PyTorch say of a GPU, and what each message means for the trial that met it.
+"""The messages of CUDA, its libraries and PyTorch about a GPU, and what each message means for the trial that met it.
 
 The texts are those of PyTorch 2.15 and of the CUDA 13 libraries in its wheels: those of `cudaGetErrorString`, the names
 of the states of cuBLAS, cuDNN, cuSOLVER and cuFFT, and what `torch.cuda` says where it cannot start.
@@ -115,7 +115,8 @@ LIBRARIES: tuple[Sign, ...] = (
 
 CUDA_BEGINS = ("CUDA error: ", "CUDA driver error: ", "Triton Error [CUDA]: ")
 OTHERS = (*CUDA_BEGINS, "cuDNN error: ", "cusolver error: ", "cuFFT error: ", "NCCL error", "MAGMA error: ")
-"""What begins a message about a GPU. Where no sign is in it, the process is of no use afterwards; the next may be."""
+"""The beginnings of messages about a GPU. Where no sign is in one, the process is of no use afterwards; the next may
+be."""
 
 
 @cache

@@ -1,4 +1,4 @@
-"""How the metrics of predictions on one split are computed; what else there is to know of them: `study.metrics`.
+"""Computes the metrics of predictions on one split; what else there is to know of them: `study.metrics`.
 
 Everything but the two that need scores is read off one table of counts. No metric waits for the device: each is a
 scalar there, and the caller fetches them all at once.
@@ -166,7 +166,7 @@ COMPUTED: Mapping[str, Callable[[Outcome], Tensor]] = {
     "accuracy_parity": accuracy_parity,
     **{name: partial(group_accuracy, of_class=y, of_bias=s) for name, (y, s) in GROUPS.items()},
 }
-"""How each metric of predictions is computed, by its name in `study.metrics`."""
+"""The function that computes each metric of predictions, by its name in `study.metrics`."""
 
 
 def compute(

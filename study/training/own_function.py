@@ -25,7 +25,7 @@ FILE = "function.pkl"
 """A pickled function's file in its study's folder."""
 
 TAKEN = ("config", "seed", "epochs", "checkpoint")
-"""What a function may take, each by its name; `config` it must."""
+"""The arguments that a function may take, each by its name; `config` it must."""
 
 Function = Callable[..., Iterator[Mapping[str, Any]]]
 

@@ -1,4 +1,4 @@
-"""What a trained encoder is judged by besides its online probe: classifiers of frozen features, and a regression.
+"""The probes that judge a trained encoder besides its online probe: classifiers of frozen features, and a regression.
 
 A classifier is a function
 

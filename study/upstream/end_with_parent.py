@@ -13,7 +13,7 @@ PR_SET_PDEATHSIG = 1
 """Of prctl(2): the signal that a process gets when its parent ends; it stays through `exec`."""
 
 FOR_SETUP = "--language="
-"""How an option begins that Ray adds for its own script that would be in this one's place."""
+"""The beginning of an option that Ray adds for its own script that would be in this one's place."""
 
 
 def main(parent: str, *command: str) -> None:

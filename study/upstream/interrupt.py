@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from sys import UnraisableHookArgs
 
 IS_HELD = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
-"""Whether this process is to outlive its terminal, as `nohup` has it."""
+"""True: this process is to outlive its terminal, as `nohup` has it."""
 
 NUMBERS = (signal.SIGINT, signal.SIGTERM, *(() if IS_HELD else (signal.SIGHUP,)))
 """The signals that stop a command: a terminal that is closed sends the last."""

@@ -23,16 +23,16 @@ from study.upstream import end_with_parent
 from study.upstream.environment import UV_HOOK
 
 NODES = "/nodes?view=summary&nocache=1"
-"""What the head's dashboard answers with its nodes, see `study.cluster.head`; its cache would answer with what was true
-at the question before this one."""
+"""The path at which the head's dashboard answers with its nodes, see `study.cluster.head`; its cache would answer with
+what was true at the question before this one."""
 
 LOG = "/api/v0/logs/file"
-"""Where the head's dashboard gives a file below a node's logs to who has the token. It follows links in them; what it
-says where there is no such file, or no such node:"""
+"""The path at which the head's dashboard gives a file below a node's logs to who has the token. It follows links in
+them; what it says where there is no such file, or no such node:"""
 NO_FILE, NO_NODE = "A file is not found", "Agent for node id"
 
 LOGS = "/api/v0/logs"
-"""Where it lists such files by a pattern: `data.result`, by kind."""
+"""The path at which it lists such files by a pattern: `data.result`, by kind."""
 
 CLIENT_LOGGERS = ("ray", "ray.dashboard.modules.dashboard_sdk", "ray.dashboard.modules.job.sdk")
 """Loggers by which the client of Ray's jobs says what it uploads where."""
@@ -219,7 +219,7 @@ def accelerator() -> str | None:
 # starts the node says how long to wait.
 
 RAYLET = "raylet"
-"""What Ray calls the process of a node that starts the others."""
+"""Ray's name of the process of a node that starts the others."""
 
 PRESTART = "--num_prestart_python_workers="
 """That process's option of how many it starts before anybody asks."""
@@ -228,7 +228,8 @@ AGENTS = ("--dashboard_agent_command=", "--runtime_env_agent_command=")
 """Its options of how its agents are started; it ends when one of them does."""
 
 IN_THEIR_PLACE = (sys.executable, "-I", "-S", "-c", "import sys; sys.stdin.read()")
-"""What is started instead: it costs nothing, and ends when the raylet does, which holds the other end of its input."""
+"""The command that is started instead: it costs nothing, and ends when the raylet does, which holds the other end of
+its input."""
 
 WAITED_PORTS = ("METRICS_AGENT", "METRICS_EXPORT", "DASHBOARD_AGENT_LISTEN", "RUNTIME_ENV_AGENT")
 """The ports that it would wait for."""
@@ -237,7 +238,7 @@ WORKER, SETUP = "--python_worker_command=", "setup_worker.py"
 """Its option of how they are started, and the script that its command begins with."""
 
 NO_PORT = -1
-"""What Ray's own agents write for what they do not serve."""
+"""The text that Ray's own agents write for what they do not serve."""
 
 JOB = "RAY_JOB_CONFIG_JSON_ENV_VAR"
 """Variable in which a Ray job finds the environment that its processes are to have. Without agents nobody makes one,

@@ -1,4 +1,4 @@
-"""What of Ray Tune's controller and trials is used that Ray does not promise to keep.
+"""The parts of Ray Tune's controller and trials that are used and that Ray does not promise to keep.
 
 `tests/upstream/test_tune_controller.py` tries each against the installed Ray and names what depends on it. Ray is
 imported inside the functions only.

@@ -1,4 +1,4 @@
-"""How much of the metric's variance each searched parameter explains, as bars with intervals."""
+"""The share of the metric's variance that each searched parameter explains, as bars with intervals."""
 
 from matplotlib.figure import Figure
 

@@ -1,4 +1,4 @@
-"""What each step from the baseline to the best is worth: on the path, added to the baseline, and in the best.
+"""The worth of each step from the baseline to the best: on the path, added to the baseline, and in the best.
 
 All differences are taken seed by seed. The steps of the path use the seeds that all its configurations have, so that
 they sum to the gain. A knob's interaction is what it is worth in the best less what it is worth added to the baseline:

@@ -119,17 +119,17 @@ class Difference:
 
     @property
     def clear(self) -> bool | None:
-        """Whether zero lies outside the interval; None without an interval."""
+        """Return whether zero lies outside the interval; None without an interval."""
         return None if self.interval is None else self.interval[0] > 0 or self.interval[1] < 0
 
     @property
     def is_alike(self) -> bool:
-        """Whether every seed gave the same values, so that the interval has no width."""
+        """Return whether every seed gave the same values, so that the interval has no width."""
         return self.interval is not None and self.interval[0] == self.interval[1]
 
     @property
     def is_vague(self) -> bool:
-        """Whether two seeds alone stand behind an interval that holds zero: Student's t is 12.7 then, and the
+        """Return whether two seeds alone stand behind an interval that holds zero: Student's t is 12.7 then, and the
         interval may reach over more than all values that the metric has."""
         return self.clear is False and self.freedom is not None and self.freedom < 2
 

@@ -324,7 +324,7 @@ class Came:
 
     @property
     def late(self) -> bool:
-        """Whether that was among the last."""
+        """Return whether that was among the last."""
         return self.of >= FEWEST and self.place > (1 - LATE) * self.of
 
 

@@ -1,4 +1,4 @@
-"""What the picks of the selection rules are worth on fresh seeds."""
+"""The worth of the selection rules' picks on fresh seeds."""
 
 import math
 from collections.abc import Mapping, Sequence

@@ -123,7 +123,7 @@ OVER = {
     ("configurations", "seeds"): "over seeds, in a cell of one configuration; in a cell of several the sample standard "
     "deviation over configurations, each with its mean over its seeds, stands in square brackets",
 }
-"""What the standard deviation is taken over, by the kinds of cells that a table has."""
+"""The values that the standard deviation is taken over, by the kinds of cells that a table has."""
 
 KINDS = {
     "pruned": "pruned (by early stopping)",

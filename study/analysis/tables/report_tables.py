@@ -188,7 +188,7 @@ def printed_beside(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
 
 
 def printed_counts(record: StudyRecord) -> pd.DataFrame:
-    """How many trials of each stage (rows) are in each state (columns), and totals; empty rows and columns left out."""
+    """Counts of the trials of each stage (rows) in each state (columns), and totals; without empty rows and columns."""
     trials = list(record.trials.values())
     stages = [stage for stage in STAGES if any(trial.stage == stage for trial in trials)]
     states = [state for state in STATES if any(trial.state == state for trial in trials)]

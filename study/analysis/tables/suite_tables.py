@@ -38,7 +38,7 @@ def table_notes(suite: Suite, table: RuleTable) -> list[str]:
 
 
 def state_note(suite: Suite, states: Mapping[str, int]) -> str:
-    """How large a suite is and how far; while it is not over, that the numbers are of a part of it."""
+    """The size of a suite and how far it is; while it is not over, that the numbers are of a part of it."""
     methods, data = formatting.count(len(suite.methods), "method"), formatting.count(len(suite.data), "data set")
     each, searches = (formatting.count(number, "search", "searches") for number in (suite.searches, len(suite.cells)))
     size = f"{methods} on {data}, {each} of each"
@@ -128,7 +128,7 @@ def _verdict(table: RuleTable) -> Iterator[str]:
 
 
 def _apart(table: RuleTable) -> str:
-    """How far two methods have to be apart for that."""
+    """The distance that two methods need for that."""
     if table.reach is None or table.reach[1] == 0.0:
         return ""
     what = "averages" if len(table.data) > 1 else "means"

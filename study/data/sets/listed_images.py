@@ -104,7 +104,7 @@ BFFHQ_PLACES = {
     "val": (("0.5pct/valid",), ("valid",)),
     "test": (("test",),),
 }
-"""Where each split may lie: the first alternative that is there is read."""
+"""The folders in which each split may lie: the first alternative that is there is read."""
 
 
 def bffhq(options: Any) -> dict[str, Listing]:
@@ -310,7 +310,7 @@ def _utkfaces(options: Utkface) -> Listing:
 
 
 ANIMAL_RATIO = 5
-"""How many times as many dark cats as bright ones, bright dogs as dark ones."""
+"""The ratio of dark to bright cats, and of bright to dark dogs."""
 
 SPECIES, COLOURS = ("cat", "dog"), ("bright", "dark")
 

@@ -1,4 +1,4 @@
-"""Which searched trials go on: the rules, one per module, which is named as study files name it.
+"""The rules by which searched trials go on, one per module, which is named as study files name it.
 
 A rule is fed from the ledger, so that a resumed study decides as an uninterrupted one: it hears every report of every
 searched trial in the ledger's order, and draws nothing at random.

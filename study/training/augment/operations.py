@@ -1,4 +1,4 @@
-"""What recipes are made of: callables of samples and a generator, each with random parameters of its own per sample.
+"""The operations of recipes: callables of samples and a generator, each with random parameters of its own per sample.
 
 All draw on the generator's device and read nothing back, so that a step on a GPU waits for none of them. With small
 networks a GPU waits for the CPU's launches: hence all views in one call, and choices as numbers (a mask, a matrix)
@@ -50,9 +50,9 @@ def chosen(generator: torch.Generator, batch: int, probability: float) -> Tensor
 
 Interpolation = Literal["bilinear", "bicubic"]
 TRIES = 10
-"""How many boxes are drawn before a centred one is taken, as torchvision does."""
+"""The number of boxes drawn before a centred one is taken, as torchvision does."""
 FAR = 1e4
-"""How many times as far from its box a pixel is moved that is not in it: out of reach of every interpolation."""
+"""The factor by which farther from its box a pixel is moved that is not in it: out of reach of every interpolation."""
 
 
 class Boxes(NamedTuple):
