@@ -21,8 +21,16 @@ if MEMORY.is_dir() and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).
 settings.register_profile("study", derandomize=True, deadline=None, max_examples=50, database=None)
 settings.load_profile("study")
 
-LONGEST = ["guide/test_walk_through.py", "e2e/test_killed.py", "e2e/test_laptop.py", "cluster/test_shared_cluster.py", "e2e"]
-LONGEST += ["cluster", "gpu", "guide", "home/test_mutated.py", "sweep/test_starting.py", "sweep/test_ray_runtime.py"]
+LONGEST = ["guide/test_walk_through.py", "e2e/test_killed.py", "e2e/test_laptop.py", "cluster/test_shared_cluster.py"]
+LONGEST += [
+    "e2e",
+    "cluster",
+    "gpu",
+    "guide",
+    "home/test_mutated.py",
+    "sweep/test_starting.py",
+    "sweep/test_ray_runtime.py",
+]
 LONGEST += ["test_entry_points.py", "analysis/report"]
 """Files and folders whose tests take seconds, or minutes."""
 

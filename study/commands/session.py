@@ -23,7 +23,7 @@ from study.ranking import summary
 from study.spec import StudySpec
 from study.sweep import LOADING, REPORTING
 from study.sweep.ray_runtime import SharedRay, ray_runtime
-from study.text import typed
+from study.text import tell, typed
 from study.tracking import Tracker
 from study.tracking.registry import register
 from study.tracking.tracked import experiments_page, is_server
@@ -306,18 +306,19 @@ def run_session(
         placed = spec.placed(record.placement if placement is None else placement)
         tracker = Tracker(home, folder, spec)
         tracker.start(HEAD_START)
+        say: Callable[[str], object] = tell  # until the view is there
         try:
             files = {}
-            with view(placed, record) as tell:
+            with view(placed, record) as say:
                 with suppress(KeyboardInterrupt):
-                    drive(folder, placed, datasets, ledger, record, address, tell, shared or ray_runtime)
+                    drive(folder, placed, datasets, ledger, record, address, say, shared or ray_runtime)
                 if record.state == "complete":
-                    tell(REPORTING)
+                    say(REPORTING)
                     files = outputs(folder, spec, record, datasets, report=shared is None)
         finally:
             if ledger.is_taken_over:
                 tracker.abandon()
-            untracked = tracker.finish()
+            untracked = tracker.finish(say)
         if files:
             untracked = (
                 untracked or tracker.attach(files, lead_parts(spec, record)) or registered(home, folder, spec, record)

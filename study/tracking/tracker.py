@@ -6,7 +6,7 @@ in order, sooner or later. The study itself never waits for MLflow, but at its e
 
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -98,8 +98,11 @@ class Tracker:
         self._begins_at, self._head_start = self._folder.ledger_file.stat().st_size, head_start
         self._thread.start()
 
-    def finish(self) -> str | None:
+    def finish(self, say: Callable[[str], object] = tell) -> str | None:
         """Write the rest of the ledger; give up after a while, sooner if MLflow did not answer lately.
+
+        Args:
+            say: is told once that this takes a while.
 
         Returns:
             What went wrong if not everything is in MLflow, else None.
@@ -109,7 +112,7 @@ class Tracker:
         while self._thread.is_alive() and time.monotonic() < self._deadline(began):
             self._thread.join(0.1)
             if not told_so and time.monotonic() - began > QUIET:
-                tell(f"MLflow gets the rest; this waits {PATIENCE:.0f} s at most ...")
+                say(f"MLflow gets the rest; this waits {PATIENCE:.0f} s at most ...")
                 told_so = True
         problem = (self._trouble or "it is slow") if self._thread.is_alive() else None
         self._given_up.set()

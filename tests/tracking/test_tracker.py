@@ -155,17 +155,20 @@ def test_a_server_that_does_not_answer_is_not_waited_for(
 def test_an_mlflow_that_opens_too_late_gets_nothing(
     home: Home, folder: StudyFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The next driver of this process may be bringing the same by then."""
+    """The next driver of this process may be bringing the same by then. Who waits is told through whom it gives."""
     monkeypatch.setattr(tracker, "PATIENCE", 0.1)
+    monkeypatch.setattr(tracker, "QUIET", 0.0)
+    told = list[str]()
     monkeypatch.setattr(tracker, "PARTING", 0.1)
     with closing(sqlite3.connect(home.database)) as other:
         other.execute("BEGIN EXCLUSIVE")
         one = Tracker(home, folder, SPEC)
         one.start()
-        assert one.finish() == "it is slow"
+        assert one.finish(told.append) == "it is slow"
         other.rollback()
     one._thread.join()
     assert not folder.tracking_file.exists()
+    assert len(told) == 1
 
 
 @pytest.mark.slow
