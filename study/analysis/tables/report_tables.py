@@ -124,7 +124,7 @@ def printed_first(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
     be off because its split is a sample, where that is known; of a final training also the interval by both."""
     by_name = _sides_by_name(spec, record)
     side = by_name.get("best") or by_name.get("final") or by_name.get("baseline")
-    metrics = summary_metrics(spec, record)
+    metrics = _measured(summary_metrics(spec, record), by_name)
     frame = printed_summary(spec, record, metrics)
     errors = [debiased.sampling_error(record, side, name) if side else None for name in metrics]
     if any(error is not None for error in errors):
@@ -148,21 +148,27 @@ def printed_summary(spec: StudySpec, record: StudyRecord, metrics: Sequence[str]
     study's own on both splits first; mean ± sd of each side, the difference with its 95% interval, the seeds."""
     by_name, won = _sides_by_name(spec, record), best(record, spec)
     rows = []
-    for metric in split_metrics(spec, list(by_name.values())) if metrics is None else metrics:
+    known = {name: side for name, side in by_name.items() if side}
+    for metric in _measured(split_metrics(spec, list(by_name.values())) if metrics is None else metrics, by_name):
         row = {"metric": metric}
-        for name, side in by_name.items():
-            title = f"{name} ({side.label})" if side and side.label not in (name, "final training") else name
+        for name, side in known.items():
+            title = f"{name} ({side.label})" if side.label not in (name, "final training") else name
             if name == "best" and won and won.trial.stage == "baseline":
                 title = title.replace("best", "best of the search")
-            row[title] = formatting.mean(metric, side.spread(metric)) if side else formatting.MISSING
-        if len(by_name) == 2:
+            row[title] = formatting.mean(metric, side.spread(metric))
+        if len(known) == 2:
             gain = _gain(by_name, metric)
             row["difference"] = formatting.change(metric, gain.value) if gain else formatting.MISSING
             row["95% interval"] = formatting.interval(metric, gain) if gain else formatting.MISSING
-        counted = [", ".join(map(str, side.seeds(metric))) or "none" for side in by_name.values() if side]
+        counted = [", ".join(map(str, side.seeds(metric))) or "none" for side in known.values()]
         row["seeds"] = " / ".join(dict.fromkeys(counted))
         rows.append(row)
     return pd.DataFrame(rows)
+
+
+def _measured(metrics: Sequence[str], by_name: dict[str, Side | None]) -> list[str]:
+    """Those of the metrics of which a side has a value."""
+    return [name for name in metrics if any(side and side.spread(name) for side in by_name.values())]
 
 
 def printed_beside(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
