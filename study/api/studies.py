@@ -170,7 +170,7 @@ class Study:
         """Parameters against each other, or one alone, see `study.analysis.sensitivity` and `study.analysis.ablation`.
 
         Args:
-            rows, columns: dotted keys, or the last part of one where no other ends so, as `lambda`.
+            rows, columns: dotted keys, as `method.lambda`.
             metric: the study's own if none is given.
             bins: for parameters that were drawn from a range.
 

@@ -173,15 +173,22 @@ def in_percent(reported: str) -> bool:
 
 def printed(reported: str, value: float, deviation: float | None = None) -> str:
     """`76.2%`, `76.2 ± 1.3%` with a standard deviation; `0.123` for what is not in percent."""
-    scale, digits, unit = (100, 1, "%") if in_percent(reported) else (1, 3, "")
     numbers = [value] if deviation is None else [value, deviation]
-    return " ± ".join(f"{scale * number:.{digits}f}" for number in numbers) + unit
+    if in_percent(reported):
+        return " ± ".join(f"{100 * number:.1f}" for number in numbers) + "%"
+    return " ± ".join(map(_plain, numbers))
+
+
+def _plain(number: float) -> str:
+    """`0.123`; `0.0004` where three decimals would show nothing."""
+    return f"{number:.1g}" if number and not round(number, 3) else f"{number:.3f}"
 
 
 def printed_range(reported: str, low: float, high: float) -> str:
     """`64.1 to 79.9%`, the ends of an interval in the unit of `printed`."""
-    scale, digits, unit = (100, 1, "%") if in_percent(reported) else (1, 3, "")
-    return f"{scale * low:.{digits}f} to {scale * high:.{digits}f}{unit}"
+    if in_percent(reported):
+        return f"{100 * low:.1f} to {100 * high:.1f}%"
+    return f"{_plain(low)} to {_plain(high)}"
 
 
 def is_standard_error(reported: str) -> bool:

@@ -117,7 +117,8 @@ def _frozen(
         user_attrs=attributes,
         **told,
     )
-    frozen.datetime_start = moment(trial.started) if STATES[state] != TrialState.WAITING else None
+    began = trial.started is not None and STATES[state] != TrialState.WAITING
+    frozen.datetime_start = moment(trial.started) if began else None
     ended = max((seed.ended or 0.0 for seed in seeds), default=0.0)
     frozen.datetime_complete = moment(ended) if state in ENDED else None
     return frozen
@@ -128,7 +129,7 @@ def _attributes(spec: StudySpec, record: StudyRecord, trial: TrialRecord) -> dic
     fresh = [repeat for repeat in record.repeats_of(trial.number) if repeat.state == "complete"]
     confirmed = spread(value(spec.objective, repeat, spec.metric) for repeat in fresh)
     found = {"why": trial.why, "confirmed": confirmed.mean if confirmed else None, "enqueued": trial.enqueued or None}
-    told = {"trial": trial.number, "stage": trial.stage, "seed": trial.seed, "epochs": trial.epochs}
+    told = {"stage": trial.stage, "seed": trial.seed, "epochs": trial.epochs}
     return told | {name: one for name, one in found.items() if one is not None}
 
 

@@ -92,7 +92,7 @@ def fault(knob: Knob, value: Any) -> str | None:
 def check(model: type[BaseModel], values: Any, at: Key, problems: Problems) -> dict[str, Any] | None:
     """Validate a section; gives it with defaults filled in, or None if something is wrong."""
     try:
-        return model.model_validate(values).model_dump(by_alias=True, exclude_none=False)
+        return model.model_validate(values).model_dump()
     except ValidationError as error:
         explained: dict[Key, list[str]] = {}
         for detail in error.errors():
@@ -223,4 +223,4 @@ def _keys_at(model: type[BaseModel], location: tuple[int | str, ...]) -> list[st
 
 
 def _names(model: type[BaseModel]) -> dict[str, Any]:
-    return {info.alias or name: info for name, info in model.model_fields.items()}
+    return model.model_fields

@@ -223,7 +223,7 @@ class StudySpec:
 
     def to_document(self) -> dict[str, Any]:
         """The resolved study file: nothing is left to a default."""
-        search = self.search.model_dump(by_alias=True)
+        search = self.search.model_dump()
         if search["direction"] is None:
             del search["direction"]
         search["space"] = {key: _compact(domain) for key, domain in search["space"].items()}

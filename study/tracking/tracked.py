@@ -117,15 +117,6 @@ def run_page(uri: str, experiment: str, run_id: str, artifact: str = "") -> str:
     return f"{page}{f'/artifacts/{quote(artifact)}' if artifact else ''}?{MODE}"
 
 
-def study_page(home: Home, folder: StudyFolder) -> str | None:
-    """The page of a study's own run; None where MLflow is a database, or does not have the study."""
-    if not is_server(home.tracking_uri):
-        return None
-    progress = Tracked.load(folder.tracking_file, home.tracking_uri)
-    run_id = progress.runs.get(STUDY)
-    return run_page(home.tracking_uri, progress.experiment, run_id) if run_id else None
-
-
 def is_server(uri: str) -> bool:
     """Return whether an MLflow has pages: a server, not a database."""
     return uri.startswith(("http://", "https://"))

@@ -29,7 +29,7 @@ from scipy.stats import t as student_t
 
 from study import data, published
 from study.analysis.statistics.cell_tables import Cell
-from study.analysis.tables.paper_comparison import RULE
+from study.analysis.tables.paper_comparison import CLAIM_RULE
 from study.reproduce.reproduction import judged
 from study.training import Trial
 
@@ -254,7 +254,7 @@ def page(found: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Iterator[s
         yield from differences(trials, name)
         yield "\nThe paper's claims, by split\n"
         yield from claims(trials, name)
-    yield f"\n{RULE}"
+    yield f"\n{CLAIM_RULE}"
 
 
 def main() -> None:

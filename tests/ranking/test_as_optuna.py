@@ -7,9 +7,11 @@ import optuna
 import pytest
 import yaml
 from course import Course, failing, spec_of
-from helpers import Told, quickstart, record
+from helpers import Told, quickstart, record, write_ledger
 from optuna.trial import TrialState
 
+from study.home.ledger import Ledger
+from study.home.record import StudyRecord
 from study.ranking import searched
 from study.ranking.as_optuna import as_optuna
 from study.spec import load_study
@@ -55,7 +57,7 @@ def test_choices_keep_their_kind(tmp_path: Path) -> None:
     assert [(type(one), one) for one in read_back] == [(type(one), one) for one in kinds]
 
 
-def test_constraints_and_several_metrics_are_optunas_own(tmp_path: Path) -> None:
+def test_constraints_and_several_metrics_are_optunas_own() -> None:
     spec = quickstart(
         "search.metric=[val/accuracy, val/equalized_odds]",
         "search.constraints=[val/equalized_odds <= 0.2]",
@@ -76,7 +78,7 @@ def test_constraints_and_several_metrics_are_optunas_own(tmp_path: Path) -> None
     assert study.trials[0].user_attrs["course"] == {1: (0.5, 0.3), 2: (0.9, 0.3)}
 
 
-def test_what_runs_waits_or_lies_outside_the_space_is_told(tmp_path: Path) -> None:
+def test_what_runs_waits_or_lies_outside_the_space_is_told() -> None:
     outside = {"method.alpha": 7.0, "method.epsilon": 9.0, "model.name": "resnet18"}
     study = as_optuna(
         quickstart("train.epochs=2", "search.early_stopping={}"),
@@ -96,13 +98,24 @@ def test_what_runs_waits_or_lies_outside_the_space_is_told(tmp_path: Path) -> No
     assert first.value == 0.3
 
 
-def test_a_configuration_counts_with_the_mean_over_its_replicates(tmp_path: Path) -> None:
+def test_a_configuration_counts_with_the_mean_over_its_replicates() -> None:
     spec = quickstart("search.replicates=2", "train.epochs=2", "search.early_stopping={}")
     seeds = [Told("search", [0.1, 0.4], params=PARAMS), Told("replicate", [0.1, 0.6], params=PARAMS, seed=1, repeats=0)]
     assert as_optuna(spec, record(*seeds)).trials[0].value == 0.5
 
 
-def test_a_configuration_whose_replicates_are_to_come_is_not_complete(tmp_path: Path) -> None:
+def test_a_configuration_whose_replicates_are_to_come_is_not_complete() -> None:
     spec = quickstart("search.replicates=2", "train.epochs=2", "search.early_stopping={}")
     study = as_optuna(spec, record(Told("search", [0.1, 0.4], params=PARAMS)))
     assert [trial.state for trial in study.trials] == [TrialState.RUNNING]
+
+
+def test_a_trial_that_failed_before_it_began_has_no_time(tmp_path: Path) -> None:
+    """As where its process cannot import its function: 1970 would stand in the timeline."""
+    write_ledger(tmp_path / "ledger.jsonl", Told("baseline", [0.5], params=PARAMS))
+    ledger = Ledger(tmp_path / "ledger.jsonl")
+    ledger.append("trial", trial=1, stage="search", params=PARAMS, seed=0)
+    ledger.append("ended", trial=1, state="failed", kind="BUG", reason="no module")
+    ledger.close()
+    trial = as_optuna(quickstart(), StudyRecord.load(ledger.path)).trials[-1]
+    assert (trial.state, trial.datetime_start) == (TrialState.FAIL, None)

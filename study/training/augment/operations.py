@@ -52,7 +52,7 @@ Interpolation = Literal["bilinear", "bicubic"]
 TRIES = 10
 """The number of boxes drawn before a centred one is taken, as torchvision does."""
 FAR = 1e4
-"""The factor by which farther from its box a pixel is moved that is not in it: out of reach of every interpolation."""
+"""The factor by which a pixel outside its box is moved away from it: out of reach of every interpolation."""
 
 
 class Boxes(NamedTuple):

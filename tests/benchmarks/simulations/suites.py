@@ -1,5 +1,4 @@
-"""The table of a suite: intervals of cells and averages, what is told apart by searches, what the spread is
-said to come from.
+"""The table of a suite: intervals of cells and averages, what is told apart by searches.
 
 A simulated search tries configurations whose true values differ, picks by a validation split that errs, and reports
 the mean over fresh seeds on a test split of finitely many samples. So what it gives is skewed and comes in steps, as in
