@@ -11,6 +11,7 @@ import runpy
 import sys
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -30,12 +31,22 @@ YOUNG = 60.0
 
 LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 USED = (Path("/sys/fs/cgroup/memory.current"), Path("/sys/fs/cgroup/memory/memory.usage_in_bytes"))
+STAT = (Path("/sys/fs/cgroup/memory.stat"), Path("/sys/fs/cgroup/memory/memory.stat"))
 
 
 def free_memory() -> int:
     """Bytes that this machine can give, within a container's limit."""
     free, limit, used = psutil.virtual_memory().available, memory_limit(), _number(USED)
-    return free if limit is None or used is None else min(free, limit - used)
+    return free if limit is None or used is None else min(free, limit - used + _idle_cache())
+
+
+def _idle_cache() -> int:
+    """Bytes of files that a container counts as used and gives up when it needs them, as kubelet reckons."""
+    for path in STAT:
+        with suppress(OSError, ValueError):
+            told = dict(line.split() for line in path.read_text(encoding="ascii").splitlines())
+            return int(told.get("total_inactive_file", told.get("inactive_file", 0)))
+    return 0
 
 
 def memory_limit() -> int | None:
@@ -70,17 +81,20 @@ def check_memory() -> None:
     needs = f", of which {young} will still take as much" if young else ""
     raise UserError(
         f"{free / 2**30:.1f} GiB of memory are free on {os.uname().nodename}, a study's driver takes "
-        f"{DRIVER / 2**30:.0f} GiB, and {runs} there{needs}. Nothing was begun: submit it again when one has ended"
+        f"{DRIVER / 2**30:.0f} GiB, and {runs} there{needs}. Nothing was begun: give the command again when one has "
+        "ended"
     )
 
 
 def began_before(driver: psutil.Process) -> list[float]:
     """When the drivers on this machine that began before this one did, in seconds since the epoch."""
     mine = (driver.create_time(), driver.pid)
+    parents = {one.pid for one in driver.parents()}  # a wrapper has its command line
     found: dict[int, tuple[float, int]] = {}
     for process in psutil.process_iter(["cmdline", "create_time", "ppid"]):
         told = process.info
-        if MODULE in (told["cmdline"] or ()) and (told["create_time"], process.pid) < mine:
+        is_driver = MODULE in (told["cmdline"] or ()) and process.pid not in parents
+        if is_driver and (told["create_time"], process.pid) < mine:
             found[process.pid] = (told["create_time"], told["ppid"])
     return [began for began, parent in found.values() if parent not in found]  # a fork has its parent's command line
 

@@ -65,7 +65,7 @@ MOST_CELLS = 3
 """Cells that are named; of more how many they are."""
 
 INSTEAD = ("shrunk_unbiased_accuracy", *DEBIASED, "balanced_accuracy", "accuracy")
-"""The metric that may be searched by instead, where the split has it."""
+"""The metrics that may be searched by instead, where the split has them."""
 
 BY_ONE_CELL = ("worst_group_accuracy", "equalized_odds", "equal_opportunity")
 """Metrics that a single cell can decide, so that each one that is left out is told."""

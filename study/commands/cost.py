@@ -20,8 +20,7 @@ def document(spec: StudySpec, record: StudyRecord) -> dict[str, Any]:
     """Hours of wall-clock time, trials, CPUs and GPUs, and what early stopping saved; plain values for JSON.
 
     `wall_hours`: while a driver was at work. `trial_hours`: of all trials that ended or were cut off, lost runs and
-    confirm trials included; a running trial counts once it ends, and the time of a process that trains several together
-    is shared among them. CPU and GPU hours are these times a trial's
+    confirm trials included; a running trial counts once it ends. CPU and GPU hours are these times a trial's
     `resources`, as they were while it ran. `epoch_hours`: the times that trials reported with their epochs.
     """
     trial_hours, resources = record.busy / HOUR, spec.resources

@@ -17,12 +17,12 @@ from study.spec import StudySpec
 from study.spec.search_checks import count_configurations
 from study.text import typed
 from study.training import own_function
-from study.training.checkpoint import bound
+from study.training.config import bound
 
 RETRY = "To run that again, once its cause is mended: study resume {} --failed"
 
 TOP, SEEDS = 5, 5
-"""The number of configurations that `study confirm` runs again where it is not told."""
+"""The number of configurations that `study confirm` runs again, and of seeds for each, where it is not told."""
 
 
 def more_trials(folder: StudyFolder, spec: StudySpec, trials: str) -> StudyRecord:

@@ -219,7 +219,7 @@ class Elsewhere:
         return self._mirror.home
 
     def status(self, name: str) -> dict[str, Any]:
-        """The document of `study cluster status`.
+        """The document of `study status NAME --address URL`.
 
         Raises:
             UserError: as `home`; where the head has gone, or was started anew, says what is known and what to do.

@@ -86,7 +86,9 @@ def _check_searching(spec: StudySpec, record: StudyRecord) -> None:
     if record.state == "complete" or record.search_is_over(spec.trials):
         running = sum(trial.state not in ENDED for trial in record.by_stage("baseline", "search", "replicate"))
         what = (
-            f"its search tries nothing further, {running} of its trials still run" if running else "its search is over"
+            f"its search tries nothing further, {running} of its trials have not ended"
+            if running
+            else "its search is over"
         )
         further = typed("resume", spec.name, "--trials", "+10")
         raise UserError(f"{spec.name}: {what}. To search on, once it is complete: {further}")

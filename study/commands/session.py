@@ -295,14 +295,13 @@ def run_session(
     """
     from study.sweep.driver import drive
 
-    spec = folder.checked_spec()
     with (
         interrupted_as(GO_ON.format(folder.name)),
         shown(folder),
         resumable(folder),
         closing(Ledger(folder.ledger_file)) as ledger,
     ):
-        record = StudyRecord.told(folder.ledger_file)
+        spec, record = folder.checked_spec(), StudyRecord.told(folder.ledger_file)
         placed = spec.placed(record.placement if placement is None else placement)
         tracker = Tracker(home, folder, spec)
         tracker.start(HEAD_START)

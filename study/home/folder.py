@@ -398,7 +398,7 @@ class Fetched:
     @property
     def ran(self) -> bool:
         """Return whether a driver was to be expected to go on with it there."""
-        return self.state in ("pending", "waiting", "running")
+        return self.state in ("pending", "running")
 
     @property
     def when(self) -> str:

@@ -22,7 +22,7 @@ class Limits:
 
     @classmethod
     def of(cls, metadata: Mapping[str, str]) -> "Limits":
-        """Those that a study's job was submitted with; what cannot be used there is left at its default."""
+        """Those that a study's job was submitted with; where one of them cannot be used, the defaults."""
         try:
             slots = int(metadata["slots"]) if "slots" in metadata else None
             return cls(float(metadata.get("share", 1.0)), slots)

@@ -172,7 +172,6 @@ class Agenda:
     def __init__(self, spec: StudySpec, ledger: Ledger, record: StudyRecord, rule: EarlyStopping) -> None:
         self.spec, self.record, self.journal = spec, record, Journal(ledger)
         self.stopping: str | None = None
-        self.by_hand = False  # whether Ctrl-C stops it
         self._search, self._later = SearchStage(spec, record, rule), LaterStages(spec, record)
         self._testing: set[int] = set()  # under way
         self._untestable: set[int] = set()

@@ -80,7 +80,7 @@ def stopped_by_signals(agenda: Agenda, tell: Callable[[str], None]) -> Iterator[
         if agenda.stopping:
             raise KeyboardInterrupt
         first.append((signum, now))
-        agenda.stopping, agenda.by_hand = "interrupted", signum == signal.SIGINT
+        agenda.stopping = "interrupted"
 
     def acknowledge() -> None:
         told = False
@@ -100,7 +100,7 @@ def stopped_by_signals(agenda: Agenda, tell: Callable[[str], None]) -> Iterator[
     try:
         with dropped_ones_come_again():
             if has_come():
-                agenda.stopping, agenda.by_hand = "interrupted", True
+                agenda.stopping = "interrupted"
                 tell(STOPPING)
             for number in NUMBERS:
                 signal.signal(number, stop)
@@ -214,7 +214,7 @@ def drive(
     address: str | None = None,
     tell: Callable[[str], None] = nothing,
     start_ray: StartsRay = ray_runtime,
-) -> bool:
+) -> None:
     """Run a study, or go on with one, until it is complete or stopped.
 
     What happens is in the ledger, and in `record`, at every moment; whatever ends this process, the next call goes
@@ -229,9 +229,6 @@ def drive(
         tell: is told each of `study.sweep.STEPS`, and what the user should know at once: a start of Ray that takes
             long, a signal that has come.
         start_ray: gives Ray; by default one for this study alone.
-
-    Returns:
-        Whether Ctrl-C stopped it.
 
     Raises:
         UserError: the data or weights are not those that the study began with, or the cluster cannot be used.
@@ -291,7 +288,6 @@ def drive(
         if not is_told:
             with suppress(OSError, TakenOver):  # a ledger that is not closed reads as interrupted
                 record.apply(ledger.append("closed", state=state, enough=enough))
-    return agenda.by_hand
 
 
 def _on_a_cluster(name: str, address: str) -> str:

@@ -32,7 +32,7 @@ from study.upstream.ray_internals import (
 # The processes that trials run in: they import what a trial needs while the driver still gets ready itself.
 
 PRELOAD = "study.sweep.preload"
-"""The modules that each of them imports before it takes a trial."""
+"""The module that each of them imports before it takes a trial."""
 
 FOLDER = "STUDY_PROCESSES"
 """Variable that names the folder in which each says that it has done so."""

@@ -323,7 +323,7 @@ class Share:
         for path in sorted(self._folder.glob("*.json")):
             if path == self._file:
                 continue
-            with suppress(FileNotFoundError):
+            with suppress(OSError):  # one that cannot be read, or not be removed, is no reason to overlook the others
                 if now - path.stat().st_mtime > EXPIRY:
                     path.unlink()
                 elif (peer := read_json(path, Peer)) and peer.id == path.stem:

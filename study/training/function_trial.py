@@ -17,8 +17,8 @@ import torch
 
 from study.errors import UserError
 from study.files import TRIAL, scratch_folder, whole, write_whole
-from study.training.checkpoint import FIRST, Choice, Unusable, identity
-from study.training.config import TrialConfig
+from study.training.checkpoint import FIRST, Choice, Unusable
+from study.training.config import TrialConfig, identity
 from study.training.device import Clock, best
 from study.training.diverged import Diverged
 from study.training.own_function import PICKLE, TAKEN, forget, load, takes

@@ -25,8 +25,8 @@ from study.data.dataset import Dataset, Facts, Split
 from study.files import write_whole
 from study.methods import UNKNOWN, Batch, Labels, Method
 from study.training import augment, checkpoint, optimization
-from study.training.checkpoint import Checkpoint, Choice, ChosenWeights, Unusable, identity
-from study.training.config import TrialConfig
+from study.training.checkpoint import Checkpoint, Choice, ChosenWeights, Unusable
+from study.training.config import TrialConfig, identity
 from study.training.device import Clock, Copy, Resident, available, best, copy, demand_determinism, global_generators
 from study.training.diverged import check_loss, check_networks
 from study.training.evaluation import Evaluation, networks

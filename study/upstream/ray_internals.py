@@ -238,7 +238,7 @@ WORKER, SETUP = "--python_worker_command=", "setup_worker.py"
 """Its option of how they are started, and the script that its command begins with."""
 
 NO_PORT = -1
-"""The text that Ray's own agents write for what they do not serve."""
+"""The number that Ray's own agents write for what they do not serve."""
 
 JOB = "RAY_JOB_CONFIG_JSON_ENV_VAR"
 """Variable in which a Ray job finds the environment that its processes are to have. Without agents nobody makes one,

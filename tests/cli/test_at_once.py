@@ -96,3 +96,11 @@ def test_a_report_loads_what_it_draws_with(here: Here) -> None:
 def test_completion_loads_nothing(here: Here) -> None:
     loaded = here(_STUDY_COMPLETE="complete_bash", COMP_WORDS="study st", COMP_CWORD="1")
     assert not loaded & (HEAVY | {"numpy", "ruamel"})
+
+
+@pytest.mark.slow
+def test_what_is_asked_of_a_study_that_runs_loads_no_pytorch() -> None:
+    """Nor does a refusal: `study stop` took three seconds instead of one."""
+    code = "import sys, study.commands.requests, study.commands.run; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "torch" not in done.stdout.split()

@@ -86,4 +86,9 @@ def test_a_job_without_memory_ends_with_one_sentence(
     told = capsys.readouterr()
     assert (ended.value.code, told.out) == (2, "")
     assert told.err.startswith("error: 0.5 GiB of memory are free on ")
-    assert told.err.endswith("1 driver runs there. Nothing was begun: submit it again when one has ended\n")
+    assert told.err.endswith("1 driver runs there. Nothing was begun: give the command again when one has ended\n")
+
+
+def test_a_wrapper_of_a_driver_is_no_other_driver(begin: Begin) -> None:
+    (driver,) = begin("fork").children()
+    assert began_before(driver) == []

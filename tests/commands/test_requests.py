@@ -164,7 +164,7 @@ def test_after_the_last_configuration_was_given_out_what_runs_is_told(tmp_path: 
     folder = Home(tmp_path / "home").create(spec)
     searched = Told("search", [0.1], "running", params=PARAMS)
     write_ledger(folder.ledger_file, Told("baseline", [0.2, 0.3], params={**PARAMS, "method.lambda": 0.0}), searched)
-    with driven(folder), pytest.raises(UserError, match="tries nothing further, 1 of its trials still run"):
+    with driven(folder), pytest.raises(UserError, match="tries nothing further, 1 of its trials have not ended"):
         requests.enqueued(folder, TYPED)
 
 

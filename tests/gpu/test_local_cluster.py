@@ -75,7 +75,6 @@ def test_each_card_is_on_one_node_and_trials_share_it(command: Command) -> None:
     shell = {**LocalCluster.of(Home(command.home)).environment(), "PYTHONPATH": simulated["PYTHONPATH"]}
     done = command("submit", "cards.yaml", "--address", address, "--follow", **shell)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "Running entrypoint for job study-cards" not in done.stdout
 
     _, record = command.load("cards")
     assert [trial.state for trial in record.trials.values()] == ["complete"] * 8

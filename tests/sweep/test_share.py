@@ -144,6 +144,18 @@ def test_other_clusters_of_the_home_are_none_of_its_business(cluster: Cluster) -
     assert cluster.settle() == [4, 4]
 
 
+def test_a_dead_drivers_file_that_cannot_be_removed_hides_no_other_driver(cluster: Cluster) -> None:
+    stale = cluster.home / sharing_of_trials.FOLDER / "0.json"
+    stale.mkdir(parents=True)
+    (past := time.time() - 2 * sharing_of_trials.EXPIRY)
+    os.utime(stale, (past, past))
+    cluster.join(100)
+    cluster.join(100)
+    for driver in cluster.drivers[:1] * 4:
+        driver.end_one()
+    assert cluster.settle() == [2, 2]
+
+
 def test_room_that_nobody_takes_is_taken_after_a_while(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     """The other one wants it, and may not fit there."""
     large, stuck = cluster.join(10_000), cluster.join(100)
