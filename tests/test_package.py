@@ -36,7 +36,7 @@ def test_the_driver_of_a_training_function_needs_no_pytorch() -> None:
         "import study.sweep.adapters, study.tracking.writer, study.analysis.report.report, study.commands.run\n"
         "from study.api.running import function_study\n"
         "def train(config): yield {}\n"
-        "given = {'name': 'mine', 'metric': 'val/f1', 'maximize': None, 'epochs': 1, 'fixed': {}, 'baseline': None}\n"
+        "given = {'name': 'mine', 'metric': 'val/f1', 'maximize': True, 'epochs': 1, 'fixed': {}, 'baseline': None}\n"
         "function_study(train, space={'x': (0.0, 1.0)}, assignments=[], **given)"
     )
     assert "torch" not in imported_by(code)

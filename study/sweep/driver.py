@@ -165,6 +165,17 @@ class RayEnded(Exception):
     """One of Ray's processes has ended under a study; the message says which, and how."""
 
 
+def let_rays_objects_go() -> None:
+    """Print nothing of destructors of Ray that fail once Ray has ended: what they would give back is gone."""
+    before = sys.unraisablehook
+
+    def show(told: "sys.UnraisableHookArgs") -> None:
+        if not str(getattr(told.object, "__module__", "")).startswith("ray."):
+            before(told)
+
+    sys.unraisablehook = show
+
+
 @contextmanager
 def watched(ray: OwnRay | JoinedRay, agenda: Agenda, remedy: str) -> Iterator[None]:
     """Have the agenda stop soon after one of Ray's processes has ended. Ray itself would notice within a minute, print,
@@ -182,6 +193,7 @@ def watched(ray: OwnRay | JoinedRay, agenda: Agenda, remedy: str) -> Iterator[No
     def watch() -> None:
         while not over.wait(EVERY):
             if ended := ray.ended():
+                let_rays_objects_go()
                 lost.append(ended)
                 agenda.stopping = agenda.stopping or "interrupted"
                 if not over.wait(ray.grace):
@@ -281,6 +293,7 @@ def drive(
     except CannotStart as trouble:
         raise Stopped(f"Ray cannot start on this machine: {trouble}\n{remedy}") from trouble
     except RayEnded as trouble:
+        let_rays_objects_go()  # those that the error's frames still hold
         raise Stopped(f"{trouble}. {without_ray}") from trouble
     except CannotGoOn as trouble:
         raise Stopped(f"{trouble}. {remedy}") from trouble

@@ -13,6 +13,7 @@ import pytest
 from command import Command
 
 from study.cluster.local import LocalCluster, of_cluster
+from study.cluster.submitted_driver import MODULE
 from study.home.folder import Home
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
@@ -117,10 +118,10 @@ def test_a_head_that_is_killed_ends_the_driver_and_the_followed_log_with_a_line_
 
 
 def drivers(cluster: LocalCluster) -> list[psutil.Process]:
-    """The processes that run `study run` as jobs of a cluster."""
+    """The processes that run studies as jobs of a cluster."""
     ours = {one.pid for one in of_cluster(cluster.mark, cluster.scratch)}
     every = [one for one in psutil.process_iter(["cmdline"]) if one.pid in ours]
-    return [one for one in every if (one.info["cmdline"] or [])[1:4] == ["-m", "study", "run"]]
+    return [one for one in every if (one.info["cmdline"] or [])[1:4] == ["-m", MODULE, "run"]]
 
 
 @pytest.mark.parametrize("change", [{"began": "1"}, {"machine": "before a reboot"}])

@@ -1,4 +1,7 @@
-"""A study that runs for real, and is asked things meanwhile, and whose report is written again meanwhile."""
+"""A study that runs for real, and is asked things meanwhile, and whose report is written again meanwhile.
+
+A trial lasts longer than a command takes to start on a busy machine.
+"""
 
 from collections.abc import Callable
 
@@ -13,7 +16,7 @@ PARAMS = {"method.alpha": 0.5, "method.lambda": 1.25, "method.epsilon": 0.25}
 @pytest.mark.slow
 def test_a_study_does_what_it_is_asked_while_it_runs(make_command: Callable[[], Command]) -> None:
     study = make_command()
-    settings = ("train.epochs=60", "train.keep_epochs=[]", "search.trials=20", "search.early_stopping={}")
+    settings = ("train.epochs=120", "train.keep_epochs=[]", "search.trials=20", "search.early_stopping={}")
     settings += ("search.confirm={top: 0}",)
     changes = (word for one in settings for word in ("--set", one))
     driver = study.start("run", "tiny.yaml", *changes, SABOTAGE='{"slow": 0.15}')

@@ -162,7 +162,7 @@ def reading_needs_the_token(laptop: Laptop, node: str) -> None:
     assert [laptop.status_of(f"{agent}/{name}", given) for given in (token, None)] == [404, 401]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_study_that_was_no_job_is_fetched_by_one(laptop: Laptop) -> None:
     """Nobody has made a window for it: a job does."""
     address = json.loads(laptop.cluster("cluster", "status", "--json").stdout)["address"]

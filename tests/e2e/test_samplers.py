@@ -20,6 +20,8 @@ WAYS = [  # sampler, early stopping, epoch, whether a higher value is better
     ("nsga3", "none", "last", False),
     ("grid", "hyperband", "last", True),
 ]
+IN_CI = {"tpe", "gp", "nsga2", "grid"}
+"""The others are long tests: each sampler's suggestions are tested in its room."""
 
 
 def train(config: dict[str, Any], epochs: int) -> Iterator[dict[str, float]]:
@@ -28,8 +30,10 @@ def train(config: dict[str, Any], epochs: int) -> Iterator[dict[str, float]]:
         yield {"val/distance": math.hypot(config["x"] - 0.5, config["y"] - 0.5) + 1 / epoch}
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("sampler", "early_stopping", "epoch", "maximize"), WAYS)
+@pytest.mark.parametrize(
+    ("sampler", "early_stopping", "epoch", "maximize"),
+    [pytest.param(*way, marks=pytest.mark.slow if way[0] in IN_CI else pytest.mark.long) for way in WAYS],
+)
 def test_it_comes_to_a_report_and_its_best_is_the_best(
     sampler: str, early_stopping: str, epoch: str, maximize: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -61,7 +61,7 @@ def test_the_page_of_images_runs_from_top_to_bottom(tmp_path: Path, run: Run) ->
     agree(tmp_path, run(sys.executable, "-c", block.text), "file")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(900)
 def test_the_page_of_a_table_runs_from_top_to_bottom(tmp_path: Path, run: Run) -> None:
     made, used = blocks("python", TABLE)

@@ -1,11 +1,12 @@
 """The driver's own process, without Ray."""
 
 import gc
+import sys
 import weakref
 
 import pytest
 
-from study.sweep.driver import old_objects_left_alone
+from study.sweep.driver import let_rays_objects_go, old_objects_left_alone
 
 
 class Circle:
@@ -43,3 +44,19 @@ def test_what_the_program_itself_leaves_alone_stays_so() -> None:
         assert gc.get_freeze_count()
     finally:
         gc.unfreeze()
+
+
+@pytest.mark.parametrize(("module", "told"), [("ray.air.execution", 0), ("study.sweep.driver", 1)])
+def test_once_ray_has_ended_its_own_destructors_say_nothing(
+    module: str, told: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(self: object) -> None:
+        raise ConnectionError("the head has ended")
+
+    fails.__module__ = module
+    heard: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", heard.append)
+    let_rays_objects_go()
+    made = type("Made", (), {"__del__": fails})()
+    del made
+    assert len(heard) == told
