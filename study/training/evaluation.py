@@ -18,7 +18,7 @@ from study.training.device import Resident
 from study.training.diverged import check_features
 
 
-def networks(config: TrialConfig, facts: Facts, begins: bool) -> nn.ModuleDict:
+def networks(config: TrialConfig, facts: Facts, begins: bool = True) -> nn.ModuleDict:
     """`method`: the method with its networks; `probes`: a linear probe for each of its encoders, by name. Freshly
     initialised from `train.seed`.
 

@@ -11,8 +11,7 @@ from study.data import Dataset
 from study.ranking.epochs import EpochChoice
 from study.spec.objective import Objective
 from study.training import FunctionTrial, Trial, TrialConfig, Unusable
-from study.training.checkpoint import bound
-from study.training.config import TrainOptions
+from study.training.config import TrainOptions, bound
 
 CHOSEN = config("train.epochs=4", "train.learning_rate=0.03", "train.final=[knn]")
 WHERE = str(ROOT / "tests" / "support")
