@@ -196,7 +196,7 @@ def logs(
     from study.cluster.following import COLOURS
     from study.cluster.head import HeadGone
     from study.cluster.jobs import Jobs
-    from study.commands import status
+    from study.commands import logs as history
     from study.commands.on_cluster import Elsewhere
     from study.home.folder import Home
 
@@ -217,8 +217,8 @@ def logs(
         print_json({"name": name, "job": job, "log": log}) if as_json else tell(log, end="")
         return
     home = Home.locate() if address is None else Elsewhere(address).home([name])
-    document = status.log(home.find(name), trial)
-    print_json(document) if as_json else tell(status.log_text(document))
+    document = history.document(home.find(name), trial)
+    print_json(document) if as_json else tell(history.text(document))
 
 
 def fetch(

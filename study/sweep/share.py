@@ -3,12 +3,11 @@
 A driver only ever limits itself: it begins no further trial while it has its share. So a slot is given over when one of
 its trials ends, and no trial is ended for another study.
 
-Each has slots by its share, and what a study does not want the others have. Owners have equal shares; the
-share of an owner is divided among those of his studies that want more. Slots are whole: one
-that is over, as where there are fewer slots than studies, goes to a study that has had no trial yet, the one that waits
-the longest first; then to whoever has had the least of the cluster for its share so far, and then to the newest. If a
-trial of that study needs more than is over, room is made for it: those whose turn is later have fewer, until theirs is
-earlier again.
+Each has slots by its share, and what a study does not want the others have. Owners have equal shares; that of an owner
+is divided among those of his studies that want more. Slots are whole: one that is over, as where there are fewer slots
+than studies, goes to a study that has had no trial yet, the one that waits the longest first; then to whoever has had
+the least of the cluster for its share so far, and then to the newest. If a trial of that study needs more than is over,
+room is made for it: those whose turn is later have fewer, until theirs is earlier again.
 """
 
 import json

@@ -341,7 +341,7 @@ class TrainingLoop:
             choice: which epoch's networks to end with, before the last epoch's metrics are given: what `train.final`
                 names is measured of these. None: those of the last.
             ended: a file that the state behind the last epoch is written to, before that epoch's metrics are given. A
-                longer trial goes on from it, see `study.training.checkpoint.bound`.
+                longer trial goes on from it, see `study.training.config.bound`.
 
         Raises:
             Diverged: the loss of an epoch, the networks behind it or what they give for a split is not finite.

@@ -4,13 +4,14 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import psutil
 import pytest
 
 import study
 from study.cluster import submitted_driver
-from study.cluster.submitted_driver import DRIVER, MODULE, began_before, check_memory
+from study.cluster.submitted_driver import DRIVER, MODULE, began_before, check_memory, free_memory
 from study.errors import UserError
 
 WAITS = "import os, sys; os.fork() if 'fork' in sys.argv else None; print(flush=True); sys.stdin.read()"
@@ -92,3 +93,14 @@ def test_a_job_without_memory_ends_with_one_sentence(
 def test_a_wrapper_of_a_driver_is_no_other_driver(begin: Begin) -> None:
     (driver,) = begin("fork").children()
     assert began_before(driver) == []
+
+
+def test_what_a_container_has_of_files_is_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It gives them up when it needs the memory; a head that has read its data would else refuse further studies."""
+    told = {"LIMITS": "1000", "USED": "995", "STAT": "anon 7\ninactive_file 600\n"}
+    for name, text in told.items():
+        (tmp_path / name).write_text(text)
+        monkeypatch.setattr(submitted_driver, name, (tmp_path / name,))
+    assert free_memory() == 605
+    (tmp_path / "STAT").unlink()
+    assert free_memory() == 5

@@ -10,7 +10,7 @@ import pytest
 from helpers import Told, append_event, quickstart, write_ledger
 from ruamel.yaml import YAML
 
-from study.commands import status
+from study.commands import logs, status
 from study.commands.final_training import final_study
 from study.errors import UserError
 from study.home import requests
@@ -273,19 +273,19 @@ def test_enqueued_configurations_are_counted(tmp_path: Path) -> None:
 def test_a_line_of_the_log_holds_no_tables(home: Home) -> None:
     folder = home.create(quickstart())
     append_event(folder.ledger_file, "opened", owner="ann", spec="1f", groups={"val": [[3, 4], [4, 3]]})
-    (line,) = status.log_text(status.log(folder, None)).splitlines()
+    (line,) = logs.text(logs.document(folder, None)).splitlines()
     assert line.endswith("opened   owner ann, spec 1f")
 
 
 def test_a_report_in_the_log_is_one_line_with_what_the_study_looks_at(home: Home) -> None:
     folder = home.create(quickstart())
     write_ledger(folder.ledger_file, Told("search", [0.75]))
-    few = status.log_text(status.log(folder, 0))
+    few = logs.text(logs.document(folder, 0))
     ledger = Ledger(folder.ledger_file)
     metrics = {"train/loss": 1.0, "val/accuracy": 0.25, **{f"val/other_{number}": 0.5 for number in range(40)}}
     ledger.append("report", trial=0, epoch=2, metrics=metrics)
     ledger.close()
-    *others, line = status.log_text(status.log(folder, 0)).splitlines()
+    *others, line = logs.text(logs.document(folder, 0)).splitlines()
     assert others == few.splitlines()
     assert line.endswith("trial 0, epoch 2: train/loss 1, val/accuracy 0.25 and 40 more (--json)")
-    assert status.log(folder, 0)["events"][-1]["metrics"] == metrics
+    assert logs.document(folder, 0)["events"][-1]["metrics"] == metrics

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from study import metrics
 from study.data import Facts
-from study.metrics import METRICS, printed
+from study.metrics import METRICS, printed, printed_range
 
 LOWER = {"equalized_odds", "equal_opportunity", "demographic_parity", "accuracy_parity", "loss"}
 
@@ -74,19 +74,20 @@ def test_the_table_loads_no_library() -> None:
     assert {name.split(".")[0] for name in told.stdout.split()} <= {"study"}
 
 
-def test_people_are_shown_accuracies_in_percent_and_all_else_as_it_is() -> None:
-    assert metrics.printed("test/worst_group_accuracy", 0.7623, 0.0131) == "76.2 ± 1.3%"
-    assert metrics.printed("val/equalized_odds", 0.1234) == "0.123"
-    assert metrics.printed_range("val/accuracy", 0.5, 0.625) == "50.0 to 62.5%"
-
-
 @pytest.mark.parametrize(
     ("metric", "numbers", "told"),
     [
-        ("val/accuracy", (0.7621, 0.0129), "76.2 ± 1.3%"),
+        ("test/worst_group_accuracy", (0.7623, 0.0131), "76.2 ± 1.3%"),
         ("val/equalized_odds", (0.1234, None), "0.123"),
         ("val/loss", (0.00042, 0.0), "0.0004 ± 0.000"),
     ],
 )
-def test_a_number_is_printed_so_that_it_shows(metric: str, numbers: tuple[float, float | None], told: str) -> None:
+def test_people_are_shown_accuracies_in_percent_and_all_else_so_that_it_shows(
+    metric: str, numbers: tuple[float, float | None], told: str
+) -> None:
     assert printed(metric, *numbers) == told
+
+
+def test_an_interval_is_printed_in_the_same_unit() -> None:
+    assert printed_range("val/accuracy", 0.5, 0.625) == "50.0 to 62.5%"
+    assert printed_range("val/loss", 0.0004, 1.5) == "0.0004 to 1.500"

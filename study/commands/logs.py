@@ -1,0 +1,56 @@
+"""The history of a study's trials: their runs, losses and ends, with the traceback of a failed one."""
+
+from typing import Any
+
+from study.errors import UserError
+from study.home.folder import StudyFolder
+from study.home.ledger import read
+from study.text import moment
+
+FEW = 5
+"""Metrics of a report that are all shown."""
+
+STUDY_EVENTS = ("opened", "started", "lost", "ended", "tested", "untested", "closed")
+
+
+def document(folder: StudyFolder, trial: int | None) -> dict[str, Any]:
+    """Events of a trial, or of the study without its reports; plain values for JSON. `looked_at` names the metrics that
+    decide, and the loss.
+
+    Raises:
+        UserError: there is no such trial.
+    """
+    events = read(folder.ledger_file)
+    if trial is None:
+        selected = [event for event in events if event["event"] in STUDY_EVENTS]
+    else:
+        selected = [event for event in events if event.get("trial") == trial]
+        if not selected:
+            raise UserError(f"{folder.name}: has no trial {trial}")
+    file = None if trial is None else folder.error_file(trial)
+    error = file.read_text(encoding="utf-8") if file and file.exists() else None
+    looked_at = ["train/loss", *folder.spec().objective.needed]
+    return {"name": folder.name, "trial": trial, "looked_at": looked_at, "events": selected, "traceback": error}
+
+
+def text(document: dict[str, Any]) -> str:
+    """The same for people, a line for each event, of many metrics those that are looked at."""
+    lines = [_line(event, document["looked_at"]) for event in document["events"]]
+    return "\n".join([*lines, *(["", document["traceback"].rstrip()] if document["traceback"] else [])])
+
+
+def _line(event: dict[str, Any], looked_at: list[str]) -> str:
+    left_out = ("event", "time", "libraries", "metrics", "device", "chain")
+    values = [f"{key} {value}" for key, value in event.items() if key not in left_out and not _is_long(value)]
+    values += [f"device {event['device']['name']}"] if "name" in event.get("device", ()) else []
+    there = {name: value for name, value in event.get("metrics", {}).items() if value is not None}
+    shown = [name for name in there if name in looked_at] if len(there) > FEW else list(there)
+    metrics = ", ".join(f"{name} {there[name]:.4g}" for name in shown)
+    metrics += f" and {len(there) - len(shown)} more (--json)" if len(there) > len(shown) else ""
+    return f"{moment(event['time'])}  {event['event']:<8} {', '.join(values)}{f': {metrics}' if metrics else ''}"
+
+
+def _is_long(value: object) -> bool:
+    """Return whether a value is no line for people: tables, and objects of objects; `--json` has them."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return any(isinstance(one, (dict, list)) for one in inner)
