@@ -44,9 +44,12 @@ def plan(
     document = plans.plan(study)
     if not as_json:
         tell(plans.text(document))
-        if not fast:
+
+    def begins() -> None:
+        if not as_json:
             tell("measuring one epoch (--fast: without) ...", sys.stderr)
-    document |= {"cost": None, "not_measured": "--fast"} if fast else estimate(study, document)
+
+    document |= {"cost": None, "not_measured": "--fast"} if fast else estimate(study, document, begins)
     print_json(document) if as_json else tell(estimate_text(document))
 
 

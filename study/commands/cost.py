@@ -2,6 +2,7 @@
 
 import math
 import platform
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -121,16 +122,16 @@ class Pace:
     caveats: tuple[str, ...]
 
 
-def estimate(spec: StudySpec, document: dict[str, Any]) -> dict[str, Any]:
+def estimate(spec: StudySpec, document: dict[str, Any], begins: Callable[[], object] = bool) -> dict[str, Any]:
     """The `cost` of a plan (`study.commands.plan.plan`), at the pace of one epoch that is run in this process; where it
-    cannot be run, None, and why under `not_measured`."""
-    pace = measured_pace(spec)
+    cannot be run, None, and why under `not_measured`. `begins` is called before the epoch is run."""
+    pace = measured_pace(spec, begins)
     if isinstance(pace, str):
         return {"cost": None, "not_measured": pace}
     return {"cost": cost(spec, document, pace), "not_measured": None}
 
 
-def measured_pace(spec: StudySpec) -> Pace | str:
+def measured_pace(spec: StudySpec, begins: Callable[[], object] = bool) -> Pace | str:
     """The pace of the file's own configuration: its first epoch, in this process; or why that cannot be measured, as
     where its data are not here, or no GPU that it asks for. Nothing is downloaded for it, and no code of a study file
     that others wrote is run."""
@@ -142,6 +143,7 @@ def measured_pace(spec: StudySpec) -> Pace | str:
         return "a plan runs no function of a study file; study trial does, and says what an epoch takes"
     if any(source.existing_path() is None for source in data.sources(spec.base["data"])):
         return f"its data are not here, see study data prepare {spec.base['data']['name']}"
+    begins()
     try:
         first_epoch = next(one_trial.run(spec))
     except (UserError, RuntimeError, MemoryError) as error:  # torch's errors are RuntimeErrors

@@ -90,5 +90,8 @@ def test_a_plan_runs_no_code_that_a_study_file_names(tmp_path: Path, monkeypatch
         "search: {space: {method.rate: {low: 0.1, high: 0.9}}, metric: val/accuracy, trials: 2}\n"
     )
     spec = load_study(str(tmp_path / "own.yaml"))
-    assert "runs no function" in cost.estimate(spec, plan.plan(spec))["not_measured"]
+    begun: list[None] = []
+    told = cost.estimate(spec, plan.plan(spec), begins=lambda: begun.append(None))
+    assert "runs no function" in told["not_measured"]
+    assert not begun
     assert not (tmp_path / "ran").exists()
