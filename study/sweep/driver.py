@@ -78,7 +78,8 @@ def stopped_by_signals(agenda: Agenda, tell: Callable[[str], None]) -> Iterator[
         if first and signum == first[0][0] and now - first[0][1] < TWICE:
             return
         if agenda.stopping:
-            raise KeyboardInterrupt
+            dropped.interrupt(frame)
+            return
         first.append((signum, now))
         agenda.stopping = "interrupted"
 
@@ -98,7 +99,7 @@ def stopped_by_signals(agenda: Agenda, tell: Callable[[str], None]) -> Iterator[
     descriptor = signal.set_wakeup_fd(woken.fileno(), warn_on_full_buffer=False)
     before = {number: signal.getsignal(number) for number in NUMBERS}
     try:
-        with dropped_ones_come_again():
+        with dropped_ones_come_again() as dropped:
             if has_come():
                 agenda.stopping = "interrupted"
                 tell(STOPPING)

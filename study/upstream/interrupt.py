@@ -1,9 +1,12 @@
-"""Ctrl-C, SIGTERM and SIGHUP that a library swallows: Python drops a KeyboardInterrupt within a destructor or a weak
-reference's callback, and so does an `except:` of a library that is being loaded."""
+"""Ctrl-C, SIGTERM and SIGHUP where a library cannot bear them: Python drops a KeyboardInterrupt within a destructor or
+a weak reference's callback, and one that reaches the C++ of a library that is being loaded, as torch's, ends the
+process by SIGABRT."""
 
+import _thread
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -19,20 +22,11 @@ NUMBERS = (signal.SIGINT, signal.SIGTERM, *(() if IS_HELD else (signal.SIGHUP,))
 """The signals that stop a command: a terminal that is closed sends the last."""
 
 
-class Interrupt:
-    """A handler of signals that raises KeyboardInterrupt, and remembers that it has."""
-
-    came = False
-
-    def __call__(self, signum: int, frame: FrameType | None) -> None:
-        self.came = True
-        if signum == signal.SIGHUP:
-            once(signum)
-        raise KeyboardInterrupt
-
-
 AGAIN = 0.05
-"""Seconds after which one that was dropped comes again: what dropped it is over by then."""
+"""Seconds after which a signal that was dropped, or came while a library was being loaded, comes again."""
+
+LOADING = 10.0
+"""Seconds for which a signal waits for a library that is being loaded."""
 
 
 class Dropped:
@@ -44,35 +38,72 @@ class Dropped:
 
     def __init__(self, before: "Callable[[UnraisableHookArgs], object]") -> None:
         self.before = before
-        self._timer: threading.Timer | None = None
+        self._turn = 0
+        self._waits_until: float | None = None
 
     def __call__(self, lost: "UnraisableHookArgs") -> None:
-        if not issubclass(lost.exc_type, KeyboardInterrupt):
+        if issubclass(lost.exc_type, KeyboardInterrupt):
+            self._come_again()
+        else:
             self.before(lost)
-            return
-        self._timer = threading.Timer(AGAIN, self._send)
-        self._timer.daemon = True
-        self._timer.start()
+
+    def interrupt(self, frame: FrameType | None) -> None:
+        """Raise KeyboardInterrupt; while `frame` loads a library, for `LOADING` at most, send a SIGINT soon instead."""
+        now = time.monotonic()
+        self._waits_until = self._waits_until or now + LOADING
+        if now > self._waits_until or not _is_loading(frame):
+            raise KeyboardInterrupt
+        self._come_again()
+
+    def _come_again(self) -> None:
+        self._turn += 1
+        _thread.start_new_thread(self._send, (self._turn,))  # a signal's handler may not wait for `threading`'s locks
 
     def call_off(self) -> None:
         """Let it not come again: it was obeyed."""
-        if self._timer:
-            self._timer.cancel()
+        self._turn += 1
 
-    def _send(self) -> None:
-        if callable(signal.getsignal(signal.SIGINT)):
+    def _send(self, turn: int) -> None:
+        time.sleep(AGAIN)
+        if turn == self._turn and callable(signal.getsignal(signal.SIGINT)):
             signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
 
+class Interrupt:
+    """A handler of signals that raises KeyboardInterrupt, and remembers that one has come.
+
+    Args:
+        dropped: raises it.
+    """
+
+    came = False
+
+    def __init__(self, dropped: Dropped) -> None:
+        self._dropped = dropped
+
+    def __call__(self, signum: int, frame: FrameType | None) -> None:
+        self.came = True
+        if signum == signal.SIGHUP:
+            once(signum)
+        self._dropped.interrupt(frame)
+
+
+def _is_loading(frame: FrameType | None) -> bool:
+    """Return whether a module is being imported by this frame or one that called it."""
+    while frame and frame.f_code.co_filename != "<frozen importlib._bootstrap>":
+        frame = frame.f_back
+    return frame is not None
+
+
 @contextmanager
-def dropped_ones_come_again() -> Iterator[None]:
+def dropped_ones_come_again() -> Iterator[Dropped]:
     """See `Dropped`; one that is still to come when the block begins or ends does not."""
     before = sys.unraisablehook
     if isinstance(before, Dropped):
         before.call_off()
     sys.unraisablehook = mine = Dropped(before)
     try:
-        yield
+        yield mine
     finally:
         sys.unraisablehook = before
         mine.call_off()
@@ -85,9 +116,10 @@ def once(signum: int) -> None:
 
 def listen() -> None:
     """From now on, each of `NUMBERS` is a KeyboardInterrupt, remembered, and raised again where Python drops it."""
-    if not isinstance(sys.unraisablehook, Dropped):  # a process may begin many commands, as a notebook's does
-        sys.unraisablehook = Dropped(sys.unraisablehook)
-    handler = Interrupt()
+    dropped = sys.unraisablehook  # a process may begin many commands, as a notebook's does
+    if not isinstance(dropped, Dropped):
+        sys.unraisablehook = dropped = Dropped(dropped)
+    handler = Interrupt(dropped)
     for number in NUMBERS:
         signal.signal(number, handler)
 

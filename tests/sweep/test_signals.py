@@ -1,10 +1,12 @@
 """Signals under a driver: told at once whatever the main thread does, obeyed as soon as it can."""
 
+import os
 import signal
 import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -91,6 +93,32 @@ except KeyboardInterrupt:
     print("stopped", interrupt.has_come())
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=200)
+    assert (done.stdout, done.stderr) == ("stopped True\n", "")
+
+
+def test_a_command_obeys_one_that_comes_while_a_library_is_loaded_once_it_is(tmp_path: Path) -> None:
+    """A KeyboardInterrupt within torch's C++ ends the process by SIGABRT while torch is being loaded."""
+    sends = [f"os.kill(os.getpid(), {int(number)})" for number in (signal.SIGTERM, signal.SIGINT)]
+    (tmp_path / "library.py").write_text("\n".join(["import os", *sends, "WHOLE = True"]))
+    code = """
+import time
+from study.upstream import interrupt
+
+interrupt.listen()
+try:
+    import library
+    time.sleep(60)
+except KeyboardInterrupt:
+    print("stopped", library.WHOLE)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=200,
+    )
     assert (done.stdout, done.stderr) == ("stopped True\n", "")
 
 
