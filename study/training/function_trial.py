@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 import random
 import re
 import threading
@@ -17,6 +18,7 @@ import torch
 
 from study.errors import UserError
 from study.files import TRIAL, scratch_folder, whole, write_whole
+from study.metrics import in_percent
 from study.training.checkpoint import FIRST, Choice, Unusable
 from study.training.config import TrialConfig, identity
 from study.training.device import Clock, best
@@ -268,6 +270,12 @@ class FunctionTrial:
         for name in (*self._needed, "train/loss"):
             if name in metrics and not -_INFINITE < metrics[name] < _INFINITE:
                 raise Diverged(f"{name} is {metrics[name]} in epoch {epoch}")
+        for name, value in metrics.items():
+            if in_percent(name) and not -_ROUNDING <= value <= 1 + _ROUNDING and not math.isnan(value):
+                raise Wrong(
+                    f"{self._name}: yielded {value:g} for {name!r} in epoch {epoch}, allowed is a fraction from 0 to "
+                    "1, which tables print in percent"
+                )
         return metrics
 
     def _number(self, name: str, value: Any, epoch: int) -> float:
@@ -288,6 +296,7 @@ class FunctionTrial:
 
 
 _INFINITE = float("inf")
+_ROUNDING = 1e-6
 _NOTHING = object()
 
 

@@ -23,7 +23,7 @@ def random(config: dict[str, Any]) -> Iterator[dict[str, float]]:
     import torch
 
     while True:
-        yield {"val/accuracy": python.random() + np.random.rand() + float(torch.rand(()))}
+        yield {"val/accuracy": (python.random() + np.random.rand() + float(torch.rand(()))) / 3}
 
 
 def goes_on(config: dict[str, Any], epochs: int, checkpoint: Path) -> Iterator[dict[str, float]]:
@@ -34,7 +34,7 @@ def goes_on(config: dict[str, Any], epochs: int, checkpoint: Path) -> Iterator[d
         total += config["rate"] * epoch
         file.parent.mkdir(exist_ok=True)
         file.write_text(json.dumps((epoch, total, begun + 1)))
-        yield {"val/accuracy": total, "train/begun": begun + 1, "test/accuracy": -total}
+        yield {"val/accuracy": total, "train/begun": begun + 1, "test/accuracy": total / 2}
 
 
 def clutters(config: dict[str, Any], epochs: int, checkpoint: Path) -> Iterator[dict[str, float]]:
@@ -45,13 +45,13 @@ def clutters(config: dict[str, Any], epochs: int, checkpoint: Path) -> Iterator[
         os.utime(file, (0, 0))
         link.unlink(missing_ok=True)
         link.symlink_to("gone")
-        yield {"val/accuracy": epoch, **{f"test/{'m' * 60}{number}": 0.1 for number in range(1000)}}
+        yield {"val/accuracy": epoch / 8, **{f"test/{'m' * 60}{number}": 0.1 for number in range(1000)}}
 
 
 def peaks(config: dict[str, Any]) -> Iterator[dict[str, float]]:
     """Best in its second epoch."""
     for value in (0.1, 0.9, 0.2, 0.3):
-        yield {"val/accuracy": value, "test/accuracy": value + 1}
+        yield {"val/accuracy": value, "test/accuracy": value / 2}
 
 
 def yields(config: dict[str, Any]) -> Iterator[Any]:
@@ -98,4 +98,4 @@ def lasts(config: dict[str, Any], checkpoint: Path) -> Iterator[dict[str, float]
     while True:
         epoch, total = epoch + 1, total + config["rate"] * (epoch + 1)
         file.write_text(json.dumps((epoch, total)))
-        yield {"val/accuracy": total, "test/accuracy": -total}
+        yield {"val/accuracy": total, "test/accuracy": total / 2}

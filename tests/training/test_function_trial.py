@@ -83,7 +83,7 @@ def test_a_trial_without_test_values_says_so_where_they_would_be_read(tmp_path: 
 def test_test_values_are_those_of_the_epoch_that_is_chosen() -> None:
     ran = trial("peaks")
     list(ran.run(choice=EpochChoice(Objective(("val/accuracy",), ("max",), window=1))))
-    assert ran.evaluate("test") == {"test/accuracy": 1.9}
+    assert ran.evaluate("test") == {"test/accuracy": 0.45}
 
 
 @pytest.mark.parametrize("behind", [1, 2, 3])
@@ -98,7 +98,7 @@ def test_a_function_with_a_checkpoint_goes_on_behind_the_epoch_that_was_reported
     joined = [*before[:behind], *after]
     assert [epoch["val/accuracy"] for epoch in joined] == [epoch["val/accuracy"] for epoch in whole]
     assert {epoch["train/begun"] for epoch in after} == {2}
-    assert rest.evaluate("test") == {"test/accuracy": -whole[-1]["val/accuracy"]}
+    assert rest.evaluate("test") == {"test/accuracy": whole[-1]["val/accuracy"] / 2}
 
 
 def test_the_chosen_epoch_goes_on_too(tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def test_the_chosen_epoch_goes_on_too(tmp_path: Path) -> None:
     running.close()
     rest = trial("goes_on", rate=0.1)
     list(rest.run(file, choice=EpochChoice(goal)))
-    assert rest.evaluate("test") == {"test/accuracy": -0.1}
+    assert rest.evaluate("test") == {"test/accuracy": 0.05}
 
 
 def test_a_checkpoint_of_another_trial_or_a_damaged_one_is_not_used(tmp_path: Path) -> None:
@@ -133,6 +133,8 @@ def test_a_checkpoint_of_another_trial_or_a_damaged_one_is_not_used(tmp_path: Pa
         ({"val/accuracy": "0.5"}, r"yielded str for 'val/accuracy' in epoch 1, allowed is a number"),
         ({"val/accuracy": 10**400}, r"yielded int for 'val/accuracy' in epoch 1, too large: allowed is a number below"),
         ({"val/accuracy": [[1, 2]]}, r"yielded list for 'val/accuracy' in epoch 1, allowed is a number"),
+        ({"val/accuracy": 76.2}, r"yielded 76.2 for 'val/accuracy' in epoch 1, allowed is a fraction from 0 to 1"),
+        ({"val/accuracy": 0.5, "test/worst_accuracy": -1}, r"yielded -1 for 'test/worst_accuracy' in epoch 1"),
         ({"val/f1-score": 1}, r"yielded 'val/f1-score', allowed are .*, NAME of letters, digits and underscores"),
     ],
 )
@@ -170,7 +172,7 @@ def test_a_folder_is_kept_whatever_lies_in_it_and_however_much_beside_it(tmp_pat
     assert len(list(itertools.islice(trial("clutters").run(file, choice=EpochChoice(goal)), 3))) == 3
     again = trial("clutters")
     assert again.epochs_in(file) == 2
-    assert [epoch["val/accuracy"] for epoch in again.run(file, choice=EpochChoice(goal))] == [3, 4]
+    assert [epoch["val/accuracy"] for epoch in again.run(file, choice=EpochChoice(goal))] == [0.375, 0.5]
     assert len(again.evaluate("test")) == 1000
 
 
