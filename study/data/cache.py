@@ -240,49 +240,35 @@ def check(name: str, facts: Facts, splits: Mapping[str, Split], made_from: str =
     if set(splits) != set(facts.splits):
         raise UserError(f"{where}: has the splits {', '.join(splits)}, {', '.join(facts.splits)} are needed")
     for split_name, split in splits.items():
-        problem = next((text for text in _problems(facts, split_name, split) if text), None)
-        if problem:
+        if problem := _problem(facts, split_name, split):
             raise UserError(f"{where}: split {split_name}: {problem}")
 
 
-def _problems(facts: Facts, name: str, split: Split) -> list[str]:
-    count = len(split)
+def _problem(facts: Facts, name: str, split: Split) -> str | None:
+    count, bias_classes = len(split), facts.on(name).bias_classes
     if count == 0:
-        return ["is empty; the files are not complete, or the options leave nothing for it"]
-    expected = np.dtype(np.float32 if facts.is_table else np.uint8)
+        return "is empty; the files are not complete, or the options leave nothing for it"
+    wanted = {
+        "inputs": ("float32" if facts.is_table else "uint8", (count, *facts.shape)),
+        "target": ("int64", (count,)),
+        "bias": ("int64", (count,)) if bias_classes else None,
+        "condition": None if facts.condition is None else ("float32", (count, facts.condition)),
+    }
+    for what, kind in wanted.items():
+        array = getattr(split, what)
+        found = None if array is None else (str(array.dtype), array.shape)
+        if found != kind:
+            return f"{what}: {found} given, {kind} is needed"
+        if array is not None and array.dtype == np.float32 and not np.isfinite(array).all():
+            return f"{what}: not finite everywhere"
     lowest = -1 if facts.unlabelled and name == "train" else 0
-    return [
-        _shape("inputs", split.inputs, (count, *facts.shape)),
-        "" if split.inputs.dtype == expected else f"inputs are {split.inputs.dtype}, {expected} is needed",
-        _labels("target", split.target, count, facts.classes, lowest),
-        _optional("bias", split.bias, facts.on(name).bias_classes),
-        "" if split.bias is None else _labels("bias", split.bias, count, facts.bias_classes or 0, -facts.some_bias),
-        _optional("condition", split.condition, facts.condition),
-        "" if split.condition is None else _shape("condition", split.condition, (count, facts.condition or 0)),
-        "" if split.condition is None or np.isfinite(split.condition).all() else "condition is not finite everywhere",
-        "" if not facts.is_table or np.isfinite(split.inputs).all() else "inputs are not finite everywhere",
-    ]
-
-
-def _shape(what: str, array: NDArray[np.generic], shape: tuple[int, ...]) -> str:
-    return "" if array.shape == shape else f"{what} have shape {array.shape}, {shape} is needed"
-
-
-def _optional(what: str, array: NDArray[np.generic] | None, size: int | None) -> str:
-    if (array is None) == (size is None):
-        return ""
-    return f"has no {what}" if array is None else f"has {what}, which the data set does not declare"
-
-
-def _labels(what: str, labels: NDArray[np.int64], count: int, classes: int, lowest: int = 0) -> str:
-    if labels.shape != (count,) or labels.dtype != np.int64:
-        return f"{what} is {labels.dtype} {labels.shape}, int64 ({count},) is needed"
-    low, high = int(labels.min()), int(labels.max())
-    if low < lowest or high >= classes:
-        wrong = low if low < lowest else high
-        position = int(np.argmax(labels == wrong))
-        return f"{what} of sample {position} is {wrong}, allowed is {lowest} to {classes - 1}"
-    return ""
+    for what, labels, low, classes in (
+        ("target", split.target, lowest, facts.classes),
+        ("bias", split.bias, -facts.some_bias, bias_classes or 0),
+    ):
+        if labels is not None and len(wrong := np.flatnonzero((labels < low) | (labels >= classes))):
+            return f"{what} of sample {wrong[0]} is {labels[wrong[0]]}, allowed is {low} to {classes - 1}"
+    return None
 
 
 FORMAT = 1

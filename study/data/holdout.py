@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 from typing_extensions import Doc
 
 from study.data.dataset import Labelled, Labels, Split
-from study.errors import UserError
 from study.knobs import Range
 
 Share = Annotated[
@@ -32,6 +31,9 @@ ABOUT = (
 
 Val = Annotated[Kind, Doc(ABOUT)]
 """Type of the key `val`."""
+
+Cut = Annotated[Literal["biased", "unbiased"], Doc(ABOUT.partition(";")[0])]
+"""The same of a data set without a validation split of its own."""
 
 Indices = NDArray[np.int64]
 
@@ -142,13 +144,6 @@ def cut_labels(labels: Labelled, share: float, seed: int) -> dict[str, Labels]:
     """The labels of `train` and `val`, as `cut` would leave them."""
     kept, held = stratified(cells(labels), share, seed)
     return {"train": take_labels(labels, kept), "val": take_labels(labels, held)}
-
-
-def refuse_given(kind: Kind, name: str) -> None:
-    """Raise a UserError if the own validation split is asked for of a data set that has none."""
-    if kind == "given":
-        problem = f"{name} has no validation split of its own"
-        raise UserError(f"data.val: 'given' given, but {problem}. Allowed: biased, unbiased")
 
 
 def take_labels(labels: Labelled, members: Indices) -> Labels:

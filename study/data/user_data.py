@@ -477,53 +477,13 @@ def _condition(
 
 # Which of two classes is the positive one: the second, class 1, as every metric with a positive class takes it.
 
-YES = frozenset(
-    {
-        "yes",
-        "y",
-        "true",
-        "t",
-        "1",
-        "approved",
-        "accepted",
-        "granted",
-        "hired",
-        "admitted",
-        "positive",
-        "pos",
-        "good",
-        "passed",
-        "pass",
-        "successful",
-        "success",
-        "repaid",
-        "paid",
-        "on",
-    }
+YES = (
+    "yes y true t 1 approved accepted granted hired admitted positive pos good passed pass successful success repaid "
+    "paid on"
 )
-NO = frozenset(
-    {
-        "no",
-        "n",
-        "false",
-        "f",
-        "0",
-        "-1",
-        "denied",
-        "declined",
-        "rejected",
-        "refused",
-        "negative",
-        "neg",
-        "bad",
-        "failed",
-        "fail",
-        "unsuccessful",
-        "failure",
-        "defaulted",
-        "unpaid",
-        "off",
-    }
+NO = (
+    "no n false f 0 -1 denied declined rejected refused negative neg bad failed fail unsuccessful failure defaulted "
+    "unpaid off"
 )
 """Names of classes, in small letters, that are the positive and the negative one to anybody, if they stand together."""
 
@@ -562,8 +522,8 @@ def likely_positive(class_names: Sequence[str] | None) -> str | None:
     """The class that is the positive one to anybody, by its name; None where names do not tell."""
     if not class_names or len(class_names) != 2:
         return None
-    lower = [name.strip().lower() for name in class_names]
-    return next((class_names[place] for place in (0, 1) if lower[place] in YES and lower[1 - place] in NO), None)
+    lower, yes, no = [name.strip().lower() for name in class_names], YES.split(), NO.split()
+    return next((class_names[place] for place in (0, 1) if lower[place] in yes and lower[1 - place] in no), None)
 
 
 def positive_class_warnings(section: Mapping[str, Any], facts: Facts) -> list[str]:

@@ -1,13 +1,11 @@
 """Validation cut from training: disjoint, seeded, and as biased or unbiased as asked."""
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from study.data import holdout
 from study.data.dataset import Labels, Split
-from study.errors import UserError
 
 GROUPS = st.lists(st.integers(0, 5), min_size=1, max_size=200).map(np.array)
 SHARES = st.floats(0.01, 0.5)
@@ -72,12 +70,6 @@ def test_cells_of_labels_without_a_bias_are_their_classes() -> None:
     assert holdout.cells(Labels(target)).tolist() == [0, 2, 1]
     assert holdout.cells(Labels(target, np.array([0, 1, 1]))).tolist() == [0, 5, 3]
     assert holdout.cells(Labels(target[:0], target[:0])).tolist() == []
-
-
-def test_given_is_refused_where_there_is_none() -> None:
-    holdout.refuse_given("biased", "stripes")
-    with pytest.raises(UserError, match=r"data\.val: 'given' given, but stripes has no validation split of its own"):
-        holdout.refuse_given("given", "stripes")
 
 
 def test_the_seed_chooses_whom() -> None:

@@ -196,8 +196,8 @@ def test_a_huge_image_that_cannot_be_shrunk_is_refused_with_the_limit(home):
 
 
 def test_large_images_are_in_memory_one_after_the_other(home, monkeypatch):
-    """As many threads as there are, never more pixels than the limit; small ones together."""
-    monkeypatch.setattr(pixels, "MOST", 1000)
+    """Small ones together, in as many threads as there are."""
+    monkeypatch.setattr(image_files, "LARGE", 200)
     monkeypatch.setattr(image_files, "BLOCK", 1)
     monkeypatch.setattr(image_files.os, "cpu_count", lambda: 4)
     at_work, seen = [], []
@@ -215,7 +215,7 @@ def test_large_images_are_in_memory_one_after_the_other(home, monkeypatch):
     files = [picture(home / f"{side}-{copy}.png", 0, (side, side)) for side in (31, 20, 10) for copy in range(12)]
     image_files.decode(files, 4, "crop")
     assert len(seen) == 36
-    assert max(map(sum, seen)) <= 1000
+    assert max(sum(work > 200 for work in together) for together in seen) == 1
     assert max(map(len, seen)) > 2
 
 

@@ -79,19 +79,16 @@ def test_without_weights_nothing_is_told_or_changed() -> None:
     assert encoder(images()).shape == (4, 1024)
 
 
-def test_what_does_not_fit_is_named_a_few_of_each_kind(tmp_path: Path) -> None:
+def test_what_does_not_fit_is_named(tmp_path: Path) -> None:
     state = classifier(SMALL).state_dict()
     for name in [name for name in state if name.startswith("stage4.")]:
         del state[name]
-    state["conv1.0.weight"] = torch.zeros(24, 3, 5, 5)
-    state["stranger"] = torch.zeros(1)
     save_file(state, tmp_path / "mine.safetensors")
     with pytest.raises(UserError) as error:
         models.build(section(tmp_path / "mine.safetensors"), PHOTOS)
     message = str(error.value)
-    assert re.search(rf"does not fit {SMALL}\. missing: stage4\.\S+, stage4\.\S+, stage4\.\S+ and \d+ more", message)
-    assert "not its own: stranger" in message
-    assert "of another shape: conv1.0.weight (24, 3, 5, 5), not (24, 3, 3, 3)" in message
+    assert re.search(rf"does not fit {SMALL}\. .* Missing key\(s\) in state_dict: \"stage4\.", message)
+    assert len(message) < 700
 
 
 class Code:

@@ -22,12 +22,11 @@ class Options:
     rho: colour_bias.Rho = 0.99
     seed: colour_bias.Seed = 0
     val_share: holdout.Share = 0.1
-    val: holdout.Val = "unbiased"
+    val: holdout.Cut = "unbiased"
 
 
 def describe(options: Options) -> Facts:
     """Ten digits, ten colours."""
-    holdout.refuse_given(options.val, "biased_mnist")
     return Facts(classes=10, bias_classes=10, shape=(3, 28, 28), title="Biased-MNIST")
 
 

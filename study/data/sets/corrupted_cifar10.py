@@ -269,12 +269,11 @@ class Options:
     source: cifar10.SourceKind = "auto"
     seed: colour_bias.Seed = 0
     val_share: holdout.Share = 0.1
-    val: holdout.Val = "unbiased"
+    val: holdout.Cut = "unbiased"
 
 
 def describe(options: Options) -> Facts:
     """Ten classes, ten corruptions."""
-    holdout.refuse_given(options.val, "corrupted_cifar10")
     title = "Corrupted CIFAR-10 (from JPEG, q75)" if cifar10.is_jpeg(options.source) else "Corrupted CIFAR-10"
     return Facts(10, 10, cifar.SHAPE, mean=cifar.MEAN, deviation=cifar.DEVIATION, title=title)
 

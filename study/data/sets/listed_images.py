@@ -39,7 +39,6 @@ class ListedImages:
         counts: of classes and bias classes, for these options.
         condition: the width of its condition.
         imagenet: whether pixels are normalised as ImageNet's, else with 0.5.
-        given: whether `val: given` is allowed where there is the key `val`.
     """
 
     labels: Callable[[Any], dict[str, Listing]]
@@ -49,7 +48,6 @@ class ListedImages:
     counts: Callable[[Any], tuple[int, int | None]]
     condition: int | None = None
     imagenet: bool = False
-    given: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "__doc__", self.labels.__doc__)
@@ -61,8 +59,6 @@ class ListedImages:
 
     def describe(self, options: Any) -> Facts:
         """Its facts, without reading it."""
-        if hasattr(options, "val") and not self.given:
-            holdout.refuse_given(options.val, self.name)
         facts = Facts(*self.counts(options), (3, options.size, options.size), condition=self.condition)
         return replace(facts, mean=MEAN, deviation=DEVIATION) if self.imagenet else facts
 
@@ -89,7 +85,7 @@ class Drawn:
     """Keys of the `data` section of a data set whose splits are drawn."""
 
     size: Size = 128
-    val: holdout.Val = "unbiased"
+    val: holdout.Cut = "unbiased"
     split_seed: holdout.SplitSeed = 0
     train_samples: Annotated[int, Range(low=4), Doc("number of images in the training split")] = 10_000
     eval_samples: Annotated[int, Range(low=4), Doc("images in the validation split, and as many in the test split")] = (
@@ -522,15 +518,10 @@ def _two(options: Any) -> tuple[int, int]:
 SETS = {
     row.name: row
     for row in (
-        ListedImages(bffhq, Published, "squash", lambda _: (BFFHQ,), _two, imagenet=True, given=True),
-        ListedImages(waterbirds, Published, "squash", lambda _: (WATERBIRDS,), _two, imagenet=True, given=True),
+        ListedImages(bffhq, Published, "squash", lambda _: (BFFHQ,), _two, imagenet=True),
+        ListedImages(waterbirds, Published, "squash", lambda _: (WATERBIRDS,), _two, imagenet=True),
         ListedImages(
-            celeba,
-            Celeba,
-            "crop",
-            lambda _: (CELEBA_LABELS, CELEBA_PARTITION, CELEBA_IMAGES),
-            _celeba_counts,
-            given=True,
+            celeba, Celeba, "crop", lambda _: (CELEBA_LABELS, CELEBA_PARTITION, CELEBA_IMAGES), _celeba_counts
         ),
         ListedImages(utkface, Utkface, "squash", lambda _: (UTKFACE,), _utkface_counts),
         ListedImages(dogs_and_cats, DogsAndCats, "crop", lambda _: (ANIMALS, *ANIMAL_LISTS), _two),
