@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from study.catalogue import Catalogue, later, modules
 from study.data.dataset import Facts
 from study.knobs import Knob
-from study.methods import own_function
 from study.methods.needs import Needs
 from study.methods.own_function import OWN
 
@@ -57,12 +56,6 @@ def names() -> list[str]:
 
 def method_knobs(method: Mapping[str, Any]) -> dict[str, Knob]:
     """The keys of a `method` section besides `name`; which there are may depend on the values of others."""
-    if method["name"] == OWN:  # whatever the section has: no answer to keep
-        return {knob.key: knob for knob in own_function.keys(method)}
-    return _method_knobs(method)
-
-
-def _method_knobs(method: Mapping[str, Any]) -> dict[str, Knob]:
     return {knob.key: knob for knob in CATALOGUE.find(method["name"]).keys(method)}
 
 

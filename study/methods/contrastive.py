@@ -130,13 +130,11 @@ def keys(method: Mapping[str, Any]) -> Iterator[Knob]:
     if method.get("cross_entropy", "none") != "none":
         yield from knobs(CrossEntropyWeight)
     yield from adversary_knobs(method, has_stage=True)
-    if uses_bias(method):
-        yield from source_knobs(method, _takes_features(method), takes_unknown="bias" in required(name))
-
-
-def uses_bias(method: Mapping[str, Any]) -> bool:
-    """Return whether such a method asks for the bias of the samples, from labels or from a model."""
-    return _loss_uses_bias(method["name"]) or bool(_added_that_use_bias(method))
+    added = _added_that_use_bias(method)
+    if _loss_uses_bias(name) or added:
+        # whether all of it that uses the bias can use the features of a bias-capturing model
+        takes_features = set(added) <= {"regulariser"} and method.get("regulariser") != "end"
+        yield from source_knobs(method, takes_features and "bias" not in required(name), "bias" in required(name))
 
 
 def needs(method: Mapping[str, Any]) -> Needs:
@@ -146,9 +144,13 @@ def needs(method: Mapping[str, Any]) -> Needs:
     if _loss_uses_bias(name) and not from_model:
         keys_for_bias.append("name")
     conditioned = "condition" in parameters(name)
-    pairs = "name" if needs_two_views(name) else None if method.get("use_target", True) else "use_target"
+    uses_target = method.get("use_target", True)
+    pairs = "name" if needs_two_views(name) else None if uses_target else "use_target"
+    asking = ["name"] if "target" in parameters(name) and uses_target else []
+    asking += [key for key in ("regulariser", "cross_entropy") if method.get(key, "none") != "none"]
+    asking += ["adversary"] if method.get("adversary") == "classifier" else []
     return Needs(
-        labels=_asks_for_labels(method),
+        labels=next(iter(asking), None),
         bias=keys_for_bias[0] if keys_for_bias else None,
         condition="name" if name in CLUSTERED or (conditioned and name not in REPRESENTATION_AS_CONDITION) else None,
         views=pairs or ("views" if method.get("views", 1) > 1 else None),
@@ -157,20 +159,6 @@ def needs(method: Mapping[str, Any]) -> Needs:
         epochs=("classifier_epochs", stage_epochs(method) + 1) if stage_epochs(method) else None,
         total="classifier_epochs" if stage_epochs(method) else None,
     )
-
-
-def view_count(method: Mapping[str, Any]) -> int:
-    """Return how many views of a sample the loss itself takes, without those that are M's of DCL."""
-    least = 2 if needs_two_views(method["name"]) or not method.get("use_target", True) else 1
-    return least if needs_two_views(method["name"]) else max(least, int(method.get("views", 1)))
-
-
-def _asks_for_labels(method: Mapping[str, Any]) -> str | None:
-    """The key that makes the method look at classes."""
-    by_loss = "target" in parameters(method["name"])
-    added = [key for key in ("regulariser", "cross_entropy") if method.get(key, "none") != "none"]
-    added += ["adversary"] if method.get("adversary") == "classifier" else []
-    return "name" if by_loss and method.get("use_target", True) else next(iter(added), None)
 
 
 def _loss_uses_bias(name: str) -> bool:
@@ -185,13 +173,6 @@ def _added_that_use_bias(method: Mapping[str, Any]) -> list[str]:
         "cross_entropy": method.get("cross_entropy") == "bias_balanced",
     }
     return [key for key, asks in asked.items() if asks]
-
-
-def _takes_features(method: Mapping[str, Any]) -> bool:
-    """Return whether all of it that uses the bias can use the features of a bias-capturing model."""
-    by_loss = "bias" not in required(method["name"])
-    added = _added_that_use_bias(method)
-    return by_loss and set(added) <= {"regulariser"} and method.get("regulariser") != "end"
 
 
 # The named tensors that a contrastive loss may ask for, made from a batch's labels and the network's features.
@@ -256,7 +237,8 @@ class Contrastive(Method):
         self.loss = RegularisedLoss(Term.of(losses()[method["name"]], method), regulariser(method), Weights.of(method))
         self.inputs = Inputs(method, facts.bias_classes)
         positives = int(method.get("positives", 1))
-        self.pair_views = view_count(method)
+        least = 2 if needs_two_views(self.name) or not method.get("use_target", True) else 1
+        self.pair_views = least if needs_two_views(self.name) else max(least, int(method.get("views", 1)))
         self.views = self.pair_views + (positives if positives > 1 else 0)
         adds_cross_entropy = method.get("cross_entropy", "none") != "none"
         self.ce_weight = options(CrossEntropyWeight, method).ce_weight if adds_cross_entropy else 0.0
@@ -321,7 +303,7 @@ class Contrastive(Method):
 
     def _contrast(self, features: Tensor, embeddings: Tensor, batch: Batch) -> Tensor:
         pair, inputs = self._arguments(features, embeddings, batch)
-        one_tensor = len(features) == 1 and not self.network.has_head
+        one_tensor = len(features) == 1 and isinstance(self.network.head, nn.Identity)
         first = pair if one_tensor else functional.normalize(features[:1], dim=2)
         bias = batch.labels.bias
         if self.elsewhere is None or bias is None:

@@ -35,10 +35,8 @@ def names() -> list[str]:
 
 def model_knobs(model: Mapping[str, Any]) -> dict[str, Knob]:
     """The keys of a `model` section besides `name`: the encoder's own and those of its head that have an effect."""
-    return {} if model["name"] == CATALOGUE.apart else _model_knobs(model)
-
-
-def _model_knobs(model: Mapping[str, Any]) -> dict[str, Knob]:
+    if model["name"] == CATALOGUE.apart:
+        return {}
     from study.models.encoder import HeadOptions
 
     head = model.get("head", "none")

@@ -102,11 +102,6 @@ class Network(nn.Module):
         self.encoder = encoder
         self.head = build_head(options, encoder.features)
 
-    @property
-    def has_head(self) -> bool:
-        """Return whether the embeddings are other than the features."""
-        return not isinstance(self.head, nn.Identity)
-
     def forward(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
         """Features (B, features) and embeddings (B, head_features), neither normalised."""
         features = self.encoder(inputs)

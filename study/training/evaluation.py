@@ -119,16 +119,11 @@ class Evaluation:
             ]
         return torch.cat(parts)
 
-    def online_scores(self, encoder: str, features: Tensor) -> Tensor:
-        """The linear probe's scores of features (B, F): (B, classes)."""
-        scores: Tensor = self._online[encoder](functional.normalize(features, dim=1))
-        return scores
-
     @torch.no_grad()
     def scores(self, encoder: str, features: Tensor) -> Tensor:
         """The method's own classification of features (B, F), or the online probe's: (B, classes)."""
         own = self._method.own_classifier() if encoder == "encoder" else None
-        return self.online_scores(encoder, features) if own is None else own(features)
+        return own(features) if own else self._online[encoder](functional.normalize(features, dim=1))
 
     def _predicted(self, split: str, encoder: str, scores: Tensor) -> Tensor:
         """Classes (N,): of the highest score, or by thresholds on the training split's scores that equalize odds."""

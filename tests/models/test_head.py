@@ -71,7 +71,6 @@ def test_a_network_gives_features_and_embeddings(kind: str, norm: str) -> None:
     features, embeddings = network(images)
     assert features.shape == (4, network.encoder.features) == (4, 8)
     assert torch.equal(features, network.encoder(images))
-    assert network.has_head == (kind != "none")
     assert embeddings is features if kind == "none" else embeddings.shape == (4, 5)
     biases = [part.bias is not None for part in network.head.modules() if isinstance(part, nn.Linear)]
     assert biases == {"none": [], "linear": [norm != "both"], "mlp": [norm == "none", norm != "both"]}[kind]
