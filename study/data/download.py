@@ -99,8 +99,8 @@ def unpack(archive: Path, path: str) -> Path:
     goal = writable(Path(path).parent.as_posix()) / Path(path).name
     try:
         with folder_beside(goal) as part:
-            is_zip = zipfile.is_zipfile(archive)  # of which `extractall` drops absolute and parent paths itself
-            shutil.unpack_archive(archive, part, **({} if is_zip else {"filter": "data"}))
+            is_zip = zipfile.is_zipfile(archive)  # of which absolute and parent paths are left out anyway
+            shutil.unpack_archive(archive, part, filter=None if is_zip else "data")
             inner = part / goal.name
             if not inner.exists():
                 held = ", ".join(sorted(entry.name for entry in part.iterdir())[:5])

@@ -2,17 +2,15 @@
 
 import inspect
 from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, Literal, cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
-from typing_extensions import Doc
 
 from study.data.dataset import Facts
-from study.knobs import Knob, Range, Searched, knobs, options
+from study.knobs import Knob, Range, Searched, knobs
 from study.losses.catalogue import losses, needs_two_views
 from study.losses.sup_con import sup_con
 from study.methods.batch import DIAGNOSES, UNKNOWN, Batch, Labels, Method, NewNetwork, PerSample
@@ -48,56 +46,22 @@ HALF_A_METHOD = frozenset({"biased_triplet"})
 """Losses that only a method with two encoders uses."""
 
 Count = Annotated[int, Range(low=1, high=16)]
+Clusters = Annotated[int, Range(low=2), Searched(3, 20, paper=(10,))]
 
-
-@dataclass(frozen=True)
-class Views:
-    """The key of a loss that takes any number of views."""
-
-    views: Annotated[Count, Doc("views of each sample in a batch")] = 1
-
-
-@dataclass(frozen=True)
-class MorePositives:
-    """The key of a loss that takes further positives."""
-
-    positives: Annotated[Count, Doc("M of DCL: further views of each sample in its positive term")] = 1
-
-
-@dataclass(frozen=True)
-class OptionalTarget:
-    """The key of a loss that can do without classes."""
-
-    use_target: Annotated[bool, Doc("false: the loss without labels, on two views (FSCL-dagger, Eq. 26)")] = True
-
-
-@dataclass(frozen=True)
-class Clusters:
-    """The key of a loss in `CLUSTERED`."""
-
-    clusters: Annotated[
-        int,
-        Range(low=2),
-        Searched(3, 20, paper=(10,)),
-        Doc("k-means clusters of the continuous attribute, for losses that need classes"),
-    ] = 10
-
-
-@dataclass(frozen=True)
-class CrossEntropy:
-    """The key that adds a cross entropy."""
-
-    cross_entropy: Annotated[
-        Literal["none", "plain", "bias_balanced"],
-        Doc("cross entropy that is added, on a linear classifier of the features"),
-    ] = "none"
-
-
-@dataclass(frozen=True)
-class CrossEntropyWeight:
-    """The key of a method with an added cross entropy."""
-
-    ce_weight: Annotated[float, Range(low=0.0), Doc("weight of the added cross entropy")] = 1.0
+VIEWS = Knob("views", Count, 1, False, "views of each sample in a batch")
+POSITIVES = Knob("positives", Count, 1, False, "M of DCL: further views of each sample in its positive term")
+USE_TARGET = Knob("use_target", bool, True, False, "false: the loss without labels, on two views (FSCL-dagger, Eq. 26)")
+CLUSTERS = Knob(
+    "clusters", Clusters, 10, False, "k-means clusters of the continuous attribute, for losses that need classes"
+)
+CROSS_ENTROPY = Knob(
+    "cross_entropy",
+    Literal["none", "plain", "bias_balanced"],
+    "none",
+    False,
+    "cross entropy that is added, on a linear classifier of the features",
+)
+CE_WEIGHT = Knob("ce_weight", Annotated[float, Range(low=0.0)], 1.0, False, "weight of the added cross entropy")
 
 
 @cache
@@ -118,17 +82,17 @@ def keys(method: Mapping[str, Any]) -> Iterator[Knob]:
     name = method["name"]
     yield from knobs(losses()[name])
     if "extra_positives" in parameters(name):
-        yield from knobs(MorePositives)
+        yield POSITIVES
     if not needs_two_views(name):
-        yield from knobs(Views)
+        yield VIEWS
         if "target" in parameters(name) - required(name):
-            yield from knobs(OptionalTarget)
+            yield USE_TARGET
     if name in CLUSTERED:
-        yield from knobs(Clusters)
+        yield CLUSTERS
     yield from regulariser_knobs(method)
-    yield from knobs(CrossEntropy)
+    yield CROSS_ENTROPY
     if method.get("cross_entropy", "none") != "none":
-        yield from knobs(CrossEntropyWeight)
+        yield CE_WEIGHT
     yield from adversary_knobs(method, has_stage=True)
     added = _added_that_use_bias(method)
     if _loss_uses_bias(name) or added:
@@ -241,7 +205,7 @@ class Contrastive(Method):
         self.pair_views = least if needs_two_views(self.name) else max(least, int(method.get("views", 1)))
         self.views = self.pair_views + (positives if positives > 1 else 0)
         adds_cross_entropy = method.get("cross_entropy", "none") != "none"
-        self.ce_weight = options(CrossEntropyWeight, method).ce_weight if adds_cross_entropy else 0.0
+        self.ce_weight = float(method.get("ce_weight", CE_WEIGHT.default)) if adds_cross_entropy else 0.0
         self.stage_epochs = stage_epochs(method)
         self.in_stage = False
         self.classifier = self._classifier(method, facts) if adds_cross_entropy or self.stage_epochs else None

@@ -49,7 +49,7 @@ def test_every_kind_cuts_the_cells_of_a_split(counts: list[int], share: float, s
     condition = np.arange(len(codes), dtype=np.float32)[:, None]
     whole = Split(np.arange(len(codes))[:, None, None, None], codes // 2, codes % 2, condition)
     train, val = (holdout.take(whole, part) for part in holdout.choose(holdout.cells(whole), share, kind, seed))
-    labels = holdout.cut_labels(Labels(whole.target, whole.bias), share, seed)
+    labels = holdout.with_val({"train": Labels(whole.target, whole.bias)}, share, seed)
     for name, part in {"train": train, "val": val}.items():
         assert kind == "unbiased" or np.array_equal(labels[name].target, part.target)
         assert kind == "unbiased" or np.array_equal(labels[name].bias, part.bias)

@@ -61,7 +61,7 @@ def labels(options: Options) -> dict[str, Labels]:
         train, test = (Labels(cifar.jpeg_classes(archive.find())) for archive in cifar.JPEG)
     else:
         train, test = (Labels(target) for _, target in read(options.source).values())
-    return holdout.cut_labels(train, options.val_share, options.split_seed) | {"test": test}
+    return holdout.with_val({"train": train, "test": test}, options.val_share, options.split_seed)
 
 
 def load(options: Options) -> Dataset:
@@ -72,5 +72,4 @@ def load(options: Options) -> Dataset:
 
 def _build(options: Options) -> dict[str, Split]:
     whole = {name: Split(*arrays) for name, arrays in read(options.source).items()}
-    train, val = holdout.cut(whole["train"], options.val_share, options.split_seed)
-    return {"train": train, "val": val, "test": whole["test"]}
+    return holdout.with_val(whole, options.val_share, options.split_seed)

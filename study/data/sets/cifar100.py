@@ -25,7 +25,7 @@ def describe(options: Options) -> Facts:
 def labels(options: Options) -> dict[str, Labels]:
     """The classes of each split."""
     train, test = (Labels(target) for _, target in _read().values())
-    return holdout.cut_labels(train, options.val_share, options.split_seed) | {"test": test}
+    return holdout.with_val({"train": train, "test": test}, options.val_share, options.split_seed)
 
 
 def load(options: Options) -> Dataset:
@@ -35,8 +35,7 @@ def load(options: Options) -> Dataset:
 
 def _build(options: Options) -> dict[str, Split]:
     whole = {name: Split(*arrays) for name, arrays in _read().items()}
-    train, val = holdout.cut(whole["train"], options.val_share, options.split_seed)
-    return {"train": train, "val": val, "test": whole["test"]}
+    return holdout.with_val(whole, options.val_share, options.split_seed)
 
 
 def _read() -> dict[str, cifar.Arrays]:

@@ -73,11 +73,12 @@ def labels(options: Options) -> dict[str, Labels]:
     """The digits and palette colours of each split: no images are read."""
     digits = {file: mnist.digits(file) for file in ("train", "test")}
     colours = {file: _colours(target, _generator(options, file)) for file, target in digits.items()}
-    splits = holdout.cut_labels(Labels(digits["train"], colours["train"]), options.val_share, options.seed)
+    whole = {file: Labels(digits[file], colours[file]) for file in digits}
+    splits = holdout.with_val(whole, options.val_share, options.seed)
     if options.val == "unbiased":
         target = splits["val"].target
         splits["val"] = Labels(target, _colours(target, _generator(options, "val"), even=True))
-    return splits | {"test": Labels(digits["test"], colours["test"])}
+    return splits
 
 
 def _build(options: Options) -> dict[str, Split]:

@@ -178,7 +178,7 @@ def _found(options: Options) -> tuple[Facts, dict[str, Listing], list[str]]:
     labels = user_data.numbered_by_class(labels, splits["train"])
     everything = Listing(files, labels.target, labels.bias, labels.condition)
     facts = user_data.facts(labels, (3, options.size, options.size), splits)
-    return facts, {name: everything.take(members) for name, members in splits.items()}, found
+    return facts, {name: holdout.take(everything, members) for name, members in splits.items()}, found
 
 
 def _names(table: "pd.DataFrame", column: str, path: Path) -> list[str]:

@@ -78,8 +78,7 @@ def labels(options: Options) -> dict[str, Listing]:
     vectors = label_files.locate(options.condition_file, VECTORS) if options.condition_file else None
     trees = [source.find() for source in sources(options)]
     whole, test = (_conditioned(listings.tree(tree, classes), tree, vectors) for tree in trees)
-    train, val = listings.cut(whole, options.val_share, options.split_seed)
-    return {"train": train, "val": val, "test": test}
+    return holdout.with_val({"train": whole, "test": test}, options.val_share, options.split_seed)
 
 
 def _classes(path: Path) -> dict[str, int]:

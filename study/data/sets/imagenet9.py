@@ -98,10 +98,9 @@ def load(options: Options) -> Dataset:
 def labels(options: Options) -> dict[str, Listing]:
     """The files of each split with their labels."""
     whole, test = (listings.tree(source.find(), CLASSES) for source in (listings.TRAIN, listings.VAL))
-    train, val = listings.cut(whole, options.val_share, options.split_seed)
     if options.clustering:
         test = _textured(test, TEXTURE_FILE.find(), options.clustering)
-    splits = {"train": train, "val": val, "test": test}
+    splits = holdout.with_val({"train": whole, "test": test}, options.val_share, options.split_seed)
     return splits | ({"imagenet_a": listings.tree(HARD.find(), CLASSES, False)} if options.imagenet_a else {})
 
 

@@ -384,9 +384,8 @@ def ut_zappos(options: Any) -> dict[str, Listing]:
     a seed (theirs is not given). Validation is cut from training. Shoes are wider than high: images are squashed, so
     that no toe or heel is cut off.
     """
-    rest, test = listings.cut(_shoes(SHOE_DATA.find(), SHOE_IMAGES.find()), SHOE_TEST_SHARE, options.split_seed)
-    train, val = listings.cut(rest, options.val_share, options.split_seed)
-    return {"train": train, "val": val, "test": test}
+    rest, test = holdout.cut(_shoes(SHOE_DATA.find(), SHOE_IMAGES.find()), SHOE_TEST_SHARE, options.split_seed)
+    return holdout.with_val({"train": rest, "test": test}, options.val_share, options.split_seed)
 
 
 def _shoes(data: Path, images: Path) -> Listing:
@@ -438,12 +437,10 @@ def cub(options: Any) -> dict[str, Listing]:
     goes on to 6,871 and 6,918 images, more than there are.) Validation is cut from training. Photographs are cropped
     to the square in their middle, as is usual for this data set.
     """
-    whole, test = _birds(CUB.find(), options.condition)
-    train, val = listings.cut(whole, options.val_share, options.split_seed)
-    return {"train": train, "val": val, "test": test}
+    return holdout.with_val(_birds(CUB.find(), options.condition), options.val_share, options.split_seed)
 
 
-def _birds(folder: Path, condition: str) -> tuple[Listing, Listing]:
+def _birds(folder: Path, condition: str) -> dict[str, Listing]:
     names, classes, training = (
         _bird_column(folder / file, "image")
         for file in ("images.txt", "image_class_labels.txt", "train_test_split.txt")
@@ -461,7 +458,7 @@ def _birds(folder: Path, condition: str) -> tuple[Listing, Listing]:
         else _attributes_of_species(attributes)[target]
     )
     everything = Listing([folder / "images" / name for name in names.values()], target, None, vectors)
-    return everything.take(split == 0), everything.take(split == 1)
+    return listings.by_code(everything, split, ("train", "test"))
 
 
 def _bird_column(path: Path, what: str) -> dict[str, str]:

@@ -47,11 +47,11 @@ def labels(options: Options) -> dict[str, Labels]:
     """The classes of each split, -1 for the unlabelled images of training; no images are read."""
     folder = FOLDER.find()
     train, test = (Labels(_labels(folder / f"{name}_y.bin", folder / f"{name}_X.bin")) for name in ("train", "test"))
-    splits = holdout.cut_labels(train, options.val_share, options.split_seed)
+    splits = holdout.with_val({"train": train, "test": test}, options.val_share, options.split_seed)
     if options.unlabelled:
         more = np.full(len(_images(folder / "unlabeled_X.bin")), -1, np.int64)
         splits["train"] = Labels(np.concatenate([splits["train"].target, more]))
-    return splits | {"test": test}
+    return splits
 
 
 def load(options: Options) -> Dataset:

@@ -121,7 +121,8 @@ def reading(options: Options) -> list[str]:
 def labels(options: Options) -> dict[str, Labels]:
     """The labels of each split's rows."""
     table = _read(options)
-    return {name: holdout.take_labels(table.labels, members) for name, members in table.splits.items()}
+    found = Labels(table.labels.target, table.labels.bias)
+    return {name: holdout.take(found, members) for name, members in table.splits.items()}
 
 
 def notes(options: Options) -> list[str]:
