@@ -1,7 +1,7 @@
 """adult: whether a person of the 1994 US census earns more than 50K a year; sensitive attribute: gender."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -76,7 +76,7 @@ def describe(options: Options) -> Facts:
 
 def load(options: Options) -> Dataset:
     """Put both files together, encode, split."""
-    return cached("adult", asdict(options), describe(options), lambda: _splits(options), SOURCES)
+    return cached("adult", options, describe(options), lambda: _splits(options), SOURCES)
 
 
 def labels(options: Options) -> Mapping[str, Labelled]:

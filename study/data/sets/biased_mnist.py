@@ -3,7 +3,7 @@
 The construction of the FairKL paper (section 4.2) and its released data set: exact shares, strokes made white.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -37,7 +37,7 @@ def sources(options: Options) -> tuple[Source, ...]:
 
 def load(options: Options) -> Dataset:
     """Cut the validation digits off, then colour each split."""
-    return cached("biased_mnist", asdict(options), describe(options), lambda: _build(options), sources(options))
+    return cached("biased_mnist", options, describe(options), lambda: _build(options), sources(options))
 
 
 def labels(options: Options) -> dict[str, Labels]:

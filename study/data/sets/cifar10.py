@@ -1,6 +1,6 @@
 """cifar10: 60,000 photographs of ten classes, the official files or a lossy copy, then called CIFAR-10 (JPEG, q75)."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from typing_extensions import Doc
@@ -66,8 +66,7 @@ def labels(options: Options) -> dict[str, Labels]:
 
 def load(options: Options) -> Dataset:
     """Read the files, then cut the validation split off."""
-    key = asdict(options) | {"source": is_jpeg(options.source)}
-    return cached("cifar10", key, describe(options), lambda: _build(options), sources(options))
+    return cached("cifar10", options, describe(options), lambda: _build(options), sources(options))
 
 
 def _build(options: Options) -> dict[str, Split]:

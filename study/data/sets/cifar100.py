@@ -1,6 +1,6 @@
 """cifar100: 60,000 photographs of a hundred classes."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from study.data import cifar, holdout
 from study.data.cache import cached
@@ -30,7 +30,7 @@ def labels(options: Options) -> dict[str, Labels]:
 
 def load(options: Options) -> Dataset:
     """Read the two files, then cut the validation split off."""
-    return cached("cifar100", asdict(options), describe(options), lambda: _build(options), SOURCES)
+    return cached("cifar100", options, describe(options), lambda: _build(options), SOURCES)
 
 
 def _build(options: Options) -> dict[str, Split]:

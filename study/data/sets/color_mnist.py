@@ -4,7 +4,7 @@ The data of the CCL-K paper's fair experiments (section 4.2, appendix F.4) as it
 is a palette colour with noise, whatever the digit, and is the continuous attribute `condition`.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,7 +66,7 @@ def load(options: Options) -> Dataset:
     Training has its colours at random, so that a split held out of it is as unbiased as test. With `val: unbiased` the
     same digits are coloured anew, each palette colour for the same share of each digit.
     """
-    return cached("color_mnist", asdict(options), describe(options), lambda: _build(options), sources(options))
+    return cached("color_mnist", options, describe(options), lambda: _build(options), sources(options))
 
 
 def labels(options: Options) -> dict[str, Labels]:

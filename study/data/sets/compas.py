@@ -4,7 +4,7 @@ ProPublica's table identifies people. Only the columns below are ever read from 
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
@@ -55,7 +55,7 @@ def describe(options: Options) -> Facts:
 
 def load(options: Options) -> Dataset:
     """Choose the rows, encode, split."""
-    return cached("compas", asdict(options), describe(options), lambda: _splits(options), SOURCES)
+    return cached("compas", options, describe(options), lambda: _splits(options), SOURCES)
 
 
 def labels(options: Options) -> Mapping[str, Labelled]:

@@ -5,7 +5,7 @@ Corrupted CIFAR-10, type 0, of the LfF paper (Nam et al. 2020), built here from 
 
 import io
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -285,9 +285,7 @@ def sources(options: Options) -> tuple[Source, ...]:
 
 def load(options: Options) -> Dataset:
     """Corrupt CIFAR-10."""
-    facts = describe(options)
-    key = asdict(options) | {"title": facts.title}
-    return cached("corrupted_cifar10", key, facts, lambda: _build(options), sources(options))
+    return cached("corrupted_cifar10", options, describe(options), lambda: _build(options), sources(options))
 
 
 def labels(options: Options) -> dict[str, Labels]:

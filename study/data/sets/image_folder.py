@@ -9,7 +9,7 @@ import numpy as np
 from typing_extensions import Doc
 
 from study.data import cache, holdout, label_files, listings, table_columns, user_data
-from study.data.cache import prepared
+from study.data.cache import cached
 from study.data.dataset import Dataset, Facts
 from study.data.image_files import ENDINGS, Frame, Size, usual_side
 from study.data.label_files import on_disk
@@ -61,12 +61,12 @@ def load(options: Options) -> Dataset:
         images = [file for listing in splits.values() for file in listing.files]
         if options.labels == FOLDERS:
             tables.append(label_files.locate(options.path))  # with its names, which are the classes
-        return prepared(
+        return cached(
             "image_folder",
             options,
             facts,
-            [*tables, images],
             lambda: listings.read(splits, options.size, options.frame),
+            [*tables, images],
         )
 
 

@@ -12,7 +12,7 @@ from typing import Annotated
 from typing_extensions import Doc
 
 from study.data import conditions, holdout, label_files, listings
-from study.data.cache import prepared
+from study.data.cache import cached
 from study.data.dataset import Dataset, Facts
 from study.data.image_files import Frame, Size
 from study.data.listings import Listing
@@ -69,7 +69,7 @@ def load(options: Options) -> Dataset:
     facts, classes = describe(options), _classes(listed)
     used = [folder for tree in trees for folder in listings.folders(tree, classes)]
     places = [listed, *used, *([vectors] if vectors else [])]
-    return prepared("imagenet100", options, facts, places, lambda: listings.read(labels(options), options.size, FRAME))
+    return cached("imagenet100", options, facts, lambda: listings.read(labels(options), options.size, FRAME), places)
 
 
 def labels(options: Options) -> dict[str, Listing]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from typing_extensions import Doc
 
 from study.data import holdout, label_files, listings
-from study.data.cache import prepared
+from study.data.cache import cached
 from study.data.dataset import Dataset, Facts
 from study.data.image_files import Frame, Size
 from study.data.listings import DEVIATION, MEAN, Listing
@@ -64,9 +64,12 @@ class ListedImages:
 
     def load(self, options: Any) -> Dataset:
         """Its splits, whose images are read once for these options and files."""
-        facts, places = self.describe(options), [source.find() for source in self.sources(options)]
-        return prepared(
-            self.name, options, facts, places, lambda: listings.read(self.labels(options), options.size, self.FRAME)
+        return cached(
+            self.name,
+            options,
+            self.describe(options),
+            lambda: listings.read(self.labels(options), options.size, self.FRAME),
+            self.sources(options),
         )
 
 

@@ -1,6 +1,6 @@
 """stl10: 13,000 photographs of ten classes, 96 x 96, and 100,000 unlabelled ones for self-supervised methods."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -56,7 +56,7 @@ def labels(options: Options) -> dict[str, Labels]:
 
 def load(options: Options) -> Dataset:
     """Read the files, cut the validation split off, then add the unlabelled images."""
-    return cached("stl10", asdict(options), describe(options), lambda: _build(options), SOURCES)
+    return cached("stl10", options, describe(options), lambda: _build(options), SOURCES)
 
 
 def _build(options: Options) -> dict[str, Split]:

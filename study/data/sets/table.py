@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from typing_extensions import Doc
 
 from study.data import cache, holdout, label_files, table_columns, user_data
-from study.data.cache import prepared
+from study.data.cache import cached
 from study.data.dataset import Dataset, Facts, Labels, Split
 from study.data.table_columns import Encoding
 from study.errors import UserError
@@ -84,7 +84,7 @@ def load(options: Options) -> Dataset:
     with cache.unchanged(places):  # from before the rows are read until their content is known
         table = _read(options)
         _read_once.cache_clear()  # a process that has loaded its data asks no more
-        return prepared("table", options, _facts(table), places, lambda: _splits(table, _fitted(table)))
+        return cached("table", options, _facts(table), lambda: _splits(table, _fitted(table)), places)
 
 
 def files(options: Options) -> list[Path]:
