@@ -15,33 +15,8 @@ from study.knobs import Knob, knobs
 if TYPE_CHECKING:  # brings the library that decodes images
     from study.data.pixels import Frame
 
-__all__ = [
-    "CATALOGUE",
-    "DataSet",
-    "Dataset",
-    "Encoding",
-    "Facts",
-    "Labelled",
-    "Source",
-    "Split",
-    "data_knobs",
-    "describe",
-    "encoded",
-    "encoding",
-    "files",
-    "frame",
-    "joint_fingerprint",
-    "key",
-    "labels",
-    "load",
-    "load_all",
-    "module",
-    "names",
-    "notes",
-    "reading",
-    "root",
-    "sources",
-]
+__all__ = ["Dataset", "Encoding", "Facts", "Labelled", "Source", "Split", "joint_fingerprint", "root"]
+"""What is of the modules of this package."""
 
 
 class DataSet(Protocol):

@@ -18,21 +18,8 @@ from study.methods.own_function import OWN
 if TYPE_CHECKING:
     from study.methods.batch import UNKNOWN, Batch, Labels, Method, NewNetwork
 
-__all__ = [
-    "CATALOGUE",
-    "OWN",
-    "UNKNOWN",
-    "Batch",
-    "Labels",
-    "Method",
-    "Needs",
-    "about",
-    "build",
-    "lacking",
-    "method_knobs",
-    "names",
-    "needs",
-]
+__all__ = ["OWN", "UNKNOWN", "Batch", "Labels", "Method", "Needs"]
+"""What is of the modules of this package."""
 
 __getattr__ = later(
     dict.fromkeys(("UNKNOWN", "Batch", "Labels"), "study.methods.batch")

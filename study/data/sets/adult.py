@@ -1,6 +1,5 @@
 """adult: whether a person of the 1994 US census earns more than 50K a year; sensitive attribute: gender."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +9,7 @@ from typing_extensions import Doc
 
 from study.data import label_files, tables
 from study.data.cache import cached
-from study.data.dataset import Dataset, Facts, Labelled, Split
+from study.data.dataset import Dataset, Facts, Split
 from study.data.source import Source
 
 _IN_FILE_ORDER = (
@@ -76,15 +75,11 @@ def describe(options: Options) -> Facts:
 
 def load(options: Options) -> Dataset:
     """Put both files together, encode, split."""
-    return cached("adult", options, describe(options), lambda: _splits(options), SOURCES)
+    return cached("adult", options, describe(options), lambda: labels(options), SOURCES)
 
 
-def labels(options: Options) -> Mapping[str, Labelled]:
+def labels(options: Options) -> dict[str, Split]:
     """Those of the whole table, which is read in less than a second."""
-    return _splits(options)
-
-
-def _splits(options: Options) -> dict[str, Split]:
     return tables.split(_rows(options), options)
 
 

@@ -3,7 +3,6 @@
 ProPublica's table identifies people. Only the columns below are ever read from it: no name, date of birth or case.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -12,7 +11,7 @@ from typing_extensions import Doc
 
 from study.data import label_files, tables
 from study.data.cache import cached
-from study.data.dataset import Dataset, Facts, Labelled, Split
+from study.data.dataset import Dataset, Facts, Split
 from study.data.source import Source
 
 if TYPE_CHECKING:
@@ -55,15 +54,11 @@ def describe(options: Options) -> Facts:
 
 def load(options: Options) -> Dataset:
     """Choose the rows, encode, split."""
-    return cached("compas", options, describe(options), lambda: _splits(options), SOURCES)
+    return cached("compas", options, describe(options), lambda: labels(options), SOURCES)
 
 
-def labels(options: Options) -> Mapping[str, Labelled]:
+def labels(options: Options) -> dict[str, Split]:
     """Those of the whole table, which is read in less than a second."""
-    return _splits(options)
-
-
-def _splits(options: Options) -> dict[str, Split]:
     return tables.split(_rows(options), options)
 
 

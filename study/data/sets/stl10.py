@@ -24,9 +24,6 @@ FOLDER = Source(
 )
 SOURCES = (FOLDER,)
 
-CHUNK = 2000
-"""Images copied at a time: the unlabelled file has 2.8 GB."""
-
 
 @dataclass(frozen=True)
 class Options:
@@ -73,9 +70,7 @@ def _extended(train: Split, more: NDArray[np.uint8]) -> Split:
     """With these images of no class behind its own; on disk, for memory might not hold them."""
     inputs = scratch((len(train) + len(more), *SHAPE))
     inputs[: len(train)] = train.inputs
-    for start in range(0, len(more), CHUNK):
-        part = more[start : start + CHUNK]
-        inputs[len(train) + start : len(train) + start + len(part)] = part
+    inputs[len(train) :] = more
     return Split(inputs, np.concatenate([train.target, np.full(len(more), -1, np.int64)]))
 
 
