@@ -65,7 +65,7 @@ def images_in(folder: Path) -> list[Path]:
     """
     images = [path for path in label_files.shown(folder) if path.suffix.lower() in ENDINGS] if folder.is_dir() else []
     if not images:
-        raise UserError(f"{folder}: holds no images ({', '.join(ENDINGS)}). Unpack the archive again")
+        raise UserError(f"{folder}: holds no images ({', '.join(ENDINGS)})")
     return images
 
 

@@ -312,6 +312,28 @@ def divide(
     return {name: splits[name] for name in ("train", "val", "test") if name in splits}
 
 
+def divided(
+    table: "pd.DataFrame",
+    path: Path,
+    options: Any,
+    labels: Labels,
+    copies: NDArray[np.int64] | None,
+    by_folder: Sequence[str] | None = None,
+) -> tuple[Labels, dict[str, NDArray[np.int64]]]:
+    """The labels as they are numbered, and the indices of each split, see `divide`.
+
+    Args:
+        copies: the group of each row that has the same inputs, None where they need not be kept in one split.
+        by_folder: the split of each row where folders say so and no column does.
+    """
+    names = list(table[options.split]) if options.split else by_folder
+    place = f"{path}: column {options.split!r}" if options.split else str(path)
+    together = holdout.together(group_codes(table, options, path), copies)
+    splits = divide(labels.cells, names, options, place, together)
+    labels = with_positive_last(labels, options.positive, path)
+    return numbered_by_class(labels, splits["train"]), splits
+
+
 def group_codes(table: "pd.DataFrame", options: Any, path: Path) -> NDArray[np.int64] | None:
     """The group that `data.group` says of each row, (N,); None where it is not given.
 

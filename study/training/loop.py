@@ -118,16 +118,13 @@ class RecordedStep:
         return self._step(batch)
 
     def _record(self, batch: Batch) -> Tensor:
-        self._batch, self._graph = _copied(batch), torch.cuda.CUDAGraph()
+        # in memory of its own, without what lies on the host: no step that can be recorded asks for it
+        self._batch = Batch(batch.views.clone(), batch.labels.map(torch.clone), batch.index.clone())
+        self._graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(self._graph, stream=self._stream):
             self._value = self._step(self._batch)
         self._graph.replay()
         return self._value
-
-
-def _copied(batch: Batch) -> Batch:
-    """The same in memory of its own, without what lies on the host: no step that can be recorded asks for it."""
-    return Batch(batch.views.clone(), batch.labels.map(torch.clone), batch.index.clone())
 
 
 def _tensors(batch: Batch) -> list[Tensor]:

@@ -201,15 +201,10 @@ def _read_once(options: Options, types: tuple[tuple[str, type], ...], states: tu
     labels = user_data.labels(rows, path, options, samples)
     if not options.features:
         table_columns.check_copies(rows, features, labels, options.target, path)
-    split_names = list(rows[options.split]) if options.split else None
-    place = f"{path}: column {options.split!r}" if options.split else str(path)
     if options.group in features:
         raise UserError(f"data.features: has the group {options.group!r} in it, which is no input")
     same = table_columns.to_keep_together(rows, features)
-    together = holdout.together(user_data.group_codes(rows, options, path), same)
-    splits = user_data.divide(labels.cells, split_names, options, place, together)
-    labels = user_data.with_positive_last(labels, options.positive, path)
-    labels = user_data.numbered_by_class(labels, splits["train"])
+    labels, splits = user_data.divided(rows, path, options, labels, same)
     return _Read(path, rows, labels, features, splits, options.missing == "fill", left_out, same)
 
 
