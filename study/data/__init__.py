@@ -209,15 +209,15 @@ def inventory(datasets: Mapping[str, Dataset]) -> dict[str, dict[str, Any]]:
         `sources`: the addresses of the files that it is made from, the path of a user's own, none where it comes with
         the software.
     """
-    return {key: _told(json.loads(key), dataset) for key, dataset in datasets.items()}
-
-
-def _told(section: Mapping[str, Any], dataset: Dataset) -> dict[str, Any]:
-    own = section.get("path")
-    return {
-        "title": dataset.facts.title or str(section["name"]),
-        "digest": dataset.fingerprint,
-        "shape": list(dataset.facts.shape),
-        "rows": {name: len(split) for name, split in dataset.splits.items()},
-        "sources": [own] if isinstance(own, str) else [source.url or source.path for source in sources(section)],
-    }
+    told = {}
+    for key, dataset in datasets.items():
+        section = json.loads(key)
+        own = section.get("path")
+        told[key] = {
+            "title": dataset.facts.title or str(section["name"]),
+            "digest": dataset.fingerprint,
+            "shape": list(dataset.facts.shape),
+            "rows": {name: len(split) for name, split in dataset.splits.items()},
+            "sources": [own] if isinstance(own, str) else [source.url or source.path for source in sources(section)],
+        }
+    return told

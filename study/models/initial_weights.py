@@ -128,7 +128,10 @@ def told(model: Mapping[str, Any]) -> dict[str, str]:
             f"{file}: sha256 is {found}, {source.sha256}... was published: not the file, or damaged. Remove it, then "
             f"run `{source.command}`"
         )
-    return {"name": _published_name(model) if source else model["weights"], "file": file.name, "sha256": found}
+    from study.models.published import published
+
+    name = published(architecture(model), model["weights"]).name if source else model["weights"]
+    return {"name": name, "file": file.name, "sha256": found}
 
 
 Place = tuple[str, str]
@@ -271,9 +274,3 @@ def _content(file: Path) -> Any:
             f"model.weights: {file}: cannot be read as weights alone ({reason}). Save its state_dict, or make it a "
             ".safetensors file"
         ) from None
-
-
-def _published_name(model: Mapping[str, Any]) -> str:
-    from study.models.published import published
-
-    return published(architecture(model), model["weights"]).name
