@@ -59,16 +59,6 @@ def test_pictures_of_the_same_names_and_sizes_are_other_data(home, settled):
     assert load().fingerprint == first.fingerprint
 
 
-def test_another_folder_of_the_same_name_is_other_data(workplace, monkeypatch):
-    found = []
-    for seed, place in enumerate("AB"):
-        write(workplace / place / "mine", rows())
-        as_bitmaps(workplace / place / "mine", seed)
-        monkeypatch.chdir(workplace / place)
-        found.append(load().fingerprint)
-    assert found[0] != found[1]
-
-
 def test_a_settled_file_is_read_once(workplace, settled):
     files = [workplace / name for name in ("a", "b")]
     for file in files:

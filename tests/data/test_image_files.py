@@ -152,14 +152,6 @@ def test_a_drawing_on_a_transparent_ground_stays_visible(home, mode, ink):
     assert (found[:, :, 12:] == 128).all()
 
 
-def test_an_opaque_image_is_the_same_with_and_without_its_transparency(home):
-    pixels = np.random.default_rng(0).integers(0, 256, (40, 30, 3), np.uint8)
-    for mode in ("RGB", "RGBA"):
-        Image.fromarray(pixels).convert(mode).save(home / f"{mode}.png")
-    plain, opaque = image_files.decode([home / "RGB.png", home / "RGBA.png"], 8, "crop")
-    assert (plain == opaque).all()
-
-
 @pytest.mark.slow
 def test_a_huge_jpeg_is_shrunk_while_it_is_decoded(home):
     """Of more pixels than Pillow opens by itself; 200 million would take 800 MB."""

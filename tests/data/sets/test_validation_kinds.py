@@ -165,10 +165,3 @@ def test_a_given_split_that_is_not_wanted_is_in_none() -> None:
     sizes = {kind: [len(split) for split in CASES[-3].load(kind).values()] for kind in ("given", "biased")}
     assert sizes["given"] == [120, 60, 60]
     assert sizes["biased"] == [84, 36, 60]
-
-
-@pytest.mark.parametrize("rho", [0.0, 0.5, 0.95, 1.0])
-def test_digits_are_coloured_with_rho(rho: float) -> None:
-    val = data.load({"name": "biased_digits", "rho": rho, "val": "biased"}).splits["val"]
-    own = np.bincount(val.target[val.bias == val.target], minlength=10)
-    assert own.tolist() == [int(count * rho) for count in np.bincount(val.target)]
