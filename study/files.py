@@ -136,14 +136,6 @@ def folder_beside(path: Path) -> Iterator[Path]:
 # written into, missing folders are made.
 
 
-NO_FILES = {
-    stat.S_IFDIR: "it is a folder, a file's path is needed",
-    stat.S_IFBLK: "it is a disk, not a file",
-    stat.S_IFSOCK: "it is a socket, not a file",
-}
-"""Kinds of things that no file is written to, and why."""
-
-
 def check_output(path: Path) -> None:
     """Refuse a path that `write_output` could not write, before the work whose result goes there.
 
@@ -151,15 +143,16 @@ def check_output(path: Path) -> None:
         UserError: says why.
     """
     there = _there(path)
-    if there is not None and not _is_replaced(there):
-        if not os.access(path, os.W_OK):
-            raise UserError(f"{path}: cannot be written: {_why(path)}")
-        return
-    folder = next(parent for parent in _real(path).parents if os.path.lexists(parent))
-    if not folder.is_dir():
-        raise UserError(f"{path}: cannot be written: {folder} is no folder")
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise UserError(f"{path}: cannot be written: {_why(folder)}")
+    if there is not None and stat.S_ISDIR(there.st_mode):
+        raise UserError(f"{path}: cannot be written: it is a folder, a file's path is needed")
+    is_new = there is None or _is_replaced(there)
+    place = next(parent for parent in _real(path).parents if os.path.lexists(parent)) if is_new else path
+    if is_new and not place.is_dir():
+        raise UserError(f"{path}: cannot be written: {place} is no folder")
+    if not os.access(place, os.W_OK):
+        is_readonly = os.statvfs(place).f_flag & os.ST_RDONLY
+        why = os.strerror(errno.EROFS if is_readonly else errno.EACCES)
+        raise UserError(f"{path}: cannot be written: {place}: {why}")
 
 
 def write_output(path: Path, content: str | bytes) -> None:
@@ -201,20 +194,13 @@ def writing(path: Path, remedy: str = "") -> Iterator[None]:
 
 
 def _there(path: Path) -> os.stat_result | None:
-    """Return what is at the end of a path's links; None where nothing is.
-
-    Raises:
-        UserError: the path leads nowhere, or to what no file is written to.
-    """
+    """Return what is at the end of a path's links; None where nothing is. Raises UserError: the path leads nowhere."""
     try:
-        there = path.stat()
+        return path.stat()
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         raise UserError(f"{path}: cannot be written: {error.strerror}") from None
-    if why := NO_FILES.get(stat.S_IFMT(there.st_mode)):
-        raise UserError(f"{path}: cannot be written: {why}")
-    return there
 
 
 def _real(path: Path) -> Path:
@@ -225,12 +211,6 @@ def _real(path: Path) -> Path:
 def _is_replaced(there: os.stat_result) -> bool:
     """Return whether another file takes its place: it is a file with one name."""
     return stat.S_ISREG(there.st_mode) and there.st_nlink == 1
-
-
-def _why(path: Path) -> str:
-    """Why a path that is there cannot be written."""
-    is_readonly = os.statvfs(path).f_flag & os.ST_RDONLY
-    return f"{path}: {os.strerror(errno.EROFS if is_readonly else errno.EACCES)}"
 
 
 # Folders in the system's temporary folder that are gone after the process that made them, whatever ends it: what a

@@ -36,7 +36,7 @@ ALLOWED = {
     "tracking": {"address", "data", "home", "logging", "metrics", "ranking", "spec", "trained", "upstream"},
     "analysis.statistics": {"data", "home", "metrics", "ranking", "spec", "training"},
     "analysis.tables": {"analysis.statistics", "home", "metrics", "ranking", "spec"},
-    "analysis.figures": {"analysis.statistics", "home", "metrics", "ranking", "spec", "training"},
+    "analysis.figures": {"analysis.statistics", "home", "metrics", "ranking", "spec"},
     "analysis.report": {
         "analysis.figures",
         "analysis.statistics",

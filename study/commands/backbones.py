@@ -7,7 +7,6 @@ from study import data, files
 from study.data.download import OnProgress, no_progress, obtain
 from study.errors import UserError
 from study.models import published
-from study.models.backbone import outline, stages
 
 OF_THEIR_OWN = ("resnet18", "resnet50")
 """Architectures that `model.name` names itself; the others are `torchvision` with an `architecture`."""
@@ -56,7 +55,6 @@ def prepare(architecture: str, weights: str = published.DEFAULT, progress: OnPro
         **_row(chosen, _is_default(architecture, chosen.name.partition(".")[2])),
         "path": str(file),
         "sha256": files.digest_of_file(file),
-        "stages": len(stages(outline(architecture, weights, chosen.side))),
         "model": {**model, "weights": weights},
     }
 
@@ -67,8 +65,7 @@ def text(document: Mapping[str, Any]) -> str:
     return "\n".join(
         [
             f"{document['name']}: {document['path']}, sha256 {document['sha256']}",
-            f"{document['stages']} stages; evaluated on images of {document['side']} pixels, takes {document['least']} "
-            "and more",
+            f"evaluated on images of {document['side']} pixels, takes {document['least']} and more",
             f"in a study file: model: {{{section}}}",
         ]
     )

@@ -249,7 +249,7 @@ VALIDATION = {
 
 BEGIN = """\
 # From published weights, once study models prepare resnet18 has fetched them:
-# model:  {name: resnet18, weights: imagenet, frozen: 2, lr_factor: 0.1}
+# model:  {name: resnet18, weights: imagenet, lr_factor: 0.1}
 """
 
 PAPERS = """\

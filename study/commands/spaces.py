@@ -7,7 +7,7 @@ from typing import Any
 
 from study import data, methods, models
 from study.catalogue import Catalogue
-from study.spec.document import read, shipped
+from study.spec.document import shipped
 from study.spec.suite import shipped_suites
 
 LONGEST = 150
@@ -17,7 +17,7 @@ def document() -> dict[str, Any]:
     """The study files, the suites, and the possible values of `data.name`, `model.name` and `method.name`."""
     catalogues = {"data": data.CATALOGUE, "model": models.CATALOGUE, "method": methods.CATALOGUE}
     return {
-        "files": [_file(name, path) for name, path in shipped().items()],
+        "files": [{"name": name, "about": _about(path), "path": str(path)} for name, path in shipped().items()],
         "suites": [{"name": name, "about": _about(path), "path": str(path)} for name, path in shipped_suites().items()],
         **{section: list(_names(section, catalogue)) for section, catalogue in catalogues.items()},
     }
@@ -26,8 +26,7 @@ def document() -> dict[str, Any]:
 def text(document: Mapping[str, Any]) -> str:
     """The same for people."""
     lines = ["study files, for study run NAME:"]
-    for row in document["files"]:
-        lines += [f"  {row['name']:<20} {_cut(row['about'])}", f"  {'':<20} data: {', '.join(row['data'])}"]
+    lines += [f"  {row['name']:<20} {_cut(row['about'])}" for row in document["files"]]
     lines.append("suites, for study suite NAME:")
     lines += [f"  {row['name']:<20} {_cut(row['about'])}" for row in document["suites"]]
     for section in ("data", "model", "method"):
@@ -45,11 +44,6 @@ def _about(path: Path) -> str:
     return re.split(r"(?<=\.)\s", comment, maxsplit=1)[0].rstrip(".")
 
 
-def _file(name: str, path: Path) -> dict[str, Any]:
-    """A study file: the first sentence of the comment at its head, and its trials' data sets."""
-    return {"name": name, "about": _about(path), "data": _data_sets(read(path).values), "path": str(path)}
-
-
 def _head(text: str) -> Iterator[str]:
     """The lines of the comment at the head of a file, without those for editors."""
     for line in text.splitlines():
@@ -57,22 +51,6 @@ def _head(text: str) -> Iterator[str]:
             return
         if not line.startswith("# yaml-language-server:"):
             yield line.removeprefix("#").strip()
-
-
-def _data_sets(values: Mapping[str, Any]) -> list[str]:
-    """The data sets of a shipped file's trials: those that the search names, otherwise the one of its section."""
-    search = values["search"]
-    labelled = search.get("alternatives", {}).get("data", {})
-    # an entry may also be the word `papers`
-    enqueued = [params for params in search.get("enqueue", []) if isinstance(params, dict)]
-    configurations = [search.get("space", {}), search.get("baseline") or {}, *enqueued]
-    chosen = [name for params in configurations if "data.name" in params for name in _choices(params["data.name"])]
-    names = [labelled[name]["name"] if name in labelled else name for name in chosen] or [values["data"]["name"]]
-    return list(dict.fromkeys(names))
-
-
-def _choices(domain: Any) -> list[str]:
-    return domain["choices"] if isinstance(domain, dict) else [domain]
 
 
 def _names(section: str, catalogue: Catalogue) -> Iterator[dict[str, Any]]:

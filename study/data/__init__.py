@@ -15,33 +15,8 @@ from study.knobs import Knob, knobs
 if TYPE_CHECKING:  # brings the library that decodes images
     from study.data.pixels import Frame
 
-__all__ = [
-    "CATALOGUE",
-    "DataSet",
-    "Dataset",
-    "Encoding",
-    "Facts",
-    "Labelled",
-    "Source",
-    "Split",
-    "data_knobs",
-    "describe",
-    "encoded",
-    "encoding",
-    "files",
-    "frame",
-    "joint_fingerprint",
-    "key",
-    "labels",
-    "load",
-    "load_all",
-    "module",
-    "names",
-    "notes",
-    "reading",
-    "root",
-    "sources",
-]
+__all__ = ["Dataset", "Encoding", "Facts", "Labelled", "Source", "Split", "joint_fingerprint", "root"]
+"""What is of the modules of this package."""
 
 
 class DataSet(Protocol):
@@ -234,15 +209,15 @@ def inventory(datasets: Mapping[str, Dataset]) -> dict[str, dict[str, Any]]:
         `sources`: the addresses of the files that it is made from, the path of a user's own, none where it comes with
         the software.
     """
-    return {key: _told(json.loads(key), dataset) for key, dataset in datasets.items()}
-
-
-def _told(section: Mapping[str, Any], dataset: Dataset) -> dict[str, Any]:
-    own = section.get("path")
-    return {
-        "title": dataset.facts.title or str(section["name"]),
-        "digest": dataset.fingerprint,
-        "shape": list(dataset.facts.shape),
-        "rows": {name: len(split) for name, split in dataset.splits.items()},
-        "sources": [own] if isinstance(own, str) else [source.url or source.path for source in sources(section)],
-    }
+    told = {}
+    for key, dataset in datasets.items():
+        section = json.loads(key)
+        own = section.get("path")
+        told[key] = {
+            "title": dataset.facts.title or str(section["name"]),
+            "digest": dataset.fingerprint,
+            "shape": list(dataset.facts.shape),
+            "rows": {name: len(split) for name, split in dataset.splits.items()},
+            "sources": [own] if isinstance(own, str) else [source.url or source.path for source in sources(section)],
+        }
+    return told

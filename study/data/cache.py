@@ -35,9 +35,9 @@ from study.files import folder_beside
 
 # What is in files: hashes of their bytes, kept by path and state of each file so that a second start reads none again.
 #
-# They are kept in `digests.sqlite` in the folder of all data sets; without one that can be written all files are read.
+# They are kept in `KEPT` in the folder of all data sets; without one that can be written all files are read.
 
-KEPT = "digests.sqlite"
+KEPT = "digests-of-files.sqlite"
 
 RACY = 2.0
 """Seconds: of a file that was written so short a time ago its state may stay the same when it is written again."""
@@ -181,25 +181,21 @@ def _hash(name: str) -> str:
 
 def _database() -> sqlite3.Connection:
     database = sqlite3.connect(writable() / KEPT, timeout=10)
-    database.execute(
-        "CREATE TABLE IF NOT EXISTS digests "
-        "(path BLOB PRIMARY KEY, size INTEGER, mtime INTEGER, ctime INTEGER, inode INTEGER, digest TEXT) WITHOUT ROWID"
-    )
+    database.execute("CREATE TABLE IF NOT EXISTS digests (file TEXT PRIMARY KEY, digest TEXT) WITHOUT ROWID")
     return database
 
 
 def _known(states: Mapping[str, State]) -> dict[str, str]:
     """The hashes that are kept of files in these states."""
-    names, known = list(states), {}
+    names, known = {_key(name, state): name for name, state in states.items()}, {}
+    keys = list(names)
     try:
         with closing(_database()) as database:
-            for start in range(0, len(names), AT_ONCE):
-                part = [os.fsencode(name) for name in names[start : start + AT_ONCE]]
-                places = ", ".join("?" * len(part))
-                for path, *state, digest in database.execute(f"SELECT * FROM digests WHERE path IN ({places})", part):
-                    name = os.fsdecode(path)
-                    if tuple(state) == _signed(states[name]):
-                        known[name] = digest
+            for start in range(0, len(keys), AT_ONCE):
+                part = keys[start : start + AT_ONCE]
+                marks = ", ".join("?" * len(part))
+                for key, digest in database.execute(f"SELECT * FROM digests WHERE file IN ({marks})", part):
+                    known[names[key]] = digest
     except (sqlite3.Error, UserError) as error:  # locked for long, or no folder can be written: read the files
         if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError):
             (writable() / KEPT).unlink(missing_ok=True)  # damaged
@@ -209,18 +205,17 @@ def _known(states: Mapping[str, State]) -> dict[str, str]:
 
 def _keep(found: Mapping[str, tuple[State, str]]) -> None:
     """Keep hashes for the next time, by each file's state before it was read."""
-    rows = [(os.fsencode(name), *_signed(state), digest) for name, (state, digest) in found.items()]
+    rows = [(_key(name, state), digest) for name, (state, digest) in found.items()]
     try:
         with closing(_database()) as database, database:
-            database.executemany("INSERT OR REPLACE INTO digests VALUES (?, ?, ?, ?, ?, ?)", rows)
+            database.executemany("INSERT OR REPLACE INTO digests VALUES (?, ?)", rows)
     except (sqlite3.Error, UserError):
         pass
 
 
-def _signed(state: State) -> State:
-    """The state as SQLite's 64 bits hold it: an inode may need the highest."""
-    size, content, change, inode = state
-    return size, content, change, inode - (1 << 64) if inode >= 1 << 63 else inode
+def _key(name: str, state: State) -> str:
+    """The file in its state, as text that SQLite can hold."""
+    return json.dumps([name, *state])
 
 
 # Checks that the arrays of a data set fit its facts.
@@ -240,79 +235,67 @@ def check(name: str, facts: Facts, splits: Mapping[str, Split], made_from: str =
     if set(splits) != set(facts.splits):
         raise UserError(f"{where}: has the splits {', '.join(splits)}, {', '.join(facts.splits)} are needed")
     for split_name, split in splits.items():
-        problem = next((text for text in _problems(facts, split_name, split) if text), None)
-        if problem:
+        if problem := _problem(facts, split_name, split):
             raise UserError(f"{where}: split {split_name}: {problem}")
 
 
-def _problems(facts: Facts, name: str, split: Split) -> list[str]:
-    count = len(split)
+def _problem(facts: Facts, name: str, split: Split) -> str | None:
+    count, bias_classes = len(split), facts.on(name).bias_classes
     if count == 0:
-        return ["is empty; the files are not complete, or the options leave nothing for it"]
-    expected = np.dtype(np.float32 if facts.is_table else np.uint8)
+        return "is empty; the files are not complete, or the options leave nothing for it"
+    wanted = {
+        "inputs": ("float32" if facts.is_table else "uint8", (count, *facts.shape)),
+        "target": ("int64", (count,)),
+        "bias": ("int64", (count,)) if bias_classes else None,
+        "condition": None if facts.condition is None else ("float32", (count, facts.condition)),
+    }
+    for what, kind in wanted.items():
+        array = getattr(split, what)
+        found = None if array is None else (str(array.dtype), array.shape)
+        if found != kind:
+            return f"{what}: {found} given, {kind} is needed"
+        if array is not None and array.dtype == np.float32 and not np.isfinite(array).all():
+            return f"{what}: not finite everywhere"
     lowest = -1 if facts.unlabelled and name == "train" else 0
-    return [
-        _shape("inputs", split.inputs, (count, *facts.shape)),
-        "" if split.inputs.dtype == expected else f"inputs are {split.inputs.dtype}, {expected} is needed",
-        _labels("target", split.target, count, facts.classes, lowest),
-        _optional("bias", split.bias, facts.on(name).bias_classes),
-        "" if split.bias is None else _labels("bias", split.bias, count, facts.bias_classes or 0, -facts.some_bias),
-        _optional("condition", split.condition, facts.condition),
-        "" if split.condition is None else _shape("condition", split.condition, (count, facts.condition or 0)),
-        "" if split.condition is None or np.isfinite(split.condition).all() else "condition is not finite everywhere",
-        "" if not facts.is_table or np.isfinite(split.inputs).all() else "inputs are not finite everywhere",
-    ]
+    for what, labels, low, classes in (
+        ("target", split.target, lowest, facts.classes),
+        ("bias", split.bias, -facts.some_bias, bias_classes or 0),
+    ):
+        if labels is not None and len(wrong := np.flatnonzero((labels < low) | (labels >= classes))):
+            return f"{what} of sample {wrong[0]} is {labels[wrong[0]]}, allowed is {low} to {classes - 1}"
+    return None
 
 
-def _shape(what: str, array: NDArray[np.generic], shape: tuple[int, ...]) -> str:
-    return "" if array.shape == shape else f"{what} have shape {array.shape}, {shape} is needed"
-
-
-def _optional(what: str, array: NDArray[np.generic] | None, size: int | None) -> str:
-    if (array is None) == (size is None):
-        return ""
-    return f"has no {what}" if array is None else f"has {what}, which the data set does not declare"
-
-
-def _labels(what: str, labels: NDArray[np.int64], count: int, classes: int, lowest: int = 0) -> str:
-    if labels.shape != (count,) or labels.dtype != np.int64:
-        return f"{what} is {labels.dtype} {labels.shape}, int64 ({count},) is needed"
-    low, high = int(labels.min()), int(labels.max())
-    if low < lowest or high >= classes:
-        wrong = low if low < lowest else high
-        position = int(np.argmax(labels == wrong))
-        return f"{what} of sample {position} is {wrong}, allowed is {lowest} to {classes - 1}"
-    return ""
-
-
-FORMAT = 1
-"""Version of an entry's files, and of the code of the data sets whose arrays they are."""
+FORMAT = 6
+"""Version of an entry's files, and of the code that makes the arrays: reads and resizes images, numbers labels."""
 
 FOLDER, INDEX = "prepared", "entry.json"
 
 
 def cached(
     name: str,
-    key: Mapping[str, Any],
+    options: Any,
     facts: Facts,
     build: Callable[[], Mapping[str, Split]],
-    sources: Sequence[Source] = (),
+    places: Sequence[Source | Path | Sequence[Path]] = (),
 ) -> Dataset:
-    """The data set, built once for this key and these files, then mapped from disk.
+    """The data set, built once for these options and files, then mapped from disk.
 
     Args:
         name: of the data set, for the folder's name.
-        key: everything else that the arrays depend on, plain values: options, a version of the code that builds them.
+        options: all that the arrays depend on besides files: a dataclass, or plain values by name.
         facts: the arrays are checked against them when they are built.
         build: makes the splits, with arrays that do not fit into memory in `scratch`.
-        sources: the files that it reads; their content is part of the key.
+        places: files, folders and lists of files that it reads, always in the same order; their content is part of the
+            key, their paths are not.
 
     Raises:
         UserError: a source is missing, the arrays do not fit `facts`, or no folder can be written.
     """
     shape = (facts.classes, facts.bias_classes, facts.shape, facts.condition, facts.splits)
-    stamps = {source.path: stamp(source.find()) for source in sources}
-    text = json.dumps([FORMAT, dict(key), shape, stamps], sort_keys=True)
+    found = [place.find() if isinstance(place, Source) else place for place in places]
+    key = dict(options) if isinstance(options, Mapping) else asdict(options)
+    text = json.dumps([FORMAT, key, shape, list(map(stamp, found))], sort_keys=True)
     entry = f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
     for folder in roots():
         if dataset := _read(folder / FOLDER / entry, facts):
@@ -320,9 +303,9 @@ def cached(
     place = writable(FOLDER) / entry
     with _alone(place):
         if not (dataset := _read(place, facts)):  # another process may have built it while this one waited
-            with unchanged([file for source in sources for file in files_of(source.find())]):
+            with unchanged([file for one in found for file in files_of(one)]):
                 splits = build()
-            check(name, facts, splits, ", ".join(str(source.find()) for source in sources))
+            check(name, facts, splits, ", ".join(str(one) for one in found if isinstance(one, Path)))
             _write(place, splits, key)
             dataset = _read(place, facts)
         if not dataset:
@@ -370,7 +353,7 @@ def _write(place: Path, splits: Mapping[str, Split], key: Mapping[str, Any]) -> 
             labels: dict[str, Any] = {"target": split.target, "bias": split.bias, "condition": split.condition}
             np.savez(part / f"{name}.labels.npz", **{k: v for k, v in labels.items() if v is not None})
         sizes = {file.name: file.stat().st_size for file in sorted(part.iterdir())}
-        index = {"fingerprint": fingerprint(splits), "bytes": sizes, "key": dict(key)}
+        index = {"fingerprint": fingerprint(splits), "bytes": sizes, "key": key}
         (part / INDEX).write_text(json.dumps(index, indent=1), encoding="utf-8")
         shutil.rmtree(place, ignore_errors=True)  # a damaged one
         part.replace(place)
@@ -393,34 +376,3 @@ def _split(folder: Path, name: str) -> Split:
         # as a plain array on the same mapped file: pickle, and so Ray, would copy a memmap instead of sharing it
         inputs = np.asarray(np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False))
         return Split(inputs, **{label: labels[label] for label in labels.files})
-
-
-# Prepared data sets that are made from many files, cached by their options and the content of the files.
-
-VERSION = 5
-"""Of the code that reads and resizes images, and numbers a user's labels."""
-
-
-def prepared(
-    name: str,
-    options: Any,
-    facts: Facts,
-    places: Sequence[Path | Sequence[Path]],
-    build: Callable[[], Mapping[str, Split]],
-) -> Dataset:
-    """The data set, built once for these options and files, then mapped from disk.
-
-    Args:
-        options: of the data set, a dataclass.
-        places: files, folders and lists of files that it is made from, always in the same order; their paths do not
-            matter.
-        build: makes the splits.
-    """
-    stamps = [stamp(place) for place in places]
-
-    def build_unchanged() -> Mapping[str, Split]:
-        with unchanged([file for place in places for file in files_of(place)]):
-            return build()
-
-    key = {"options": asdict(options), "version": VERSION, "files": stamps}
-    return cached(name, key, facts, build_unchanged)

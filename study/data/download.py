@@ -91,7 +91,7 @@ def verify(source: Source, place: Path, remove: bool = False) -> None:
 def unpack(archive: Path, path: str) -> Path:
     """Unpack an archive to `path` of the data folder; nothing is written outside of it.
 
-    A .tar (.tar.gz, .tgz) or .zip must hold a file or folder with the last name of `path`; a .gz is one file.
+    A .tar (.tar.gz, .tgz) or .zip must hold a file or folder with the last name of `path`.
 
     Raises:
         UserError: the archive is cut short, unsafe, or does not hold `path`.
@@ -99,27 +99,16 @@ def unpack(archive: Path, path: str) -> Path:
     goal = writable(Path(path).parent.as_posix()) / Path(path).name
     try:
         with folder_beside(goal) as part:
-            _extract(archive, part, goal.name)
+            is_zip = zipfile.is_zipfile(archive)  # of which absolute and parent paths are left out anyway
+            shutil.unpack_archive(archive, part, filter=None if is_zip else "data")
             inner = part / goal.name
             if not inner.exists():
                 held = ", ".join(sorted(entry.name for entry in part.iterdir())[:5])
                 raise UserError(f"{archive}: holds {held or 'nothing'}, {goal.name} is needed")
             inner.replace(goal)
-    except (tarfile.TarError, zipfile.BadZipFile, EOFError, gzip.BadGzipFile, zlib.error) as error:
+    except (tarfile.TarError, zipfile.BadZipFile, shutil.ReadError, gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise UserError(f"{archive}: cannot be unpacked: {error}. Remove it and get it again") from None
     return goal
-
-
-def _extract(archive: Path, folder: Path, name: str) -> None:
-    if zipfile.is_zipfile(archive):
-        with zipfile.ZipFile(archive) as packed:
-            packed.extractall(folder)  # drops absolute and parent paths itself
-    elif archive.name.endswith((".tar", ".tar.gz", ".tgz")):
-        with tarfile.open(archive) as packed_tar:
-            packed_tar.extractall(folder, filter="data")
-    else:
-        with gzip.open(archive) as packed_file, (folder / name).open("wb") as file:
-            shutil.copyfileobj(packed_file, file)
 
 
 def _fetch(url: str, part: Path, name: str, progress: OnProgress) -> None:

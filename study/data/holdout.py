@@ -1,14 +1,14 @@
 """The validation split: a data set's own, or cut from the training samples by a seed, as biased as they are or not."""
 
-from collections.abc import Sequence
-from typing import Annotated, Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from typing import Annotated, Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Doc
 
-from study.data.dataset import Labelled, Labels, Split
-from study.errors import UserError
+from study.data.dataset import Labelled
 from study.knobs import Range
 
 Share = Annotated[
@@ -33,7 +33,13 @@ ABOUT = (
 Val = Annotated[Kind, Doc(ABOUT)]
 """Type of the key `val`."""
 
+Cut = Annotated[Literal["biased", "unbiased"], Doc(ABOUT.partition(";")[0])]
+"""The same of a data set without a validation split of its own."""
+
 Indices = NDArray[np.int64]
+
+Part = TypeVar("Part", bound=Any)
+"""A dataclass whose fields hold a value for each sample, or None."""
 
 
 def stratified(groups: NDArray[np.int64], share: float, seed: int | Sequence[int]) -> tuple[Indices, Indices]:
@@ -132,32 +138,25 @@ def together(*parts: NDArray[np.int64] | None) -> NDArray[np.int64] | None:
     return whole[: len(rows)].astype(np.int64)
 
 
-def cut(split: Split, share: float, seed: int) -> tuple[Split, Split]:
-    """A training split as training and validation, each of which has its share of each class and bias class."""
-    kept, held = stratified(cells(split), share, seed)
-    return take(split, kept), take(split, held)
+def take(part: Part, members: Indices | NDArray[np.bool_]) -> Part:
+    """These samples, by index or mask, of labels, of a split or of a list of files."""
+    places = np.arange(len(part.target))[members]
+    values = {field.name: getattr(part, field.name) for field in fields(part)}
+    chosen = {
+        name: value[places] if isinstance(value, np.ndarray) else [value[place] for place in places]
+        for name, value in values.items()
+        if value is not None
+    }
+    return replace(part, **chosen)
 
 
-def cut_labels(labels: Labelled, share: float, seed: int) -> dict[str, Labels]:
-    """The labels of `train` and `val`, as `cut` would leave them."""
-    kept, held = stratified(cells(labels), share, seed)
-    return {"train": take_labels(labels, kept), "val": take_labels(labels, held)}
+def cut(part: Part, share: float, seed: int, kind: Kind = "biased") -> tuple[Part, Part]:
+    """The samples to keep and to hold out, by class and bias class, see `choose`."""
+    kept, held = choose(cells(part), share, kind, seed)
+    return take(part, kept), take(part, held)
 
 
-def refuse_given(kind: Kind, name: str) -> None:
-    """Raise a UserError if the own validation split is asked for of a data set that has none."""
-    if kind == "given":
-        problem = f"{name} has no validation split of its own"
-        raise UserError(f"data.val: 'given' given, but {problem}. Allowed: biased, unbiased")
-
-
-def take_labels(labels: Labelled, members: Indices) -> Labels:
-    """The labels of these samples."""
-    return Labels(labels.target[members], None if labels.bias is None else labels.bias[members])
-
-
-def take(split: Split, members: Indices) -> Split:
-    """These samples of a split."""
-    bias = None if split.bias is None else split.bias[members]
-    condition = None if split.condition is None else split.condition[members]
-    return Split(split.inputs[members], split.target[members], bias, condition)
+def with_val(whole: Mapping[str, Part], share: float, seed: int, kind: Kind = "biased") -> dict[str, Part]:
+    """Splits with a validation split that is cut from training."""
+    train, val = cut(whole["train"], share, seed, kind)
+    return {"train": train, "val": val, **{name: part for name, part in whole.items() if name not in ("train", "val")}}

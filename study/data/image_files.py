@@ -4,9 +4,9 @@ import os
 import statistics
 import threading
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -28,6 +28,9 @@ Size = Annotated[int, Range(low=LEAST, high=LARGEST), Doc("pixels of both sides 
 
 ENDINGS = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
 """Endings, in small letters, of the files in a folder that count as images."""
+
+LARGE = pixels.MOST // 4
+"""Pixels to decode from which on an image is in memory with no other such one."""
 
 BLOCK = 64
 """Files that a thread decodes at a time."""
@@ -82,12 +85,15 @@ def decode_readable(files: Sequence[Path], size: int, frame: Frame) -> tuple[NDA
     """The same, black where a file cannot be read; and why, by the index of such a file."""
     images = scratch((len(files), 3, size, size))
     reasons: dict[int, str] = {}
-    memory = _Memory(pixels.MOST)
+    one_large = threading.Lock()
 
     def block(start: int) -> None:
         for index in range(start, min(start + BLOCK, len(files))):
             try:
-                with pixels.opened(files[index], size) as (image, work), memory.taken(work):
+                with (
+                    pixels.opened(files[index], size) as (image, work),
+                    one_large if work > LARGE else nullcontext(),
+                ):
                     images[index] = pixels.square(image, size, frame)
             except Exception as error:  # whatever Pillow makes of a damaged file
                 reasons[index] = _reason(error, files[index])
@@ -96,26 +102,6 @@ def decode_readable(files: Sequence[Path], size: int, frame: Frame) -> tuple[NDA
         warnings.simplefilter("ignore")  # of Pillow, about what it reads all the same
         list(pool.map(block, range(0, len(files), BLOCK)))
     return images, {index: reasons[index] for index in sorted(reasons)}
-
-
-class _Memory:
-    """Lets large images into memory one after the other, small ones together, none before one that waits."""
-
-    def __init__(self, most: int) -> None:
-        self._free, self._changed, self._turn = most, threading.Condition(), threading.Lock()
-
-    @contextmanager
-    def taken(self, work: int) -> Iterator[None]:
-        """While an image of so many pixels is decoded."""
-        with self._turn, self._changed:
-            self._changed.wait_for(lambda: self._free >= work)
-            self._free -= work
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._free += work
-                self._changed.notify_all()
 
 
 def _reason(error: Exception, file: Path) -> str:

@@ -28,31 +28,17 @@ class Listing:
     def __len__(self) -> int:
         return len(self.files)
 
-    def take(self, members: NDArray[Any]) -> "Listing":
-        """These samples, by index or mask."""
-        chosen = np.arange(len(self))[members]
-        bias = None if self.bias is None else self.bias[chosen]
-        condition = None if self.condition is None else self.condition[chosen]
-        return Listing([self.files[index] for index in chosen], self.target[chosen], bias, condition)
-
-
-def cut(listing: Listing, share: float, seed: int, kind: holdout.Kind = "biased") -> tuple[Listing, Listing]:
-    """The samples to keep and to hold out, by class and bias class, see `holdout.choose`."""
-    kept, held = holdout.choose(holdout.cells(listing), share, kind, seed)
-    return listing.take(kept), listing.take(held)
-
 
 def with_validation(published: Mapping[str, Listing], options: Any) -> dict[str, Listing]:
     """The published splits, or, where the key `val` is not given, those with validation cut from training instead."""
     if options.val == "given":
         return dict(published)
-    train, val = cut(published["train"], options.val_share, options.split_seed, options.val)
-    return {**published, "train": train, "val": val}
+    return holdout.with_val(published, options.val_share, options.split_seed, options.val)
 
 
 def by_code(listing: Listing, codes: NDArray[np.int64], names: Sequence[str]) -> dict[str, Listing]:
     """Splits by a code per sample: the position of its split in `names`."""
-    return {name: listing.take(codes == code) for code, name in enumerate(names)}
+    return {name: holdout.take(listing, codes == code) for code, name in enumerate(names)}
 
 
 def named_labels(files: Sequence[Path]) -> Labels:
@@ -79,7 +65,7 @@ def images_in(folder: Path) -> list[Path]:
     """
     images = [path for path in label_files.shown(folder) if path.suffix.lower() in ENDINGS] if folder.is_dir() else []
     if not images:
-        raise UserError(f"{folder}: holds no images ({', '.join(ENDINGS)}). Unpack the archive again")
+        raise UserError(f"{folder}: holds no images ({', '.join(ENDINGS)})")
     return images
 
 
@@ -165,7 +151,7 @@ def draw(listing: Listing, counts: Mapping[str, Mapping[Cell, int]], seed: int, 
             )
         for split, part in zip(counts, np.split(indices, np.cumsum(list(needed.values()))), strict=False):
             members[split].append(part)
-    return {split: listing.take(np.sort(np.concatenate(parts))) for split, parts in members.items()}
+    return {split: holdout.take(listing, np.sort(np.concatenate(parts))) for split, parts in members.items()}
 
 
 def splits(listing: Listing, options: Any, ratio: float, common: frozenset[Cell], name: str) -> dict[str, Listing]:
@@ -184,7 +170,7 @@ def splits(listing: Listing, options: Any, ratio: float, common: frozenset[Cell]
     if options.val == "unbiased":
         return drawn
     taken = {file for split in ("train", "test") for file in drawn[split].files}
-    left = listing.take(np.array([file not in taken for file in listing.files]))
+    left = holdout.take(listing, np.array([file not in taken for file in listing.files]))
     return {**drawn, **draw(left, {"val": biased(options.eval_samples, ratio, common)}, options.split_seed, name)}
 
 

@@ -290,18 +290,16 @@ def likely_gaps(rows: "pd.DataFrame", features: Sequence[str]) -> list[str]:
 
 def likely_dates(rows: "pd.DataFrame", features: Sequence[str]) -> list[str]:
     """A sentence for each input of whole numbers that are days, as 20260131."""
+    import pandas as pd
+
     found = []
     for name in features:
-        column = rows[name]
-        if not is_number(column) or (days := numbers(column)[column.notna().to_numpy(bool)]).size == 0:
+        there = rows[name].dropna()
+        if not is_number(there) or not len(there) or not np.isfinite(numbers(there)).all() or (there % 1).any():
             continue
-        if not np.isfinite(days).all():
-            continue
-        month, day = days // 100 % 100, days % 100
-        if np.all((days % 1 == 0) & (days // 10000 >= 1800) & (days < 22000000) & (month >= 1) & (month <= 12)) and (
-            np.all((day >= 1) & (day <= 31))
-        ):
-            found.append(f"column {quoted(name)} looks like dates, as {days[0]:.0f}, and is read as a number")
+        texts = there.map("{:.0f}".format)
+        if texts.str.len().eq(8).all() and pd.to_datetime(texts, format="%Y%m%d", errors="coerce").notna().all():
+            found.append(f"column {quoted(name)} looks like dates, as {texts.iloc[0]}, and is read as a number")
     return found
 
 

@@ -26,7 +26,7 @@ class Options:
     """Keys of the `data` section of both tables; the shares are those of the same paper."""
 
     split_seed: holdout.SplitSeed = 0
-    val: holdout.Val = "biased"
+    val: holdout.Cut = "biased"
     val_share: Annotated[float, Range(above=0.0, high=0.5), Doc("share of all rows that is the validation split")] = (
         0.15
     )

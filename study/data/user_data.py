@@ -312,6 +312,28 @@ def divide(
     return {name: splits[name] for name in ("train", "val", "test") if name in splits}
 
 
+def divided(
+    table: "pd.DataFrame",
+    path: Path,
+    options: Any,
+    labels: Labels,
+    copies: NDArray[np.int64] | None,
+    by_folder: Sequence[str] | None = None,
+) -> tuple[Labels, dict[str, NDArray[np.int64]]]:
+    """The labels as they are numbered, and the indices of each split, see `divide`.
+
+    Args:
+        copies: the group of each row that has the same inputs, None where they need not be kept in one split.
+        by_folder: the split of each row where folders say so and no column does.
+    """
+    names = list(table[options.split]) if options.split else by_folder
+    place = f"{path}: column {options.split!r}" if options.split else str(path)
+    together = holdout.together(group_codes(table, options, path), copies)
+    splits = divide(labels.cells, names, options, place, together)
+    labels = with_positive_last(labels, options.positive, path)
+    return numbered_by_class(labels, splits["train"]), splits
+
+
 def group_codes(table: "pd.DataFrame", options: Any, path: Path) -> NDArray[np.int64] | None:
     """The group that `data.group` says of each row, (N,); None where it is not given.
 
@@ -477,53 +499,13 @@ def _condition(
 
 # Which of two classes is the positive one: the second, class 1, as every metric with a positive class takes it.
 
-YES = frozenset(
-    {
-        "yes",
-        "y",
-        "true",
-        "t",
-        "1",
-        "approved",
-        "accepted",
-        "granted",
-        "hired",
-        "admitted",
-        "positive",
-        "pos",
-        "good",
-        "passed",
-        "pass",
-        "successful",
-        "success",
-        "repaid",
-        "paid",
-        "on",
-    }
+YES = (
+    "yes y true t 1 approved accepted granted hired admitted positive pos good passed pass successful success repaid "
+    "paid on"
 )
-NO = frozenset(
-    {
-        "no",
-        "n",
-        "false",
-        "f",
-        "0",
-        "-1",
-        "denied",
-        "declined",
-        "rejected",
-        "refused",
-        "negative",
-        "neg",
-        "bad",
-        "failed",
-        "fail",
-        "unsuccessful",
-        "failure",
-        "defaulted",
-        "unpaid",
-        "off",
-    }
+NO = (
+    "no n false f 0 -1 denied declined rejected refused negative neg bad failed fail unsuccessful failure defaulted "
+    "unpaid off"
 )
 """Names of classes, in small letters, that are the positive and the negative one to anybody, if they stand together."""
 
@@ -562,8 +544,8 @@ def likely_positive(class_names: Sequence[str] | None) -> str | None:
     """The class that is the positive one to anybody, by its name; None where names do not tell."""
     if not class_names or len(class_names) != 2:
         return None
-    lower = [name.strip().lower() for name in class_names]
-    return next((class_names[place] for place in (0, 1) if lower[place] in YES and lower[1 - place] in NO), None)
+    lower, yes, no = [name.strip().lower() for name in class_names], YES.split(), NO.split()
+    return next((class_names[place] for place in (0, 1) if lower[place] in yes and lower[1 - place] in no), None)
 
 
 def positive_class_warnings(section: Mapping[str, Any], facts: Facts) -> list[str]:

@@ -105,7 +105,11 @@ def checked(function: Callable[..., Any]) -> Callable[[Any, Mapping[str, Any]], 
 
 def _check(loss: str, name: str, value: Any, wanted: Wanted, sizes: dict[str, int]) -> None:
     """Check one input against the sizes that are known, and note in them what it tells of further ones."""
-    if isinstance(value, Tensor) and _has_elements(value, wanted.elements):
+    if (
+        isinstance(value, Tensor)
+        and not value.is_complex()
+        and (wanted.elements is None or value.is_floating_point() == (wanted.elements is VALUES))
+    ):
         shape = value.shape
         for letters in wanted.shapes:
             if len(letters) == len(shape):
@@ -120,12 +124,6 @@ def _check(loss: str, name: str, value: Any, wanted: Wanted, sizes: dict[str, in
         f"{loss}: {name} is a tensor{elements} of shape {_shape(wanted)}, got {_given(value)}"
         + (f"; here {known}" if known else "")
     )
-
-
-def _has_elements(value: Tensor, elements: str | None) -> bool:
-    if elements is None:
-        return not value.is_complex()
-    return value.is_floating_point() == (elements is VALUES) and not value.is_complex()
 
 
 def _shape(wanted: Wanted) -> str:

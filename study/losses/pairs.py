@@ -169,13 +169,8 @@ def same(label: Tensor, views: Tensor) -> Tensor:
     CPU, and no slower elsewhere. A CPU compares floats six times as fast as whole numbers, and a group index is exact
     as a float where a label need not be; elsewhere to find the index takes a dozen launches, to compare labels one.
     """
-    value = as_float(label, views.dtype) if label.is_cpu else _checked(label)
+    value = group(label).to(views.dtype) if label.is_cpu else _checked(label)
     return equal(value if len(views) == 1 else value.repeat(len(views)), views.dtype)
-
-
-def as_float(label: Tensor, dtype: torch.dtype) -> Tensor:
-    """A number for each sample, equal where labels are, shape (B,)."""
-    return group(label).to(dtype)
 
 
 def equal(value: Tensor, dtype: torch.dtype) -> Tensor:

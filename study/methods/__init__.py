@@ -12,28 +12,14 @@ from typing import TYPE_CHECKING, Any
 from study.catalogue import Catalogue, later, modules
 from study.data.dataset import Facts
 from study.knobs import Knob
-from study.methods import own_function
 from study.methods.needs import Needs
 from study.methods.own_function import OWN
 
 if TYPE_CHECKING:
     from study.methods.batch import UNKNOWN, Batch, Labels, Method, NewNetwork
 
-__all__ = [
-    "CATALOGUE",
-    "OWN",
-    "UNKNOWN",
-    "Batch",
-    "Labels",
-    "Method",
-    "Needs",
-    "about",
-    "build",
-    "lacking",
-    "method_knobs",
-    "names",
-    "needs",
-]
+__all__ = ["OWN", "UNKNOWN", "Batch", "Labels", "Method", "Needs"]
+"""What is of the modules of this package."""
 
 __getattr__ = later(
     dict.fromkeys(("UNKNOWN", "Batch", "Labels"), "study.methods.batch")
@@ -57,12 +43,6 @@ def names() -> list[str]:
 
 def method_knobs(method: Mapping[str, Any]) -> dict[str, Knob]:
     """The keys of a `method` section besides `name`; which there are may depend on the values of others."""
-    if method["name"] == OWN:  # whatever the section has: no answer to keep
-        return {knob.key: knob for knob in own_function.keys(method)}
-    return _method_knobs(method)
-
-
-def _method_knobs(method: Mapping[str, Any]) -> dict[str, Knob]:
     return {knob.key: knob for knob in CATALOGUE.find(method["name"]).keys(method)}
 
 

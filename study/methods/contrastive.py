@@ -2,17 +2,15 @@
 
 import inspect
 from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, Literal, cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
-from typing_extensions import Doc
 
 from study.data.dataset import Facts
-from study.knobs import Knob, Range, Searched, knobs, options
+from study.knobs import Knob, Range, Searched, knobs
 from study.losses.catalogue import losses, needs_two_views
 from study.losses.sup_con import sup_con
 from study.methods.batch import DIAGNOSES, UNKNOWN, Batch, Labels, Method, NewNetwork, PerSample
@@ -48,56 +46,22 @@ HALF_A_METHOD = frozenset({"biased_triplet"})
 """Losses that only a method with two encoders uses."""
 
 Count = Annotated[int, Range(low=1, high=16)]
+Clusters = Annotated[int, Range(low=2), Searched(3, 20, paper=(10,))]
 
-
-@dataclass(frozen=True)
-class Views:
-    """The key of a loss that takes any number of views."""
-
-    views: Annotated[Count, Doc("views of each sample in a batch")] = 1
-
-
-@dataclass(frozen=True)
-class MorePositives:
-    """The key of a loss that takes further positives."""
-
-    positives: Annotated[Count, Doc("M of DCL: further views of each sample in its positive term")] = 1
-
-
-@dataclass(frozen=True)
-class OptionalTarget:
-    """The key of a loss that can do without classes."""
-
-    use_target: Annotated[bool, Doc("false: the loss without labels, on two views (FSCL-dagger, Eq. 26)")] = True
-
-
-@dataclass(frozen=True)
-class Clusters:
-    """The key of a loss in `CLUSTERED`."""
-
-    clusters: Annotated[
-        int,
-        Range(low=2),
-        Searched(3, 20, paper=(10,)),
-        Doc("k-means clusters of the continuous attribute, for losses that need classes"),
-    ] = 10
-
-
-@dataclass(frozen=True)
-class CrossEntropy:
-    """The key that adds a cross entropy."""
-
-    cross_entropy: Annotated[
-        Literal["none", "plain", "bias_balanced"],
-        Doc("cross entropy that is added, on a linear classifier of the features"),
-    ] = "none"
-
-
-@dataclass(frozen=True)
-class CrossEntropyWeight:
-    """The key of a method with an added cross entropy."""
-
-    ce_weight: Annotated[float, Range(low=0.0), Doc("weight of the added cross entropy")] = 1.0
+VIEWS = Knob("views", Count, 1, False, "views of each sample in a batch")
+POSITIVES = Knob("positives", Count, 1, False, "M of DCL: further views of each sample in its positive term")
+USE_TARGET = Knob("use_target", bool, True, False, "false: the loss without labels, on two views (FSCL-dagger, Eq. 26)")
+CLUSTERS = Knob(
+    "clusters", Clusters, 10, False, "k-means clusters of the continuous attribute, for losses that need classes"
+)
+CROSS_ENTROPY = Knob(
+    "cross_entropy",
+    Literal["none", "plain", "bias_balanced"],
+    "none",
+    False,
+    "cross entropy that is added, on a linear classifier of the features",
+)
+CE_WEIGHT = Knob("ce_weight", Annotated[float, Range(low=0.0)], 1.0, False, "weight of the added cross entropy")
 
 
 @cache
@@ -118,25 +82,23 @@ def keys(method: Mapping[str, Any]) -> Iterator[Knob]:
     name = method["name"]
     yield from knobs(losses()[name])
     if "extra_positives" in parameters(name):
-        yield from knobs(MorePositives)
+        yield POSITIVES
     if not needs_two_views(name):
-        yield from knobs(Views)
+        yield VIEWS
         if "target" in parameters(name) - required(name):
-            yield from knobs(OptionalTarget)
+            yield USE_TARGET
     if name in CLUSTERED:
-        yield from knobs(Clusters)
+        yield CLUSTERS
     yield from regulariser_knobs(method)
-    yield from knobs(CrossEntropy)
+    yield CROSS_ENTROPY
     if method.get("cross_entropy", "none") != "none":
-        yield from knobs(CrossEntropyWeight)
+        yield CE_WEIGHT
     yield from adversary_knobs(method, has_stage=True)
-    if uses_bias(method):
-        yield from source_knobs(method, _takes_features(method), takes_unknown="bias" in required(name))
-
-
-def uses_bias(method: Mapping[str, Any]) -> bool:
-    """Return whether such a method asks for the bias of the samples, from labels or from a model."""
-    return _loss_uses_bias(method["name"]) or bool(_added_that_use_bias(method))
+    added = _added_that_use_bias(method)
+    if _loss_uses_bias(name) or added:
+        # whether all of it that uses the bias can use the features of a bias-capturing model
+        takes_features = set(added) <= {"regulariser"} and method.get("regulariser") != "end"
+        yield from source_knobs(method, takes_features and "bias" not in required(name), "bias" in required(name))
 
 
 def needs(method: Mapping[str, Any]) -> Needs:
@@ -146,9 +108,13 @@ def needs(method: Mapping[str, Any]) -> Needs:
     if _loss_uses_bias(name) and not from_model:
         keys_for_bias.append("name")
     conditioned = "condition" in parameters(name)
-    pairs = "name" if needs_two_views(name) else None if method.get("use_target", True) else "use_target"
+    uses_target = method.get("use_target", True)
+    pairs = "name" if needs_two_views(name) else None if uses_target else "use_target"
+    asking = ["name"] if "target" in parameters(name) and uses_target else []
+    asking += [key for key in ("regulariser", "cross_entropy") if method.get(key, "none") != "none"]
+    asking += ["adversary"] if method.get("adversary") == "classifier" else []
     return Needs(
-        labels=_asks_for_labels(method),
+        labels=next(iter(asking), None),
         bias=keys_for_bias[0] if keys_for_bias else None,
         condition="name" if name in CLUSTERED or (conditioned and name not in REPRESENTATION_AS_CONDITION) else None,
         views=pairs or ("views" if method.get("views", 1) > 1 else None),
@@ -157,20 +123,6 @@ def needs(method: Mapping[str, Any]) -> Needs:
         epochs=("classifier_epochs", stage_epochs(method) + 1) if stage_epochs(method) else None,
         total="classifier_epochs" if stage_epochs(method) else None,
     )
-
-
-def view_count(method: Mapping[str, Any]) -> int:
-    """Return how many views of a sample the loss itself takes, without those that are M's of DCL."""
-    least = 2 if needs_two_views(method["name"]) or not method.get("use_target", True) else 1
-    return least if needs_two_views(method["name"]) else max(least, int(method.get("views", 1)))
-
-
-def _asks_for_labels(method: Mapping[str, Any]) -> str | None:
-    """The key that makes the method look at classes."""
-    by_loss = "target" in parameters(method["name"])
-    added = [key for key in ("regulariser", "cross_entropy") if method.get(key, "none") != "none"]
-    added += ["adversary"] if method.get("adversary") == "classifier" else []
-    return "name" if by_loss and method.get("use_target", True) else next(iter(added), None)
 
 
 def _loss_uses_bias(name: str) -> bool:
@@ -185,13 +137,6 @@ def _added_that_use_bias(method: Mapping[str, Any]) -> list[str]:
         "cross_entropy": method.get("cross_entropy") == "bias_balanced",
     }
     return [key for key, asks in asked.items() if asks]
-
-
-def _takes_features(method: Mapping[str, Any]) -> bool:
-    """Return whether all of it that uses the bias can use the features of a bias-capturing model."""
-    by_loss = "bias" not in required(method["name"])
-    added = _added_that_use_bias(method)
-    return by_loss and set(added) <= {"regulariser"} and method.get("regulariser") != "end"
 
 
 # The named tensors that a contrastive loss may ask for, made from a batch's labels and the network's features.
@@ -256,10 +201,11 @@ class Contrastive(Method):
         self.loss = RegularisedLoss(Term.of(losses()[method["name"]], method), regulariser(method), Weights.of(method))
         self.inputs = Inputs(method, facts.bias_classes)
         positives = int(method.get("positives", 1))
-        self.pair_views = view_count(method)
+        least = 2 if needs_two_views(self.name) or not method.get("use_target", True) else 1
+        self.pair_views = least if needs_two_views(self.name) else max(least, int(method.get("views", 1)))
         self.views = self.pair_views + (positives if positives > 1 else 0)
         adds_cross_entropy = method.get("cross_entropy", "none") != "none"
-        self.ce_weight = options(CrossEntropyWeight, method).ce_weight if adds_cross_entropy else 0.0
+        self.ce_weight = float(method.get("ce_weight", CE_WEIGHT.default)) if adds_cross_entropy else 0.0
         self.stage_epochs = stage_epochs(method)
         self.in_stage = False
         self.classifier = self._classifier(method, facts) if adds_cross_entropy or self.stage_epochs else None
@@ -321,7 +267,7 @@ class Contrastive(Method):
 
     def _contrast(self, features: Tensor, embeddings: Tensor, batch: Batch) -> Tensor:
         pair, inputs = self._arguments(features, embeddings, batch)
-        one_tensor = len(features) == 1 and not self.network.has_head
+        one_tensor = len(features) == 1 and isinstance(self.network.head, nn.Identity)
         first = pair if one_tensor else functional.normalize(features[:1], dim=2)
         bias = batch.labels.bias
         if self.elsewhere is None or bias is None:

@@ -21,34 +21,6 @@ NAMED_GROUPS = 16
 """Most (class, bias class) cells of a data set for which each cell's accuracy is a metric of its own."""
 
 
-def _always(facts: "Facts") -> bool:
-    return True
-
-
-def _biased(facts: "Facts") -> bool:
-    return bool(facts.bias_classes)
-
-
-def _alignable(facts: "Facts") -> bool:
-    return facts.bias_classes == facts.classes
-
-
-def _binary(facts: "Facts") -> bool:
-    return facts.classes == 2
-
-
-def _binary_biased(facts: "Facts") -> bool:
-    return _binary(facts) and _biased(facts)
-
-
-def _beyond_five(facts: "Facts") -> bool:
-    return facts.classes >= 6
-
-
-def _conditioned(facts: "Facts") -> bool:
-    return facts.condition is not None
-
-
 def _has_group(facts: "Facts", of_class: int, of_bias: int) -> bool:
     groups = facts.bias_classes or 0
     return of_class < facts.classes and of_bias < groups and facts.classes * groups <= NAMED_GROUPS
@@ -78,12 +50,14 @@ class Metric:
     low: float | None = 0.0
     high: float | None = 1.0
     source: Literal["predictions", "held out", "features", "training"] = "predictions"
-    possible: Callable[["Facts"], bool] = _always
+    possible: Callable[["Facts"], bool] = lambda facts: True
     needs_scores: bool = False
     of_inferred: bool = False
 
 
 Inferred = partial(Metric, of_inferred=True)
+Grouped = partial(Metric, possible=lambda facts: bool(facts.bias_classes))
+Aligned = partial(Metric, possible=lambda facts: facts.bias_classes == facts.classes)
 
 GROUPS = {f"group_{y}_{s}_accuracy": (y, s) for y in range(NAMED_GROUPS) for s in range(NAMED_GROUPS // (y + 1))}
 """The metrics of one (class, bias class) cell each, with the cell."""
@@ -91,36 +65,41 @@ GROUPS = {f"group_{y}_{s}_accuracy": (y, s) for y in range(NAMED_GROUPS) for s i
 METRICS: Mapping[str, Metric] = {
     "accuracy": Metric("Share of right predictions."),
     "top5_accuracy": Metric(
-        "Share of samples whose class is among the five highest scores.", possible=_beyond_five, needs_scores=True
+        "Share of samples whose class is among the five highest scores.",
+        possible=lambda facts: facts.classes >= 6,
+        needs_scores=True,
     ),
     "balanced_accuracy": Metric("Mean of the classes' accuracies."),
     "worst_class_accuracy": Metric("Smallest accuracy of a class."),
-    "auc": Metric("Area under the ROC curve of the second class's score.", possible=_binary, needs_scores=True),
-    "aligned_accuracy": Metric("Accuracy where the bias class is the class.", possible=_alignable),
-    "conflicting_accuracy": Metric("Accuracy where the bias class is not the class.", possible=_alignable),
-    "unbiased_accuracy": Metric("Mean of the accuracies of the (class, bias class) cells.", possible=_biased),
-    "worst_group_accuracy": Metric("Smallest accuracy of a (class, bias class) cell.", possible=_biased),
-    "shrunk_unbiased_accuracy": Metric(
-        "Mean of the accuracies of all (class, bias class) cells, small ones drawn towards the mean of all "
-        "conflicting, or all aligned, cells.",
-        possible=_biased,
+    "auc": Metric(
+        "Area under the ROC curve of the second class's score.",
+        possible=lambda facts: facts.classes == 2,
+        needs_scores=True,
     ),
-    "shrunk_worst_group_accuracy": Metric("The smallest of those.", possible=_biased),
+    "aligned_accuracy": Aligned("Accuracy where the bias class is the class."),
+    "conflicting_accuracy": Aligned("Accuracy where the bias class is not the class."),
+    "unbiased_accuracy": Grouped("Mean of the accuracies of the (class, bias class) cells."),
+    "worst_group_accuracy": Grouped("Smallest accuracy of a (class, bias class) cell."),
+    "shrunk_unbiased_accuracy": Grouped(
+        "Mean of the accuracies of all (class, bias class) cells, small ones drawn towards the mean of all "
+        "conflicting, or all aligned, cells."
+    ),
+    "shrunk_worst_group_accuracy": Grouped("The smallest of those."),
     "inferred_unbiased_accuracy": Inferred("`shrunk_unbiased_accuracy` of the cells of class and inferred group."),
     "inferred_conflicting_accuracy": Inferred("Accuracy where the inferred group is not the class."),
     "inferred_worst_group_accuracy": Inferred(
         "`shrunk_worst_group_accuracy` of the cells of class and inferred group."
     ),
-    "equalized_odds": Metric(
-        "Mean gap between bias classes of the rate of an output, given the class (FSCL paper Eq. 6).",
-        "min",
-        possible=_biased,
+    "equalized_odds": Grouped(
+        "Mean gap between bias classes of the rate of an output, given the class (FSCL paper Eq. 6).", "min"
     ),
     "equal_opportunity": Metric(
-        "Largest gap between bias classes of the true positive rate.", "min", possible=_binary_biased
+        "Largest gap between bias classes of the true positive rate.",
+        "min",
+        possible=lambda facts: facts.classes == 2 and bool(facts.bias_classes),
     ),
-    "demographic_parity": Metric("Largest gap between bias classes of the rate of an output.", "min", possible=_biased),
-    "accuracy_parity": Metric("Largest gap between bias classes of the accuracy.", "min", possible=_biased),
+    "demographic_parity": Grouped("Largest gap between bias classes of the rate of an output.", "min"),
+    "accuracy_parity": Grouped("Largest gap between bias classes of the accuracy.", "min"),
     **{
         name: Metric(f"Accuracy of class {y} with bias class {s}.", possible=partial(_has_group, of_class=y, of_bias=s))
         for name, (y, s) in GROUPS.items()
@@ -132,7 +111,7 @@ METRICS: Mapping[str, Metric] = {
         unit="squared",
         high=None,
         source="features",
-        possible=_conditioned,
+        possible=lambda facts: facts.condition is not None,
     ),
     "loss": Metric("What training minimises.", "min", "number", None, None, "training"),
 }

@@ -5,13 +5,13 @@ the projection head of the same section on it. Other distributions can bring mor
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from study.catalogue import Catalogue, later, modules
 from study.data.dataset import Facts
 from study.errors import UserError
-from study.knobs import Knob, knobs
+from study.knobs import Knob, knobs, options
 
 if TYPE_CHECKING:
     from study.models.encoder import Encoder, Network
@@ -35,10 +35,8 @@ def names() -> list[str]:
 
 def model_knobs(model: Mapping[str, Any]) -> dict[str, Knob]:
     """The keys of a `model` section besides `name`: the encoder's own and those of its head that have an effect."""
-    return {} if model["name"] == CATALOGUE.apart else _model_knobs(model)
-
-
-def _model_knobs(model: Mapping[str, Any]) -> dict[str, Knob]:
+    if model["name"] == CATALOGUE.apart:
+        return {}
     from study.models.encoder import HeadOptions
 
     head = model.get("head", "none")
@@ -73,8 +71,8 @@ def build(model: Mapping[str, Any], facts: Facts, begins: bool = True) -> "Encod
     """
     if (problem := unsuited(model, facts)) is not None:
         raise UserError(f"model.name: {problem}")
-    module, options = _choice(model)
-    encoder: Encoder = module.build(options, facts)
+    module, own = _choice(model)
+    encoder: Encoder = module.build(own, facts)
     if begins and model.get("weights") is not None:
         from study.models import initial_weights
 
@@ -119,22 +117,16 @@ def network(model: Mapping[str, Any], facts: Facts, begins: bool = True) -> "Net
     """The encoder of a `model` section with its projection head; arguments and errors as of `build`."""
     from study.models.encoder import HeadOptions, Network
 
-    return Network(build(model, facts, begins), HeadOptions(**{key: model[key] for key in _head() if key in model}))
+    return Network(build(model, facts, begins), options(HeadOptions, model))
 
 
 def _choice(model: Mapping[str, Any]) -> tuple[Any, Any]:
     """The module of a `model` section and its options, those of the head left out."""
     module = CATALOGUE.find(model["name"])
-    return module, module.Options(**{key: model[key] for key in model if key not in {"name", *_head()}})
-
-
-def _head() -> set[str]:
-    from study.models.encoder import HeadOptions
-
-    return {field.name for field in fields(HeadOptions)}
+    return module, options(module.Options, model)
 
 
 def _problem(model: Mapping[str, Any], facts: Facts) -> str | None:
-    module, options = _choice(model)
-    problem: str | None = module.unsuited(options, facts)
+    module, own = _choice(model)
+    problem: str | None = module.unsuited(own, facts)
     return problem

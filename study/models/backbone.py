@@ -1,6 +1,5 @@
-"""Networks of torchvision as encoders: their classifier taken off, begun from weights, and frozen up to a stage."""
+"""Networks of torchvision as encoders: their classifier taken off, begun from weights."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Literal
@@ -17,10 +16,6 @@ from study.models.encoder import Encoder
 CLASSES = 1000
 """Outputs of the classifier that torchvision's networks have."""
 
-FEWEST = 4
-"""A network of fewer parts is taken apart further before its stages are counted."""
-
-NORMS = (nn.BatchNorm2d, nn.GroupNorm, nn.LayerNorm)
 FILES = (".safetensors", ".pth", ".pt")
 
 
@@ -35,13 +30,6 @@ class BackboneOptions:
             "prepare`; or a file (.safetensors, .pth); null: random ones"
         ),
     ] = None
-    frozen: Annotated[
-        int,
-        Range(low=0),
-        Doc(
-            "stages, counted from the input, that are not trained; `study models prepare` prints how many a network has"
-        ),
-    ] = 0
     lr_factor: Annotated[
         float,
         Range(above=0.0),
@@ -77,23 +65,11 @@ class Backbone(Encoder):
         self.net, self.architecture = net, architecture
         self.dropped, self.features = behead(net)
         self.lr_factor = options.lr_factor
-        parts = stages(net)
-        self._still = [part for stage in parts[: options.frozen] for part in stage]
-        if options.frozen:
-            moving = {id(tensor) for stage in parts[options.frozen :] for part in stage for tensor in part.parameters()}
-            for tensor in net.parameters():
-                tensor.requires_grad_(id(tensor) in moving)
         scale, shift = renormalisation(architecture, options, facts)
         self._scale: Tensor | None
         self._shift: Tensor | None
         self.register_buffer("_scale", scale, persistent=False)
         self.register_buffer("_shift", shift, persistent=False)
-
-    def train(self, mode: bool = True) -> "Backbone":
-        super().train(mode)
-        for part in self._still:
-            part.eval()
-        return self
 
     def forward(self, images: Tensor) -> Tensor:
         scale, shift = self._scale, self._shift
@@ -138,39 +114,6 @@ def behead(net: nn.Module) -> tuple[str, int]:
     return name, last.in_features if isinstance(last, nn.Linear) else last.in_channels
 
 
-def stages(net: nn.Module) -> list[list[nn.Module]]:
-    """The stages of a network, from the input on: its parts with parameters, a norm with the part before it.
-
-    While there are fewer than `FEWEST`, the largest part that consists of others is taken apart. A ResNet has 5 (stem,
-    four blocks), ConvNeXt and Swin 8, a ViT its patches and each layer. Parameters in no part, as the position
-    embedding of a ViT, belong to the first stage.
-    """
-    parts = list(_parts(net))
-    while len(grouped := _with_norms(parts)) < FEWEST:
-        composed = [part for part in parts if next(_parts(part), None) is not None]
-        if not composed:
-            break
-        largest = max(composed, key=lambda part: sum(tensor.numel() for tensor in part.parameters()))
-        place = next(place for place, part in enumerate(parts) if part is largest)
-        parts[place : place + 1] = _parts(largest)
-    return grouped
-
-
-def _parts(module: nn.Module) -> Iterator[nn.Module]:
-    return (part for part in module.children() if next(part.parameters(), None) is not None)
-
-
-def _with_norms(parts: list[nn.Module]) -> list[list[nn.Module]]:
-    grouped: list[list[nn.Module]] = []
-    for part in parts:
-        own = [inner for inner in part.modules() if next(inner.parameters(recurse=False), None) is not None]
-        if grouped and all(isinstance(inner, NORMS) for inner in own):
-            grouped[-1].append(part)
-        else:
-            grouped.append([part])
-    return grouped
-
-
 def plain(architecture: str, weights: str | None, side: int) -> nn.Module:
     """The network with its classifier, weights drawn from torch's generator.
 
@@ -202,18 +145,15 @@ def outline(architecture: str, weights: str | None, side: int) -> nn.Module:
     return net.eval()
 
 
-def wrong_weights(architecture: str, options: BackboneOptions, facts: Facts, side: int) -> str | None:
+def wrong_weights(architecture: str, options: BackboneOptions, facts: Facts) -> str | None:
     """Return what is wrong with the keys of `BackboneOptions`, ready to show behind the network's name; None if nothing
     is.
 
     Whether the file is there, and fits, is seen when it is read.
     """
-    if options.weights is None:
-        return "with frozen stages needs weights: they would stay random" if options.frozen else None
-    if not is_file(options.weights):
+    if options.weights is not None and not is_file(options.weights):
         if options.weights not in (names := published.weights_of(architecture)):
             return f"has no weights {options.weights!r}. {published.allowed(names)}"
         if facts.shape[0] != 3:
             return f"with weights {options.weights} takes colour images, not those of {facts.shape[0]} channels"
-    count = len(stages(outline(architecture, options.weights, side)))
-    return f"has {count} stages, not {options.frozen} to freeze" if options.frozen > count else None
+    return None

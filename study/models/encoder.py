@@ -17,11 +17,6 @@ def not_images(facts: Facts) -> str | None:
     return f"takes images, not rows of {facts.shape[0]} numbers" if facts.is_table else None
 
 
-def not_a_table(facts: Facts) -> str | None:
-    """Return what is wrong with the data for a network of a table's rows; None if nothing is."""
-    return None if facts.is_table else f"takes the rows of a table, not images of {size(facts)} pixels"
-
-
 def size(facts: Facts) -> str:
     """Height and width of the images, in words."""
     return " x ".join(str(side) for side in facts.shape[1:])
@@ -101,11 +96,6 @@ class Network(nn.Module):
         super().__init__()
         self.encoder = encoder
         self.head = build_head(options, encoder.features)
-
-    @property
-    def has_head(self) -> bool:
-        """Return whether the embeddings are other than the features."""
-        return not isinstance(self.head, nn.Identity)
 
     def forward(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
         """Features (B, features) and embeddings (B, head_features), neither normalised."""

@@ -128,7 +128,10 @@ def told(model: Mapping[str, Any]) -> dict[str, str]:
             f"{file}: sha256 is {found}, {source.sha256}... was published: not the file, or damaged. Remove it, then "
             f"run `{source.command}`"
         )
-    return {"name": _published_name(model) if source else model["weights"], "file": file.name, "sha256": found}
+    from study.models.published import published
+
+    name = published(architecture(model), model["weights"]).name if source else model["weights"]
+    return {"name": name, "file": file.name, "sha256": found}
 
 
 Place = tuple[str, str]
@@ -227,26 +230,14 @@ def put(net: "nn.Module", state: "dict[str, Tensor]", problem: str) -> None:
     Raises:
         UserError: begins with `problem`, then names what is missing, not the network's own, or of another shape.
     """
-    own = net.state_dict()
-    shapes = [
-        f"{name} {tuple(state[name].shape)}, not {tuple(own[name].shape)}"
-        for name in own
-        if name in state and state[name].shape != own[name].shape
-    ]
     try:
-        missing, foreign = ([], []) if shapes else net.load_state_dict(state, strict=False)
-    except RuntimeError as error:  # shapes of tensors that the network itself renames
-        shapes, missing, foreign = [" ".join(str(error).split())[:300]], [], []
-    if shapes:  # what else differs is told, too
-        missing, foreign = [name for name in own if name not in state], [name for name in state if name not in own]
-    missing = [name for name in missing if not name.endswith(COUNTER)]
-    kinds = (("missing", missing), ("not its own", foreign), ("of another shape", shapes))
-    if faults := [f"{words}: {some(names[:FEW])}{_more(names)}" for words, names in kinds if names]:
-        raise UserError(f"{problem}. {'; '.join(faults)}")
+        net.load_state_dict(state)
+    except RuntimeError as error:
+        raise UserError(f"{problem}. {' '.join(str(error).split())[:LONGEST]}") from None
 
 
-FEW = 3
-"""Names of each kind that a message lists."""
+LONGEST = 500
+"""Letters of PyTorch's message on what does not fit that are shown."""
 
 
 def read(file: Path, wanted: Collection[str]) -> "dict[str, Tensor]":
@@ -283,13 +274,3 @@ def _content(file: Path) -> Any:
             f"model.weights: {file}: cannot be read as weights alone ({reason}). Save its state_dict, or make it a "
             ".safetensors file"
         ) from None
-
-
-def _published_name(model: Mapping[str, Any]) -> str:
-    from study.models.published import published
-
-    return published(architecture(model), model["weights"]).name
-
-
-def _more(names: list[str]) -> str:
-    return f" and {len(names) - FEW} more" if len(names) > FEW else ""

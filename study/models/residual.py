@@ -44,4 +44,4 @@ def unsuited_resnet(name: str, options: ResNetOptions, facts: Facts) -> str | No
         return problem
     if options.weights is not None and not is_file(options.weights) and options.stem != "imagenet":
         return f"with weights {options.weights} needs model.stem: imagenet, not {options.stem}"
-    return wrong_weights(name, options, facts, facts.shape[1])
+    return wrong_weights(name, options, facts)

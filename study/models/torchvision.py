@@ -31,7 +31,7 @@ def unsuited(options: Options, facts: Facts) -> str | None:
         return problem
     if facts.shape[0] != 3:
         return f"takes colour images, not those of {facts.shape[0]} channels"
-    problem = wrong_weights(name, options, facts, facts.shape[1]) or _wrong_size(name, options.weights, facts.shape)
+    problem = wrong_weights(name, options, facts) or _wrong_size(name, options.weights, facts.shape)
     return f"with architecture {name} {problem}" if problem else None
 
 

@@ -100,7 +100,7 @@ def card(spec: StudySpec, record: StudyRecord, trial: TrialRecord, dataset: Data
         f"# {spec.name}",
         f"`{spec.base['method']['name']}` on `{spec.base['model']['name']}`, trained for {spec.epochs} epochs on seeds "
         f"{seeds}. The weights are those of seed {trial.seed}, {_preference(spec, dataset)}.",
-        *_beginning(spec, record),
+        *_beginning(record),
         "## Data",
         *_data(spec, dataset, description),
         "## Metrics",
@@ -120,14 +120,12 @@ def card(spec: StudySpec, record: StudyRecord, trial: TrialRecord, dataset: Data
     return "\n\n".join(parts) + "\n"
 
 
-def _beginning(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
+def _beginning(record: StudyRecord) -> Iterator[str]:
     """Yield which weights training began from, where it was not random ones."""
-    model = spec.base["model"]
     for entry in record.sessions[-1].get("weights", ()):
-        still = f"; its first {model['frozen']} stages stayed as they were" if model.get("frozen") else ""
         yield (
             f"Training began from the weights {escaped(entry['name'])} ({escaped(entry['file'])}, SHA-256 "
-            f"{entry['sha256']}){still}. What they learned of their own data, biases too, may be in this model."
+            f"{entry['sha256']}). What they learned of their own data, biases too, may be in this model."
         )
 
 

@@ -13,7 +13,7 @@ from study import data
 from study.data.dataset import Dataset, Facts
 from study.errors import UserError
 from study.files import below
-from study.home.folder import Home, StudyFolder
+from study.home.folder import Home
 from study.home.ledger import Ledger, read
 from study.metrics import group_names
 from study.spec import load_study
@@ -123,7 +123,9 @@ def _noted(home: Home, description: Description) -> Iterator[None]:
     """Note a successful reading of the test split in the ledger of the model's study, if it is in this home."""
     name = str(description.told["study"])
     folder = next((study for study in home.studies() if study.name == name), None)
-    if folder is None or _id(folder) != description.told["study_id"]:
+    events = [] if folder is None else read(folder.ledger_file)
+    created = next((event["id"] for event in events if event["event"] == "created"), None)
+    if folder is None or created != description.told["study_id"]:
         yield
         return
     ledger = Ledger(folder.ledger_file)
@@ -132,10 +134,6 @@ def _noted(home: Home, description: Description) -> Iterator[None]:
         ledger.append("evaluated", trial=description.told["trial"], split="test", by="study evaluate")
     finally:
         ledger.close()
-
-
-def _id(folder: StudyFolder) -> Any:
-    return next((event["id"] for event in read(folder.ledger_file) if event["event"] == "created"), None)
 
 
 # Other data in the numbers of a model: their classes and bias classes are found by name.

@@ -112,13 +112,8 @@ class Checkpoint:
             for name, generator in self._generators.items():
                 generator.set_state(content["random"][name])
             torch.set_rng_state(content["random"]["torch"])
-        except (
-            LookupError,
-            TypeError,
-            ValueError,
-            AttributeError,
-            RuntimeError,
-        ) as error:  # as another version wrote it
+        except (LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+            # as another version wrote it
             reason = " ".join(f"{type(error).__name__}: {error}".split())[:100]
             raise Unusable(f"{self._path}: is not a state that this trial can take ({reason}); remove it") from None
         return int(content["epoch"])

@@ -147,17 +147,6 @@ class Counts:
         return self.by_class.diagonal() / self.by_class.sum(1)
 
     @cached_property
-    def output_rate(self) -> Tensor:
-        """P(output | bias class), (S, outputs), nan for empty bias classes."""
-        by_bias = self.by_group.sum(0)
-        return by_bias / by_bias.sum(1, keepdim=True)
-
-    @cached_property
-    def bias_accuracy(self) -> Tensor:
-        """Accuracy in each bias class, (S,), nan for empty ones."""
-        return self.cells.right.sum(0) / self.cells.samples.sum(0)
-
-    @cached_property
     def aligned(self) -> Tensor:
         """1 where the bias class is the class, else 0, (Y, S)."""
         return torch.eye(*self.by_group.shape[:2], dtype=self.table.dtype, device=self.table.device)

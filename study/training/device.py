@@ -349,7 +349,10 @@ class Resident:
         self.inputs, self.target = self._copy.tensor, tensor(split.target, device)
         self.bias = None if split.bias is None else tensor(split.bias, device)
         self.condition = None if split.condition is None else tensor(split.condition, device)
-        self._mean, self._deviation = (_per_channel(value, device) for value in (facts.mean, facts.deviation))
+        self._mean, self._deviation = (
+            torch.tensor(value, device=device)[:, None, None] if isinstance(value, tuple) else value
+            for value in (facts.mean, facts.deviation)
+        )
 
     @property
     def labels(self) -> Labels:
@@ -403,10 +406,6 @@ def copy(array: NDArray[Any], device: torch.device) -> Copy:
     if found is None:
         found = _copies[place] = Copy(array, tensor(array, device))
     return found
-
-
-def _per_channel(value: float | tuple[float, ...], device: torch.device) -> Tensor | float:
-    return torch.tensor(value, device=device)[:, None, None] if isinstance(value, tuple) else value
 
 
 def tensor(array: NDArray[Any], device: torch.device) -> Tensor:

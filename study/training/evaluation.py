@@ -119,16 +119,11 @@ class Evaluation:
             ]
         return torch.cat(parts)
 
-    def online_scores(self, encoder: str, features: Tensor) -> Tensor:
-        """The linear probe's scores of features (B, F): (B, classes)."""
-        scores: Tensor = self._online[encoder](functional.normalize(features, dim=1))
-        return scores
-
     @torch.no_grad()
     def scores(self, encoder: str, features: Tensor) -> Tensor:
         """The method's own classification of features (B, F), or the online probe's: (B, classes)."""
         own = self._method.own_classifier() if encoder == "encoder" else None
-        return self.online_scores(encoder, features) if own is None else own(features)
+        return own(features) if own else self._online[encoder](functional.normalize(features, dim=1))
 
     def _predicted(self, split: str, encoder: str, scores: Tensor) -> Tensor:
         """Classes (N,): of the highest score, or by thresholds on the training split's scores that equalize odds."""
@@ -145,24 +140,16 @@ class Evaluation:
         return metrics.compute(scores, predicted, data.target, data.bias, facts, inferred, errors)
 
     def _final(self, split: str, encoder: str, features: Tensor) -> dict[str, Tensor]:
+        """What `train.final` names, of probes fitted to the training split's features: `PROBE_METRIC`."""
         values: dict[str, Tensor] = {}
-        train = self.features("train", encoder)
+        train, of_train, of_split = self.features("train", encoder), self._splits["train"], self._splits[split]
         for name in self._options.final:
-            if name == "ridge":
-                values |= self._attribute(split, train, features)
-            else:
-                values |= self._probed(name, split, train, features)
+            if name != "ridge":
+                probe = probes.PROBES[name](train, of_train.target, self._facts.classes, self._options.seed)
+                scores = probe(features)
+                measured = self._metrics(split, scores, scores.argmax(1))
+                values |= {f"{name}_{metric}": value for metric, value in measured.items()}
+            elif of_train.condition is not None and of_split.condition is not None:
+                attribute = probes.ridge(train, of_train.condition)
+                values["condition_mse"] = probes.mean_squared_error(attribute, features, of_split.condition)
         return values
-
-    def _attribute(self, split: str, train: Tensor, features: Tensor) -> dict[str, Tensor]:
-        of_train, of_split = self._splits["train"].condition, self._splits[split].condition
-        if of_train is None or of_split is None:
-            return {}
-        return {"condition_mse": probes.mean_squared_error(probes.ridge(train, of_train), features, of_split)}
-
-    def _probed(self, name: str, split: str, train: Tensor, features: Tensor) -> dict[str, Tensor]:
-        """The metrics of a probe fitted to the training split's features, by `PROBE_NAME`."""
-        target, seed = self._splits["train"].target, self._options.seed
-        scores = probes.PROBES[name](train, target, self._facts.classes, seed)(features)
-        values = self._metrics(split, scores, scores.argmax(1))
-        return {f"{name}_{metric}": value for metric, value in values.items()}

@@ -146,7 +146,9 @@ class FunctionTrial:
         """
         epochs, seed = self.config.train.epochs, self.config.train.seed
         torch.set_num_threads(self.config.train.threads)
-        _seed_all(seed)
+        random.seed(seed)
+        np.random.seed(seed)
+        torch.manual_seed(seed)
         with scratch_folder(TRIAL) as mine:
             (scratch := mine / "checkpoint").mkdir()
             kept = KeptFolder(resume, scratch, self._identity(), pause) if self._resumes and resume else None
@@ -156,7 +158,8 @@ class FunctionTrial:
                 self._test = before["test"]
                 if choice:
                     choice.load_state_dict(before["choice"])
-            given = {"config": self._own_config(), "seed": seed, "epochs": epochs, "checkpoint": scratch}
+            own = {key: value for key, value in self.config.method.items() if key not in ("name", "function")}
+            given = {"config": own, "seed": seed, "epochs": epochs, "checkpoint": scratch}
             clock = Clock(self.device)
             running = self._function(**{name: given[name] for name in self._takes})
             for epoch in range(done + 1, epochs + 1):
@@ -168,9 +171,12 @@ class FunctionTrial:
                         "each"
                     )
                 metrics = self._checked(yielded, epoch)
-                self._keep_test(metrics, choice, last=epoch == epochs)
+                test = {name: value for name, value in metrics.items() if name.startswith("test/")}
+                if choice.hear(metrics) if choice else epoch == epochs:  # the one that the trial is taken at so far
+                    self._test = test
                 cost = clock.epoch(images=0)
-                shown = _shown(metrics) | {name: cost[name] for name in ("time/epoch", "memory/peak_mib")}
+                shown = {name: value for name, value in metrics.items() if name not in test}
+                shown |= {name: cost[name] for name in ("time/epoch", "memory/peak_mib")}
                 beside = {"test": self._test, "choice": choice.state_dict() if choice else None}
                 if at_end and epoch == epochs:
                     at_end.keep(epoch, beside)
@@ -229,9 +235,6 @@ class FunctionTrial:
     def _resumes(self) -> bool:
         return "checkpoint" in self._takes
 
-    def _own_config(self) -> dict[str, Any]:
-        return {key: value for key, value in self.config.method.items() if key not in ("name", "function")}
-
     def _identity(self) -> dict[str, Any]:
         sections = self.config.to_document()
         document: dict[str, Any] = json.loads(json.dumps(sections if "epochs" in self._takes else identity(sections)))
@@ -268,7 +271,7 @@ class FunctionTrial:
             there = ", ".join(metrics) or "nothing"
             raise Wrong(f"{self._name}: did not yield {', '.join(missing)} in epoch {epoch}. It yielded: {there}")
         for name in (*self._needed, "train/loss"):
-            if name in metrics and not -_INFINITE < metrics[name] < _INFINITE:
+            if name in metrics and not math.isfinite(metrics[name]):
                 raise Diverged(f"{name} is {metrics[name]} in epoch {epoch}")
         for name, value in metrics.items():
             if in_percent(name) and not -_ROUNDING <= value <= 1 + _ROUNDING and not math.isnan(value):
@@ -289,23 +292,6 @@ class FunctionTrial:
             why = "allowed is a number"
         raise Wrong(f"{self._name}: yielded {type(value).__name__} for {name!r} in epoch {epoch}, {why}")
 
-    def _keep_test(self, metrics: Mapping[str, float], choice: Choice | None, last: bool) -> None:
-        """Keep an epoch's values of the test split where it is the one that the trial is taken at so far."""
-        if choice.hear(metrics) if choice else last:
-            self._test = {name: value for name, value in metrics.items() if name.startswith("test/")}
 
-
-_INFINITE = float("inf")
 _ROUNDING = 1e-6
 _NOTHING = object()
-
-
-def _shown(metrics: Mapping[str, float]) -> dict[str, float]:
-    """Return what is reported of an epoch: all but the test split."""
-    return {name: value for name, value in metrics.items() if not name.startswith("test/")}
-
-
-def _seed_all(seed: int) -> None:
-    random.seed(seed)
-    np.random.seed(seed)
-    torch.manual_seed(seed)

@@ -5,7 +5,6 @@ import sys
 import warnings
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -119,16 +118,13 @@ class RecordedStep:
         return self._step(batch)
 
     def _record(self, batch: Batch) -> Tensor:
-        self._batch, self._graph = _copied(batch), torch.cuda.CUDAGraph()
+        # in memory of its own, without what lies on the host: no step that can be recorded asks for it
+        self._batch = Batch(batch.views.clone(), batch.labels.map(torch.clone), batch.index.clone())
+        self._graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(self._graph, stream=self._stream):
             self._value = self._step(self._batch)
         self._graph.replay()
         return self._value
-
-
-def _copied(batch: Batch) -> Batch:
-    """The same in memory of its own, without what lies on the host: no step that can be recorded asks for it."""
-    return Batch(batch.views.clone(), batch.labels.map(torch.clone), batch.index.clone())
 
 
 def _tensors(batch: Batch) -> list[Tensor]:
@@ -405,7 +401,8 @@ class TrainingLoop:
         check_networks(self._networks.parameters(), self.method.encoders().values(), epoch)
         for split in self._reported:
             values |= self.evaluate(split, final=last and chosen is None)
-        values |= self._diagnosis(batch)
+        with torch.no_grad():
+            values |= {f"train/{name}": float(value) for name, value in self.method.diagnose(batch).items()}
         if chosen:
             chosen.hear(values)
         if state.at_end and last:
@@ -430,7 +427,7 @@ class TrainingLoop:
         recorded = self.device.type == "cuda" and options.graph is not False and recordable
 
         def step(batch: Batch) -> Tensor:
-            with self._precision():
+            with torch.autocast(self.device.type, torch.bfloat16, enabled=options.precision == "bfloat16"):
                 loss, features = forward(batch)
             probe_loss = self._probe_loss(features, batch.index)
             main.zero_grad(set_to_none=True)
@@ -518,7 +515,7 @@ class TrainingLoop:
         target = self._splits["train"].target[index]
         parts = [
             functional.cross_entropy(
-                self.evaluate.online_scores(name, part.detach().float()), target, ignore_index=UNKNOWN
+                self.probes[name](functional.normalize(part.detach().float(), dim=1)), target, ignore_index=UNKNOWN
             )
             for name, part in features.items()
             if name != "encoder" or self.method.own_classifier() is None
@@ -529,16 +526,6 @@ class TrainingLoop:
     def _reported(self) -> list[str]:
         """The splits whose metrics an epoch has."""
         return [name for name in self._splits if name == "val" or (self.options.report_test and name != "train")]
-
-    @torch.no_grad()
-    def _diagnosis(self, batch: Batch) -> dict[str, float]:
-        """The method's own figures on the epoch's last batch, `train/NAME`."""
-        return {f"train/{name}": float(value) for name, value in self.method.diagnose(batch).items()}
-
-    def _precision(self) -> AbstractContextManager[object]:
-        if self.options.precision == "float32":
-            return nullcontext()
-        return torch.autocast(self.device.type, torch.bfloat16)
 
     def _identity(self) -> dict[str, Any]:
         """Return what a checkpoint must have been made from for this trial to go on from it."""

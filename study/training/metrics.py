@@ -124,12 +124,14 @@ def equal_opportunity(outcome: Outcome) -> Tensor:
 
 def demographic_parity(outcome: Outcome) -> Tensor:
     """Largest difference between bias classes of the rate of an output, over all outputs."""
-    return gap(outcome.counts.output_rate).amax()
+    by_bias = outcome.counts.by_group.sum(0)
+    return gap(by_bias / by_bias.sum(1, keepdim=True)).amax()
 
 
 def accuracy_parity(outcome: Outcome) -> Tensor:
     """Largest difference of the accuracy between bias classes (WCL paper 6.2 calls it equalized odds)."""
-    return gap(outcome.counts.bias_accuracy)
+    cells = outcome.counts.cells
+    return gap(cells.right.sum(0) / cells.samples.sum(0))
 
 
 def auc(outcome: Outcome) -> Tensor:

@@ -12,7 +12,6 @@ from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LambdaLR
 from torch.utils import checkpoint
 
-from study.errors import UserError
 from study.methods import Method
 from study.models import Encoder, Network
 from study.training.config import TrainOptions
@@ -195,25 +194,18 @@ def optimizer(parameters: Parameters, options: TrainOptions, device: torch.devic
 
 
 def groups(networks: nn.Module, options: TrainOptions) -> Parameters:
-    """The parameters that are trained, for `optimizer`: those of encoders with an `lr_factor` are groups of their own.
-
-    Raises:
-        UserError: all are frozen.
-    """
+    """The parameters for `optimizer`: those of encoders with an `lr_factor` are groups of their own."""
     factors = {
         id(tensor): encoder.lr_factor
         for encoder in networks.modules()
         if isinstance(encoder, Encoder)
         for tensor in encoder.parameters()
     }
-    trained = [tensor for tensor in networks.parameters() if tensor.requires_grad]
-    if not trained:
-        raise UserError("model.frozen: nothing is left to train. Freeze fewer stages, or put a projection head on them")
     by_factor: dict[float, list[nn.Parameter]] = {}
-    for tensor in trained:
+    for tensor in networks.parameters():
         by_factor.setdefault(factors.get(id(tensor), 1.0), []).append(tensor)
     if by_factor.keys() == {1.0}:
-        return trained
+        return by_factor[1.0]
     rate = options.learning_rate
     return [{"params": part, "lr": rate * factor, "lr_factor": factor} for factor, part in by_factor.items()]
 

@@ -101,12 +101,15 @@ def forget(function: str, where: str) -> None:
         where: as `place` gives it.
     """
     own = "" if function.startswith(PICKLE) else function.partition(":")[0].partition(".")[0]
-    folders = {os.path.realpath(path) for path in (*_ahead(), where) if not _is_installed(Path(path))}
+    library = os.path.dirname(os.__file__)
+    ahead = sys.path[: sys.path.index(library)] if library in sys.path else []
+    folders = {os.path.realpath(path) for path in (*ahead, where) if not _is_installed(Path(path))}
     tops: dict[str, list[str]] = {}
     for name in sys.modules:
         tops.setdefault(name.partition(".")[0], []).append(name)
     for top, names in tops.items():
-        mine = top not in _STAY and (top == own or _folder_of(top) in folders)
+        found = _files(top) if top in sys.modules else []
+        mine = top not in _STAY and (top == own or (bool(found) and _parent(found[0]) in folders))
         if mine and not any(file.endswith((".so", ".pyd")) for name in names for file in _files(name)):
             for name in names:
                 del sys.modules[name]
@@ -123,12 +126,6 @@ def _leave_libraries_alone() -> None:
 _STAY = ("study", "__main__", "__mp_main__")
 
 
-def _ahead() -> list[str]:
-    """The folders that Python looks for modules in before its own library."""
-    library = os.path.dirname(os.__file__)
-    return sys.path[: sys.path.index(library)] if library in sys.path else []
-
-
 def _is_installed(folder: Path) -> bool:
     """Return whether packages are installed in a folder."""
     return bool({"site-packages", "dist-packages"} & set(folder.parts)) or any(folder.glob("*.dist-info"))
@@ -139,13 +136,6 @@ def _files(name: str) -> list[str]:
     held = getattr(sys.modules[name], "__dict__", {})
     file, path = held.get("__file__"), held.get("__path__")
     return [file] if isinstance(file, str) else [str(one) for one in path or ()]
-
-
-def _folder_of(top: str) -> str | None:
-    """The folder in which a module that is in no package was found."""
-    if top not in sys.modules or not (files := _files(top)):
-        return None
-    return _parent(files[0])
 
 
 @cache

@@ -122,7 +122,8 @@ def _some(labels: Labels, config: TrialConfig, dataset: Dataset) -> Labels:
     observed = Split(part.inputs[:OBSERVED], part.target[:OBSERVED])
     splits = {"train": part, "val": observed, "all": Split(train.inputs, np.zeros_like(train.target))}
     facts = replace(facts, classes=facts.bias_classes, bias_classes=None, condition=None, splits=tuple(splits))
-    training = _training(config, config.train.seed)
+    prepared = options(Preparation, config.method)
+    training = _training(config, prepared.bias_epochs, prepared.bias_learning_rate, config.train.seed)
     own = TrialConfig({}, config.model, PLAIN, training)
     made_from = f"{dataset.fingerprint}, bias of {source.known_bias}"
     network = StandIn(own, Dataset(facts, splits), made_from, ("all",), keeps_features=False)
@@ -136,7 +137,8 @@ def _model(labels: Labels, config: TrialConfig, dataset: Dataset) -> Labels:
     there = [name for name in ("train", "val") if name in dataset.splits]  # `train.with_val` leaves no val
     splits = {name: replace(dataset.splits[name], bias=None, condition=None) for name in there}
     facts = replace(dataset.facts, bias_classes=None, condition=None, splits=tuple(splits))
-    training = _training(config, seed=0)
+    prepared = options(Preparation, config.method)
+    training = _training(config, prepared.bias_epochs, prepared.bias_learning_rate, seed=0)
     own = TrialConfig({}, model, PLAIN, training)
     network = StandIn(own, Dataset(facts, splits), dataset.fingerprint, ("train",), keeps_features=True)
     device = labels.target.device
@@ -155,12 +157,11 @@ def _keeping(bias: NDArray[np.int64], share: float, seed: int) -> NDArray[np.boo
     return kept
 
 
-def _training(config: TrialConfig, seed: int) -> TrainOptions:
-    preparation = options(Preparation, config.method)
+def _training(config: TrialConfig, epochs: int, rate: float, seed: int) -> TrainOptions:
     return TrainOptions(
-        epochs=preparation.bias_epochs,
+        epochs=epochs,
         batch_size=BATCH,
-        learning_rate=preparation.bias_learning_rate,
+        learning_rate=rate,
         seed=seed,
         threads=config.train.threads,
         deterministic=config.train.deterministic,
@@ -201,14 +202,7 @@ def inferred_groups(config: TrialConfig, dataset: Dataset, device: torch.device)
     if own.inferred_groups == "none":
         return {}
     method, epochs = KINDS[own.inferred_groups]
-    train = TrainOptions(
-        epochs=own.bias_model_epochs or epochs,
-        batch_size=BATCH,
-        learning_rate=LEARNING_RATE,
-        seed=SEED,
-        threads=own.threads,
-        deterministic=own.deterministic,
-    )
+    train = _training(config, own.bias_model_epochs or epochs, LEARNING_RATE, SEED)
     splits = {name: replace(split, bias=None, condition=None) for name, split in dataset.splits.items()}
     facts = replace(dataset.facts, bias_classes=None, condition=None)
     judged = tuple(name for name in splits if name != "train")

@@ -127,7 +127,7 @@ def test_a_class_that_is_not_in_every_split_is_told(root: Path) -> None:
         ("biased_mnist", ["rho=2"], "--set rho=2: rho: 2 given, allowed is less than or equal to 1"),
         ("biased_mnist", ["rh=0.5"], "unknown key. Did you mean 'rho'"),
         ("biased_mnist", ["rho"], "--set rho: not of the form key=value"),
-        ("biased_mnist", ["val=fair"], "'fair' given. .*Allowed: 'biased', 'unbiased' or 'given'"),
+        ("biased_mnist", ["val=fair"], "'fair' given. Allowed: 'biased' or 'unbiased'"),
     ],
 )
 def test_what_is_wrong_is_said(root: Path, name: str, assignments: list[str], message: str) -> None:

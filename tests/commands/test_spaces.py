@@ -7,7 +7,6 @@ import pytest
 
 from study import data, methods, models
 from study.commands import spaces
-from study.spec import load_study
 from study.spec.document import shipped
 
 
@@ -39,12 +38,6 @@ def test_every_shipped_suite_is_listed() -> None:
     assert suite["about"] == suite["about"].split(". ")[0]
     assert suite["about"].startswith("A table of methods in minutes: three methods on the digits")
     assert "study suite NAME" in spaces.text(document())
-
-
-@pytest.mark.parametrize("name", ["quickstart", "fairkl-table11", "wcl-table2", "debias_all", "cclk-table5"])
-def test_the_data_sets_are_those_of_the_trials(name: str) -> None:
-    sections = load_study(name).data_sections
-    assert set(files()[name]["data"]) == {one["name"] for one in sections}
 
 
 def test_everything_that_a_file_can_name_is_there() -> None:

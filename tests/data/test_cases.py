@@ -5,9 +5,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from PIL import Image
 
-from study.commands import plan, trial
+from study.commands import plan
 from study.errors import UserError
 from study.spec import load_study
 from study.spec.load import StudySpec
@@ -76,65 +75,3 @@ def test_plan_names_the_positive_class_and_warns_of_the_other_way_round() -> Non
 def test_what_may_be_meant_otherwise_is_refused_before_anything_starts(change, says) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(UserError, match=says):
         told(study(change(noise(120))))
-
-
-def last_epoch(spec: StudySpec) -> dict[str, float]:
-    """The metrics of a trial of the study's own configuration."""
-    *_, metrics = trial.run(spec, device="cpu")
-    return metrics
-
-
-def test_rows_that_are_there_three_times_are_not_learned_by_heart() -> None:
-    spec = study(pd.concat([noise(80)] * 3), epochs=60)
-    assert last_epoch(spec)["val/accuracy"] < 0.65
-
-
-def test_a_running_number_tells_no_class() -> None:
-    rows = noise(240).sort_values("repaid", ignore_index=True)
-    spec = study(rows.assign(id=range(240)), epochs=60)
-    assert last_epoch(spec)["val/accuracy"] < 0.65
-
-
-PICTURES = """\
-name: pictures
-data: {name: image_folder, path: photos, target: shape, bias: place, size: 16}
-model: {name: small_conv_net}
-method: {name: cross_entropy}
-train: {epochs: 15, batch_size: 16}
-search: {trials: 1, metric: val/accuracy, space: {train.learning_rate: {low: 0.001, high: 0.1, log: true}}}
-"""
-
-
-def photographs(signal: bool, seed: int = 0, turned: str | None = None) -> StudySpec:
-    """120 pictures, of a bright bar on top or at the left, or of noise; `turned`: the format in which those of the
-    validation split are stored turned by 90 degrees, with EXIF's tag."""
-    draw, rows = np.random.default_rng(seed), []
-    Path("photos").mkdir(exist_ok=True)
-    for number in range(120):
-        target, split = number % 2, ["train", "train", "val", "test"][(number // 2) % 4]
-        pixels = draw.integers(0, 60, (16, 16, 3)).astype("uint8")
-        if signal:
-            pixels[(slice(5), slice(None)) if target else (slice(None), slice(5))] = 230
-        picture, name = Image.fromarray(pixels), f"{number:03}.{turned or 'bmp'}"
-        if turned and split == "val":
-            exif = Image.Exif()
-            exif[0x0112] = 6
-            picture.transpose(Image.Transpose.ROTATE_90).save(f"photos/{name}", exif=exif)
-        else:
-            picture.save(f"photos/{name}")
-        rows.append([name, ["left", "top"][target], ["a", "b"][(number // 8) % 2], split])
-    pd.DataFrame(rows, columns=["file", "shape", "place", "split"]).to_csv("photos/labels.csv", index=False)
-    Path("pictures.yaml").write_text(PICTURES)
-    return load_study("pictures.yaml")
-
-
-@pytest.mark.slow
-def test_pictures_that_are_put_over_others_are_the_ones_trained_on() -> None:
-    assert last_epoch(photographs(signal=True))["val/accuracy"] > 0.9
-    assert last_epoch(photographs(signal=False, seed=1))["val/accuracy"] < 0.8
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["jpg", "png", "webp", "tif"])
-def test_pictures_that_are_stored_turned_are_seen_upright(kind: str) -> None:
-    assert last_epoch(photographs(signal=True, turned=kind))["val/accuracy"] > 0.9

@@ -87,13 +87,6 @@ def test_a_broken_connection_goes_on_where_it_was(root: Path, server: Server) ->
     assert (root / "file").read_bytes() == CONTENT
 
 
-def test_what_an_earlier_run_left_is_gone_on_with(root: Path, server: Server) -> None:
-    (root / "file.part").write_bytes(CONTENT[:777])
-    download.obtain(Source("file", server.url, SHA))
-    assert server.requests == ["bytes=777-"]
-    assert (root / "file").read_bytes() == CONTENT
-
-
 def test_a_server_that_cannot_resume_sends_it_all(root: Path, server: Server) -> None:
     server.ranges = False
     (root / "file.part").write_bytes(b"other")

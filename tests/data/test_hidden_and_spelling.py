@@ -2,7 +2,6 @@
 
 import unicodedata
 
-import numpy as np
 import pytest
 from image_folders import load, rows, write
 from pictures import picture
@@ -73,15 +72,6 @@ def test_one_file_under_two_spellings_is_refused(workplace):
     (workplace / "mine" / "labels.csv").write_text("\n".join(["file,target,gender,young,weight,part", *lines]))
     with pytest.raises(UserError, match=r"row 5: .* is the file of row 4, spelled differently"):
         load()
-
-
-def test_the_folder_and_the_table_are_found_too(workplace):
-    write(workplace / "mine", rows())
-    plain = load()
-    (workplace / "mine" / "labels.csv").rename(workplace / "mine" / f"{APART}.csv")
-    (workplace / "mine").rename(workplace / APART)
-    found = load(path=COMPOSED, labels=f"{COMPOSED}.csv")
-    np.testing.assert_array_equal(found.splits["train"].inputs, plain.splits["train"].inputs)
 
 
 def test_a_hidden_table_is_not_offered(tmp_path):

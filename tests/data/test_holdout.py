@@ -1,24 +1,14 @@
 """Validation cut from training: disjoint, seeded, and as biased or unbiased as asked."""
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from study.data import holdout
 from study.data.dataset import Labels, Split
-from study.errors import UserError
 
 GROUPS = st.lists(st.integers(0, 5), min_size=1, max_size=200).map(np.array)
 SHARES = st.floats(0.01, 0.5)
-
-
-@given(groups=GROUPS, share=SHARES, seed=st.integers(0, 2**32 - 1))
-def test_both_kinds_cut_the_samples_in_two(groups: np.ndarray, share: float, seed: int) -> None:
-    for choose in (holdout.stratified, holdout.balanced):
-        kept, held = choose(groups, share, seed)
-        assert sorted([*kept, *held]) == list(range(len(groups)))
-        assert list(kept) == sorted(kept)
 
 
 @given(groups=GROUPS, share=SHARES, seed=st.integers(0, 99))
@@ -51,7 +41,7 @@ def test_every_kind_cuts_the_cells_of_a_split(counts: list[int], share: float, s
     condition = np.arange(len(codes), dtype=np.float32)[:, None]
     whole = Split(np.arange(len(codes))[:, None, None, None], codes // 2, codes % 2, condition)
     train, val = (holdout.take(whole, part) for part in holdout.choose(holdout.cells(whole), share, kind, seed))
-    labels = holdout.cut_labels(Labels(whole.target, whole.bias), share, seed)
+    labels = holdout.with_val({"train": Labels(whole.target, whole.bias)}, share, seed)
     for name, part in {"train": train, "val": val}.items():
         assert kind == "unbiased" or np.array_equal(labels[name].target, part.target)
         assert kind == "unbiased" or np.array_equal(labels[name].bias, part.bias)
@@ -72,18 +62,6 @@ def test_cells_of_labels_without_a_bias_are_their_classes() -> None:
     assert holdout.cells(Labels(target)).tolist() == [0, 2, 1]
     assert holdout.cells(Labels(target, np.array([0, 1, 1]))).tolist() == [0, 5, 3]
     assert holdout.cells(Labels(target[:0], target[:0])).tolist() == []
-
-
-def test_given_is_refused_where_there_is_none() -> None:
-    holdout.refuse_given("biased", "stripes")
-    with pytest.raises(UserError, match=r"data\.val: 'given' given, but stripes has no validation split of its own"):
-        holdout.refuse_given("given", "stripes")
-
-
-def test_the_seed_chooses_whom() -> None:
-    groups = np.repeat(np.arange(4), 50)
-    first, again, other = (holdout.stratified(groups, 0.2, seed)[1].tolist() for seed in (1, 1, 2))
-    assert first == again != other
 
 
 def test_without_bias_labels_the_classes_are_balanced() -> None:

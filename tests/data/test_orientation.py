@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from image_folders import HEADER, load
 from PIL import ExifTags, Image, ImageOps
 
 from study.data import image_files
@@ -94,30 +93,3 @@ def test_damaged_exif_data_leave_the_picture(tmp_path, kind, exif):
     image = Image.new("RGB", (8, 8), (200, 10, 90))
     image.save(tmp_path / f"a.{kind}", exif=exif)
     assert image_files.decode([tmp_path / f"a.{kind}"], 8, "crop").std(axis=(2, 3)).max() < 3
-
-
-@pytest.mark.parametrize("orientation", [0, 9, 65535])
-def test_an_orientation_that_there_is_not_is_none(tmp_path, orientation):
-    image = Image.fromarray(np.random.default_rng(0).integers(0, 256, (8, 8, 3), np.uint8))
-    exif = Image.Exif()
-    exif[ExifTags.Base.Orientation] = orientation
-    image.save(tmp_path / "a.png", exif=exif)
-    np.testing.assert_array_equal(
-        image_files.decode([tmp_path / "a.png"], 8, "crop")[0], np.asarray(image).transpose(2, 0, 1)
-    )
-
-
-@pytest.mark.parametrize("kind", ["png", "webp", "tif"])
-def test_a_folder_of_turned_pictures_is_the_same_data(workplace, kind):
-    found = []
-    for turned in (False, True):
-        draw, folder = np.random.default_rng(0), workplace / "mine"
-        folder.mkdir(exist_ok=True)
-        lines = [HEADER]
-        for number in range(40):
-            image = Image.fromarray(draw.integers(0, 256, (9, 7, 3), np.uint8))
-            stored(image, folder / f"{number}.{kind}", 1 + number % 8 if turned else 1, **LOSSLESS[kind])
-            lines.append(f"{number}.{kind},c{number % 2},f,y,train,1")
-        (folder / "labels.csv").write_text("\n".join(lines))
-        found.append(load().fingerprint)
-    assert found[0] == found[1]

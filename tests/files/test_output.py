@@ -75,20 +75,6 @@ def test_a_file_that_is_open_but_has_no_name_is_written(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a device")
-def test_a_device_stays(tmp_path: Path) -> None:
-    """One like /dev/null takes the content; a disk is refused."""
-    null, disk = tmp_path / "null", tmp_path / "disk"
-    os.mknod(null, stat.S_IFCHR | 0o666, os.makedev(1, 3))
-    os.mknod(disk, stat.S_IFBLK | 0o666, os.makedev(259, 4095))
-    write_output(null, NEW)
-    assert null.is_char_device()
-    for refuse in (check_output, lambda path: write_output(path, NEW)):
-        with pytest.raises(UserError, match=r"disk: cannot be written: it is a disk"):
-            refuse(disk)
-    assert disk.is_block_device()
-
-
 def test_null_takes_everything_and_stays() -> None:
     before = os.stat("/dev/null")
     write_output(Path("/dev/null"), NEW)

@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -84,14 +83,6 @@ def test_another_users_folder_and_a_link_stay(place: Path, tmp_path: Path) -> No
     (place / f"{RUN}link").symlink_to(victim)
     with scratch_folder(RUN):
         assert (victim / LOCK).exists()
-
-
-def test_it_waits_for_nobody(place: Path) -> None:
-    with held(place):
-        began = time.monotonic()
-        with scratch_folder(RUN):
-            pass
-        assert time.monotonic() - began < 100
 
 
 def test_what_a_killed_process_started_is_ended_and_nothing_else(place: Path) -> None:

@@ -30,7 +30,7 @@ from study.losses.fair_kl import fair_kl, spread_by_products, spread_in_turn, su
 from study.losses.fair_sup_con import fair_sup_con
 from study.losses.info_nce import eps_info_nce, info_nce
 from study.losses.margin import eps_sup_info_nce, masked_pairs, picked_pairs
-from study.losses.pairs import as_float, equal, gram
+from study.losses.pairs import equal, gram, group
 from study.losses.sup_con import eps_sup_con, sup_con, sup_con_in
 
 
@@ -75,7 +75,7 @@ def test_the_sums_of_fair_kl_are_the_same_on_a_cpu_and_elsewhere(soft: bool) -> 
 
 @pytest.mark.parametrize("label", [LABEL, LABEL - 1, LABEL * 2**40])
 def test_masks_are_the_same_on_a_cpu_and_elsewhere(label: Tensor) -> None:
-    close(equal(label, torch.float64), equal(as_float(label, torch.float64), torch.float64))
+    close(equal(label, torch.float64), equal(group(label).double(), torch.float64))
 
 
 def test_with_one_positive_each_all_forms_of_sup_con_agree() -> None:

@@ -1,4 +1,4 @@
-"""Networks that begin from weights: what is loaded, what stays frozen, how pixels reach them, and what is refused."""
+"""Networks that begin from weights: what is loaded, how pixels reach them, and what is refused."""
 
 import os
 import pickle
@@ -17,7 +17,6 @@ from study import models
 from study.data.dataset import Facts
 from study.errors import UserError
 from study.models import initial_weights
-from study.models.backbone import outline, stages
 
 SMALL = "shufflenet_v2_x0_5"
 PHOTOS, GREY = Facts(3, 2, (3, 32, 32), mean=0.5, deviation=0.25), Facts(3, 2, (1, 32, 32))
@@ -80,19 +79,16 @@ def test_without_weights_nothing_is_told_or_changed() -> None:
     assert encoder(images()).shape == (4, 1024)
 
 
-def test_what_does_not_fit_is_named_a_few_of_each_kind(tmp_path: Path) -> None:
+def test_what_does_not_fit_is_named(tmp_path: Path) -> None:
     state = classifier(SMALL).state_dict()
     for name in [name for name in state if name.startswith("stage4.")]:
         del state[name]
-    state["conv1.0.weight"] = torch.zeros(24, 3, 5, 5)
-    state["stranger"] = torch.zeros(1)
     save_file(state, tmp_path / "mine.safetensors")
     with pytest.raises(UserError) as error:
         models.build(section(tmp_path / "mine.safetensors"), PHOTOS)
     message = str(error.value)
-    assert re.search(rf"does not fit {SMALL}\. missing: stage4\.\S+, stage4\.\S+, stage4\.\S+ and \d+ more", message)
-    assert "not its own: stranger" in message
-    assert "of another shape: conv1.0.weight (24, 3, 5, 5), not (24, 3, 3, 3)" in message
+    assert re.search(rf"does not fit {SMALL}\. .* Missing key\(s\) in state_dict: \"stage4\.", message)
+    assert len(message) < 700
 
 
 class Code:
@@ -156,36 +152,6 @@ def test_published_weights_that_are_missing_or_damaged_say_the_command(
     assert models.build(section("imagenet"), PHOTOS, False).features == 1024
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("count", [0, 2, 5])
-def test_frozen_stages_stay_as_they_are(count: int, tmp_path: Path) -> None:
-    save_file(classifier(SMALL).state_dict(), tmp_path / "mine.safetensors")
-    encoder = models.build(section(tmp_path / "mine.safetensors", frozen=count), PHOTOS)
-    before = {name: tensor.clone() for name, tensor in encoder.net.state_dict().items()}
-    encoder.eval()
-    encoder.train()
-    trained = [tensor for tensor in encoder.parameters() if tensor.requires_grad]
-    if trained:
-        encoder(images()).square().sum().backward()
-        torch.optim.SGD(trained, lr=0.1).step()
-    names = ["conv1", "stage2", "stage3", "stage4", "conv5", "fc"]
-    moved = {name.split(".")[0] for name, tensor in encoder.net.state_dict().items() if tensor.ne(before[name]).any()}
-    assert moved == set(names[count:-1])
-    assert {part.training for part in encoder.net.conv1.modules()} == {count == 0}
-
-
-@pytest.mark.parametrize(
-    ("architecture", "count"), [("resnet18", 5), ("convnext_tiny", 8), ("vit_b_32", 13), ("densenet121", 8)]
-)
-def test_stages_hold_every_parameter_but_those_of_no_part(architecture: str, count: int) -> None:
-    net = outline(architecture, None, 224)
-    parts = stages(net)
-    assert len(parts) == count
-    held = {id(tensor) for stage in parts for part in stage for tensor in part.parameters()}
-    left = [name for name, tensor in net.named_parameters() if id(tensor) not in held]
-    assert left == (["class_token", "encoder.pos_embedding"] if architecture == "vit_b_32" else [])
-
-
 @pytest.mark.parametrize(
     ("more", "facts", "message"),
     [
@@ -194,8 +160,6 @@ def test_stages_hold_every_parameter_but_those_of_no_part(architecture: str, cou
         ({"architecture": "swin_t"}, PHOTOS, "swin_t takes images of at least 224 x 224 pixels, not of 32 x 32"),
         ({"architecture": "vit_b_32"}, Facts(2, None, (3, 40, 40)), "vit_b_32 cannot take images of 40 x 40 pixels"),
         ({"architecture": SMALL}, GREY, "takes colour images, not those of 1 channels"),
-        ({"architecture": SMALL, "frozen": 1}, PHOTOS, "with frozen stages needs weights"),
-        (section("some.pth", frozen=6), PHOTOS, "has 5 stages, not 6 to freeze"),
         (section("IMAGENET1K_V7"), PHOTOS, r"no weights 'IMAGENET1K_V7'. Allowed: imagenet, IMAGENET1K_V1, or a file"),
         ({"name": "resnet18", "weights": "imagenet"}, PHOTOS, r"needs model\.stem: imagenet, not cifar"),
         ({"name": "resnet18", "weights": "imagenet", "stem": "imagenet"}, GREY, "takes colour images"),

@@ -3,7 +3,6 @@
 import csv
 import json
 import os
-import unicodedata
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -67,15 +66,6 @@ def test_the_rest_of_a_folder_is_classified_where_some_cannot_be_read(folder: St
     assert by_json.stderr == done.stderr
 
 
-def test_only_files_that_cannot_be_read(folder: StudyFolder, here: Path) -> None:
-    (here / "a.png").write_bytes(b"")
-    done = predict(folder, "a.png")
-    assert done.exit_code == 1
-    assert done.stdout == "file,class,confidence," + ",".join(f"p({name})" for name in range(10)) + "\n"
-    assert done.stderr.endswith("error: 1 of 1 file could not be read as images\n")
-    assert json.loads(predict(folder, "a.png", "--json").stdout) == []
-
-
 def test_a_path_that_is_not_there_is_refused_before_anything_is_read(folder: StudyFolder, here: Path) -> None:
     picture(here / "0.png")
     os.mkfifo(here / "pipe.png")
@@ -104,21 +94,6 @@ def test_a_list_names_files_relative_to_itself(
     assert "list.csv: no column 'file'." in str(refused.exception)
     (here / "list.csv").write_text("file\n../secret.png\n")
     assert "allowed is a relative path without '..'" in str(predict(folder, "photos/list.csv").exception)
-
-
-def test_hidden_files_are_no_pictures(folder: StudyFolder, here: Path) -> None:
-    picture(here / "a.png", 3)
-    for name in ("._a.png", "__MACOSX/a.png", ".ipynb_checkpoints/a-checkpoint.png", "below/.b.png"):
-        picture(here / name, 4)
-    assert [row["file"] for row in rows(predict(folder, ".").stdout)] == ["a.png"]
-    (here / "list.csv").write_text("file\na.png\n._a.png\n")
-    assert "row 2: '._a.png' given, a hidden file or folder" in str(predict(folder, "list.csv").exception)
-
-
-def test_a_listed_file_is_found_however_its_name_is_spelled(folder: StudyFolder, here: Path) -> None:
-    picture(here / unicodedata.normalize("NFD", "Möwe.png"), 3)
-    (here / "list.csv").write_text(f"file\n{unicodedata.normalize('NFC', 'Möwe.png')}\n", encoding="utf-8")
-    assert len(rows(predict(folder, "list.csv").stdout)) == 1
 
 
 def test_images_become_square_as_in_training(

@@ -71,15 +71,6 @@ def test_shrunk_cells_are_what_counting_gives(table: Table) -> None:
 
 
 @given(tables())
-def test_a_shrunk_cell_lies_between_its_own_accuracy_and_its_prior(table: Table) -> None:
-    found = cells(table)
-    assert ((found.shrunk >= 0) & (found.shrunk <= 1 + 1e-12)).all()
-    for places in kinds(table):
-        empty = [float(found.shrunk[y, s]) for y, s in places if not table[y][s][1]]
-        assert empty == pytest.approx([empty[0]] * len(empty) if empty else [])
-
-
-@given(tables())
 def test_the_more_samples_the_less_is_shrunk(table: Table) -> None:
     """A hundred thousand times as many samples of the same accuracies: nothing is left of the prior."""
     full = [[(100_000 * (right + 1), 100_000 * (samples + 2)) for right, samples in row] for row in table]
@@ -93,11 +84,6 @@ def test_none_right_of_two_is_not_certainly_none() -> None:
     errors = computed([0, 0, 0, 0], [0, 0, 1, 1], [0, 0, 1, 1], Facts(2, 2, (1,)))
     assert errors["worst_group_accuracy_standard_error"] == pytest.approx(sqrt(1 / 6 * 5 / 6 / 2))
     assert all(0 < value < 0.5 for name, value in errors.items() if name.endswith("_standard_error") and value == value)
-
-
-def test_cells_of_none_right_do_not_tie_with_cells_of_fewer_samples() -> None:
-    two, one = cells([[(9, 9), (0, 2)], [(1, 2), (9, 9)]]), cells([[(9, 9), (0, 1)], [(1, 2), (9, 9)]])
-    assert 0 < float(two.shrunk.amin()) < float(one.shrunk.amin())
 
 
 def computed(prediction: list[int], target: list[int], bias: list[int], of: Facts) -> dict[str, float]:

@@ -78,19 +78,6 @@ def test_a_file_of_another_form_is_told(dataset: Dataset, tmp_path: Path, part: 
             trial.epochs_in(file)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("part", ["states", "random"])
-def test_a_file_without_a_part_of_the_state_is_told(dataset: Dataset, tmp_path: Path, part: str) -> None:
-    file, trial = tmp_path / "state.pt", Trial(config(), dataset, "cpu")
-    list(trial.run(file))
-    content = torch.load(file, weights_only=True)
-    for name in content[part]:
-        for value in (None, 3, {"other": torch.zeros(2)}, "left out"):
-            torch.save({**content, part: changed(content[part], name, value)}, file)
-            with pytest.raises(Unusable, match=r"state\.pt: is not a state that this trial can take \(.*remove it"):
-                next(iter(trial.run(file)))
-
-
 def test_writing_takes_at_most_its_share_of_the_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Epochs of 1 s, writes of 0.19 s: the first after one epoch, then none for 20 times 0.19 s."""
     now = [0.0]

@@ -1,7 +1,6 @@
 """A trial that runs a training function of the user's own."""
 
 import itertools
-import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -150,21 +149,6 @@ def test_a_metric_that_is_needed_and_no_number_is_divergence(name: str, value: f
     next(running)
     with pytest.raises(Diverged, match=f"{name} is {value} in epoch 2"):
         next(running)
-
-
-def test_another_metric_may_be_no_number() -> None:
-    (epoch,) = trial("yields", epochs=1, values=[{"val/accuracy": 1, "val/auc": float("nan")}]).run()
-    assert epoch["val/auc"] != epoch["val/auc"]
-
-
-def test_checkpoints_are_plain_files_of_the_function(tmp_path: Path) -> None:
-    import zipfile
-
-    running = trial("goes_on", rate=0.1).run(tmp_path / "trial.pt")
-    list(itertools.islice(running, 2))
-    running.close()
-    with zipfile.ZipFile(tmp_path / "trial.pt") as archive:
-        assert json.loads(archive.read("deep/state.json")) == [1, 0.1, 1]
 
 
 def test_a_folder_is_kept_whatever_lies_in_it_and_however_much_beside_it(tmp_path: Path) -> None:

@@ -1,14 +1,12 @@
 """Groups that a biased network finds: without bias labels, trained once, the same for every trial of a study."""
 
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 from typing import get_args
 
 import numpy as np
 import pytest
 import torch
-from helpers import timeless
 from small import config, digits, trained
 
 from study import data
@@ -94,17 +92,6 @@ def test_the_network_is_trained_once_for_all_that_share_it(home: Path) -> None:
     inferred_groups(config(PLAIN, **{**asked, "bias_model_epochs": 2}), digits(), CPU)
     inferred_groups(config(PLAIN, **asked), digits(0.9), CPU)
     assert len(kept()) == 8
-
-
-@pytest.mark.slow
-def test_a_resumed_trial_is_judged_as_one_that_never_stopped(tmp_path: Path) -> None:
-    asked, file = config(PLAIN, inferred_groups="early", bias_model_epochs=1), tmp_path / "state.pt"
-    whole = Trial(asked, digits(), "cpu")
-    expected = timeless(whole.run())
-    first = timeless(islice(Trial(asked, digits(), "cpu").run(file), 3))[:2]
-    resumed = Trial(asked, digits(), "cpu")
-    assert [*first, *timeless(resumed.run(file))] == expected
-    assert resumed.evaluate("test", final=True) == whole.evaluate("test", final=True)
 
 
 def test_a_table_has_groups_too() -> None:

@@ -36,11 +36,6 @@ def test_every_name_that_may_be_written_is_there() -> None:
     assert set(get_args(get_type_hints(TrainOptions)["schedule"])) == set(SCHEDULES)
 
 
-def test_without_milestones_the_rate_stays() -> None:
-    assert set(rates(OPTIONS)) == {0.001}
-    assert set(rates(replace(OPTIONS, schedule="constant", lr_milestones=(0.5,)))) == {0.001}
-
-
 def test_steps_fall_where_the_fairkl_protocol_has_them() -> None:
     found = rates(replace(OPTIONS, lr_milestones=(0.333, 0.667)))  # 80 epochs: 26.64 and 53.36
     assert found[:27] == [0.001] * 27

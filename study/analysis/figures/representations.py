@@ -1,7 +1,6 @@
 """Figures of learned features. Each gives a Matplotlib figure, or None where the data do not allow it."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -10,9 +9,6 @@ from matplotlib.ticker import MaxNLocator
 
 from study.analysis.figures.style import BLUE, GREY, PALETTE, VERMILLION, new, plain, styled
 from study.analysis.statistics.embedding import Embedding
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 COLOURS = "cividis"  # made for colour-blind readers (Nuñez et al. 2018)
 SIGNS = ("positive: of one class", "negative: of two classes")
@@ -26,8 +22,6 @@ def similarities(embeddings: Sequence[Embedding]) -> Figure | None:
 
     For every embedding.
     """
-    from study.training.representation import similarity_histogram
-
     with_bias = [embedding for embedding in embeddings if embedding.bias is not None]
     if not with_bias:
         return None
@@ -36,7 +30,7 @@ def similarities(embeddings: Sequence[Embedding]) -> Figure | None:
     )
     edges = np.linspace(-1, 1, 51)
     for row, embedding in enumerate(with_bias):
-        counts = similarity_histogram(*_tensors(embedding)).numpy()
+        counts = similarity_histogram(embedding)
         for column, sign in enumerate(SIGNS):
             axes = panels[2 * row + column]
             for kind, name, colour in ((0, "aligned: one bias class", BLUE), (1, "conflicting: two", VERMILLION)):
@@ -53,8 +47,6 @@ def similarities(embeddings: Sequence[Embedding]) -> Figure | None:
 @styled
 def groups(embeddings: Sequence[Embedding]) -> Figure | None:
     """Compactness and separation of each (class, bias class) group (FSCL paper Fig. 2)."""
-    from study.training.representation import class_similarity, group_similarity, spread
-
     with_groups = [
         embedding
         for embedding in embeddings
@@ -67,16 +59,12 @@ def groups(embeddings: Sequence[Embedding]) -> Figure | None:
     )
     measures = (("within the group", group_similarity), ("to other classes", class_similarity))
     for column, (name, measure) in enumerate(measures):
-        measured = [measure(*_tensors(embedding), embedding.facts) for embedding in with_groups]
-        tables = [
-            values.view(embedding.facts.classes, -1).numpy()
-            for values, embedding in zip(measured, with_groups, strict=True)
-        ]
+        tables = [measure(embedding) for embedding in with_groups]
         ends = min(np.nanmin(table) for table in tables), max(np.nanmax(table) for table in tables)
-        for row, (embedding, values, table) in enumerate(zip(with_groups, measured, tables, strict=True)):
+        for row, (embedding, table) in enumerate(zip(with_groups, tables, strict=True)):
             axes = panels[2 * row + column]
             _heat(axes, table, ends)
-            axes.set_title(f"{embedding.label}, {name}\nspread {float(spread(values)):.4f}", loc="left")
+            axes.set_title(f"{embedding.label}, {name}\nspread {spread(table):.4f}", loc="left")
             axes.set_xlabel("bias class" if row == len(with_groups) - 1 else "")
             axes.set_ylabel("class" if column == 0 else "")
     return figure
@@ -111,12 +99,58 @@ MODEL_FIGURES: dict[str, Callable[[Sequence[Embedding]], Figure | None]] = {
 }
 
 
-def _tensors(embedding: Embedding) -> "tuple[Tensor, Tensor, Tensor]":
-    """Features, classes and bias classes."""
-    import torch
+# Measures of unit features. Means of cosines over pairs of groups come from sums of features, since the sum of products
+# is the product of the sums; samples without a class or a bias class do not count.
 
+
+def similarity_histogram(embedding: Embedding, bins: int = 50) -> np.ndarray:
+    """Counts of the cosines of all ordered pairs of different samples, (2, 2, bins), bins of equal width from -1 to 1.
+
+    The first index is 0 for pairs of one class and 1 for pairs of two, the second 0 for pairs of one bias class.
+    """
+    features, target, bias = _known(embedding)
+    cosine = (features @ features.T).clip(-1, 1)
+    itself = np.eye(len(target), dtype=bool)
+    kind = np.where(itself, -1, 2 * (target[:, None] != target) + (bias[:, None] != bias))
+    counts = [np.histogram(cosine[kind == number], bins, (-1, 1))[0] for number in range(4)]
+    return np.reshape(counts, (2, 2, bins))
+
+
+def group_similarity(embedding: Embedding) -> np.ndarray:
+    """Compactness: the mean cosine of two different samples of each (class, bias class) group, nan where there are none
+    (FSCL paper 4.7, Fig. 2)."""
+    sums, sizes = _group_sums(embedding)
+    pairs = sizes * (sizes - 1)
+    return np.where(pairs > 0, (np.square(sums).sum(2) - sizes) / np.maximum(pairs, 1), np.nan)
+
+
+def class_similarity(embedding: Embedding) -> np.ndarray:
+    """Separation: the mean cosine of a sample of each group and one of another class, nan where there are none."""
+    sums, sizes = _group_sums(embedding)
+    others = sums.sum((0, 1)) - sums.sum(1)
+    pairs = sizes * (sizes.sum() - sizes.sum(1))[:, None]
+    return np.where(pairs > 0, (sums * others[:, None]).sum(2) / np.maximum(pairs, 1), np.nan)
+
+
+def spread(similarity: np.ndarray) -> float:
+    """Standard deviation over the groups of their similarities, scaled to sum to one (FSCL paper Fig. 2)."""
+    return float(np.nanstd(similarity / np.nansum(similarity)))
+
+
+def _group_sums(embedding: Embedding) -> tuple[np.ndarray, np.ndarray]:
+    """Sum of the features (classes, bias classes, F) and number of the samples of each group."""
+    features, target, bias = _known(embedding)
+    sums = np.zeros((embedding.facts.classes, embedding.facts.bias_classes or 1, features.shape[1]))
+    sizes = np.zeros(sums.shape[:2])
+    np.add.at(sums, (target, bias), features)
+    np.add.at(sizes, (target, bias), 1)
+    return sums, sizes
+
+
+def _known(embedding: Embedding) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     assert embedding.bias is not None
-    return torch.from_numpy(embedding.features), torch.from_numpy(embedding.target), torch.from_numpy(embedding.bias)
+    known = (embedding.target >= 0) & (embedding.bias >= 0)
+    return embedding.features[known], embedding.target[known], embedding.bias[known]
 
 
 def _heat(axes: Axes, table: np.ndarray, ends: tuple[float, float]) -> None:

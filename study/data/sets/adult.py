@@ -1,35 +1,22 @@
 """adult: whether a person of the 1994 US census earns more than 50K a year; sensitive attribute: gender."""
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import numpy as np
 from typing_extensions import Doc
 
-from study.data import holdout, label_files, tables
+from study.data import label_files, tables
 from study.data.cache import cached
-from study.data.dataset import Dataset, Facts, Labelled, Split
+from study.data.dataset import Dataset, Facts, Split
 from study.data.source import Source
 
-COLUMNS = [
-    "age",
-    "workclass",
-    "fnlwgt",
-    "education",
-    "education-num",
-    "marital-status",
-    "occupation",
-    "relationship",
-    "race",
-    "sex",
-    "capital-gain",
-    "capital-loss",
-    "hours-per-week",
-    "native-country",
-    "income",
-]
+_IN_FILE_ORDER = (
+    "age workclass fnlwgt education education-num marital-status occupation relationship race sex capital-gain "
+    "capital-loss hours-per-week native-country income"
+)
+COLUMNS = _IN_FILE_ORDER.split()
 NUMBERS = ("age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week")
 GENDERS = ("Female", "Male")
 INCOMES = ("<=50K", ">50K")
@@ -82,22 +69,17 @@ class Options(tables.Options):
 
 def describe(options: Options) -> Facts:
     """Two classes, two genders, a row of one-hot and standardised numbers."""
-    holdout.refuse_given(options.val, "adult")
     width = len(NUMBERS) + sum(len(values) for values in _categories(options).values())
     return Facts(classes=2, bias_classes=2, shape=(width,), title="Adult")
 
 
 def load(options: Options) -> Dataset:
     """Put both files together, encode, split."""
-    return cached("adult", asdict(options), describe(options), lambda: _splits(options), SOURCES)
+    return cached("adult", options, describe(options), lambda: labels(options), SOURCES)
 
 
-def labels(options: Options) -> Mapping[str, Labelled]:
+def labels(options: Options) -> dict[str, Split]:
     """Those of the whole table, which is read in less than a second."""
-    return _splits(options)
-
-
-def _splits(options: Options) -> dict[str, Split]:
     return tables.split(_rows(options), options)
 
 

@@ -28,7 +28,7 @@ class Options:
 
     rho: colour_bias.Rho = 0.95
     seed: colour_bias.Seed = 0
-    val: holdout.Val = "unbiased"
+    val: holdout.Cut = "unbiased"
     val_share: Annotated[
         float, Range(above=0.0, high=0.5), Doc("share of all digits that is held out for validation")
     ] = 0.2
@@ -36,7 +36,6 @@ class Options:
 
 def describe(options: Options) -> Facts:
     """Ten digits, ten colours, 8 x 8 pixels; the colour scaled to [0, 1] is the condition, too."""
-    holdout.refuse_given(options.val, "biased_digits")
     return Facts(classes=10, bias_classes=10, shape=(3, 8, 8), condition=3)
 
 

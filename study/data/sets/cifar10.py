@@ -1,6 +1,6 @@
 """cifar10: 60,000 photographs of ten classes, the official files or a lossy copy, then called CIFAR-10 (JPEG, q75)."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from typing_extensions import Doc
@@ -61,16 +61,14 @@ def labels(options: Options) -> dict[str, Labels]:
         train, test = (Labels(cifar.jpeg_classes(archive.find())) for archive in cifar.JPEG)
     else:
         train, test = (Labels(target) for _, target in read(options.source).values())
-    return holdout.cut_labels(train, options.val_share, options.split_seed) | {"test": test}
+    return holdout.with_val({"train": train, "test": test}, options.val_share, options.split_seed)
 
 
 def load(options: Options) -> Dataset:
     """Read the files, then cut the validation split off."""
-    key = asdict(options) | {"source": is_jpeg(options.source)}
-    return cached("cifar10", key, describe(options), lambda: _build(options), sources(options))
+    return cached("cifar10", options, describe(options), lambda: _build(options), sources(options))
 
 
 def _build(options: Options) -> dict[str, Split]:
     whole = {name: Split(*arrays) for name, arrays in read(options.source).items()}
-    train, val = holdout.cut(whole["train"], options.val_share, options.split_seed)
-    return {"train": train, "val": val, "test": whole["test"]}
+    return holdout.with_val(whole, options.val_share, options.split_seed)

@@ -1,6 +1,6 @@
 """cifar100: 60,000 photographs of a hundred classes."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from study.data import cifar, holdout
 from study.data.cache import cached
@@ -25,18 +25,17 @@ def describe(options: Options) -> Facts:
 def labels(options: Options) -> dict[str, Labels]:
     """The classes of each split."""
     train, test = (Labels(target) for _, target in _read().values())
-    return holdout.cut_labels(train, options.val_share, options.split_seed) | {"test": test}
+    return holdout.with_val({"train": train, "test": test}, options.val_share, options.split_seed)
 
 
 def load(options: Options) -> Dataset:
     """Read the two files, then cut the validation split off."""
-    return cached("cifar100", asdict(options), describe(options), lambda: _build(options), SOURCES)
+    return cached("cifar100", options, describe(options), lambda: _build(options), SOURCES)
 
 
 def _build(options: Options) -> dict[str, Split]:
     whole = {name: Split(*arrays) for name, arrays in _read().items()}
-    train, val = holdout.cut(whole["train"], options.val_share, options.split_seed)
-    return {"train": train, "val": val, "test": whole["test"]}
+    return holdout.with_val(whole, options.val_share, options.split_seed)
 
 
 def _read() -> dict[str, cifar.Arrays]:

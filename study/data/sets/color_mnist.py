@@ -4,7 +4,7 @@ The data of the CCL-K paper's fair experiments (section 4.2, appendix F.4) as it
 is a palette colour with noise, whatever the digit, and is the continuous attribute `condition`.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,12 +45,11 @@ class Options:
 
     seed: colour_bias.Seed = 0
     val_share: holdout.Share = 0.1
-    val: holdout.Val = "biased"
+    val: holdout.Cut = "biased"
 
 
 def describe(options: Options) -> Facts:
     """Ten digits; the colour scaled to [0, 1] as the condition. Pixels are not normalised, as in the protocol."""
-    holdout.refuse_given(options.val, "color_mnist")
     return Facts(
         classes=10, bias_classes=10, shape=(3, 28, 28), condition=3, mean=0.0, deviation=1.0, title="ColorMNIST"
     )
@@ -67,18 +66,19 @@ def load(options: Options) -> Dataset:
     Training has its colours at random, so that a split held out of it is as unbiased as test. With `val: unbiased` the
     same digits are coloured anew, each palette colour for the same share of each digit.
     """
-    return cached("color_mnist", asdict(options), describe(options), lambda: _build(options), sources(options))
+    return cached("color_mnist", options, describe(options), lambda: _build(options), sources(options))
 
 
 def labels(options: Options) -> dict[str, Labels]:
     """The digits and palette colours of each split: no images are read."""
     digits = {file: mnist.digits(file) for file in ("train", "test")}
     colours = {file: _colours(target, _generator(options, file)) for file, target in digits.items()}
-    splits = holdout.cut_labels(Labels(digits["train"], colours["train"]), options.val_share, options.seed)
+    whole = {file: Labels(digits[file], colours[file]) for file in digits}
+    splits = holdout.with_val(whole, options.val_share, options.seed)
     if options.val == "unbiased":
         target = splits["val"].target
         splits["val"] = Labels(target, _colours(target, _generator(options, "val"), even=True))
-    return splits | {"test": Labels(digits["test"], colours["test"])}
+    return splits
 
 
 def _build(options: Options) -> dict[str, Split]:

@@ -3,16 +3,15 @@
 ProPublica's table identifies people. Only the columns below are ever read from it: no name, date of birth or case.
 """
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 from typing_extensions import Doc
 
-from study.data import holdout, label_files, tables
+from study.data import label_files, tables
 from study.data.cache import cached
-from study.data.dataset import Dataset, Facts, Labelled, Split
+from study.data.dataset import Dataset, Facts, Split
 from study.data.source import Source
 
 if TYPE_CHECKING:
@@ -49,22 +48,17 @@ class Options(tables.Options):
 
 def describe(options: Options) -> Facts:
     """Two classes, a bias class per race, a row of one-hot and standardised numbers."""
-    holdout.refuse_given(options.val, "compas")
     width = len(NUMBERS) + sum(len(values) for values in _categories(options).values())
     return Facts(classes=2, bias_classes=len(RACES[options.races]), shape=(width,), title="COMPAS")
 
 
 def load(options: Options) -> Dataset:
     """Choose the rows, encode, split."""
-    return cached("compas", asdict(options), describe(options), lambda: _splits(options), SOURCES)
+    return cached("compas", options, describe(options), lambda: labels(options), SOURCES)
 
 
-def labels(options: Options) -> Mapping[str, Labelled]:
+def labels(options: Options) -> dict[str, Split]:
     """Those of the whole table, which is read in less than a second."""
-    return _splits(options)
-
-
-def _splits(options: Options) -> dict[str, Split]:
     return tables.split(_rows(options), options)
 
 

@@ -5,7 +5,7 @@ Corrupted CIFAR-10, type 0, of the LfF paper (Nam et al. 2020), built here from 
 
 import io
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -269,12 +269,11 @@ class Options:
     source: cifar10.SourceKind = "auto"
     seed: colour_bias.Seed = 0
     val_share: holdout.Share = 0.1
-    val: holdout.Val = "unbiased"
+    val: holdout.Cut = "unbiased"
 
 
 def describe(options: Options) -> Facts:
     """Ten classes, ten corruptions."""
-    holdout.refuse_given(options.val, "corrupted_cifar10")
     title = "Corrupted CIFAR-10 (from JPEG, q75)" if cifar10.is_jpeg(options.source) else "Corrupted CIFAR-10"
     return Facts(10, 10, cifar.SHAPE, mean=cifar.MEAN, deviation=cifar.DEVIATION, title=title)
 
@@ -286,9 +285,7 @@ def sources(options: Options) -> tuple[Source, ...]:
 
 def load(options: Options) -> Dataset:
     """Corrupt CIFAR-10."""
-    facts = describe(options)
-    key = asdict(options) | {"title": facts.title}
-    return cached("corrupted_cifar10", key, facts, lambda: _build(options), sources(options))
+    return cached("corrupted_cifar10", options, describe(options), lambda: _build(options), sources(options))
 
 
 def labels(options: Options) -> dict[str, Labels]:

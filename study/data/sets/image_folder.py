@@ -9,7 +9,7 @@ import numpy as np
 from typing_extensions import Doc
 
 from study.data import cache, holdout, label_files, listings, table_columns, user_data
-from study.data.cache import prepared
+from study.data.cache import cached
 from study.data.dataset import Dataset, Facts
 from study.data.image_files import ENDINGS, Frame, Size, usual_side
 from study.data.label_files import on_disk
@@ -61,12 +61,12 @@ def load(options: Options) -> Dataset:
         images = [file for listing in splits.values() for file in listing.files]
         if options.labels == FOLDERS:
             tables.append(label_files.locate(options.path))  # with its names, which are the classes
-        return prepared(
+        return cached(
             "image_folder",
             options,
             facts,
-            [*tables, images],
             lambda: listings.read(splits, options.size, options.frame),
+            [*tables, images],
         )
 
 
@@ -164,21 +164,16 @@ def _found(options: Options) -> tuple[Facts, dict[str, Listing], list[str]]:
     labels = user_data.labels(table, path, options, names)
     files, by_folder = _places(folder, names)
     _check_alone(files, names, path, options.file)
-    split_names = list(table[options.split]) if options.split else by_folder
-    place = f"{path}: column {options.split!r}" if options.split else str(path)
     copies = cache.alike(files)
-    same = holdout.together(user_data.group_codes(table, options, path), copies)
-    splits = user_data.divide(labels.cells, split_names, options, place, same)
+    labels, splits = user_data.divided(table, path, options, labels, copies, by_folder)
     found = user_data.group_notes(options.group, table[options.group].tolist(), splits) if options.group else []
     if copies is not None:
         repeated, across = len(copies) - len(np.unique(copies)), user_data.copied(splits, copies)
         told = f"some are in several splits, as you divide them: {across}" if across else "they stay in one split"
         found.append(f"{repeated} of {len(copies)} pictures have the bytes of another one: {told}")
-    labels = user_data.with_positive_last(labels, options.positive, path)
-    labels = user_data.numbered_by_class(labels, splits["train"])
     everything = Listing(files, labels.target, labels.bias, labels.condition)
     facts = user_data.facts(labels, (3, options.size, options.size), splits)
-    return facts, {name: everything.take(members) for name, members in splits.items()}, found
+    return facts, {name: holdout.take(everything, members) for name, members in splits.items()}, found
 
 
 def _names(table: "pd.DataFrame", column: str, path: Path) -> list[str]:

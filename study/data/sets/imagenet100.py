@@ -12,7 +12,7 @@ from typing import Annotated
 from typing_extensions import Doc
 
 from study.data import conditions, holdout, label_files, listings
-from study.data.cache import prepared
+from study.data.cache import cached
 from study.data.dataset import Dataset, Facts
 from study.data.image_files import Frame, Size
 from study.data.listings import Listing
@@ -69,7 +69,7 @@ def load(options: Options) -> Dataset:
     facts, classes = describe(options), _classes(listed)
     used = [folder for tree in trees for folder in listings.folders(tree, classes)]
     places = [listed, *used, *([vectors] if vectors else [])]
-    return prepared("imagenet100", options, facts, places, lambda: listings.read(labels(options), options.size, FRAME))
+    return cached("imagenet100", options, facts, lambda: listings.read(labels(options), options.size, FRAME), places)
 
 
 def labels(options: Options) -> dict[str, Listing]:
@@ -78,8 +78,7 @@ def labels(options: Options) -> dict[str, Listing]:
     vectors = label_files.locate(options.condition_file, VECTORS) if options.condition_file else None
     trees = [source.find() for source in sources(options)]
     whole, test = (_conditioned(listings.tree(tree, classes), tree, vectors) for tree in trees)
-    train, val = listings.cut(whole, options.val_share, options.split_seed)
-    return {"train": train, "val": val, "test": test}
+    return holdout.with_val({"train": whole, "test": test}, options.val_share, options.split_seed)
 
 
 def _classes(path: Path) -> dict[str, int]:

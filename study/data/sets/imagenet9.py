@@ -16,7 +16,7 @@ import numpy as np
 from typing_extensions import Doc
 
 from study.data import holdout, label_files, listings
-from study.data.cache import prepared
+from study.data.cache import cached
 from study.data.dataset import Dataset, Facts
 from study.data.image_files import Frame, Size
 from study.data.listings import Listing
@@ -90,18 +90,17 @@ def load(options: Options) -> Dataset:
     """Read the class folders, cut the validation split."""
     facts, places = describe(options), [source.find() for source in sources(options)]
     used = [folder for tree in places[:2] for folder in listings.folders(tree, CLASSES)]
-    return prepared(
-        "imagenet9", options, facts, [*used, *places[2:]], lambda: listings.read(labels(options), options.size, FRAME)
+    return cached(
+        "imagenet9", options, facts, lambda: listings.read(labels(options), options.size, FRAME), [*used, *places[2:]]
     )
 
 
 def labels(options: Options) -> dict[str, Listing]:
     """The files of each split with their labels."""
     whole, test = (listings.tree(source.find(), CLASSES) for source in (listings.TRAIN, listings.VAL))
-    train, val = listings.cut(whole, options.val_share, options.split_seed)
     if options.clustering:
         test = _textured(test, TEXTURE_FILE.find(), options.clustering)
-    splits = {"train": train, "val": val, "test": test}
+    splits = holdout.with_val({"train": whole, "test": test}, options.val_share, options.split_seed)
     return splits | ({"imagenet_a": listings.tree(HARD.find(), CLASSES, False)} if options.imagenet_a else {})
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from typing_extensions import Doc
 
 from study.data import holdout, label_files, listings
-from study.data.cache import prepared
+from study.data.cache import cached
 from study.data.dataset import Dataset, Facts
 from study.data.image_files import Frame, Size
 from study.data.listings import DEVIATION, MEAN, Listing
@@ -39,7 +39,6 @@ class ListedImages:
         counts: of classes and bias classes, for these options.
         condition: the width of its condition.
         imagenet: whether pixels are normalised as ImageNet's, else with 0.5.
-        given: whether `val: given` is allowed where there is the key `val`.
     """
 
     labels: Callable[[Any], dict[str, Listing]]
@@ -49,7 +48,6 @@ class ListedImages:
     counts: Callable[[Any], tuple[int, int | None]]
     condition: int | None = None
     imagenet: bool = False
-    given: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "__doc__", self.labels.__doc__)
@@ -61,16 +59,17 @@ class ListedImages:
 
     def describe(self, options: Any) -> Facts:
         """Its facts, without reading it."""
-        if hasattr(options, "val") and not self.given:
-            holdout.refuse_given(options.val, self.name)
         facts = Facts(*self.counts(options), (3, options.size, options.size), condition=self.condition)
         return replace(facts, mean=MEAN, deviation=DEVIATION) if self.imagenet else facts
 
     def load(self, options: Any) -> Dataset:
         """Its splits, whose images are read once for these options and files."""
-        facts, places = self.describe(options), [source.find() for source in self.sources(options)]
-        return prepared(
-            self.name, options, facts, places, lambda: listings.read(self.labels(options), options.size, self.FRAME)
+        return cached(
+            self.name,
+            options,
+            self.describe(options),
+            lambda: listings.read(self.labels(options), options.size, self.FRAME),
+            self.sources(options),
         )
 
 
@@ -89,7 +88,7 @@ class Drawn:
     """Keys of the `data` section of a data set whose splits are drawn."""
 
     size: Size = 128
-    val: holdout.Val = "unbiased"
+    val: holdout.Cut = "unbiased"
     split_seed: holdout.SplitSeed = 0
     train_samples: Annotated[int, Range(low=4), Doc("number of images in the training split")] = 10_000
     eval_samples: Annotated[int, Range(low=4), Doc("images in the validation split, and as many in the test split")] = (
@@ -388,9 +387,8 @@ def ut_zappos(options: Any) -> dict[str, Listing]:
     a seed (theirs is not given). Validation is cut from training. Shoes are wider than high: images are squashed, so
     that no toe or heel is cut off.
     """
-    rest, test = listings.cut(_shoes(SHOE_DATA.find(), SHOE_IMAGES.find()), SHOE_TEST_SHARE, options.split_seed)
-    train, val = listings.cut(rest, options.val_share, options.split_seed)
-    return {"train": train, "val": val, "test": test}
+    rest, test = holdout.cut(_shoes(SHOE_DATA.find(), SHOE_IMAGES.find()), SHOE_TEST_SHARE, options.split_seed)
+    return holdout.with_val({"train": rest, "test": test}, options.val_share, options.split_seed)
 
 
 def _shoes(data: Path, images: Path) -> Listing:
@@ -442,12 +440,10 @@ def cub(options: Any) -> dict[str, Listing]:
     goes on to 6,871 and 6,918 images, more than there are.) Validation is cut from training. Photographs are cropped
     to the square in their middle, as is usual for this data set.
     """
-    whole, test = _birds(CUB.find(), options.condition)
-    train, val = listings.cut(whole, options.val_share, options.split_seed)
-    return {"train": train, "val": val, "test": test}
+    return holdout.with_val(_birds(CUB.find(), options.condition), options.val_share, options.split_seed)
 
 
-def _birds(folder: Path, condition: str) -> tuple[Listing, Listing]:
+def _birds(folder: Path, condition: str) -> dict[str, Listing]:
     names, classes, training = (
         _bird_column(folder / file, "image")
         for file in ("images.txt", "image_class_labels.txt", "train_test_split.txt")
@@ -465,7 +461,7 @@ def _birds(folder: Path, condition: str) -> tuple[Listing, Listing]:
         else _attributes_of_species(attributes)[target]
     )
     everything = Listing([folder / "images" / name for name in names.values()], target, None, vectors)
-    return everything.take(split == 0), everything.take(split == 1)
+    return listings.by_code(everything, split, ("train", "test"))
 
 
 def _bird_column(path: Path, what: str) -> dict[str, str]:
@@ -522,15 +518,10 @@ def _two(options: Any) -> tuple[int, int]:
 SETS = {
     row.name: row
     for row in (
-        ListedImages(bffhq, Published, "squash", lambda _: (BFFHQ,), _two, imagenet=True, given=True),
-        ListedImages(waterbirds, Published, "squash", lambda _: (WATERBIRDS,), _two, imagenet=True, given=True),
+        ListedImages(bffhq, Published, "squash", lambda _: (BFFHQ,), _two, imagenet=True),
+        ListedImages(waterbirds, Published, "squash", lambda _: (WATERBIRDS,), _two, imagenet=True),
         ListedImages(
-            celeba,
-            Celeba,
-            "crop",
-            lambda _: (CELEBA_LABELS, CELEBA_PARTITION, CELEBA_IMAGES),
-            _celeba_counts,
-            given=True,
+            celeba, Celeba, "crop", lambda _: (CELEBA_LABELS, CELEBA_PARTITION, CELEBA_IMAGES), _celeba_counts
         ),
         ListedImages(utkface, Utkface, "squash", lambda _: (UTKFACE,), _utkface_counts),
         ListedImages(dogs_and_cats, DogsAndCats, "crop", lambda _: (ANIMALS, *ANIMAL_LISTS), _two),

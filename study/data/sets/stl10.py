@@ -1,6 +1,6 @@
 """stl10: 13,000 photographs of ten classes, 96 x 96, and 100,000 unlabelled ones for self-supervised methods."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -24,9 +24,6 @@ FOLDER = Source(
 )
 SOURCES = (FOLDER,)
 
-CHUNK = 2000
-"""Images copied at a time: the unlabelled file has 2.8 GB."""
-
 
 @dataclass(frozen=True)
 class Options:
@@ -47,16 +44,16 @@ def labels(options: Options) -> dict[str, Labels]:
     """The classes of each split, -1 for the unlabelled images of training; no images are read."""
     folder = FOLDER.find()
     train, test = (Labels(_labels(folder / f"{name}_y.bin", folder / f"{name}_X.bin")) for name in ("train", "test"))
-    splits = holdout.cut_labels(train, options.val_share, options.split_seed)
+    splits = holdout.with_val({"train": train, "test": test}, options.val_share, options.split_seed)
     if options.unlabelled:
         more = np.full(len(_images(folder / "unlabeled_X.bin")), -1, np.int64)
         splits["train"] = Labels(np.concatenate([splits["train"].target, more]))
-    return splits | {"test": test}
+    return splits
 
 
 def load(options: Options) -> Dataset:
     """Read the files, cut the validation split off, then add the unlabelled images."""
-    return cached("stl10", asdict(options), describe(options), lambda: _build(options), SOURCES)
+    return cached("stl10", options, describe(options), lambda: _build(options), SOURCES)
 
 
 def _build(options: Options) -> dict[str, Split]:
@@ -73,9 +70,7 @@ def _extended(train: Split, more: NDArray[np.uint8]) -> Split:
     """With these images of no class behind its own; on disk, for memory might not hold them."""
     inputs = scratch((len(train) + len(more), *SHAPE))
     inputs[: len(train)] = train.inputs
-    for start in range(0, len(more), CHUNK):
-        part = more[start : start + CHUNK]
-        inputs[len(train) + start : len(train) + start + len(part)] = part
+    inputs[len(train) :] = more
     return Split(inputs, np.concatenate([train.target, np.full(len(more), -1, np.int64)]))
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from typing_extensions import Doc
 
 from study.data import cache, holdout, label_files, table_columns, user_data
-from study.data.cache import prepared
+from study.data.cache import cached
 from study.data.dataset import Dataset, Facts, Labels, Split
 from study.data.table_columns import Encoding
 from study.errors import UserError
@@ -84,7 +84,7 @@ def load(options: Options) -> Dataset:
     with cache.unchanged(places):  # from before the rows are read until their content is known
         table = _read(options)
         _read_once.cache_clear()  # a process that has loaded its data asks no more
-        return prepared("table", options, _facts(table), places, lambda: _splits(table, _fitted(table)))
+        return cached("table", options, _facts(table), lambda: _splits(table, _fitted(table)), places)
 
 
 def files(options: Options) -> list[Path]:
@@ -121,7 +121,8 @@ def reading(options: Options) -> list[str]:
 def labels(options: Options) -> dict[str, Labels]:
     """The labels of each split's rows."""
     table = _read(options)
-    return {name: holdout.take_labels(table.labels, members) for name, members in table.splits.items()}
+    found = Labels(table.labels.target, table.labels.bias)
+    return {name: holdout.take(found, members) for name, members in table.splits.items()}
 
 
 def notes(options: Options) -> list[str]:
@@ -200,15 +201,10 @@ def _read_once(options: Options, types: tuple[tuple[str, type], ...], states: tu
     labels = user_data.labels(rows, path, options, samples)
     if not options.features:
         table_columns.check_copies(rows, features, labels, options.target, path)
-    split_names = list(rows[options.split]) if options.split else None
-    place = f"{path}: column {options.split!r}" if options.split else str(path)
     if options.group in features:
         raise UserError(f"data.features: has the group {options.group!r} in it, which is no input")
     same = table_columns.to_keep_together(rows, features)
-    together = holdout.together(user_data.group_codes(rows, options, path), same)
-    splits = user_data.divide(labels.cells, split_names, options, place, together)
-    labels = user_data.with_positive_last(labels, options.positive, path)
-    labels = user_data.numbered_by_class(labels, splits["train"])
+    labels, splits = user_data.divided(rows, path, options, labels, same)
     return _Read(path, rows, labels, features, splits, options.missing == "fill", left_out, same)
 
 

@@ -54,9 +54,10 @@ def build(name: str, shape: tuple[int, ...], options: TrainOptions) -> Augmentat
     Raises:
         UserError: there is no augmentation of this name, or it cannot be applied to this shape.
     """
-    reason = suits(name, Facts(classes=2, bias_classes=None, shape=shape))
-    if reason is not None:
-        raise UserError(f"train.augmentation: {reason}. Allowed: {', '.join(_suitable(shape))}")
+    facts = Facts(classes=2, bias_classes=None, shape=shape)
+    if (reason := suits(name, facts)) is not None:
+        suitable = [other for other in names() if suits(other, facts) is None]
+        raise UserError(f"train.augmentation: {reason}. Allowed: {', '.join(suitable)}")
     import torch
 
     operations = tuple(recipes.operations(_known(name), options))
@@ -98,8 +99,3 @@ def _known(name: str) -> str:
     if name not in SUITS:
         raise UserError(f"train.augmentation: {name!r} given. {nearest(name, SUITS)}Allowed: {', '.join(SUITS)}")
     return name
-
-
-def _suitable(shape: tuple[int, ...]) -> list[str]:
-    facts = Facts(classes=2, bias_classes=None, shape=shape)
-    return [name for name in names() if suits(name, facts) is None]

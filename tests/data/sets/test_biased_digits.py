@@ -56,17 +56,6 @@ def test_only_training_is_biased(dataset: Dataset) -> None:
         assert own.tolist() == [int(count * rho) for count in np.bincount(split.target)]
 
 
-def test_what_is_described_is_what_is_loaded(dataset: Dataset) -> None:
-    facts = data.describe({"name": "biased_digits"})
-    assert facts == dataset.facts
-    assert set(dataset.splits) == set(facts.splits)
-    for split in dataset.splits.values():
-        assert split.inputs.shape[1:] == facts.shape == (3, 8, 8)
-        assert (split.inputs.dtype, split.target.dtype, split.bias.dtype) == (np.uint8, np.int64, np.int64)
-        assert set(split.target) == set(range(facts.classes))
-        assert set(split.bias) <= set(range(facts.bias_classes))
-
-
 def test_one_seed_gives_the_same_bytes_and_another_others(dataset: Dataset) -> None:
     again, other = load(rho=0.95, seed=0), load(seed=1)
     for name, split in dataset.splits.items():
@@ -75,13 +64,6 @@ def test_one_seed_gives_the_same_bytes_and_another_others(dataset: Dataset) -> N
         assert split.bias.tobytes() == again.splits[name].bias.tobytes()
         assert split.inputs.tobytes() != other.splits[name].inputs.tobytes()
     assert dataset.fingerprint == again.fingerprint != other.fingerprint
-
-
-def test_loading_leaves_the_global_generators_alone() -> None:
-    np.random.seed(5)
-    before = np.random.get_state()[1].tolist()
-    load()
-    assert np.random.get_state()[1].tolist() == before
 
 
 def test_the_fingerprint_sees_every_array(dataset: Dataset) -> None:

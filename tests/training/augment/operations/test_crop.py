@@ -89,9 +89,3 @@ def test_half_of_the_samples_are_mirrored_each_by_itself() -> None:
     mirrored = views[:, 0, 8, 0] > views[:, 0, 8, -1]
     assert abs(mirrored.float().mean() - 0.5) < 3 * math.sqrt(0.25 / 4000)
     assert len(views[mirrored, 0, 8].unique(dim=0)) > 50
-
-
-def test_the_whole_image_is_kept_where_the_scale_says_so() -> None:
-    images = torch.rand(8, 3, 12, 12, generator=generator())
-    views = ResizedCrop(scale=1.0, ratio=1.0, flip=0.0)(images, generator())
-    assert_close(views, images)
