@@ -14,8 +14,8 @@ from study.analysis.statistics.frame import thin, varied
 from study.analysis.statistics.importance import explained
 from study.home.record import StudyRecord, as_searched
 from study.metrics import in_percent
-from study.ranking import baseline, reference_point, searched
-from study.ranking.as_optuna import as_optuna, experimental, in_memory
+from study.ranking import baseline, searched
+from study.ranking.as_optuna import as_optuna, in_memory
 from study.spec import StudySpec
 
 Draw = Callable[[StudySpec, StudyRecord, Study], go.Figure | None]
@@ -40,15 +40,6 @@ def optimization_history(spec: StudySpec, record: StudyRecord, study: Study) -> 
     figure = visualization.plot_optimization_history(study, **_target(spec))
     figure.update_traces(hovertemplate="trial %{x}: %{y}<extra></extra>")
     return _of_values(spec, record, figure)
-
-
-def hypervolume_history(spec: StudySpec, record: StudyRecord, study: Study) -> go.Figure | None:
-    """Return how the front grew; None for a study of one metric."""
-    found = searched(record, spec)
-    if len(spec.objective.metrics) < 2 or not found:
-        return None
-    with experimental():
-        return visualization.plot_hypervolume_history(study, reference_point(spec, found))
 
 
 def slices(spec: StudySpec, record: StudyRecord, study: Study) -> go.Figure | None:
@@ -91,7 +82,6 @@ OPTUNA: Mapping[str, Draw] = {
     "rank": rank,
     "parallel_coordinate": parallel_coordinate,
     "optimization_history": optimization_history,
-    "hypervolume_history": hypervolume_history,
     "timeline": timeline,
 }
 """By the names that the page and `Study.figure` know them by."""

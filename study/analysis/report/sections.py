@@ -27,7 +27,7 @@ from study.home.provenance import devices, in_words
 from study.home.record import StudyRecord, as_searched
 from study.metrics import group_names
 from study.metrics.rules import DEBIASED
-from study.ranking import epochs, worst_bounds
+from study.ranking import epochs
 from study.ranking.ablation import Ablation, asked, is_chosen_by, runs
 from study.spec import StudySpec
 from study.spec.declarations import schedule
@@ -145,8 +145,6 @@ CAPTIONS = {
     "other.{missed}",
     "parallel_coordinate": "Each line is one complete trial of the search{mean}.{missed}",
     "optimization_history": "Each mark is one complete trial of the search{mean}{line}.{missed}",
-    "hypervolume_history": "The volume between the validation front and the reference point ({reference}), after each "
-    "complete configuration of the search, of those that keep the constraints.",
     "timeline": "Each bar is one configuration of the search, from its start to its end.",
 }
 """In braces what depends on the study, see `caption`."""
@@ -175,7 +173,7 @@ def caption(name: str, spec: StudySpec, record: StudyRecord) -> str:
     if spec.final_seeds is not None and name == "trade_off":
         return "The mark is the mean over the seeds, the lines one sample standard deviation to each side."
     repeats = "" if spec.final_seeds is not None else " Trials that repeat one on another seed are left out."
-    given = {"mean": means, "missed": missed, "repeats": repeats, "rungs": _rungs(spec), "reference": _reference(spec)}
+    given = {"mean": means, "missed": missed, "repeats": repeats, "rungs": _rungs(spec)}
     has_line = spec.search.baseline is not None
     given["line"] = "; the dashed line is the baseline" if has_line else ""
     front = f" The front joins those that{kept} are not dominated in these two metrics."
@@ -192,15 +190,6 @@ def _rungs(spec: StudySpec) -> str:
         return " From the dotted line on trials are compared after each epoch and the worse half pruned."
     several = " of any bracket" if len(schedule(rule).brackets(rule, spec.epochs)) > 1 else ""
     return f" Dotted lines are the epochs{several} at which trials are compared and the worse ones pruned."
-
-
-def _reference(spec: StudySpec) -> str:
-    """The reference point of the hypervolume, as far as the metrics themselves say it."""
-    worst = worst_bounds(spec)
-    return ", ".join(
-        f"{name} {'the worst that was found' if value is None else formatting.setting(value)}"
-        for name, value in zip(spec.objective.metrics, worst, strict=True)
-    )
 
 
 # What the summary says of groups: which is the worst, on how many samples, and how far its accuracy may be off.
