@@ -4,7 +4,6 @@ Each configuration of the search is a trial, with its mean over replicates. The 
 ended and its mean on fresh seeds are user attributes.
 """
 
-import math
 import warnings
 from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -139,17 +138,9 @@ def _around(domain: BaseDistribution, value: Any) -> BaseDistribution | None:
     if isinstance(domain, FloatDistribution | IntDistribution):
         if isinstance(value, bool) or not isinstance(value, int | float) or (domain.log and value <= 0):
             return None
-        if isinstance(domain, FloatDistribution):
-            off_grid = domain.step is not None and not math.isclose(
-                (value - domain.low) / domain.step, round((value - domain.low) / domain.step), abs_tol=1e-8
-            )
-            step = None if off_grid else domain.step
-            return FloatDistribution(min(domain.low, value), max(domain.high, value), log=domain.log, step=step)
-        if value != int(value):
+        if isinstance(domain, IntDistribution) and value != int(value):
             return None
-        low, high = min(domain.low, int(value)), max(domain.high, int(value))
-        step = 1 if (int(value) - domain.low) % domain.step else domain.step
-        return IntDistribution(low, high, log=domain.log, step=step)
+        return type(domain)(min(domain.low, value), max(domain.high, value), log=domain.log)
     try:
         domain.to_internal_repr(value)
     except ValueError:

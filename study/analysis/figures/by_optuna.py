@@ -11,7 +11,6 @@ from optuna.trial import TrialState
 
 from study.analysis.figures.style import BLACK
 from study.analysis.statistics.frame import thin, varied
-from study.analysis.statistics.importance import explained
 from study.home.record import StudyRecord, as_searched
 from study.metrics import in_percent
 from study.ranking import baseline, searched
@@ -22,9 +21,6 @@ Draw = Callable[[StudySpec, StudyRecord, Study], go.Figure | None]
 
 MOST, NEWEST = 300, 100
 """Trials at most in figures of parameters, evenly chosen, and in that of time."""
-
-PAIRED, LEAST = 3, 10
-"""Parameters at most that are shown in pairs, and complete trials that this needs."""
 
 
 def by_optuna(spec: StudySpec, record: StudyRecord, names: Iterable[str] | None = None) -> dict[str, go.Figure]:
@@ -62,15 +58,6 @@ def parallel_coordinate(spec: StudySpec, record: StudyRecord, study: Study) -> g
     return figure.update_traces(opacity=0.8, selector={"mode": "lines"})
 
 
-def rank(spec: StudySpec, record: StudyRecord, study: Study) -> go.Figure | None:
-    """Complete trials over every two of the parameters that explain most: an outlying value hides no other."""
-    known = _keys(spec, study)
-    keys = sorted(known, key=lambda key: key not in list(explained(spec, record).shares)[:PAIRED])[:PAIRED]
-    if len(keys) < 2 or len(searched(record, spec)) < LEAST:
-        return None
-    return visualization.plot_rank(_few(spec, record, study), keys, **_target(spec))
-
-
 def timeline(spec: StudySpec, record: StudyRecord, study: Study) -> go.Figure | None:
     """When each trial of the search ran."""
     began = [trial for trial in study.get_trials(deepcopy=False) if trial.datetime_start is not None]
@@ -79,7 +66,6 @@ def timeline(spec: StudySpec, record: StudyRecord, study: Study) -> go.Figure | 
 
 OPTUNA: Mapping[str, Draw] = {
     "slice": slices,
-    "rank": rank,
     "parallel_coordinate": parallel_coordinate,
     "optimization_history": optimization_history,
     "timeline": timeline,

@@ -17,7 +17,6 @@ from study.analysis.figures.style import (
     ORANGE,
     PALE,
     VERMILLION,
-    end_labels,
     fade,
     legend,
     metric_axis,
@@ -172,20 +171,15 @@ def learning_curves(spec: StudySpec, record: StudyRecord) -> Figure | None:
     _ends(axes, spec, pruned, "pruned", marker="v", color=GREY, s=22, alpha=faded)
     _ends(axes, spec, [t for t in full if t.state == "complete"], "complete", marker="o", color=BLUE, s=18, alpha=faded)
     _ends(axes, spec, [t for t in full if t.state == "failed"], "failed", marker="X", color=VERMILLION, s=34)
-    labels = []
     for candidate, name, colour, line in ((best, "best", BLUE, "-"), (reference, "baseline", BLACK, "--")):
         if candidate:
-            points = curve(spec, candidate.trial)
-            axes.plot(*points.T, color=colour, linewidth=2.4, linestyle=line, zorder=4)
-            labels.append((*points[-1], f"{name} (trial {candidate.trial.number})", colour))
-    if not named:
-        labels = [(*curve(spec, t)[-1], f"seed {t.seed}", BLUE) for t in full if t.stage == "final"][:8]
+            label = f"{name} (trial {candidate.trial.number})"
+            axes.plot(*curve(spec, candidate.trial).T, color=colour, lw=2.4, ls=line, zorder=4, label=label)
     axes.autoscale_view()
     _rungs(axes, spec)
     axes.set(xlabel="epoch", ylabel=plain(spec.metric))
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     metric_axis(axes, spec.metric)
-    end_labels(axes, labels)
     legend(figure, axes)
     return figure
 

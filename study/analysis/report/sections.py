@@ -141,8 +141,6 @@ CAPTIONS = {
     "parameter: what it explains alone. Interactions: what pairs explain beyond that. Remainder: noise between trials, "
     "and what is too jagged or takes three parameters. Lines are 95% intervals.",
     "slice": "Each mark is one complete trial of the search{mean}{line}.{missed}",
-    "rank": "Each mark is one complete trial of the search{mean}, coloured by its rank: an outlying value hides no "
-    "other.{missed}",
     "parallel_coordinate": "Each line is one complete trial of the search{mean}.{missed}",
     "optimization_history": "Each mark is one complete trial of the search{mean}{line}.{missed}",
     "timeline": "Each bar is one configuration of the search, from its start to its end.",

@@ -150,8 +150,8 @@ def levels(values: Iterable[Any], bins: int | None) -> pd.Categorical:
         bins: how many at most, of equal counts, for more than `EXACT` different numbers; None: no bins.
 
     Returns:
-        Categories in order: numbers, or bins as `[0.01, 0.1)` (with its lower end; the last one with both), then everything
-        else as text in the order of its first appearance, `-` for no value.
+        Categories in order: numbers, or bins as `[0.01, 0.1)` (with its lower end; the last one with both), then
+        everything else as text in the order of its first appearance, `-` for no value.
     """
     by_trial = [_level(value) for value in values]
     numbers: list[Hashable] = sorted({value for value in by_trial if not isinstance(value, str)})

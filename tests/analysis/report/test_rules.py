@@ -2,9 +2,8 @@
 
 import pytest
 
-from study.analysis.report.conclusions import caveats
 from study.analysis.report.page import Page, to_markdown
-from study.analysis.report.rules import TITLE, rules_section
+from study.analysis.report.rules import rules_section
 from study.spec import load_study
 
 ASKED = load_study("quickstart", ["search.early_stopping={}", "search.confirm={top: 1, seeds: 3, rules: true}"])
@@ -105,14 +104,6 @@ def test_nothing_to_choose_from_has_no_section(writer, final_spec):
     final.trial("final", [0.3])
     final.trial("final", [0.4], seed=1)
     assert rules_section(final_spec, final.record()) is None
-
-
-def test_the_report_names_all_for_which_test_was_read(writer):
-    record = write(writer(), FAR)
-    points = " ".join(caveats(ASKED, record))
-    assert "The test split was read only for baseline, trial 1 and trial 2; no other trial's" in points
-    assert "not confirmed on others" not in points, "a pick that ran on fresh seeds was confirmed on them"
-    assert TITLE in said(ASKED, record)
 
 
 def test_which_rules_were_asked_for_is_said(writer):
