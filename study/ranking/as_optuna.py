@@ -1,7 +1,6 @@
 """A search as Optuna's study, in memory, for its figures.
 
-Each configuration of the search is a trial, with its mean over replicates. The ledger's number, the stage, why a trial
-ended and its mean on fresh seeds are user attributes.
+Each configuration of the search is a trial, with its mean over replicates; why it ended is a user attribute.
 """
 
 import warnings
@@ -18,8 +17,7 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from study.home.events import ENDED
 from study.home.record import StudyRecord, TrialRecord, as_searched
-from study.ranking import mean_score, spread
-from study.ranking.epochs import scores, value
+from study.ranking import mean_score
 from study.spec import StudySpec
 from study.spec.distributions import distributions
 
@@ -89,8 +87,7 @@ def in_memory(spec: StudySpec, trials: Sequence[FrozenTrial]) -> optuna.Study:
 def _frozen(
     spec: StudySpec, record: StudyRecord, trial: TrialRecord, domains: Mapping[str, BaseDistribution]
 ) -> FrozenTrial:
-    """A configuration as Optuna's trial: its values are those of the search, its constraints what each is missed by; of
-    several metrics the course is the user attribute `course`, as Optuna knows none of them."""
+    """A configuration as Optuna's trial: its values are those of the search, its constraints what each is missed by."""
     goal, seeds = spec.objective, [trial, *record.repeats_of(trial.number, "replicate")]
     short = trial.state == "complete" and len(seeds) < len(spec.seeds)
     states = [seed.state for seed in seeds] + (["running"] if short else [])
@@ -100,20 +97,14 @@ def _frozen(
         state = "failed"
     inside = {key: _around(domains[key], one) for key, one in trial.params.items() if key in domains}
     known = {key: domain for key, domain in inside.items() if domain is not None}
-    course = list(scores(goal, trial.reports))
-    told: dict[str, Any] = {"intermediate_values": {epoch: score.values[0] for epoch, score in course}}
-    attributes = _attributes(spec, record, trial) | {
-        f"param:{key}": one for key, one in trial.params.items() if key not in known
-    }
-    if len(goal.metrics) > 1:
-        told, attributes["course"] = {}, {epoch: score.values for epoch, score in course}
+    told: dict[str, Any] = {}
     if score is not None:
-        told |= {"values": score.values, "constraints": dict(zip(spec.search.constraints, score.excesses, strict=True))}
+        told = {"values": score.values, "constraints": dict(zip(spec.search.constraints, score.excesses, strict=True))}
     frozen = create_trial(
         state=STATES[state],
         params={key: trial.params[key] for key in known},
         distributions=known,
-        user_attrs=attributes,
+        user_attrs={"why": trial.why} if trial.why else {},
         **told,
     )
     began = trial.started is not None and STATES[state] != TrialState.WAITING
@@ -123,24 +114,16 @@ def _frozen(
     return frozen
 
 
-def _attributes(spec: StudySpec, record: StudyRecord, trial: TrialRecord) -> dict[str, Any]:
-    """Return what Optuna has no place for; nothing that is not known."""
-    fresh = [repeat for repeat in record.repeats_of(trial.number) if repeat.state == "complete"]
-    confirmed = spread(value(spec.objective, repeat, spec.metric) for repeat in fresh)
-    found = {"why": trial.why, "confirmed": confirmed.mean if confirmed else None, "enqueued": trial.enqueued or None}
-    told = {"stage": trial.stage, "seed": trial.seed, "epochs": trial.epochs}
-    return told | {name: one for name, one in found.items() if one is not None}
-
-
 def _around(domain: BaseDistribution, value: Any) -> BaseDistribution | None:
     """The distribution with this value in it: a range is widened for a value that the search was given; None where
     that cannot be."""
     if isinstance(domain, FloatDistribution | IntDistribution):
         if isinstance(value, bool) or not isinstance(value, int | float) or (domain.log and value <= 0):
             return None
-        if isinstance(domain, IntDistribution) and value != int(value):
-            return None
-        return type(domain)(min(domain.low, value), max(domain.high, value), log=domain.log)
+        low, high = min(domain.low, value), max(domain.high, value)
+        if isinstance(domain, FloatDistribution):
+            return FloatDistribution(low, high, log=domain.log)
+        return IntDistribution(int(low), int(high), log=domain.log) if value == int(value) else None
     try:
         domain.to_internal_repr(value)
     except ValueError:

@@ -32,10 +32,7 @@ def test_optuna_finds_the_best_trial_of_the_search_and_every_state(tmp_path: Pat
         ours = trials[trial.number]
         assert states[trial.state] == ours.state
         assert trial.params == ours.params
-        assert trial.user_attrs["stage"] == ours.stage
         assert trial.user_attrs.get("why") == ours.why
-        finite = {one["epoch"]: one["val/accuracy"] for one in ours.reports if one["val/accuracy"] is not None}
-        assert trial.intermediate_values == finite
         assert trial.datetime_start is not None
         assert trial.datetime_start == datetime.fromtimestamp(ours.started or 0)
     complete = {trial.value: trial for trial in of_search if trial.state == TrialState.COMPLETE}
@@ -75,7 +72,6 @@ def test_constraints_and_several_metrics_are_optunas_own() -> None:
     assert [trial.values for trial in study.trials] == [[0.9, 0.3], [0.7, 0.1], [0.6, 0.15]]
     excess = [trial.constraints["val/equalized_odds <= 0.2"] for trial in study.trials]
     assert excess == pytest.approx([0.1, -0.1, -0.05])
-    assert study.trials[0].user_attrs["course"] == {1: (0.5, 0.3), 2: (0.9, 0.3)}
 
 
 def test_what_runs_waits_or_lies_outside_the_space_is_told() -> None:
@@ -86,15 +82,11 @@ def test_what_runs_waits_or_lies_outside_the_space_is_told() -> None:
             Told("search", [0.2, 0.3], params=outside),
             Told("search", [0.4], "running", params=PARAMS),
             Told("search", [], "waiting", params={**PARAMS, "method.alpha": 0.1}),
-            Told("confirm", [0.4, 0.6], params=outside, seed=3, repeats=0),
         ),
     )
     assert [trial.state for trial in study.trials] == [TrialState.COMPLETE, TrialState.RUNNING, TrialState.WAITING]
     first = study.trials[0]
     assert first.params == {"method.alpha": 7.0}
-    assert first.user_attrs["param:model.name"] == "resnet18"
-    assert first.user_attrs["param:method.epsilon"] == 9.0
-    assert first.user_attrs["confirmed"] == 0.6
     assert first.value == 0.3
 
 

@@ -1,7 +1,6 @@
 """The report's sections, as a `study.analysis.report.page.Page`."""
 
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC
 from typing import Any
 
@@ -132,8 +131,6 @@ def _how(spec: StudySpec, record: StudyRecord, ablation: Ablation) -> Iterator[s
 
 CAPTIONS = {
     "seeds": "Each ring is one seed; the tick is the mean, the line one sample standard deviation to each side.",
-    "ablation": "Each bar is one step on the way from the baseline to the best, from the value before it to the value "
-    "after it; the line is the interval of its end. The intervals hold together in 95% of cases.",
     "learning_curves": "Each line is one trial.{repeats}{rungs}",
     "trade_off": "Each mark is one configuration of the search.{front}",
     "importance": "Shares of the metric's variance over the searched space, each value drawn with equal chance, from "
@@ -300,9 +297,7 @@ EXTENDED = (
     "stopping show each as the search ended it: trials of different numbers of epochs do not compare."
 )
 
-LISTED = 200
-"""Trials in the page's table at most: a longer one is slow to show, and nobody reads it."""
-
+EACH_TRIAL = "Each trial is a row of trials.csv, which is beside this page."
 
 BY_SEED = "Both were trained finally. Differences are by seed, over the seeds that both have, with their 95% interval."
 
@@ -339,12 +334,11 @@ def report_page(
         rules_section(spec, record),
         Section("Figures", [*others, *_thinned(record), *_without(spec, record, pictures)]) if others else None,
         Section("What the models learned", [Text(WHICH_MODELS), *model_figures]) if model_figures else None,
-        Section("Trials", [Table(report_tables.printed_counts(record))]) if record.trials else None,
+        Section("Trials", [Table(report_tables.printed_counts(record)), Text(EACH_TRIAL)]) if record.trials else None,
         Section("Settings", [Table(_pairs(_settings(spec, record)))], folded=True),
         Section("What is not known", [Points(open_points)]) if open_points else None,
         Section("Provenance", [Table(_pairs(_provenance(spec, record)))]),
         Section("Every metric", [Table(summary)], folded=True) if len(summary) > len(first) else None,
-        _trials(spec, record) if record.trials else None,
     ]
     parts = [(part.title, part.text) for part in lead(spec, record)]
     return Page(f"Study {spec.name}", parts, [section for section in sections if section], BEHIND)
@@ -367,21 +361,6 @@ def _without(spec: StudySpec, record: StudyRecord, pictures: Container[str]) -> 
     return [
         Text(f"Not shown: how important each parameter is. The reason: {explained(spec, as_searched(record)).missing}.")
     ]
-
-
-def _trials(spec: StudySpec, record: StudyRecord) -> Section:
-    """Every trial, or the best ones of a large study."""
-    if len(record.trials) <= LISTED:
-        return Section("All trials", [Table(report_tables.printed_trials(spec, record))], folded=True)
-    by_rank = [
-        *record.by_stage("baseline"),
-        *(candidate.trial for candidate in ranking.candidates(record, spec)),
-        *record.trials.values(),
-    ]
-    listed = dict(list({trial.number: trial for trial in by_rank}.items())[:LISTED])
-    table = report_tables.printed_trials(spec, replace(record, trials=listed))
-    note = f"The baseline and the best of {len(record.trials)} trials; all of them are in trials.csv."
-    return Section(f"{LISTED} trials", [Text(note), Table(table)], folded=True)
 
 
 def _summary_notes(spec: StudySpec, record: StudyRecord) -> list[Text]:

@@ -109,7 +109,7 @@ def test_the_order_is_from_message_to_detail(report):
             "Trials",
             "Settings",
         ),
-        *("What is not known", "Provenance", "All trials"),
+        *("What is not known", "Provenance"),
     ]
 
 
