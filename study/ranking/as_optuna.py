@@ -1,12 +1,8 @@
-"""A search as Optuna's study, in memory, for its figures.
-
-Each configuration of the search is a trial, with its mean over replicates; why it ended is a user attribute.
-"""
+"""A search as Optuna's study, in memory, for its figures: each complete configuration, with its mean over seeds."""
 
 import warnings
 from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from typing import Any
 
 import optuna
@@ -15,20 +11,10 @@ from optuna.storages import InMemoryStorage
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
-from study.home.events import ENDED
-from study.home.record import StudyRecord, TrialRecord, as_searched
-from study.ranking import mean_score
+from study.home.record import StudyRecord, as_searched
+from study.ranking import Candidate, searched
 from study.spec import StudySpec
 from study.spec.distributions import distributions
-
-STATES = {
-    "complete": TrialState.COMPLETE,
-    "pruned": TrialState.PRUNED,
-    "failed": TrialState.FAIL,
-    "running": TrialState.RUNNING,
-    "interrupted": TrialState.WAITING,
-    "waiting": TrialState.WAITING,
-}
 
 
 class Window(InMemoryStorage):
@@ -61,11 +47,10 @@ def experimental() -> Iterator[None]:
 def as_optuna(spec: StudySpec, record: StudyRecord) -> optuna.Study:
     """The search as a study in memory whose trials have the ledger's numbers.
 
-    Optuna's figures look for a trial's value at the place of its number: a number that is none of the search's (the
-    baseline's, a replicate's) has a trial that waits.
+    Optuna's figures look for a trial's value at the place of its number: any other number has a trial that waits.
     """
-    domains, record = distributions(spec.space), as_searched(record)
-    trials = {trial.number: _frozen(spec, record, trial, domains) for trial in record.by_stage("search")}
+    domains = distributions(spec.space)
+    trials = {each.trial.number: _frozen(spec, each, domains) for each in searched(as_searched(record), spec)}
     for number in range(max(trials, default=0)):
         trials.setdefault(number, create_trial(state=TrialState.WAITING))
     for number, trial in trials.items():
@@ -84,34 +69,14 @@ def in_memory(spec: StudySpec, trials: Sequence[FrozenTrial]) -> optuna.Study:
     return study
 
 
-def _frozen(
-    spec: StudySpec, record: StudyRecord, trial: TrialRecord, domains: Mapping[str, BaseDistribution]
-) -> FrozenTrial:
+def _frozen(spec: StudySpec, candidate: Candidate, domains: Mapping[str, BaseDistribution]) -> FrozenTrial:
     """A configuration as Optuna's trial: its values are those of the search, its constraints what each is missed by."""
-    goal, seeds = spec.objective, [trial, *record.repeats_of(trial.number, "replicate")]
-    short = trial.state == "complete" and len(seeds) < len(spec.seeds)
-    states = [seed.state for seed in seeds] + (["running"] if short else [])
-    state = next((one for one in states if one != "complete"), "complete")
-    score = mean_score(goal, seeds) if state == "complete" else None
-    if state == "complete" and score is None:
-        state = "failed"
-    inside = {key: _around(domains[key], one) for key, one in trial.params.items() if key in domains}
+    params, score = candidate.trial.params, candidate.score
+    inside = {key: _around(domains[key], value) for key, value in params.items() if key in domains}
     known = {key: domain for key, domain in inside.items() if domain is not None}
-    told: dict[str, Any] = {}
-    if score is not None:
-        told = {"values": score.values, "constraints": dict(zip(spec.search.constraints, score.excesses, strict=True))}
-    frozen = create_trial(
-        state=STATES[state],
-        params={key: trial.params[key] for key in known},
-        distributions=known,
-        user_attrs={"why": trial.why} if trial.why else {},
-        **told,
-    )
-    began = trial.started is not None and STATES[state] != TrialState.WAITING
-    frozen.datetime_start = moment(trial.started) if began else None
-    ended = max((seed.ended or 0.0 for seed in seeds), default=0.0)
-    frozen.datetime_complete = moment(ended) if state in ENDED else None
-    return frozen
+    limits = dict(zip(spec.search.constraints, score.excesses, strict=True))
+    given = {key: params[key] for key in known}
+    return create_trial(params=given, distributions=known, values=score.values, constraints=limits)
 
 
 def _around(domain: BaseDistribution, value: Any) -> BaseDistribution | None:
@@ -129,8 +94,3 @@ def _around(domain: BaseDistribution, value: Any) -> BaseDistribution | None:
     except ValueError:
         return None
     return domain
-
-
-def moment(time: float | None) -> datetime:
-    """A time of the ledger, in seconds since the epoch, as Optuna keeps it: in this machine's zone, without it."""
-    return datetime.fromtimestamp(time or 0.0, UTC).astimezone().replace(tzinfo=None)

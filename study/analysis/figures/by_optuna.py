@@ -19,8 +19,8 @@ from study.spec import StudySpec
 
 Draw = Callable[[StudySpec, StudyRecord, Study], go.Figure | None]
 
-MOST, NEWEST = 300, 100
-"""Trials at most in figures of parameters, evenly chosen, and in that of time."""
+MOST = 300
+"""Trials at most in figures of parameters, evenly chosen."""
 
 
 def by_optuna(spec: StudySpec, record: StudyRecord, names: Iterable[str] | None = None) -> dict[str, go.Figure]:
@@ -28,7 +28,7 @@ def by_optuna(spec: StudySpec, record: StudyRecord, names: Iterable[str] | None 
     record = as_searched(record)
     study = as_optuna(spec, record)
     drawn = {name: OPTUNA[name](spec, record, study) for name in names or OPTUNA}
-    return {name: _plain(figure) for name, figure in drawn.items() if figure and figure.data}
+    return {name: plain(figure) for name, figure in drawn.items() if figure and figure.data}
 
 
 def optimization_history(spec: StudySpec, record: StudyRecord, study: Study) -> go.Figure:
@@ -58,17 +58,10 @@ def parallel_coordinate(spec: StudySpec, record: StudyRecord, study: Study) -> g
     return figure.update_traces(opacity=0.8, selector={"mode": "lines"})
 
 
-def timeline(spec: StudySpec, record: StudyRecord, study: Study) -> go.Figure | None:
-    """When each trial of the search ran."""
-    began = [trial for trial in study.get_trials(deepcopy=False) if trial.datetime_start is not None]
-    return visualization.plot_timeline(in_memory(spec, began), NEWEST) if len(began) > 1 else None
-
-
 OPTUNA: Mapping[str, Draw] = {
     "slice": slices,
     "parallel_coordinate": parallel_coordinate,
     "optimization_history": optimization_history,
-    "timeline": timeline,
 }
 """By the names that the page and `Study.figure` know them by."""
 
@@ -98,7 +91,7 @@ def _of_values(spec: StudySpec, record: StudyRecord, figure: go.Figure) -> go.Fi
     return figure.update_yaxes(tickformat=".1~%" if in_percent(spec.metric) else None)
 
 
-def _plain(figure: go.Figure) -> go.Figure:
+def plain(figure: go.Figure) -> go.Figure:
     """A figure on a white ground, as wide as its place, in which texts of users are no tags and no colour is white."""
     rows = len({axis.domain for axis in figure.select_yaxes()})
     above = {"orientation": "h", "x": 1, "xanchor": "right", "y": 1, "yanchor": "bottom"}

@@ -23,17 +23,9 @@ from study.spec import StudySpec
 # Whether a search was enough, in words.
 
 
-def enough(spec: StudySpec, record: StudyRecord) -> str | None:
-    """Return what more search of this kind would gain at most; None where that is not known."""
-    return _said(spec, record, is_known=True)
-
-
-def unknown(spec: StudySpec, record: StudyRecord) -> str | None:
-    """Why it is not known; None where it is, or before a trial of the search is complete."""
-    return _said(spec, record, is_known=False)
-
-
-def _said(spec: StudySpec, record: StudyRecord, is_known: bool) -> str | None:
+def more_search(spec: StudySpec, record: StudyRecord, is_known: bool) -> str | None:
+    """Return what more search of this kind would gain at most, or why that is not known; None where it is the other,
+    and before a trial of the search is complete."""
     if spec.final_seeds is not None or spec.varied_data:
         return None
     if not any(trial.state == "complete" for trial in record.by_stage("search")):
@@ -140,7 +132,7 @@ def caveats(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
     if without_metric:
         left_out = formatting.trials(without_metric)
         yield f"{spec.metric} is not a number {epochs.words(spec.objective)} of {left_out}; the results leave them out."
-    if is_search and not is_one and (reason := unknown(spec, record)):
+    if is_search and not is_one and (reason := more_search(spec, record, is_known=False)):
         yield reason
     if is_search and best:
         yield from _drop(spec, record, best)

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from study import ranking
-from study.analysis.figures.by_optuna import NEWEST, OPTUNA
+from study.analysis.figures.by_optuna import OPTUNA
 from study.analysis.figures.two_metrics import has_front
 from study.analysis.report.conclusions import caveats
 from study.analysis.report.lead import lead
@@ -122,9 +122,6 @@ def _how(spec: StudySpec, record: StudyRecord, ablation: Ablation) -> Iterator[s
     planned = len(ablation.configurations) * len(ablation.seeds)
     if short := planned - sum(trial.state == "complete" for trial in trials):
         yield f"{formatting.count(short, 'trial')} of {planned} {'is' if short == 1 else 'are'} not complete."
-    readings = sum(bool(trial.tested) for trial in record.by_stage("ablation"))
-    if readings:
-        yield f"For this alone the test split was read {formatting.count(readings, 'time')}; it chose nothing."
 
 
 # The captions of the report's figures, in the order in which the page shows them.
@@ -140,7 +137,6 @@ CAPTIONS = {
     "slice": "Each mark is one complete trial of the search{mean}{line}.{missed}",
     "parallel_coordinate": "Each line is one complete trial of the search{mean}.{missed}",
     "optimization_history": "Each mark is one complete trial of the search{mean}{line}.{missed}",
-    "timeline": "Each bar is one configuration of the search, from its start to its end.",
 }
 """In braces what depends on the study, see `caption`."""
 
@@ -320,19 +316,25 @@ def report_page(
         report_tables.printed_summary(spec, record),
         report_tables.printed_configurations(spec, record),
     )
+    figure_notes = [Text(EXTENDED)] if record.lengthened else []
+    if "importance" not in pictures and varied(spec):
+        why = explained(spec, as_searched(record)).missing
+        figure_notes.append(Text(f"Not shown: how important each parameter is. The reason: {why}."))
+    tables = [first, *(table for table in [report_tables.printed_beside(spec, record)] if len(table))]
+    notes, on_front = [summary_note(spec, record), *groups(spec, record)], printed_front(spec, record)
     open_points = list(caveats(spec, record))
     has_result = final_side(spec, record) is not None or any(sides(spec, record))
     sections = [
-        Section("Summary", [*seeds, Table(first), *_beside(spec, record)]) if has_result else None,
+        Section("Summary", [*seeds, *map(Table, tables)]) if has_result else None,
         Section("Best and baseline", [Table(beside), Text(BY_SEED)]) if beside is not None else None,
-        Section("What these numbers are", _summary_notes(spec, record), folded=True) if has_result else None,
+        Section("What these numbers are", list(map(Text, notes)), folded=True) if has_result else None,
         Section("Best configurations", [Table(configurations), Text(_ranking_note(spec, record))])
         if len(configurations) > 1
         else None,
-        _front(spec, record),
+        Section("Front", [Table(on_front), Text(front_note(spec, record))]) if len(on_front) else None,
         ablation_section(spec, record),
         rules_section(spec, record),
-        Section("Figures", [*others, *_thinned(record), *_without(spec, record, pictures)]) if others else None,
+        Section("Figures", [*others, *figure_notes]) if others else None,
         Section("What the models learned", [Text(WHICH_MODELS), *model_figures]) if model_figures else None,
         Section("Trials", [Table(report_tables.printed_counts(record)), Text(EACH_TRIAL)]) if record.trials else None,
         Section("Settings", [Table(_pairs(_settings(spec, record)))], folded=True),
@@ -342,40 +344,6 @@ def report_page(
     ]
     parts = [(part.title, part.text) for part in lead(spec, record)]
     return Page(f"Study {spec.name}", parts, [section for section in sections if section], BEHIND)
-
-
-def _thinned(record: StudyRecord) -> list[Text]:
-    longer = [Text(EXTENDED)] if record.lengthened else []
-    if len(record.trials) <= NEWEST:
-        return longer
-    return [
-        *longer,
-        Text(f"Of many trials, figures with a line for each show an even selection, the timeline the newest {NEWEST}."),
-    ]
-
-
-def _without(spec: StudySpec, record: StudyRecord, pictures: Container[str]) -> list[Text]:
-    """Why there is no figure of importance."""
-    if "importance" in pictures or not varied(spec):
-        return []
-    return [
-        Text(f"Not shown: how important each parameter is. The reason: {explained(spec, as_searched(record)).missing}.")
-    ]
-
-
-def _summary_notes(spec: StudySpec, record: StudyRecord) -> list[Text]:
-    notes = [summary_note(spec, record), *groups(spec, record)]
-    return [Text(note) for note in notes]
-
-
-def _beside(spec: StudySpec, record: StudyRecord) -> list[Table]:
-    table = report_tables.printed_beside(spec, record)
-    return [Table(table)] if len(table) else []
-
-
-def _front(spec: StudySpec, record: StudyRecord) -> Section | None:
-    table = printed_front(spec, record)
-    return Section("Front", [Table(table), Text(front_note(spec, record))]) if len(table) else None
 
 
 def _ranking_note(spec: StudySpec, record: StudyRecord) -> str:

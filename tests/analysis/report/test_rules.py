@@ -61,18 +61,7 @@ def test_how_far_the_picks_are_apart(writer):
         "The rules' picks differ by 20.0 points on test/accuracy over 3 fresh seeds, between 62.0 ± 2.0% (trial 2) and "
         "42.0 ± 2.0% (trial 0). The pick of this study's own rule, trial 1, is 10.0 points behind the best." in text
     )
-    assert "For this alone the test split was read 3 times; it chose nothing." in text
     assert "is not known" not in text
-
-
-def test_without_confirmation_every_reading_is_for_the_rules(writer):
-    study = writer()
-    for accuracy, other in ((0.3, 0.5), (0.9, 0.4)):
-        study.trial("search", [accuracy], also={"val/balanced_accuracy": other})
-    for number in (0, 1):
-        study.trial("rule", [0.8], seed=1, repeats=number, test=0.5)
-    alone = load_study("quickstart", ["search.early_stopping={}", "search.confirm={top: 0, seeds: 3, rules: true}"])
-    assert "For this alone the test split was read 2 times" in said(alone, study.record())
 
 
 def test_where_the_best_epoch_counts_it_says_whose(writer):
