@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field
 from ruamel.yaml import YAML
 
 from study.errors import UserError, nearest
@@ -90,13 +90,6 @@ class CellSequence(BaseModel):
     column: str | None = None
     rows: Labels | None = None
 
-    @model_validator(mode="after")
-    def _one_form(self) -> Self:
-        keys = [key for key in ("row", "columns", "column", "rows") if getattr(self, key) is not None]
-        if keys not in (["row", "columns"], ["column", "rows"]):
-            raise ValueError(f"{', '.join(keys) or 'nothing'} given: give row and columns, or column and rows")
-        return self
-
     def cells(self) -> list[tuple[str, str]]:
         """(row, column) of each cell."""
         if self.row is not None:
@@ -131,13 +124,6 @@ class Claim(BaseModel):
     decreasing: CellSequence | None = None
     best: Best | None = None
     not_as_printed: str | None = None
-
-    @model_validator(mode="after")
-    def _one_form(self) -> Self:
-        forms = [key for key in ("better", "increasing", "decreasing", "best") if getattr(self, key) is not None]
-        if len(forms) != 1:
-            raise ValueError(f"{', '.join(forms) or 'nothing'} given: give one of better, increasing, decreasing, best")
-        return self
 
     def cells(self) -> list[tuple[str, str]]:
         """(row, column) of each cell that the claim names, in its order."""
@@ -181,22 +167,6 @@ class PublishedTable(BaseModel):
     rows: Annotated[list[Line], Field(min_length=1)]
     cells: list[list[str]]
     claims: list[Claim] = Field(default_factory=list)
-
-    @model_validator(mode="after")
-    def _consistent(self) -> Self:
-        rows, columns = _labels(self.rows, "row"), _labels(self.columns, "column")
-        widths = [len(row) for row in self.cells]
-        if self.no_study and not all(row.published_only for row in self.rows):
-            raise ValueError("no_study given: each row is then published_only")
-        if widths != [len(columns)] * len(rows):
-            raise ValueError(f"rows of {widths} cells given, {len(rows)} rows of {len(columns)} cells are needed")
-        for row in self.cells:
-            for printed in row:
-                _numbers(printed)
-        for claim in self.claims:
-            for row_label, column_label in claim.cells():
-                self.at(row_label, column_label)
-        return self
 
     def at(self, row: str, column: str) -> tuple[Line, Line, str]:
         """The row and the column of these labels, and the printed text of their cell.
@@ -245,14 +215,6 @@ class PublishedTable(BaseModel):
         if apart or of_row.published_only or of_column.published_only:
             return None
         return of_row.set | of_column.set
-
-
-def _labels(lines: Sequence[Line], kind: str) -> list[str]:
-    labels = [line.label for line in lines]
-    twice = sorted({label for label in labels if labels.count(label) > 1})
-    if twice:
-        raise ValueError(f"{kind} labels given twice: {', '.join(twice)}")
-    return labels
 
 
 def _index(lines: Sequence[Line], label: str, kind: str) -> int:

@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 
 from study.home.events import ENDED, Stage
 from study.home.record import StudyRecord, TrialRecord
-from study.metrics import find, is_standard_error
+from study.metrics import is_standard_error
 from study.metrics.rules import RULES
 from study.ranking import epochs
 from study.spec import StudySpec, objective
@@ -212,25 +212,6 @@ def front(record: StudyRecord, spec: StudySpec) -> list[Candidate]:
     """The configurations, with the baseline, that are not dominated in the study's metrics; the best first."""
     all_candidates = comparable(record, spec)
     return [all_candidates[place] for place in objective.front([candidate.score for candidate in all_candidates])]
-
-
-# What a hypervolume of the front is measured against.
-
-
-def worst_bounds(spec: StudySpec) -> list[float | None]:
-    """Return what each of the study's metrics can be at worst, by the table of metrics; None where it has no bound."""
-    metrics = zip(map(find, spec.objective.metrics), spec.objective.modes, strict=True)
-    return [(metric.low if mode == "max" else metric.high) if metric else None for metric, mode in metrics]
-
-
-def reference_point(spec: StudySpec, found: Sequence[Candidate]) -> tuple[float, ...]:
-    """The worst value of each of the study's metrics, in its own direction: its bound, or, where it has none, the worst
-    of these configurations."""
-    worst = []
-    for place, (bound, mode) in enumerate(zip(worst_bounds(spec), spec.objective.modes, strict=True)):
-        values = [candidate.score.values[place] for candidate in found]
-        worst.append((min if mode == "max" else max)(values, default=0.0) if bound is None else bound)
-    return tuple(worst)
 
 
 def mean_score(goal: Objective, trials: Sequence[TrialRecord]) -> Score | None:

@@ -1,14 +1,8 @@
-"""A search as Optuna's study, in memory, for its figures.
+"""A search as Optuna's study, in memory, for its figures: each complete configuration, with its mean over seeds."""
 
-Each configuration of the search is a trial, with its mean over replicates. The ledger's number, the stage, why a trial
-ended and its mean on fresh seeds are user attributes.
-"""
-
-import math
 import warnings
 from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from typing import Any
 
 import optuna
@@ -17,21 +11,10 @@ from optuna.storages import InMemoryStorage
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
-from study.home.events import ENDED
-from study.home.record import StudyRecord, TrialRecord, as_searched
-from study.ranking import mean_score, spread
-from study.ranking.epochs import scores, value
+from study.home.record import StudyRecord, as_searched
+from study.ranking import Candidate, searched
 from study.spec import StudySpec
 from study.spec.distributions import distributions
-
-STATES = {
-    "complete": TrialState.COMPLETE,
-    "pruned": TrialState.PRUNED,
-    "failed": TrialState.FAIL,
-    "running": TrialState.RUNNING,
-    "interrupted": TrialState.WAITING,
-    "waiting": TrialState.WAITING,
-}
 
 
 class Window(InMemoryStorage):
@@ -64,11 +47,10 @@ def experimental() -> Iterator[None]:
 def as_optuna(spec: StudySpec, record: StudyRecord) -> optuna.Study:
     """The search as a study in memory whose trials have the ledger's numbers.
 
-    Optuna's figures look for a trial's value at the place of its number: a number that is none of the search's (the
-    baseline's, a replicate's) has a trial that waits.
+    Optuna's figures look for a trial's value at the place of its number: any other number has a trial that waits.
     """
-    domains, record = distributions(spec.space), as_searched(record)
-    trials = {trial.number: _frozen(spec, record, trial, domains) for trial in record.by_stage("search")}
+    domains = distributions(spec.space)
+    trials = {each.trial.number: _frozen(spec, each, domains) for each in searched(as_searched(record), spec)}
     for number in range(max(trials, default=0)):
         trials.setdefault(number, create_trial(state=TrialState.WAITING))
     for number, trial in trials.items():
@@ -87,50 +69,14 @@ def in_memory(spec: StudySpec, trials: Sequence[FrozenTrial]) -> optuna.Study:
     return study
 
 
-def _frozen(
-    spec: StudySpec, record: StudyRecord, trial: TrialRecord, domains: Mapping[str, BaseDistribution]
-) -> FrozenTrial:
-    """A configuration as Optuna's trial: its values are those of the search, its constraints what each is missed by; of
-    several metrics the course is the user attribute `course`, as Optuna knows none of them."""
-    goal, seeds = spec.objective, [trial, *record.repeats_of(trial.number, "replicate")]
-    short = trial.state == "complete" and len(seeds) < len(spec.seeds)
-    states = [seed.state for seed in seeds] + (["running"] if short else [])
-    state = next((one for one in states if one != "complete"), "complete")
-    score = mean_score(goal, seeds) if state == "complete" else None
-    if state == "complete" and score is None:
-        state = "failed"
-    inside = {key: _around(domains[key], one) for key, one in trial.params.items() if key in domains}
+def _frozen(spec: StudySpec, candidate: Candidate, domains: Mapping[str, BaseDistribution]) -> FrozenTrial:
+    """A configuration as Optuna's trial: its values are those of the search, its constraints what each is missed by."""
+    params, score = candidate.trial.params, candidate.score
+    inside = {key: _around(domains[key], value) for key, value in params.items() if key in domains}
     known = {key: domain for key, domain in inside.items() if domain is not None}
-    course = list(scores(goal, trial.reports))
-    told: dict[str, Any] = {"intermediate_values": {epoch: score.values[0] for epoch, score in course}}
-    attributes = _attributes(spec, record, trial) | {
-        f"param:{key}": one for key, one in trial.params.items() if key not in known
-    }
-    if len(goal.metrics) > 1:
-        told, attributes["course"] = {}, {epoch: score.values for epoch, score in course}
-    if score is not None:
-        told |= {"values": score.values, "constraints": dict(zip(spec.search.constraints, score.excesses, strict=True))}
-    frozen = create_trial(
-        state=STATES[state],
-        params={key: trial.params[key] for key in known},
-        distributions=known,
-        user_attrs=attributes,
-        **told,
-    )
-    began = trial.started is not None and STATES[state] != TrialState.WAITING
-    frozen.datetime_start = moment(trial.started) if began else None
-    ended = max((seed.ended or 0.0 for seed in seeds), default=0.0)
-    frozen.datetime_complete = moment(ended) if state in ENDED else None
-    return frozen
-
-
-def _attributes(spec: StudySpec, record: StudyRecord, trial: TrialRecord) -> dict[str, Any]:
-    """Return what Optuna has no place for; nothing that is not known."""
-    fresh = [repeat for repeat in record.repeats_of(trial.number) if repeat.state == "complete"]
-    confirmed = spread(value(spec.objective, repeat, spec.metric) for repeat in fresh)
-    found = {"why": trial.why, "confirmed": confirmed.mean if confirmed else None, "enqueued": trial.enqueued or None}
-    told = {"stage": trial.stage, "seed": trial.seed, "epochs": trial.epochs}
-    return told | {name: one for name, one in found.items() if one is not None}
+    limits = dict(zip(spec.search.constraints, score.excesses, strict=True))
+    given = {key: params[key] for key in known}
+    return create_trial(params=given, distributions=known, values=score.values, constraints=limits)
 
 
 def _around(domain: BaseDistribution, value: Any) -> BaseDistribution | None:
@@ -139,24 +85,12 @@ def _around(domain: BaseDistribution, value: Any) -> BaseDistribution | None:
     if isinstance(domain, FloatDistribution | IntDistribution):
         if isinstance(value, bool) or not isinstance(value, int | float) or (domain.log and value <= 0):
             return None
+        low, high = min(domain.low, value), max(domain.high, value)
         if isinstance(domain, FloatDistribution):
-            off_grid = domain.step is not None and not math.isclose(
-                (value - domain.low) / domain.step, round((value - domain.low) / domain.step), abs_tol=1e-8
-            )
-            step = None if off_grid else domain.step
-            return FloatDistribution(min(domain.low, value), max(domain.high, value), log=domain.log, step=step)
-        if value != int(value):
-            return None
-        low, high = min(domain.low, int(value)), max(domain.high, int(value))
-        step = 1 if (int(value) - domain.low) % domain.step else domain.step
-        return IntDistribution(low, high, log=domain.log, step=step)
+            return FloatDistribution(low, high, log=domain.log)
+        return IntDistribution(int(low), int(high), log=domain.log) if value == int(value) else None
     try:
         domain.to_internal_repr(value)
     except ValueError:
         return None
     return domain
-
-
-def moment(time: float | None) -> datetime:
-    """A time of the ledger, in seconds since the epoch, as Optuna keeps it: in this machine's zone, without it."""
-    return datetime.fromtimestamp(time or 0.0, UTC).astimezone().replace(tzinfo=None)

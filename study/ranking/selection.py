@@ -112,7 +112,7 @@ def _limit(text: str) -> Constraint:
     try:
         return Constraint.parse(text)
     except ValueError as error:
-        raise UserError(f"--where: {error}") from None
+        raise UserError(f"--where: {text!r} given, {error}") from None
 
 
 def _check_metrics(spec: StudySpec, ranked: Iterable[Candidate], names: Iterable[str]) -> None:

@@ -310,8 +310,6 @@ def _budget(
     epochs, networks = spec.epochs, ", ".join(dict.fromkeys(ours_run["model"]["name"] for ours_run, _ in documents))
     titles = ", ".join(titles_run or spec.data_titles)
     what = f"{titles}, {networks or 'network'}, {formatting.count(epochs, 'epoch')}, {formatting.seeds(seeds)}"
-    trained = _samples(record)
-    what += f", {trained:,} training samples" if trained else ""
     trial_time = f"{formatting.duration(record.busy)} of trials" if record.busy else "no trial has run yet"
     differing: dict[str, dict[tuple[str, str], None]] = {}
     for ours_run, theirs_run in documents:
@@ -327,14 +325,6 @@ def _budget(
     )
     comparison = f"Against {protocol}: {shortfall}." if shortfall else f"This is {protocol}, as in the study file."
     return f"Budget: {what}; {trial_time}. {comparison}"
-
-
-def _samples(record: StudyRecord) -> int | None:
-    """Return how many samples an epoch of the first trial trained on: its speed times its time."""
-    first: Mapping[str, Any] = next((trial.reports[0] for trial in record.trials.values() if trial.reports), {})
-    figures = [first.get(name) for name in ("speed/images_per_second", "time/data", "time/training")]
-    speed, *times = [figure for figure in figures if figure is not None] or [0.0]
-    return round(speed * sum(times)) if len(times) == 2 else None
 
 
 def _variants(documents: Iterator[Document]) -> Iterator[str]:

@@ -110,7 +110,7 @@ def section_model(title: str, knobs: Iterable[Knob], /, **fixed: Any) -> type[Ba
 
 @lru_cache(1000)  # making a model takes longer than all the checks with it
 def _model(title: str, knobs: tuple[Knob, ...], fixed: tuple[tuple[str, Any], ...]) -> type[BaseModel]:
-    fields = {knob.key: (checked(knob.type), ... if knob.required else _plain(knob.default)) for knob in knobs}
+    fields = {knob.key: (checked(knob.type), ... if knob.required else plain(knob.default)) for knob in knobs}
     return create_model(title, __config__=STRICT, **{**dict(fixed), **fields})
 
 
@@ -149,7 +149,8 @@ def _bounds(base: Any, ranges: Iterable[Range]) -> list[Ge | Le | Gt | Lt]:
     return bounds
 
 
-def _plain(default: Any) -> Any:
+def plain(default: Any) -> Any:
+    """A default as a study file has it."""
     return list(default) if isinstance(default, tuple) else default
 
 

@@ -17,7 +17,7 @@ from typing_extensions import TypeAliasType
 from study import metrics
 from study.knobs import Knob
 from study.methods import OWN
-from study.spec.checks import STRICT, checked, one_of
+from study.spec.checks import STRICT, checked, one_of, plain
 from study.spec.load import NAME_RULE
 from study.spec.schema import Domain, Layout, Resources, Scalar, Search
 from study.spec.search_checks import NEVER_SEARCHED
@@ -172,8 +172,7 @@ def _section(section: str, keys: Mapping[str, list[Knob]], name: str = "") -> An
     fields: dict[str, Any] = {"name": (one_of([name]), ...)} if name else {}
     for key, knobs in keys.items():
         defaults = [knob.default for knob in knobs]
-        plain = list(defaults[0]) if isinstance(defaults[0], tuple) else defaults[0]
-        default = FREE if key == "threads" or any(one != defaults[0] for one in defaults) else plain
+        default = FREE if key == "threads" or any(one != defaults[0] for one in defaults) else plain(defaults[0])
         fields[key] = _type(knobs), ... if any(knob.required for knob in knobs) else default
     return MODEL(f"{section}_{name}" if name else section, __config__=STRICT, **fields)
 

@@ -19,7 +19,6 @@ from study.spec.checks import Problems, check, section_model, shown
 from study.spec.configuration import FORMAT, configuration_digest
 from study.spec.declarations import declaration, schedule, with_grace
 from study.spec.document import Document, Key, apply_profile, assigned, find, override, read
-from study.spec.objective import Constraint
 from study.spec.schema import Domain, Layout, Search, distinct
 from study.spec.search_checks import (
     check_cases,
@@ -149,12 +148,8 @@ def check_metrics(spec: StudySpec, problems: Problems) -> None:
     named: list[tuple[Key, str]] = [(("search", "metric"), name) for name in searched]
     if len(set(searched)) < len(searched):
         problems.add(("search", "metric"), f"{searched} given: one is repeated")
-    for index, text in enumerate(search.constraints):
-        place: Key = ("search", "constraints", str(index))
-        try:
-            named.append((place, Constraint.parse(text).metric))
-        except ValueError as error:
-            problems.add(place, str(error))
+    for index, limit in enumerate(spec.objective.constraints):
+        named.append((("search", "constraints", str(index)), limit.metric))
     _check_directions(spec, searched, problems)
     if spec.function:
         check_own_metrics(dict(named), problems)
@@ -392,11 +387,6 @@ def _check_form(search: Search, sections: Mapping[str, Mapping[str, Any]], probl
     for name in [search.metric] if isinstance(search.metric, str) else search.metric:
         if not re.fullmatch(r"val/\w+", name):
             problems.add(("search", "metric"), f"{name!r} given, allowed is val/NAME")
-    for index, text in enumerate(search.constraints):
-        try:
-            Constraint.parse(text)
-        except ValueError as error:
-            problems.add(("search", "constraints", str(index)), str(error))
 
 
 def check_name(name: str) -> None:

@@ -38,7 +38,7 @@ class Constraint:
                 return cls(match[1], "<=" if match[2] == "<=" else ">=", float(match[3]))
         except ValueError:
             pass
-        raise ValueError(f"{text!r} given, allowed is METRIC <= NUMBER or METRIC >= NUMBER")
+        raise ValueError("allowed is METRIC <= NUMBER or METRIC >= NUMBER")
 
     def excess(self, value: float) -> float:
         """By how much a value misses the limit; below 0 how much room it leaves."""

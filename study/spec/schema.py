@@ -4,13 +4,14 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, Field, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, field_validator, model_validator
 
 from study.catalogue import module_names
 from study.knobs import MOST
 from study.metrics import Direction
 from study.metrics.rules import RULES
 from study.spec.checks import STRICT
+from study.spec.objective import Constraint
 
 # Which values of a key are the same: false, 0, true and 1 are four, though Python calls two of them equal.
 
@@ -211,6 +212,11 @@ class EarlyStopping(BaseModel):
     _name_is_there = field_validator("name", mode="before")(_not_removed)
 
 
+def _limit(text: str) -> str:
+    Constraint.parse(text)
+    return text
+
+
 def _by_name(value: Any) -> Any:
     """A rule's name alone stands for the rule with its defaults."""
     return {"name": value} if isinstance(value, str) else value
@@ -302,7 +308,7 @@ class Search(BaseModel):
     concurrency: Positive | None = None
     metric: str | Annotated[list[str], Field(min_length=1)] = "val/accuracy"
     direction: Direction | Annotated[list[Direction], Field(min_length=1)] | None = None
-    constraints: list[str] = Field(default_factory=list)
+    constraints: list[Annotated[str, AfterValidator(_limit)]] = Field(default_factory=list)
     epoch: Literal["last", "best"] = "last"
     epoch_window: Positive = 3
     early_stopping: Annotated[

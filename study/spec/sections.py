@@ -8,7 +8,7 @@ from typing import Any, get_origin
 
 from study import data, methods, models
 from study.knobs import Knob, knobs
-from study.spec.checks import Noted, Problems, check, one_of, section_model
+from study.spec.checks import Noted, Problems, check, one_of, plain, section_model
 from study.spec.document import Key
 from study.spec.schema import Domain, among
 from study.training import augment
@@ -97,7 +97,7 @@ class Sections:
             values = {**self.initial_values(section, params), **words}
             declared = section_knobs(section, values)
             applicable = {key: knob for key, knob in declared.items() if key in values or not knob.required}
-            whole = {key: values.get(key, _plain(knob.default)) for key, knob in applicable.items()}
+            whole = {key: values.get(key, plain(knob.default)) for key, knob in applicable.items()}
             self._forms[this] = (_start(values) | whole, declared)
         return self._forms[this]
 
@@ -126,10 +126,6 @@ def train_knobs() -> Mapping[str, Knob]:
 
 def _start(values: Section) -> dict[str, Any]:
     return {"name": values["name"]} if "name" in values else {}
-
-
-def _plain(default: Any) -> Any:
-    return list(default) if isinstance(default, tuple) else default
 
 
 # Which forms the sections of a study's trials can take, and on which searched keys that depends.

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
-from study import data, files
+from study import files
 from study.errors import UserError, nearest
 from study.knobs import MOST
 from study.metrics import available
@@ -78,8 +78,8 @@ class SuiteLayout(BaseModel):
     """The outline of a suite file.
 
     `searches` is the number of independent searches of a method on a data set, each with a sampler's seed and training
-    seeds of its own. `split` says whether they share the data set's split (`same`) or have one each (`fresh`). `judge`
-    is the test metric of the table; null: that of `base.search.metric`.
+    seeds of its own; they share the data set's split. `judge` is the test metric of the table; null: that of
+    `base.search.metric`.
     """
 
     model_config = STRICT
@@ -89,7 +89,6 @@ class SuiteLayout(BaseModel):
     data: Annotated[dict[str, Section], Field(min_length=1)]
     rules: Annotated[list[RuleName], Field(min_length=1)]
     searches: Annotated[int, Field(ge=1, le=MOST)] = 3
-    split: Literal["same", "fresh"] = "same"
     budget: Budget
     judge: str | None = None
 
@@ -150,7 +149,7 @@ def _model(base: Mapping[str, Any] | None, own: Mapping[str, Any] | None) -> dic
     return dict(own) if own and "name" in own else {**(base or {}), **(own or {})}
 
 
-def numbered(first: StudySpec, data: int, search: int, seeds: int, *, fresh: bool) -> StudySpec:
+def numbered(first: StudySpec, data: int, search: int, seeds: int) -> StudySpec:
     """A search of a method on a data set from the first one.
 
     All methods have the same seeds in the same search of the same data set, so that they can be compared in pairs.
@@ -159,15 +158,10 @@ def numbered(first: StudySpec, data: int, search: int, seeds: int, *, fresh: boo
     Args:
         data, search: places of the data set and of the search, from 0.
         seeds: fresh training seeds of a study.
-        fresh: whether it has a split of its own.
     """
     turn = block(data, search)
     train = {**first.base["train"], "seed": first.seed + turn * (len(first.seeds) + seeds)}
-    section = dict(first.base["data"])
-    if fresh:
-        section["seed"] = section["seed"] + turn
-    base = {**first.base, "train": train, "data": section}
-    return replace(first, base=base, search=first.search.model_copy(update={"seed": turn}))
+    return replace(first, base={**first.base, "train": train}, search=first.search.model_copy(update={"seed": turn}))
 
 
 def block(data: int, search: int) -> int:
@@ -204,7 +198,6 @@ class Suite:
         methods, data: their labels, in the file's order.
         rules: names of `study.metrics.rules.RULES`.
         searches: how many of each method on each data set.
-        split: whether these share a split of the data, see `SuiteLayout`.
         judge: the test metric of the table.
         seeds: fresh training seeds of each pick.
         cells: every search, those of number 1 first, so that a suite that was stopped has a whole table early.
@@ -215,7 +208,6 @@ class Suite:
     data: tuple[str, ...]
     rules: tuple[str, ...]
     searches: int
-    split: str
     judge: str
     seeds: int
     cells: tuple[SuiteSearch, ...]
@@ -238,7 +230,7 @@ class Suite:
     def to_document(self) -> dict[str, Any]:
         """Return what the home remembers of it; each search has its own resolved study file."""
         labels = {"methods": list(self.methods), "data": list(self.data), "rules": list(self.rules)}
-        return {"name": self.name, **labels, "searches": self.searches, "split": self.split, "judge": self.judge}
+        return {"name": self.name, **labels, "searches": self.searches, "judge": self.judge}
 
 
 def shipped_suites() -> dict[str, Path]:
@@ -285,7 +277,7 @@ def load_suite(suite: str) -> Suite:
     for number in range(1, checked["searches"] + 1):
         for (method, label), first in firsts.items():
             at = list(checked["data"]).index(label)
-            spec = numbered(first, at, number - 1, checked["budget"]["seeds"], fresh=checked["split"] == "fresh")
+            spec = numbered(first, at, number - 1, checked["budget"]["seeds"])
             cells.append(
                 SuiteSearch(method, label, number, replace(spec, name=_name(checked["name"], method, label, number)))
             )
@@ -295,7 +287,6 @@ def load_suite(suite: str) -> Suite:
         tuple(checked["data"]),
         tuple(checked["rules"]),
         checked["searches"],
-        checked["split"],
         judge,
         checked["budget"]["seeds"],
         tuple(cells),
@@ -400,18 +391,12 @@ def _misjudged(suite: Suite) -> Iterator[str]:
 
 
 def _check_whole(suite: Suite, problems: Problems) -> None:
-    """Check what only the whole table shows: its metric, its rules, splits of its own."""
-    specs = {label: suite.by_place[suite.methods[0], label][0].spec for label in suite.data}
+    """Check what only the whole table shows: its metric and its rules."""
     for message in _misjudged(suite):
         problems.add(("judge",), message)
     for place, rule in enumerate(suite.rules):
         if not any(suite.possible(rule, at) for at in suite.by_place):
             problems.add(("rules", str(place)), f"{rule!r} given, but no data set has what it needs")
-    for label, spec in specs.items():
-        if suite.split == "fresh" and "seed" not in {knob.key for knob in data.data_knobs(spec.base["data"]["name"])}:
-            problems.add(
-                ("split",), f"'fresh' given, allowed is same: the split of {label} is fixed, it has no data.seed"
-            )
 
 
 def _name(suite: str, method: str, label: str, number: int) -> str:

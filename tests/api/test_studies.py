@@ -100,7 +100,7 @@ def test_it_is_shown_as_study_status_shows_it_and_read_anew_when_asked(mine: stu
 def test_figures_by_name_ours_and_optunas(mine: study.Study) -> None:
     assert {"learning_curves", "importance"} <= set(mine.figures)
     assert isinstance(mine.figure("learning_curves"), Figure)
-    assert isinstance(mine.figure("timeline"), go.Figure)
+    assert isinstance(mine.figure("optimization_history"), go.Figure)
     with pytest.raises(study.UserError, match=r"'curves': no such figure\. .*There are: seeds"):
         mine.figure("curves")
     with pytest.raises(study.UserError, match="'importance': there is nothing to draw yet in mine"):

@@ -165,7 +165,7 @@ def test_the_tables_in_print(tmp_path: Path, complete: Home) -> None:
     assert "| weak | 63.0 ± 2.0 | 34.0 ± 2.0 | 48.5 ± 1.4 |" in text
     assert text.startswith("# small\n\n2 methods on 2 data sets, 2 searches of each: 8 searches, all complete.\n")
     assert text.count("± standard error over searches (not over seeds).") == 1
-    assert "- strong has the best average, told apart from weak. For that two averages have to be 5.6 points" in text
+    assert "- strong has the best average, told apart from weak." in text
     assert "All searches on a data set share its split" in text
     assert "| method | accuracy | unbiased_accuracy |" in text
     assert "| strong | 78.5 ± 1.4 | 86.2 ± 0.9 |" in text
@@ -215,7 +215,7 @@ def test_one_data_set_has_no_average(tmp_path: Path, home: Home) -> None:
     (verdict,) = notes_of(
         home, suite, {key: (value, value + 0.01) for key, value in zip(ALL_FOUR, (0.6, 0.62, 0.8, 0.81), strict=True)}
     )
-    assert verdict.startswith("strong has the best mean, told apart from weak. For that two means have to be ")
+    assert verdict == "strong has the best mean, told apart from weak."
     text = suite_tables.markdown(suites.tables(home, suite))
     assert "| method | rho_80 |\n" in text
     assert "average" not in text
@@ -227,7 +227,7 @@ ALL_FOUR = [("weak", 1), ("weak", 2), ("strong", 1), ("strong", 2)]
 def test_searches_that_differ_too_much_tell_nothing_apart(tmp_path: Path, home: Home) -> None:
     values = dict(zip(ALL_FOUR, ((0.1, 0.1), (0.9, 0.9), (0.8, 0.8), (0.7, 0.7)), strict=True))
     verdict, *_ = notes_of(home, small_suite(tmp_path, SINGLE), values)
-    assert verdict == "strong has the best mean, told apart from no other. So few searches could tell none apart."
+    assert verdict == "strong has the best mean, told apart from no other."
 
 
 def test_equal_methods_are_said_to_be_equal_and_nothing_else(tmp_path: Path, home: Home) -> None:

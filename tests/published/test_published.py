@@ -39,7 +39,6 @@ EXAMPLE: dict[str, Any] = {
     ],
     "cells": [["90.5 ± 1.5", "0.25"], ["-", "0.5 ± 0.1"], ["80", "0.2"]],
 }
-BETTER = {"text": "one is better", "better": [["one", "0.9"], ["two", "0.9"]]}
 
 
 def mode(metric: str) -> str | None:
@@ -64,20 +63,27 @@ def test_cells_are_numbers_in_fractions_with_their_metric_and_their_trials() -> 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"cells": [["1", "2"], ["3", "4"]]}, "rows of \\[2, 2\\] cells given, 3 rows of 2 cells are needed"),
-        ({"cells": [["1", "2"], ["3", "4"], ["5", "6%"]]}, "'6%' is not a cell"),
-        ({"rows": [{"label": "one"}] * 3}, "row labels given twice: one"),
         ({"rows": [{"label": "one", "set": {"rho": 1}}, *EXAMPLE["rows"][1:]]}, "rows.0.set.rho"),
-        ({"claims": [{**BETTER, "better": [["one", "0.9"], ["four", "0.9"]]}]}, "'four' is not a row. There are: one"),
-        ({"claims": [{"text": "nothing"}]}, "nothing given: give one of better"),
-        ({"claims": [{"text": "a trend", "increasing": {"row": "one"}}]}, "give row and columns, or column and rows"),
         ({"unknown": 1}, "unknown"),
-        ({"no_study": "no data"}, "no_study given: each row is then published_only"),
     ],
 )
 def test_a_file_that_is_wrong_is_refused(change: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         PublishedTable.model_validate(EXAMPLE | change)
+
+
+@pytest.mark.parametrize("name", names())
+def test_a_table_has_a_cell_for_each_of_its_labels_and_claims_of_one_form(name: str) -> None:
+    of = table(name)
+    for lines in (of.rows, of.columns):
+        assert len({line.label for line in lines}) == len(lines)
+    assert [len(row) for row in of.cells] == [len(of.columns)] * len(of.rows)
+    assert not of.no_study or all(row.published_only for row in of.rows)
+    for claim in of.claims:
+        assert sum(form is not None for form in (claim.better, claim.increasing, claim.decreasing, claim.best)) == 1
+        for trend in filter(None, (claim.increasing, claim.decreasing)):
+            assert (trend.row is None) == (trend.columns is None) != (trend.column is None) == (trend.rows is None)
+        assert all(of.cell(*place) for place in claim.cells())
 
 
 def test_an_unknown_table_is_one_message_with_the_nearest_name() -> None:

@@ -83,14 +83,6 @@ def test_more_searches_and_data_sets_leave_the_others_as_they_were(load: Callabl
     assert before == {name: after[name] for name in before}
 
 
-def test_split(load: Callable[..., Suite]) -> None:
-    """By default all searches share it; else each has a seed of its own."""
-    assert {cell.spec.base["data"]["seed"] for cell in load().cells} == {0}
-    fresh = load(("searches: 2", "searches: 2\nsplit: fresh"))
-    seeds = {(cell.data, cell.number): cell.spec.base["data"]["seed"] for cell in fresh.cells}
-    assert len(set(seeds.values())) == 4
-
-
 def test_a_study_file_can_be_the_base(load: Callable[..., Suite]) -> None:
     written = SMALL[SMALL.index("base:") : SMALL.index("methods:")]
     suite = load((written, "base: quickstart\n"), ("epochs: 2", "epochs: 9"))

@@ -11,20 +11,16 @@ from optuna.trial import TrialState
 
 from study.analysis.figures.style import BLACK
 from study.analysis.statistics.frame import thin, varied
-from study.analysis.statistics.importance import explained
 from study.home.record import StudyRecord, as_searched
 from study.metrics import in_percent
-from study.ranking import baseline, reference_point, searched
-from study.ranking.as_optuna import as_optuna, experimental, in_memory
+from study.ranking import baseline, searched
+from study.ranking.as_optuna import as_optuna, in_memory
 from study.spec import StudySpec
 
 Draw = Callable[[StudySpec, StudyRecord, Study], go.Figure | None]
 
-MOST, NEWEST = 300, 100
-"""Trials at most in figures of parameters, evenly chosen, and in that of time."""
-
-PAIRED, LEAST = 3, 10
-"""Parameters at most that are shown in pairs, and complete trials that this needs."""
+MOST = 300
+"""Trials at most in figures of parameters, evenly chosen."""
 
 
 def by_optuna(spec: StudySpec, record: StudyRecord, names: Iterable[str] | None = None) -> dict[str, go.Figure]:
@@ -32,7 +28,7 @@ def by_optuna(spec: StudySpec, record: StudyRecord, names: Iterable[str] | None 
     record = as_searched(record)
     study = as_optuna(spec, record)
     drawn = {name: OPTUNA[name](spec, record, study) for name in names or OPTUNA}
-    return {name: _plain(figure) for name, figure in drawn.items() if figure and figure.data}
+    return {name: plain(figure) for name, figure in drawn.items() if figure and figure.data}
 
 
 def optimization_history(spec: StudySpec, record: StudyRecord, study: Study) -> go.Figure:
@@ -40,15 +36,6 @@ def optimization_history(spec: StudySpec, record: StudyRecord, study: Study) -> 
     figure = visualization.plot_optimization_history(study, **_target(spec))
     figure.update_traces(hovertemplate="trial %{x}: %{y}<extra></extra>")
     return _of_values(spec, record, figure)
-
-
-def hypervolume_history(spec: StudySpec, record: StudyRecord, study: Study) -> go.Figure | None:
-    """Return how the front grew; None for a study of one metric."""
-    found = searched(record, spec)
-    if len(spec.objective.metrics) < 2 or not found:
-        return None
-    with experimental():
-        return visualization.plot_hypervolume_history(study, reference_point(spec, found))
 
 
 def slices(spec: StudySpec, record: StudyRecord, study: Study) -> go.Figure | None:
@@ -71,28 +58,10 @@ def parallel_coordinate(spec: StudySpec, record: StudyRecord, study: Study) -> g
     return figure.update_traces(opacity=0.8, selector={"mode": "lines"})
 
 
-def rank(spec: StudySpec, record: StudyRecord, study: Study) -> go.Figure | None:
-    """Complete trials over every two of the parameters that explain most: an outlying value hides no other."""
-    known = _keys(spec, study)
-    keys = sorted(known, key=lambda key: key not in list(explained(spec, record).shares)[:PAIRED])[:PAIRED]
-    if len(keys) < 2 or len(searched(record, spec)) < LEAST:
-        return None
-    return visualization.plot_rank(_few(spec, record, study), keys, **_target(spec))
-
-
-def timeline(spec: StudySpec, record: StudyRecord, study: Study) -> go.Figure | None:
-    """When each trial of the search ran."""
-    began = [trial for trial in study.get_trials(deepcopy=False) if trial.datetime_start is not None]
-    return visualization.plot_timeline(in_memory(spec, began), NEWEST) if len(began) > 1 else None
-
-
 OPTUNA: Mapping[str, Draw] = {
     "slice": slices,
-    "rank": rank,
     "parallel_coordinate": parallel_coordinate,
     "optimization_history": optimization_history,
-    "hypervolume_history": hypervolume_history,
-    "timeline": timeline,
 }
 """By the names that the page and `Study.figure` know them by."""
 
@@ -122,7 +91,7 @@ def _of_values(spec: StudySpec, record: StudyRecord, figure: go.Figure) -> go.Fi
     return figure.update_yaxes(tickformat=".1~%" if in_percent(spec.metric) else None)
 
 
-def _plain(figure: go.Figure) -> go.Figure:
+def plain(figure: go.Figure) -> go.Figure:
     """A figure on a white ground, as wide as its place, in which texts of users are no tags and no colour is white."""
     rows = len({axis.domain for axis in figure.select_yaxes()})
     above = {"orientation": "h", "x": 1, "xanchor": "right", "y": 1, "yanchor": "bottom"}

@@ -16,25 +16,16 @@ from study.analysis.statistics.difference import (
     sides,
 )
 from study.home.record import StudyRecord
-from study.ranking import candidates, epochs, ranked, ties
-from study.ranking.picks import fresh_trials
+from study.ranking import epochs, ranked, ties
 from study.ranking.remaining_gain import remaining_gain, sentence
 from study.spec import StudySpec
 
 # Whether a search was enough, in words.
 
 
-def enough(spec: StudySpec, record: StudyRecord) -> str | None:
-    """Return what more search of this kind would gain at most; None where that is not known."""
-    return _said(spec, record, is_known=True)
-
-
-def unknown(spec: StudySpec, record: StudyRecord) -> str | None:
-    """Why it is not known; None where it is, or before a trial of the search is complete."""
-    return _said(spec, record, is_known=False)
-
-
-def _said(spec: StudySpec, record: StudyRecord, is_known: bool) -> str | None:
+def more_search(spec: StudySpec, record: StudyRecord, is_known: bool) -> str | None:
+    """Return what more search of this kind would gain at most, or why that is not known; None where it is the other,
+    and before a trial of the search is complete."""
     if spec.final_seeds is not None or spec.varied_data:
         return None
     if not any(trial.state == "complete" for trial in record.by_stage("search")):
@@ -70,10 +61,6 @@ def why_nothing_gained(spec: StudySpec, reference: Side, best: Side) -> str | No
             f"{100 * error.mean:.0f} points, and a gain of less than twice that may not be seen."
         )
     return None
-
-
-LITTLE_WEIGHT = 0.1
-"""Below it the weights of CCL-K are next to nothing: with form "released" a wide kernel's sum to about 1."""
 
 
 def conclusions(spec: StudySpec, record: StudyRecord) -> list[str]:
@@ -145,19 +132,12 @@ def caveats(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
     if without_metric:
         left_out = formatting.trials(without_metric)
         yield f"{spec.metric} is not a number {epochs.words(spec.objective)} of {left_out}; the results leave them out."
-    numbers = sorted(candidate.trial.number for candidate in candidates(record, spec))
-    unconfirmed = [number for number in numbers if not fresh_trials(record, number)]
-    if unconfirmed:
-        is_or_are = "is" if len(unconfirmed) == 1 else "are"
-        ran = "one seed" if len(spec.seeds) == 1 else f"the search's {formatting.seeds(spec.seeds)}"
-        which = formatting.trials(unconfirmed).capitalize()
-        yield f"{which} {is_or_are} complete on {ran} only: not confirmed on others."
-    if is_search and not is_one and (reason := unknown(spec, record)):
+    if is_search and not is_one and (reason := more_search(spec, record, is_known=False)):
         yield reason
     if is_search and best:
         yield from _drop(spec, record, best)
-    yield from _without_weight(record)
-    yield from _test_readings(spec, record)
+    if spec.base["train"]["report_test"]:
+        yield "The test split was read in each epoch of every trial (train.report_test). It chose nothing."
     for trial in trials:
         if trial.untested:
             yield f"The test split could not be read for trial {trial.number}: {trial.untested}"
@@ -167,37 +147,6 @@ def caveats(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
 
 def _no_baseline(spec: StudySpec) -> str:
     return "The study has no baseline" if spec.search.baseline is None else "The baseline is not complete"
-
-
-def _without_weight(record: StudyRecord) -> Iterator[str]:
-    """Trials of CCL-K whose condition hardly enters the loss, see `study.losses.cclk.weight_measures`."""
-    sums = {trial.number: trial.last("train/weight_sum") for trial in record.trials.values()}
-    if numbers := [number for number, value in sums.items() if value is not None and value < LITTLE_WEIGHT]:
-        yield (
-            f"The kernel is too narrow in {formatting.trials(numbers)}: the weights of a sample's others sum to less "
-            f"than {LITTLE_WEIGHT:g} (train/weight_sum), where a wide kernel's sum to about 1, so that the condition "
-            "hardly enters the loss. A larger method.sigma2 makes it wider."
-        )
-
-
-def _test_readings(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
-    """Yield which configurations' test metrics are known."""
-    if spec.base["train"]["report_test"]:
-        yield "The test split was read in each epoch of every trial (train.report_test). It chose nothing."
-        return
-    sides_with_trials = [side for side in (*sides(spec, record), final_side(spec, record)) if side]
-    repeated = {
-        trial.repeats for trial in record.by_stage("confirm", "rule") if trial.tested and trial.repeats is not None
-    }
-    read = [side.label for side in sides_with_trials if side.spread(spec.test_metric) or side.number in repeated]
-    named = {side.number for side in sides_with_trials}
-    read += [f"trial {number}" for number in sorted(repeated - named)]
-    if any(trial.tested for trial in record.by_stage("ablation")):
-        read.append("the configurations of the ablation")
-    if read and spec.final_seeds is None:
-        yield f"The test split was read only for {formatting.listed(read)}; no other trial's test metrics are known."
-    elif sides_with_trials and not read:
-        yield "The test split was not read."
 
 
 TOO_SMALL = 0.05

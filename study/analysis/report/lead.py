@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from study import ranking
-from study.analysis.report.conclusions import conclusions, enough
+from study.analysis.report.conclusions import conclusions, more_search
 from study.analysis.statistics import formatting, spent
 from study.analysis.statistics.difference import Side, difference, sides
 from study.analysis.statistics.next_step import Rivals, came, edges, next_steps, rivals
@@ -275,7 +275,7 @@ def _seeds(trials: int) -> str:
 
 def _next(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
     """Yield what more search of this kind would gain at most, and the step to take; what to type for it comes last."""
-    if statement := enough(spec, record):
+    if statement := more_search(spec, record, is_known=True):
         yield statement
     for step in next_steps(spec, record)[:1]:
         yield step.why

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -16,11 +15,11 @@ from study.analysis.report.page import to_html, to_markdown
 from study.analysis.report.sections import report_page
 from study.analysis.statistics.embedding import Embedding
 from study.analysis.statistics.frame import trials_frame
+from study.analysis.tables.formats import csv_text
 from study.files import write_output, writing
 from study.home.record import StudyRecord
 from study.ranking import ranked_once
 from study.spec import StudySpec
-from study.text import neutral_cell
 
 
 def write_report(
@@ -82,17 +81,10 @@ def _files(
     files = {f"figures/{name}.png": picture for name, picture in pictures.items()}
     if pdf:
         files |= {f"figures/{name}.pdf": as_pdf(figure) for name, figure in drawn.items()}
-    frame = trials_frame(spec, record)
-    texts = {str(name): frame[name].map(_neutral) for name in frame.select_dtypes(["object", "string"])}
-    files["trials.csv"] = frame.assign(**texts).to_csv().encode()
+    files["trials.csv"] = csv_text(trials_frame(spec, record)).encode()
     files["report.md"] = to_markdown(page).encode()
     files["report.html"] = to_html(page, pictures, plots, reload).encode()
     return files
-
-
-def _neutral(value: Any) -> Any:
-    """A cell as spreadsheets may read it: text is no formula, all else stays."""
-    return neutral_cell(value) if isinstance(value, str) else value
 
 
 @styled

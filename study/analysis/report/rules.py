@@ -124,19 +124,7 @@ def _test(spec: StudySpec, record: StudyRecord, table: RulePicks) -> Iterator[st
         return
     if not isinstance(plan.rules, bool):
         yield f"On fresh seeds ran only what these rules picked: {formatting.listed(plan.rules)}."
-    readings = readings_for_rules(spec, record, table)
-    alone = f" For this alone the test split was read {formatting.count(readings, 'time')}; it chose nothing."
     yield (
         f"{table.judge} is the mean ± sample standard deviation over fresh seeds, regret how far a pick is behind the "
-        f"best of them.{alone if readings else ''}"
+        "best of them."
     )
-
-
-def readings_for_rules(spec: StudySpec, record: StudyRecord, table: RulePicks) -> int:
-    """Return how often the test split was read for picks where the study itself would not have: in rule trials, and in
-    confirm trials of neither its best nor its baseline."""
-    known = (ranking.baseline(record, spec), ranking.best(record, spec))
-    without = {candidate.trial.number for candidate in known if candidate}
-    trials = {trial.number: trial for result in table.results for trial in result.trials}
-    tested = (trial for trial in trials.values() if trial.tested)
-    return sum(trial.stage == "rule" or trial.repeats not in without for trial in tested)

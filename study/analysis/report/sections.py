@@ -1,14 +1,13 @@
 """The report's sections, as a `study.analysis.report.page.Page`."""
 
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC
 from typing import Any
 
 import pandas as pd
 
 from study import ranking
-from study.analysis.figures.by_optuna import NEWEST, OPTUNA
+from study.analysis.figures.by_optuna import OPTUNA
 from study.analysis.figures.two_metrics import has_front
 from study.analysis.report.conclusions import caveats
 from study.analysis.report.lead import lead
@@ -27,7 +26,7 @@ from study.home.provenance import devices, in_words
 from study.home.record import StudyRecord, as_searched
 from study.metrics import group_names
 from study.metrics.rules import DEBIASED
-from study.ranking import epochs, worst_bounds
+from study.ranking import epochs
 from study.ranking.ablation import Ablation, asked, is_chosen_by, runs
 from study.spec import StudySpec
 from study.spec.declarations import schedule
@@ -123,17 +122,12 @@ def _how(spec: StudySpec, record: StudyRecord, ablation: Ablation) -> Iterator[s
     planned = len(ablation.configurations) * len(ablation.seeds)
     if short := planned - sum(trial.state == "complete" for trial in trials):
         yield f"{formatting.count(short, 'trial')} of {planned} {'is' if short == 1 else 'are'} not complete."
-    readings = sum(bool(trial.tested) for trial in record.by_stage("ablation"))
-    if readings:
-        yield f"For this alone the test split was read {formatting.count(readings, 'time')}; it chose nothing."
 
 
 # The captions of the report's figures, in the order in which the page shows them.
 
 CAPTIONS = {
     "seeds": "Each ring is one seed; the tick is the mean, the line one sample standard deviation to each side.",
-    "ablation": "Each bar is one step on the way from the baseline to the best, from the value before it to the value "
-    "after it; the line is the interval of its end. The intervals hold together in 95% of cases.",
     "learning_curves": "Each line is one trial.{repeats}{rungs}",
     "trade_off": "Each mark is one configuration of the search.{front}",
     "importance": "Shares of the metric's variance over the searched space, each value drawn with equal chance, from "
@@ -141,13 +135,8 @@ CAPTIONS = {
     "parameter: what it explains alone. Interactions: what pairs explain beyond that. Remainder: noise between trials, "
     "and what is too jagged or takes three parameters. Lines are 95% intervals.",
     "slice": "Each mark is one complete trial of the search{mean}{line}.{missed}",
-    "rank": "Each mark is one complete trial of the search{mean}, coloured by its rank: an outlying value hides no "
-    "other.{missed}",
     "parallel_coordinate": "Each line is one complete trial of the search{mean}.{missed}",
     "optimization_history": "Each mark is one complete trial of the search{mean}{line}.{missed}",
-    "hypervolume_history": "The volume between the validation front and the reference point ({reference}), after each "
-    "complete configuration of the search, of those that keep the constraints.",
-    "timeline": "Each bar is one configuration of the search, from its start to its end.",
 }
 """In braces what depends on the study, see `caption`."""
 
@@ -175,7 +164,7 @@ def caption(name: str, spec: StudySpec, record: StudyRecord) -> str:
     if spec.final_seeds is not None and name == "trade_off":
         return "The mark is the mean over the seeds, the lines one sample standard deviation to each side."
     repeats = "" if spec.final_seeds is not None else " Trials that repeat one on another seed are left out."
-    given = {"mean": means, "missed": missed, "repeats": repeats, "rungs": _rungs(spec), "reference": _reference(spec)}
+    given = {"mean": means, "missed": missed, "repeats": repeats, "rungs": _rungs(spec)}
     has_line = spec.search.baseline is not None
     given["line"] = "; the dashed line is the baseline" if has_line else ""
     front = f" The front joins those that{kept} are not dominated in these two metrics."
@@ -192,15 +181,6 @@ def _rungs(spec: StudySpec) -> str:
         return " From the dotted line on trials are compared after each epoch and the worse half pruned."
     several = " of any bracket" if len(schedule(rule).brackets(rule, spec.epochs)) > 1 else ""
     return f" Dotted lines are the epochs{several} at which trials are compared and the worse ones pruned."
-
-
-def _reference(spec: StudySpec) -> str:
-    """The reference point of the hypervolume, as far as the metrics themselves say it."""
-    worst = worst_bounds(spec)
-    return ", ".join(
-        f"{name} {'the worst that was found' if value is None else formatting.setting(value)}"
-        for name, value in zip(spec.objective.metrics, worst, strict=True)
-    )
 
 
 # What the summary says of groups: which is the worst, on how many samples, and how far its accuracy may be off.
@@ -313,9 +293,7 @@ EXTENDED = (
     "stopping show each as the search ended it: trials of different numbers of epochs do not compare."
 )
 
-LISTED = 200
-"""Trials in the page's table at most: a longer one is slow to show, and nobody reads it."""
-
+EACH_TRIAL = "Each trial is a row of trials.csv, which is beside this page."
 
 BY_SEED = "Both were trained finally. Differences are by seed, over the seeds that both have, with their 95% interval."
 
@@ -338,78 +316,34 @@ def report_page(
         report_tables.printed_summary(spec, record),
         report_tables.printed_configurations(spec, record),
     )
+    figure_notes = [Text(EXTENDED)] if record.lengthened else []
+    if "importance" not in pictures and varied(spec):
+        why = explained(spec, as_searched(record)).missing
+        figure_notes.append(Text(f"Not shown: how important each parameter is. The reason: {why}."))
+    tables = [first, *(table for table in [report_tables.printed_beside(spec, record)] if len(table))]
+    notes, on_front = [summary_note(spec, record), *groups(spec, record)], printed_front(spec, record)
     open_points = list(caveats(spec, record))
     has_result = final_side(spec, record) is not None or any(sides(spec, record))
     sections = [
-        Section("Summary", [*seeds, Table(first), *_beside(spec, record)]) if has_result else None,
+        Section("Summary", [*seeds, *map(Table, tables)]) if has_result else None,
         Section("Best and baseline", [Table(beside), Text(BY_SEED)]) if beside is not None else None,
-        Section("What these numbers are", _summary_notes(spec, record), folded=True) if has_result else None,
+        Section("What these numbers are", list(map(Text, notes)), folded=True) if has_result else None,
         Section("Best configurations", [Table(configurations), Text(_ranking_note(spec, record))])
         if len(configurations) > 1
         else None,
-        _front(spec, record),
+        Section("Front", [Table(on_front), Text(front_note(spec, record))]) if len(on_front) else None,
         ablation_section(spec, record),
         rules_section(spec, record),
-        Section("Figures", [*others, *_thinned(record), *_without(spec, record, pictures)]) if others else None,
+        Section("Figures", [*others, *figure_notes]) if others else None,
         Section("What the models learned", [Text(WHICH_MODELS), *model_figures]) if model_figures else None,
-        Section("Trials", [Table(report_tables.printed_counts(record))]) if record.trials else None,
+        Section("Trials", [Table(report_tables.printed_counts(record)), Text(EACH_TRIAL)]) if record.trials else None,
         Section("Settings", [Table(_pairs(_settings(spec, record)))], folded=True),
         Section("What is not known", [Points(open_points)]) if open_points else None,
         Section("Provenance", [Table(_pairs(_provenance(spec, record)))]),
         Section("Every metric", [Table(summary)], folded=True) if len(summary) > len(first) else None,
-        _trials(spec, record) if record.trials else None,
     ]
     parts = [(part.title, part.text) for part in lead(spec, record)]
     return Page(f"Study {spec.name}", parts, [section for section in sections if section], BEHIND)
-
-
-def _thinned(record: StudyRecord) -> list[Text]:
-    longer = [Text(EXTENDED)] if record.lengthened else []
-    if len(record.trials) <= NEWEST:
-        return longer
-    return [
-        *longer,
-        Text(f"Of many trials, figures with a line for each show an even selection, the timeline the newest {NEWEST}."),
-    ]
-
-
-def _without(spec: StudySpec, record: StudyRecord, pictures: Container[str]) -> list[Text]:
-    """Why there is no figure of importance."""
-    if "importance" in pictures or not varied(spec):
-        return []
-    return [
-        Text(f"Not shown: how important each parameter is. The reason: {explained(spec, as_searched(record)).missing}.")
-    ]
-
-
-def _trials(spec: StudySpec, record: StudyRecord) -> Section:
-    """Every trial, or the best ones of a large study."""
-    if len(record.trials) <= LISTED:
-        return Section("All trials", [Table(report_tables.printed_trials(spec, record))], folded=True)
-    by_rank = [
-        *record.by_stage("baseline"),
-        *(candidate.trial for candidate in ranking.candidates(record, spec)),
-        *record.trials.values(),
-    ]
-    listed = dict(list({trial.number: trial for trial in by_rank}.items())[:LISTED])
-    table = report_tables.printed_trials(spec, replace(record, trials=listed))
-    note = f"The baseline and the best of {len(record.trials)} trials; all of them are in trials.csv."
-    return Section(f"{LISTED} trials", [Text(note), Table(table)], folded=True)
-
-
-def _summary_notes(spec: StudySpec, record: StudyRecord) -> list[Text]:
-    notes = [summary_note(spec, record), *groups(spec, record)]
-    return [Text(note) for note in notes]
-
-
-def _beside(spec: StudySpec, record: StudyRecord) -> list[Table]:
-    table = report_tables.printed_beside(spec, record)
-    return [Table(table)] if len(table) else []
-
-
-def _front(spec: StudySpec, record: StudyRecord) -> Section | None:
-    table = printed_front(spec, record)
-    return Section("Front", [Table(table), Text(front_note(spec, record))]) if len(table) else None
 
 
 def _ranking_note(spec: StudySpec, record: StudyRecord) -> str:

@@ -104,10 +104,10 @@ def between(metric: str, ends: tuple[float, float] | None) -> str:
     return MISSING if ends is None else printed_range(metric, *ends)
 
 
-def setting(value: Any, digits: int = 4) -> str:
-    """A parameter's value; a float with so many significant digits."""
+def setting(value: Any) -> str:
+    """A parameter's value; a float with four significant digits."""
     if isinstance(value, float):
-        return MISSING if math.isnan(value) else f"{value:.{digits}g}"
+        return MISSING if math.isnan(value) else f"{value:.4g}"
     if value is None:
         return MISSING
     if isinstance(value, list | tuple):

@@ -14,7 +14,6 @@ The steps that apply, in this order; the first is the one to take:
 """
 
 import math
-import operator
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -37,8 +36,8 @@ from study.analysis.statistics.difference import (
 )
 from study.home.record import StudyRecord
 from study.knobs import Range
-from study.ranking import candidates, reference_point
-from study.spec import StudySpec
+from study.ranking import candidates
+from study.spec import StudySpec, objective
 from study.spec.declarations import declaration
 from study.spec.schema import Domain
 from study.spec.search_checks import count_configurations
@@ -339,24 +338,13 @@ def came(spec: StudySpec, record: StudyRecord) -> Came | None:
 
 
 def last_growth(spec: StudySpec, record: StudyRecord) -> int | None:
-    """The trial with which the hypervolume of those that keep the constraints last grew; None where it never did."""
-    found = sorted(ranking.searched(record, spec), key=lambda candidate: candidate.trial.number)
-    worst = zip(reference_point(spec, found), spec.objective.modes, strict=True)
-    reference = [value if mode == "max" else -value for value, mode in worst]
-    front: list[Sequence[float]] = []
-    last = None
-    for candidate in found:
-        gains = candidate.score.gains
-        if candidate.score.violation == 0 and not any(_beats(other, gains) for other in front):
-            front = [other for other in front if not _beats(gains, other)] + [gains]
-            if all(map(operator.gt, gains, reference)):
-                last = candidate.trial.number
-    return last
-
-
-def _beats(one: Sequence[float], other: Sequence[float]) -> bool:
-    """Return whether a point is at least as good in every metric."""
-    return all(map(operator.ge, one, other))
+    """The last trial that came onto the front of those that keep the constraints, where no earlier one has its values:
+    as none came after it, it is on the front still. None where none keeps them."""
+    kept = [candidate for candidate in ranking.searched(record, spec) if candidate.score.violation == 0]
+    by_values: dict[Sequence[float], list[int]] = {}
+    for place in objective.front([candidate.score for candidate in kept]):
+        by_values.setdefault(kept[place].score.values, []).append(kept[place].trial.number)
+    return max(map(min, by_values.values()), default=None)
 
 
 def next_steps(spec: StudySpec, record: StudyRecord) -> list[Step]:

@@ -3,8 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
-from statistics import fmean, median, stdev
+from statistics import fmean, stdev
 from typing import Any
 
 from scipy.special import stdtrit
@@ -210,24 +209,8 @@ def leaders(values: Mapping[str, Sequence[Searches]], better: float = 1.0) -> di
 def not_told(best: Sequence[Searches], other: Sequence[Searches], among: int) -> bool | None:
     """Return whether the interval of the difference of two of `among` methods has 0 in it; None without an interval."""
     between = difference(best, other)
-    interval = between.interval(simultaneous(among)) if between is not None else None
+    interval = between.interval(1 - (1 - CONFIDENCE) / max(1, math.comb(among, 2))) if between is not None else None
     return None if interval is None else interval[0] <= 0 <= interval[1]
-
-
-def simultaneous(methods: int) -> float:
-    """The confidence of one pair of methods at which the intervals of all pairs hold at once."""
-    return 1 - (1 - CONFIDENCE) / max(1, math.comb(methods, 2))
-
-
-def reach(values: Mapping[str, Sequence[Searches]]) -> tuple[float, float] | None:
-    """Return how far two methods have to be apart to be told from each other: of the pair of which it is least, and of
-    the median pair; None without any pair to judge."""
-    widths = []
-    for one, other in combinations(values, 2):
-        between = difference(values[one], values[other])
-        interval = between.interval(simultaneous(len(values))) if between is not None else None
-        widths += [(interval[1] - interval[0]) / 2] if interval else []
-    return (min(widths), median(widths)) if widths else None
 
 
 AVERAGE = "average"
@@ -244,8 +227,6 @@ class RuleTable:
         cells: the mean over searches, by place; None without a value.
         averages: over all data sets, by method; None where one is missing.
         leading: by column, data sets and `AVERAGE`, what `study.analysis.statistics.suite_table.leaders` gives.
-        reach: how far two averages have to be apart to be told from each other, in the pair of which it is least and in
-            the median one.
         results: what the numbers are made of.
     """
 
@@ -256,7 +237,6 @@ class RuleTable:
     cells: Mapping[Place, Estimate | None]
     averages: Mapping[str, Estimate | None]
     leading: Mapping[str, Mapping[str, bool | None]]
-    reach: tuple[float, float] | None
     results: Results
 
 
@@ -281,7 +261,6 @@ def rule_table(rule: str, judge: str, methods: tuple[str, ...], data: tuple[str,
         cells,
         averages,
         leading,
-        reach(whole),
         results,
     )
 
@@ -311,7 +290,6 @@ def document(table: RuleTable) -> dict[str, Any]:
         "judge": table.judge,
         "cells": cells,
         "averages": averages,
-        "told_apart_beyond": list(table.reach) if table.reach else None,
     }
 
 

@@ -1,7 +1,5 @@
 """A printed table as Markdown, LaTeX (booktabs) and CSV."""
 
-import csv
-import io
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
@@ -86,18 +84,20 @@ def to_csv(table: pd.DataFrame | Grid) -> str:
     No text is a formula for a spreadsheet, see `study.text`.
     """
     grid = _grid(table, None, 1)
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    heads = [name or "column" for name in grid.heads]
     names = ["metric", "mean", "sd", "n", "remark"]
-    writer.writerow([*(name or "row" for name in grid.stub), *heads, *names])
+    labels = [*(name or "row" for name in grid.stub), *(name or "column" for name in grid.heads)]
+    lines = []
     for row, entries in zip(grid.rows, grid.entries, strict=True):
         for column, entry in zip(grid.columns, entries, strict=True):
             spread = entry.spread
             numbers = [spread.mean, spread.deviation, spread.count] if spread else [None, None, 0]
-            labels = [neutral_cell(str(label)) for label in (*row, *column)]
-            writer.writerow([*labels, entry.metric, *numbers, neutral_cell(entry.remark)])
-    return text.getvalue()
+            lines.append([*map(str, (*row, *column)), entry.metric, *numbers, entry.remark])
+    return csv_text(pd.DataFrame(lines, columns=[*labels, *names], dtype=object), index=False)
+
+
+def csv_text(frame: pd.DataFrame, index: bool = True) -> str:
+    """A frame as CSV, in which no text is a formula for a spreadsheet."""
+    return frame.map(lambda cell: neutral_cell(cell) if isinstance(cell, str) else cell).to_csv(index=index)
 
 
 def latex(text: str) -> str:

@@ -151,7 +151,7 @@ def to_grid(table: pd.DataFrame, digits: int = 1) -> Grid:
     entries = [[to_entry(cells[label][row], all_cells) for label in cells] for row in range(len(rows))]
     notes = notes_on(all_cells)
     if any(str(label).startswith("[") for place in [*rows, *cells] for label in place):
-        notes.append("A bin [a, b) holds a and not b.")
+        notes.append("A bin [a, b) holds a and not b, the last one both.")
     return Grid(tuple(map(str, table.index.names)), rows, tuple(across) or ("",), list(cells), entries, notes, digits)
 
 

@@ -1,14 +1,14 @@
 """The report's tables, as text."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import pandas as pd
 
 from study import ranking
 from study.analysis.statistics import debiased, formatting
 from study.analysis.statistics.difference import Difference, Side, difference, final_side, side_of, sides, split_metrics
-from study.analysis.statistics.frame import numbered, param_keys, shown, trials_frame
+from study.analysis.statistics.frame import numbered, param_keys, shown
 from study.home.record import StudyRecord
 from study.metrics import rules
 from study.ranking import Candidate, Spread, baseline, best, candidates, epochs, spread
@@ -204,29 +204,6 @@ def printed_counts(record: StudyRecord) -> pd.DataFrame:
         for stage, of in counts.items()
     ]
     return pd.DataFrame(rows)
-
-
-def printed_trials(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
-    """`trials_frame` as text, of the metrics only the study's own; `trials.csv` has all."""
-    frame = trials_frame(spec, record)
-    keys = [key for key in frame.columns if str(key).split(".")[0] in spec.base]
-    texts: dict[str, Iterable[str]] = {
-        "trial": [str(number) for number in frame.index],
-        "stage": frame["stage"],
-        "state": frame["state"],
-        "epochs": frame["epochs"].astype(str),
-        spec.metric: [formatting.value(spec.metric, number) for number in frame[spec.metric]],
-        **{key: [shown(spec, record.trials[number], key) for number in frame.index] for key in keys},
-        "seed": frame["seed"].astype(str),
-        "repeats": [formatting.MISSING if pd.isna(number) else str(number) for number in frame["repeats"]],
-        "seconds": [formatting.MISSING if pd.isna(number) else f"{number:.1f}" for number in frame["seconds"]],
-        "reason": [_reason_text(kind, reason) for kind, reason in zip(frame["kind"], frame["reason"], strict=True)],
-    }
-    return pd.DataFrame({name: list(cells) for name, cells in texts.items()}, dtype=object)
-
-
-def _reason_text(kind: str | float | None, reason: str | float | None) -> str:
-    return ": ".join(str(part) for part in (kind, reason) if not pd.isna(part)) or formatting.MISSING
 
 
 def _sides_by_name(spec: StudySpec, record: StudyRecord) -> dict[str, Side | None]:

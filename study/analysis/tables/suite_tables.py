@@ -1,11 +1,11 @@
 """A suite's tables as Markdown, LaTeX, CSV and plain values."""
 
-import csv
-import io
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+
+import pandas as pd
 
 from study.analysis.statistics import formatting
 from study.analysis.statistics.suite_table import (
@@ -21,13 +21,13 @@ from study.analysis.statistics.suite_table import (
     results,
     rule_table,
 )
-from study.analysis.tables.formats import to_latex, to_markdown
+from study.analysis.tables.formats import csv_text, to_latex, to_markdown
 from study.analysis.tables.grid import Entry, Grid, Mark
-from study.metrics import in_percent, is_share, lower_is_better
+from study.metrics import in_percent, lower_is_better
 from study.ranking import Spread
 from study.spec.declarations import declaration, schedule
 from study.spec.suite import Suite
-from study.text import escaped, neutral_cell
+from study.text import escaped
 
 # The sentences about a suite's tables: each only where the numbers carry it.
 
@@ -68,12 +68,10 @@ def suite_notes(suite: Suite) -> list[str]:
     single = [method for method in suite.methods if not suite.by_place[method, suite.data[0]][0].spec.search.space]
     if single and trials > 1:
         lines.append(f"Without a space, so one configuration and nothing to pick: {formatting.listed(single)}.")
-    if suite.split == "same" and suite.searches > 1:
+    if suite.searches > 1:
         lines.append(
             "All searches on a data set share its split, so no number tells how much another split would change."
         )
-    elif suite.split == "fresh":
-        lines.append("Each search has a split of its own, so ± has the split's luck in it.")
     if len(suite.data) > 1:
         lines.append(
             f"The {AVERAGE} is over these data sets. Its standard error comes from the searches on each; how methods "
@@ -122,21 +120,9 @@ def _verdict(table: RuleTable) -> Iterator[str]:
         return
     others = f", not from {formatting.listed(level)}" if told and level else ""
     from_whom = formatting.listed(told) if told else "no other"
-    yield f"{best} has the best {what}, told apart from {from_whom}{others}.{_apart(table)}"
+    yield f"{best} has the best {what}, told apart from {from_whom}{others}."
     if unknown:
         yield f"Too few searches in common with it to judge: {formatting.listed(unknown)}."
-
-
-def _apart(table: RuleTable) -> str:
-    """The distance that two methods need for that."""
-    if table.reach is None or table.reach[1] == 0.0:
-        return ""
-    what = "averages" if len(table.data) > 1 else "means"
-    low, middle = (_points(table, end) for end in table.reach)
-    apart = f"{low} apart" if low == middle else f"{low} apart where they vary least, {middle} in the median pair"
-    if is_share(table.judge) and table.reach[1] > 1.0:
-        apart = f"{low} apart where they vary least, and most pairs cannot be" if table.reach[0] < 1.0 else ""
-    return f" For that two {what} have to be {apart}." if apart else " So few searches could tell none apart."
 
 
 def _missing(suite: Suite, table: RuleTable) -> Iterator[str]:
@@ -149,10 +135,6 @@ def _missing(suite: Suite, table: RuleTable) -> Iterator[str]:
     searches = [values for here in table.results.values.values() for values in here.values()]
     if fewer := sum(len(values) < suite.seeds for values in searches):
         yield f"{formatting.count(fewer, 'search', 'searches')} with a value on fewer than {suite.seeds} fresh seeds."
-
-
-def _points(table: RuleTable, value: float) -> str:
-    return f"{deviation(table.judge, value)} points" if in_percent(table.judge) else deviation(table.judge, value)
 
 
 # The table of a suite for one rule as a printed grid, and the table of what methods took.
@@ -193,13 +175,6 @@ def rules_grid(tables: Sequence[RuleTable], searches: int) -> Grid:
     return Grid(("method",), [(method,) for method in first.methods], ("",), columns, rows)
 
 
-def deviation(metric: str, value: float | None) -> str:
-    """A standard deviation in the unit of the table."""
-    if value is None:
-        return formatting.MISSING
-    return f"{100 * value:.1f}" if in_percent(metric) else f"{value:.3f}"
-
-
 def _entry(table: RuleTable, method: str, label: str, searches: int) -> Entry:
     found = table.cells[method, label]
     if found is None:
@@ -221,7 +196,7 @@ def _number(table: RuleTable, found: Estimate, leads: bool | None, planned: int)
     return Entry(table.judge, Spread(found.mean, found.error, found.count), remark, mark=mark)
 
 
-COLUMNS = ("rule", "method", "data", "metric", "mean", "standard_error", "low", "high", "n", "leads")
+COLUMNS = ["rule", "method", "data", "metric", "mean", "standard_error", "low", "high", "n", "leads"]
 
 RULES = (
     "All rules pick from the same searches, and often the same configuration: their averages are not independent, and "
@@ -287,13 +262,13 @@ def latex(tables: SuiteTables) -> str:
 
 def to_csv(tables: SuiteTables) -> str:
     """A line for each rule, method and data set, and for each average; not rounded, fractions for percent."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
+    lines = []
     for table in tables.tables:
-        for line in _lines(table):
-            writer.writerow([neutral_cell(value) if isinstance(value, str) else value for value in line])
-    return text.getvalue()
+        found = document(table)
+        for row in [*found["cells"], *({"data": AVERAGE, **row} for row in found["averages"])]:
+            low, high = row["interval"] or (None, None)
+            lines.append({"rule": table.rule, "metric": table.judge, "low": low, "high": high, **row})
+    return csv_text(pd.DataFrame(lines, columns=COLUMNS, dtype=object), index=False)
 
 
 def to_json(tables: SuiteTables) -> dict[str, Any]:
@@ -306,25 +281,6 @@ def to_json(tables: SuiteTables) -> dict[str, Any]:
         "tables": [{**document(table), "notes": table_notes(tables.suite, table)} for table in tables.tables],
         "notes": [state_note(tables.suite, tables.states), *suite_notes(tables.suite)],
     }
-
-
-def _lines(table: RuleTable) -> list[list[Any]]:
-    whole = document(table)
-    rows = [*whole["cells"], *({"data": AVERAGE, **row} for row in whole["averages"])]
-    return [
-        [
-            table.rule,
-            row["method"],
-            row["data"],
-            table.judge,
-            row["mean"],
-            row["standard_error"],
-            *(row["interval"] or (None, None)),
-            row["n"],
-            row["leads"],
-        ]
-        for row in rows
-    ]
 
 
 def _markdown(grid: Grid) -> str:

@@ -17,7 +17,7 @@ from study.errors import UserError
 from study.spec import load_study
 from study.text import plain_cell
 
-DRAWN, PLOTTED = {"seeds", "learning_curves"}, {"slice", "parallel_coordinate", "optimization_history", "timeline"}
+DRAWN, PLOTTED = {"seeds", "learning_curves"}, {"slice", "parallel_coordinate", "optimization_history"}
 HOSTILE = '<script>alert("x")</script> | `$a_b$` ![](http://evil.example/x.png) \n# not a heading'
 
 
@@ -109,7 +109,7 @@ def test_the_order_is_from_message_to_detail(report):
             "Trials",
             "Settings",
         ),
-        *("What is not known", "Provenance", "All trials"),
+        *("What is not known", "Provenance"),
     ]
 
 
@@ -186,9 +186,9 @@ def test_user_text_is_text(writer, tmp_path, quick):
     markdown = (tmp_path / "report.md").read_text()
     assert not re.search(r"(?<!\\)<", markdown)
     assert not re.search(r"(?<!\\)!\[\]", markdown.replace("!\\[\\]", ""))
-    rows = [line for line in markdown.splitlines() if line.startswith("| 0 |")]
+    rows = [line for line in markdown.splitlines() if line.startswith("| commit |")]
     assert len(rows) == 1
-    assert len(re.findall(r"(?<!\\)\|", rows[0])) == 14
+    assert len(re.findall(r"(?<!\\)\|", rows[0])) == 3
 
 
 def test_a_folder_that_cannot_be_written(spec, writer, tmp_path):

@@ -2,9 +2,8 @@
 
 import pytest
 
-from study.analysis.report.conclusions import caveats
 from study.analysis.report.page import Page, to_markdown
-from study.analysis.report.rules import TITLE, rules_section
+from study.analysis.report.rules import rules_section
 from study.spec import load_study
 
 ASKED = load_study("quickstart", ["search.early_stopping={}", "search.confirm={top: 1, seeds: 3, rules: true}"])
@@ -62,18 +61,7 @@ def test_how_far_the_picks_are_apart(writer):
         "The rules' picks differ by 20.0 points on test/accuracy over 3 fresh seeds, between 62.0 ± 2.0% (trial 2) and "
         "42.0 ± 2.0% (trial 0). The pick of this study's own rule, trial 1, is 10.0 points behind the best." in text
     )
-    assert "For this alone the test split was read 3 times; it chose nothing." in text
     assert "is not known" not in text
-
-
-def test_without_confirmation_every_reading_is_for_the_rules(writer):
-    study = writer()
-    for accuracy, other in ((0.3, 0.5), (0.9, 0.4)):
-        study.trial("search", [accuracy], also={"val/balanced_accuracy": other})
-    for number in (0, 1):
-        study.trial("rule", [0.8], seed=1, repeats=number, test=0.5)
-    alone = load_study("quickstart", ["search.early_stopping={}", "search.confirm={top: 0, seeds: 3, rules: true}"])
-    assert "For this alone the test split was read 2 times" in said(alone, study.record())
 
 
 def test_where_the_best_epoch_counts_it_says_whose(writer):
@@ -105,14 +93,6 @@ def test_nothing_to_choose_from_has_no_section(writer, final_spec):
     final.trial("final", [0.3])
     final.trial("final", [0.4], seed=1)
     assert rules_section(final_spec, final.record()) is None
-
-
-def test_the_report_names_all_for_which_test_was_read(writer):
-    record = write(writer(), FAR)
-    points = " ".join(caveats(ASKED, record))
-    assert "The test split was read only for baseline, trial 1 and trial 2; no other trial's" in points
-    assert "not confirmed on others" not in points, "a pick that ran on fresh seeds was confirmed on them"
-    assert TITLE in said(ASKED, record)
 
 
 def test_which_rules_were_asked_for_is_said(writer):

@@ -31,7 +31,7 @@ def record(writer) -> StudyRecord:
 
 def said(spec: StudySpec, record: StudyRecord) -> str:
     """All of the report, with the captions of all figures."""
-    page = report_page(spec, record, ("slice", "optimization_history", "rank"))
+    page = report_page(spec, record, ("slice", "optimization_history"))
     return f"{page} {' '.join(caveats(spec, record))}"
 
 
@@ -41,7 +41,6 @@ def test_replicates_are_not_called_fresh_or_one_seed(replicated, record):
     assert "one seed" not in text
     assert "The search saw these seeds and chose by them: no seed is fresh" in text
     assert "widened because the best was chosen among 2 configurations by the same trials" in text
-    assert "complete on the search's 3 seeds (0, 1, 2) only: not confirmed on others." in text
     assert "Each mark is one complete trial of the search (mean over its 3 seeds); the dashed line" in text
 
 

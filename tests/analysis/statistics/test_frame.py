@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 
 from study.analysis import epochs_frame, load, trials_frame
-from study.analysis.tables.report_tables import printed_trials
 from study.home.folder import Home
 from study.spec import load_study
 
@@ -54,7 +53,6 @@ def test_a_parameter_that_a_method_does_not_have_is_missing(writer):
     frame = trials_frame(spec, record)
     assert list(frame["method.name"]) == ["eps_sup_con", "ce", "eps_sup_info_nce"]
     assert list(frame["method.epsilon"].isna()) == [False, True, False]
-    assert list(printed_trials(spec, record)["method.epsilon"]) == ["0.1", "-", "0.2"]
 
 
 def test_no_trial_gives_a_frame_with_its_columns(spec, writer):

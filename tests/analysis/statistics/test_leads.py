@@ -1,7 +1,7 @@
 """What the lead is computed from, and small versions of its simulations."""
 
 import math
-from itertools import pairwise
+from operator import ge
 
 import numpy as np
 import pytest
@@ -10,13 +10,9 @@ from helpers import Told, quickstart, record
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from study.analysis.figures.by_optuna import by_optuna
 from study.analysis.statistics.debiased import group_range, sampling_error, worst_group
 from study.analysis.statistics.difference import final_side
 from study.analysis.statistics.next_step import MOST_SEEDS, edges, last_growth, power, seeds_needed
-from study.home.record import StudyRecord
-from study.ranking import reference_point
-from study.spec import StudySpec
 
 
 @pytest.mark.slow
@@ -52,18 +48,11 @@ def test_the_seeds_that_a_difference_needs() -> None:
 THREE = ("val/accuracy", "val/worst_group_accuracy", "val/unbiased_accuracy")
 
 
-@pytest.mark.slow
 @settings(max_examples=10)
 @given(st.lists(st.tuples(*[st.integers(0, 5)] * 3), min_size=1, max_size=12))
-def test_the_front_last_grew_where_its_hypervolume_did(points: list[tuple]) -> None:
-    spec, told = of_three(points)
-    (volumes,) = by_optuna(spec, told, ["hypervolume_history"])["hypervolume_history"].data
-    grown = [n for n, (before, after) in enumerate(pairwise([0.0, *volumes.y])) if after > before + 1e-9]
-    assert last_growth(spec, told) == (grown[-1] if grown else None)
-
-
-def of_three(points: list) -> tuple[StudySpec, StudyRecord]:
-    """A search of three metrics with these values, in fifths."""
+def test_the_front_last_grew_with_the_last_trial_that_no_earlier_one_equals_or_beats(points: list[tuple]) -> None:
+    """Of three metrics, with these values in fifths."""
+    grown = [n for n, at in enumerate(points) if not any(all(map(ge, other, at)) for other in points[:n])]
     spec = quickstart(f"search.metric=[{', '.join(THREE)}]", "search.early_stopping={name: none}", "train.epochs=1")
     told = [
         Told(
@@ -73,12 +62,7 @@ def of_three(points: list) -> tuple[StudySpec, StudyRecord]:
         )
         for point in points
     ]
-    return spec, record(*told)
-
-
-def test_the_reference_is_the_worst_that_a_metric_can_be() -> None:
-    spec = quickstart("search.metric=[val/accuracy, val/equalized_odds]")
-    assert reference_point(spec, []) == (0.0, 1.0)
+    assert last_growth(spec, record(*told)) == grown[-1]
 
 
 def test_a_range_of_few_steps_or_few_trials_has_no_edge() -> None:

@@ -3,7 +3,6 @@
 import math
 from statistics import fmean, stdev
 
-import numpy as np
 import pytest
 from benchmarks.simulations import suites
 from scipy import stats
@@ -13,7 +12,6 @@ from study.analysis.statistics.suite_table import (
     difference,
     estimate,
     leaders,
-    reach,
 )
 
 
@@ -62,20 +60,6 @@ def test_the_best_and_those_not_told_from_it() -> None:
     assert leaders({"best": [best], "far": [far]}, better=-1.0) == {"best": False, "far": True}
     assert leaders({"best": [{1: 0.9}], "other": [{1: 0.1}]}) == {"best": True, "other": None}
     assert leaders({}) == {}
-
-
-def test_what_is_further_apart_than_the_reach_is_told() -> None:
-    generator = np.random.default_rng(1)
-    values = {name: [dict(enumerate(generator.normal(0.0, 0.1, 4).tolist())) for _ in range(3)] for name in "ab"}
-    far = reach(values)
-    assert far is not None
-    between = difference(values["a"], values["b"])
-    assert between is not None
-    assert far[0] == far[1]
-    shift = far[0] * 1.01 - between.mean
-    values["a"] = [{number: value + shift for number, value in one.items()} for one in values["a"]]
-    assert leaders(values) == {"a": True, "b": False}
-    assert reach({"a": [{1: 0.1}], "b": [{1: 0.2}]}) is None
 
 
 def test_what_a_table_says_is_right_as_often_as_it_promises() -> None:

@@ -11,7 +11,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from study.analysis.statistics.suite_table import average, difference, estimate, leaders, reach
+from study.analysis.statistics.suite_table import average, estimate, leaders
 
 from .row import Row
 
@@ -65,7 +65,7 @@ def intervals(draws: int) -> Iterator[Row]:
 
 
 def told_by_searches(draws: int) -> Iterator[Row]:
-    """Methods that are told from the best though all are equal; and what `reach` says."""
+    """Methods that are told from the best though all are equal."""
     for methods, sets, searches in ((3, 1, 2), (3, 1, 3), (5, 1, 5), (3, 3, 3), (10, 3, 3), (5, 5, 5)):
         found = correlated(np.random.default_rng((methods, sets, searches)), draws, methods, sets, searches)
         wrong = [False in leaders(_by_method(one)).values() for one in found]
@@ -79,17 +79,6 @@ def told_by_searches(draws: int) -> Iterator[Row]:
         column = "a column" if sets == 1 else f"the average of {sets} data sets"
         told = f"no difference; 4 methods of unequal spread, {column}, 3 searches"
         yield Row("not bold: told from the best", WHERE, told, "at most 5%", 0.0, 0.05, float(np.mean(wrong)), draws)
-    found = correlated(np.random.default_rng(7), draws, 2, 3, 3)
-    far = float(np.median([(reach(_by_method(one)) or (0.0,))[0] for one in found]))
-    apart = []
-    for one in found:
-        one[0] += far
-        between = difference(*_by_method(one).values())
-        interval = between.interval() if between else None
-        apart.append(interval is not None and interval[0] > 0)
-    told = "a true difference of that size; 2 methods, 3 data sets, 3 searches"
-    share = float(np.mean(apart))
-    yield Row("two averages have to be x apart", WHERE, told, "told in about half", 0.35, 0.65, share, draws)
 
 
 def correlated(generator: np.random.Generator, draws: int, methods: int, sets: int, searches: int) -> Numbers:
