@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 from study.cluster.head import Head, HeadGone
-from study.cluster.job import FINAL, SUITE, UNUSABLE, Job
+from study.cluster.job import FINAL, UNUSABLE, Job
 from study.cluster.jobs import Jobs
 from study.cluster.mirror import Mirror, NotMade
 from study.commands import final_training, status
@@ -117,8 +117,6 @@ def closing_lines(address: str, job: Job) -> list[str]:
     """
     name, there = job.study, ("--address", address)
     lines = [f"{name}: job {job.id} {job.state}"]
-    if job.kind == SUITE:
-        return lines if job.state == "succeeded" else [*lines, "go on with it: the same study suite again"]
     if job.state == "succeeded":
         lines.append(f"report     {typed('report', name, *there)}")
         if job.kind == FINAL:

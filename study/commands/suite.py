@@ -177,7 +177,7 @@ def _of_suite(before: Mapping[str, Any], given: Mapping[str, Any]) -> Iterator[s
         elif key == "searches" and isinstance(value, int) and isinstance(now, int):
             if now < value:
                 yield f"searches: {value} before, {now} given"
-        elif now != value:
+        elif key in given and now != value:
             yield f"{key}: {value} before, {now} given"
 
 

@@ -327,8 +327,6 @@ def test_the_command(tmp_path: Path, home: Home, runs: list[str], command: Calla
     ("given", "message"),
     [
         (("--plan", "--report"), "--plan, --report: give one of them"),
-        (("--judge", "test/accuracy"), "--judge: goes with --report"),
-        (("--report", "--judge", "test/acuracy"), "--judge test/acuracy: 'test/acuracy' given. Did you mean"),
         (("-o", "table.pdf"), "allowed endings are .md, .tex, .csv"),
     ],
 )
@@ -338,13 +336,17 @@ def test_the_command_refuses(given: tuple[str, ...], message: str, command: Call
     assert message in str(refused)
 
 
-def test_the_same_picks_by_another_test_metric(tmp_path: Path, home: Home, command: Callable[..., Any]) -> None:
-    tell(home, small_suite(tmp_path).cells[0], *VALUES["weak", "rho_80", 1])
-    assert "test/accuracy in percent, of what a rule picks" in command("--report").output
-    other = command("--report", "--judge", "test/worst_group_accuracy").output
+def test_the_same_picks_by_another_test_metric(tmp_path: Path, complete: Home) -> None:
+    def printed(judge: str) -> str:
+        suite = small_suite(tmp_path, f"{TEXT}judge: {judge}\n")
+        suites.check_same(complete, suite)
+        return suite_tables.markdown(suites.tables(complete, suite))
+
+    assert "test/accuracy in percent, of what a rule picks" in printed("test/accuracy")
+    other = printed("test/worst_group_accuracy")
     assert "test/worst_group_accuracy in percent, of what a rule picks" in other
     assert "no test value" in other  # the ledger has accuracies alone
-    gaps = command("--report", "--judge", "test/equalized_odds").output
+    gaps = printed("test/equalized_odds")
     assert "test/equalized_odds, the lower the better, of what a rule picks" in gaps  # gaps are printed as fractions
 
 
