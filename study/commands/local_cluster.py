@@ -4,14 +4,14 @@ import fcntl
 import os
 import shlex
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
 
 from study.address import mlflow_page
-from study.cluster.local import MLFLOW_USER, STARTING, LocalCluster, LocalState, Tell, tell_nobody
+from study.cluster.local import MLFLOW_USER, LocalCluster, LocalState, Tell
 from study.commands.progress import clock
 from study.errors import UserError
 from study.home.folder import Home
@@ -85,12 +85,10 @@ def cards(count: int) -> list[str]:
 def shown_on(console: Console | None) -> Tell:
     """Return what shows each step of a start as a line; None: nothing is shown."""
     if console is None:
-        return tell_nobody
+        return bool
     began = time.monotonic()
 
-    def tell(what: str, names: Sequence[str]) -> None:
-        listed = ", ".join(names)
-        text = f"{what} {listed}" if what == STARTING else f"{listed} {what}".strip()
+    def tell(text: str) -> None:
         line = f"{clock(time.monotonic() - began)}  {text}"
         console.print(line, highlight=False, soft_wrap=True, markup=False)
 

@@ -16,8 +16,6 @@ from study.errors import Stopped, UserError
 from study.home.folder import Home
 from study.home.record import StudyRecord
 from study.spec import StudySpec
-from study.spec.document import shipped_folder
-from study.spec.suite import load_suite
 
 
 @pytest.fixture

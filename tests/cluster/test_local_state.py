@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from study.cluster import local
-from study.cluster.local import LocalCluster, Process, free_ports, tell_nobody
+from study.cluster.local import LocalCluster, Process, free_ports
 from study.commands.local_cluster import lines
 from study.errors import UserError
 from study.home.folder import Home
@@ -72,7 +72,7 @@ def test_its_mlflow_keeps_runs_and_users_in_the_home_whatever_its_path_holds(
         monkeypatch.setenv("MLFLOW_TRACKING_USERNAME", "admin")
         monkeypatch.setenv("MLFLOW_TRACKING_PASSWORD", "a password for tests")
         cluster.mlflow = f"http://127.0.0.1:{free_ports(1)[0]}"
-        cluster._bring_up([local.mlflow(cluster, home)], tell_nobody)
+        cluster._bring_up([local.mlflow(cluster, home)], print)
         client = connect(cluster.mlflow)
         run = client.create_run(client.create_experiment("one"))
         client.log_text(run.info.run_id, "mine", "note.txt")

@@ -4,7 +4,6 @@ What fails here is to be mended in `study/tracking`: `database.py` or `connectio
 the message says who needs it.
 """
 
-import inspect
 import re
 import sqlite3
 from collections.abc import Iterator
@@ -18,7 +17,7 @@ from mlflow import MlflowClient
 from mlflow.entities import Dataset, DatasetInput, InputTag, Metric, Param, RunTag
 
 from study.home.folder import Home
-from study.tracking.connection import LOCATIONS, TRACKED, check_server, connect
+from study.tracking.connection import EXPERIMENTS, LOCATIONS, check_server, connect
 from study.tracking.database import close_connections
 
 MOVED = "relocate in study/tracking/connection.py: artifacts of a home that was moved"
@@ -174,11 +173,9 @@ def test_where_artifacts_are_is_in_these_columns_and_no_others(home: Home, datab
             ).fetchone()
         ]
         assert sorted(found) == sorted(LOCATIONS)
-        rows = "SELECT experiment_id, name, artifact_location FROM experiments WHERE name = 'one'"
-        assert database.execute(rows).fetchall() == [(int(experiment), "one", f"{home.artifacts.as_uri()}/one")]
-        assert database.execute(TRACKED, (int(experiment),)).fetchall() == []
+        assert database.execute(EXPERIMENTS).fetchall() == []
         client.set_tag(run_id, "study.id", "1")
-        assert database.execute(TRACKED, (int(experiment),)).fetchall() == [(1,)]
+        assert database.execute(EXPERIMENTS).fetchall() == [("one", f"{home.artifacts.as_uri()}/one")]
 
 
 def test_a_process_keeps_its_connections_to_a_database_where_they_can_be_closed(home: Home) -> None:
@@ -220,14 +217,6 @@ def test_the_password_is_the_one_that_the_client_would_send(monkeypatch: pytest.
         monkeypatch.setenv("MLFLOW_TRACKING_PASSWORD", "a long enough password")
         assert read_mlflow_creds().password == "a long enough password"
         check_server("http://mlflow.example.org")
-
-
-def test_every_request_is_made_in_a_session_that_can_be_changed() -> None:
-    """`tests/tracking/test_bounded.py` tries it."""
-    with contract("mlflow", "request_utils._get_request_session, of each request", "connection.bound_answers"):
-        from mlflow.utils import request_utils
-
-        assert "_get_request_session(" in inspect.getsource(request_utils._get_http_response_with_retries)
 
 
 def test_no_other_module_touches_what_mlflow_does_not_promise() -> None:
