@@ -157,8 +157,8 @@ MLFLOW_USER = "admin"
 SECRETS = ("token", "mlflow-password", "mlflow-auth.ini", "mlflow-users.db*")
 """The files that let somebody into a cluster; they end with it."""
 
-STATE, LINK = "state.json", "ray"
-"""The file that lists what was started, in the cluster's folder, and a link there to the folder of Ray's session."""
+STATE = "state.json"
+"""The file that lists what was started, in the cluster's folder."""
 
 
 @dataclass
@@ -191,7 +191,7 @@ class LocalState:
         path = home.path / ".cluster"
         file = path / STATE
         if not file.exists():
-            return cls(path, scratch=_linked(path))
+            return cls(path)
         found = read_json(file, cls)
         if found is None:
             raise UserError(f"{file}: damaged. What it started is ended by: study cluster down")
@@ -207,8 +207,7 @@ class LocalState:
         try:
             found = cls.of(home)
         except UserError:
-            path = home.path / ".cluster"
-            return cls(path, scratch=_linked(path))
+            return cls(home.path / ".cluster")
         found.check_host()
         return found
 
@@ -239,8 +238,7 @@ class LocalState:
 
     def left_files(self) -> list[Path]:
         """Return what is to go with the cluster: all of its folder but the logs."""
-        link = [self.path / LINK] if (self.path / LINK).is_symlink() else []  # to what may be gone
-        return [*link, *(file for pattern in (*SECRETS, STATE) for file in self.path.glob(pattern))]
+        return [file for pattern in (*SECRETS, STATE) for file in self.path.glob(pattern)]
 
     def check_host(self) -> None:
         """Refuse a cluster of another machine, of whose processes nothing is known here.
@@ -258,14 +256,6 @@ class LocalState:
         """Write it down."""
         state = {key: value for key, value in asdict(self).items() if key != "path"}
         write_whole(self.path / STATE, json.dumps(state, indent=2))
-
-
-def _linked(path: Path) -> str:
-    """The folder of Ray's session that a cluster's folder links to."""
-    try:
-        return os.readlink(path / LINK)
-    except OSError:
-        return ""
 
 
 # What `study cluster up` starts: MLflow's server, Ray's head, and nodes; each with its command, its environment, and
@@ -491,7 +481,6 @@ class LocalCluster(LocalState):
         for file, length in ((self.token_file, 32), (self.password_file, 18)):
             write_whole(file, secrets.token_hex(length), PRIVATE)
         self.scratch = tempfile.mkdtemp(prefix=Path(SCRATCH).name, dir=Path(SCRATCH).parent)
-        (self.path / LINK).symlink_to(self.scratch)
         self.host = platform.node()
         mlflow, dashboard, head = free_ports(3)
         self.mlflow, self.dashboard = (f"http://{LOOPBACK}:{port}" for port in (mlflow, dashboard))

@@ -1,11 +1,8 @@
 """The cluster on this machine: started, told of, and ended."""
 
-import fcntl
 import os
 import shlex
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
@@ -28,40 +25,14 @@ def up(home: Home, nodes: int, cpus: int, gpus: int, console: Console | None) ->
         console: shows what is being started; None: nothing is shown.
 
     Raises:
-        UserError: there is one already or another command starts it, or this machine has fewer cards or none that can
-            be used.
+        UserError: there is one already, or this machine has fewer cards or none that can be used.
         Stopped, Interrupted: see `LocalCluster.start`.
     """
     check_database(home)
     chosen = cards(gpus) if gpus else []
-    with alone(home):
-        cluster = LocalCluster.of(home)
-        cluster.start(home, nodes, cpus, chosen, shown_on(console))
+    cluster = LocalCluster.of(home)
+    cluster.start(home, nodes, cpus, chosen, shown_on(console))
     return cluster
-
-
-@contextmanager
-def alone(home: Home) -> Iterator[None]:
-    """No other command starts a cluster of this home meanwhile.
-
-    Raises:
-        UserError: one does.
-    """
-    folder = LocalCluster.of(home).path
-    folder.mkdir(parents=True, exist_ok=True)
-    lock = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(lock)
-        told = f"another command is starting a cluster of {home.path}. Then: study cluster status"
-        raise UserError(told) from None
-    except OSError:  # a file system without locks
-        pass
-    try:
-        yield
-    finally:
-        os.close(lock)
 
 
 def cards(count: int) -> list[str]:

@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 
 from study.cluster import head as head_module
 from study.cluster.head import Head
-from study.cluster.mirror import Manifest
 from study.commands.on_cluster import Elsewhere
 from study.errors import UserError
 from study.home.folder import FORMAT, Home
@@ -176,10 +175,3 @@ def test_an_endless_answer_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
             b"".join(head.file(NODE, "study/mine/manifest.json", most=1 << 20))
         server.shutdown()
     assert sent < 64 << 20
-
-
-def test_a_manifest_may_not_announce_what_no_study_has() -> None:
-    told = {"format": FORMAT, "study": "x", "host": "h", "folder": "f", "written": 1.0}
-    for name, size in (("study.yaml", 1 << 30), ("errors/a", 1 << 30), ("models/a", 1 << 41), ("errors/.a", 1)):
-        with pytest.raises(UserError, match="cannot be read"):
-            Manifest.of("mine", {**told, "files": {name: {"bytes": size, "sha256": ""}}})

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -114,8 +113,6 @@ def test_what_runs_is_found_without_the_file_and_drivers_stop_first(tmp_path: Pa
     cluster.path.mkdir()
     for name in ("state.json", "token", "mlflow-password", "mlflow-auth.ini", "mlflow-users.db-wal", "head.log"):
         (cluster.path / name).write_text("{")
-    scratch = tempfile.mkdtemp(prefix="study-ray-", dir="/tmp")
-    (cluster.path / "ray").symlink_to(scratch)
     marked = {"STUDY_CLUSTER": cluster.mark}
     given = ((DRIVER, {**marked, JOB: "{}"}), (NODE, marked), (NODE, {"STUDY_CLUSTER": "another"}))
     started = [
@@ -130,7 +127,6 @@ def test_what_runs_is_found_without_the_file_and_drivers_stop_first(tmp_path: Pa
         assert word.read_text() == "in good order"
         assert not any(Process.of("one", pid).is_alive for pid in ended)
         assert all(Process.of("one", pid).is_alive for pid in stays)
-        assert not Path(scratch).exists()
         assert [path.name for path in cluster.path.iterdir()] == ["head.log"]
     finally:
         for pid in stays:

@@ -1,23 +1,11 @@
 """What `study cluster up` shows while parts come up, and which cards it takes."""
 
-from pathlib import Path
-
 import pytest
 
-from study.commands import local_cluster
 from study.commands.local_cluster import cards
 from study.errors import UserError
-from study.home.folder import Home
 from study.sweep import ray_runtime
 from study.training import device
-
-
-def test_two_commands_do_not_start_a_cluster_of_one_home(tmp_path: Path) -> None:
-    home = Home(tmp_path)
-    with local_cluster.alone(home), pytest.raises(UserError, match="another command is starting a cluster of"):
-        local_cluster.up(home, 1, 1, 0, None)
-    with local_cluster.alone(home):
-        pass
 
 
 @pytest.mark.parametrize(("visible", "chosen"), [(None, ["0", "1"]), ("3,1, 2", ["3", "1"])])
