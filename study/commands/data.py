@@ -26,7 +26,6 @@ from study.data.download import OnProgress, no_progress, obtain
 from study.errors import UserError, nearest
 from study.files import write_whole, writing
 from study.knobs import knobs
-from study.text import quoted, some
 
 
 def overview() -> list[dict[str, Any]]:
@@ -79,7 +78,6 @@ def prepare(name: str, assignments: Iterable[str] = (), progress: OnProgress = n
         **_plain(dataset.facts),
         "title": dataset.facts.title or name,
         "splits": splits,
-        "absent": [*_absent(dataset.facts, splits, "class"), *_absent(dataset.facts, splits, "bias class")],
     }
 
 
@@ -94,14 +92,8 @@ def text(document: dict[str, Any]) -> str:
         f"{document['title']} ({options})" if options else document["title"],
         f"{document['classes']} classes{bias}, samples {shape}, fingerprint {document['fingerprint']}",
     ]
-    lines += cell_lines(document | {"unknown": None})
-    if absent := [
-        f"{row['label']} {quoted(row['name'])} ({row['samples']} samples, none in {', '.join(row['splits'])})"
-        for row in document["absent"]
-    ]:
-        remedy = "Nothing is learned or measured of it there; mend it if it is a slip"
-        lines.append(f"not in every split: {some(absent)}. {remedy}")
-    return "\n".join(lines)
+    counts = document | {"unknown": None}
+    return "\n".join([*lines, *cell_lines(counts), *(f"warning: {warning}" for warning in cells.warnings(counts))])
 
 
 @contextmanager
@@ -173,23 +165,6 @@ def checked_section(name: str, assignments: Iterable[str], verb: str) -> dict[st
 def _plain(facts: Facts) -> dict[str, Any]:
     """Facts as JSON has them."""
     return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(facts).items()}
-
-
-def _absent(facts: Facts, splits: Mapping[str, Mapping[str, Any]], label: str) -> Iterator[dict[str, Any]]:
-    """The classes or bias classes that a split has none of, of those splits whose samples have the label.
-
-    Two equal slips in a user's labels are such a class; so is a rare one, which nothing is wrong with.
-    """
-    names = facts.class_names if label == "class" else facts.bias_names
-    counts = {
-        split: contents["classes"] if label == "class" else np.sum(contents["cells"], 0).tolist()
-        for split, contents in splits.items()
-        if label == "class" or contents["cells"]
-    }
-    for number, samples in enumerate(zip(*counts.values(), strict=True)):
-        if without := [split for split, count in zip(counts, samples, strict=True) if not count]:
-            name = names[number] if names else str(number)
-            yield {"label": label, "name": name, "samples": sum(samples), "splits": without}
 
 
 # `study data export`: a data set's images as files in a folder, with a table of their labels, as a user's own are.

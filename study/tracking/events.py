@@ -1,10 +1,9 @@
 """The form of each event of a ledger in MLflow. An event that is read twice changes nothing."""
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from study import data, ranking
+from study import ranking
 from study.home.events import ENDED
 from study.home.ledger import Event
 from study.home.record import StudyRecord
@@ -14,7 +13,7 @@ from study.ranking.picks import picks
 from study.ranking.summary import lines, result_metrics, result_seeds, summary
 from study.spec import StudySpec
 from study.text import escaped
-from study.tracking.store import Point, RunUpdate, inputs, milliseconds
+from study.tracking.store import Point, RunUpdate, milliseconds
 from study.tracking.tracked import STUDY, Tracked
 
 # What the study's own run says of the study: its parameters, and a note in Markdown.
@@ -181,8 +180,6 @@ class Events:
         self._tag(STUDY, {**inherited(self._spec, self.record), "study.node": event.get("node", "")})
         self._tag(STUDY, {NOTE: note(self._spec, self.record)})
         self._untag(STUDY, [UNUSABLE])
-        for key, told in self._datasets().items():
-            self._change(STUDY).inputs += inputs(json.loads(key), told)
         self._begin(STUDY)
         self._progress.attached = False  # there will be new files
 
@@ -239,14 +236,8 @@ class Events:
         change.params |= {
             f"{section}.{name}": cut(value) for section, keys in document.items() for name, value in keys.items()
         }
-        if told := self._datasets().get(data.key(document["data"])):
-            change.inputs += inputs(document["data"], told)
         if key not in self._progress.open:
             self._progress.open.append(key)
-
-    def _datasets(self) -> Mapping[str, Mapping[str, Any]]:
-        """Return what the last driver said of the data sets; an older one said nothing."""
-        return self.record.sessions[-1].get("datasets", {}) if self.record.sessions else {}
 
     def _name(self, number: int) -> str:
         """The name of a trial's run: whose configuration on which seed. All seeds of one differ in the seed alone."""

@@ -95,31 +95,6 @@ def test_prepare_counts_no_bias_that_is_not_known(root: Path) -> None:
     assert sum(split["samples"] for split in document["splits"].values()) == 60
 
 
-def test_a_class_that_is_not_in_every_split_is_told(root: Path) -> None:
-    """Two equal slips are no class of a single row, which is refused."""
-    rows = [f"{n},{'cat' if n % 2 else 'dog'},{'mf'[n // 2 % 2]}" for n in range(100)]
-    (root / "pets.csv").write_text("\n".join(["age,kind,sex", *rows]) + "\n")
-    keys = ["path=pets.csv", "target=kind", "bias=sex"]
-    whole = data_commands.prepare("table", keys)
-    assert whole["absent"] == []
-    assert "not in every split" not in data_commands.text(whole)
-    rows[3], rows[51] = "3,catt,m", "51,catt,m"
-    rows[7], rows[8] = "7,cat,w", "8,dog,w"
-    (root / "pets.csv").write_text("\n".join(["age,kind,sex", *rows]) + "\n")
-    document = data_commands.prepare("table", keys)
-    assert [(row["label"], row["name"], row["samples"]) for row in document["absent"]] == [
-        ("class", "catt", 2),
-        ("bias class", "w", 2),
-    ]
-    for row in document["absent"]:
-        assert row["splits"], row
-    without = ", ".join(document["absent"][0]["splits"])
-    assert f"not in every split: class 'catt' (2 samples, none in {without}), bias class 'w' (2 samples, none in " in (
-        data_commands.text(document)
-    )
-    assert data_commands.text(document).endswith("Nothing is learned or measured of it there; mend it if it is a slip")
-
-
 @pytest.mark.parametrize(
     ("name", "assignments", "message"),
     [

@@ -14,7 +14,7 @@ import pytest
 from contract import contract
 from helpers import ROOT
 from mlflow import MlflowClient
-from mlflow.entities import Dataset, DatasetInput, InputTag, Metric, Param, RunTag
+from mlflow.entities import Metric, Param, RunTag
 
 from study.home.folder import Home
 from study.tracking.connection import EXPERIMENTS, LOCATIONS, check_server, connect
@@ -54,32 +54,10 @@ COLUMNS = {
     "params": TAG,
     "metrics": METRIC,
     "latest_metrics": METRIC,
-    "datasets": {
-        "dataset_uuid": "VARCHAR(36)",
-        "experiment_id": "INTEGER",
-        "name": "VARCHAR(500)",
-        "digest": "VARCHAR(36)",
-        "dataset_source_type": "VARCHAR(36)",
-        "dataset_source": "TEXT",
-        "dataset_profile": "TEXT",
-    },
-    "inputs": {
-        "input_uuid": "VARCHAR(36)",
-        "source_type": "VARCHAR(36)",
-        "source_id": "VARCHAR(36)",
-        "destination_type": "VARCHAR(36)",
-        "destination_id": "VARCHAR(36)",
-        "step": "BIGINT",
-    },
-    "input_tags": {
-        "input_uuid": "VARCHAR(36)",
-        "name": "VARCHAR(255)",
-        "value": "VARCHAR(500)",
-    },
 }
 """What is written, by table."""
 
-NOT_WRITTEN = {"runs": {"deleted_time"}, "datasets": {"dataset_schema"}}
+NOT_WRITTEN = {"runs": {"deleted_time"}}
 """What MLflow has besides; it may be empty."""
 
 KEYS = {
@@ -88,9 +66,6 @@ KEYS = {
     "params": {"key", "run_uuid"},
     "metrics": {"key", "timestamp", "step", "run_uuid", "value", "is_nan"},
     "latest_metrics": {"key", "run_uuid"},
-    "datasets": {"experiment_id", "name", "digest"},
-    "inputs": {"source_type", "source_id", "destination_type", "destination_id"},
-    "input_tags": {"input_uuid", "name"},
 }
 """Primary keys: by them a row that is there already is told from a new one."""
 
@@ -146,11 +121,9 @@ def test_a_run_is_in_these_tables_and_no_others(home: Home, database: sqlite3.Co
 
 
 def a_run(client: MlflowClient, experiment: str) -> str:
-    """A run with a tag, a parameter, a metric and a data set, ended."""
+    """A run with a tag, a parameter and a metric, ended."""
     run_id = str(client.create_run(experiment, tags={"mlflow.user": "ada"}, run_name="by the client").info.run_id)
     client.log_batch(run_id, [Metric("m", 0.5, 1, 1)], [Param("p", "1")], [RunTag("t", "1")])
-    read = DatasetInput(Dataset("d", "0", "local", "{}"), [InputTag("mlflow.data.context", "train")])
-    client.log_inputs(run_id, [read])
     client.set_terminated(run_id)
     return run_id
 
