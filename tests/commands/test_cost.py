@@ -62,14 +62,6 @@ def test_runs_that_were_lost_or_cut_off_were_paid_for() -> None:
     assert "25% data, 50% training, 12% evaluation" in text(found)
 
 
-@pytest.mark.parametrize("trials", [[], [Told("search", [0.1], "running")], [Told("final", [0.1] * 4)]])
-def test_every_record_has_a_cost(trials: list[Told]) -> None:
-    told = document(SPEC, record(*trials))
-    assert told["early_stopping"] is None
-    assert "stopping     no trial was pruned" in text(told)
-    assert ("still running are not included" in text(told)) == any(one.state == "running" for one in trials)
-
-
 def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STUDY_HOME", str(tmp_path))
     spec: StudySpec = quickstart("name=mine", "train.epochs=4")

@@ -230,12 +230,6 @@ def test_searches_that_differ_too_much_tell_nothing_apart(tmp_path: Path, home: 
     assert verdict == "strong has the best mean, told apart from no other. So few searches could tell none apart."
 
 
-def test_equal_methods_are_said_to_be_equal_and_nothing_else(tmp_path: Path, home: Home) -> None:
-    assert notes_of(home, small_suite(tmp_path, SINGLE), dict.fromkeys(ALL_FOUR, (0.5, 0.5))) == [
-        "All methods have the same mean."
-    ]
-
-
 def test_what_cannot_be_judged_is_not_said_to_be_told_apart(tmp_path: Path, home: Home) -> None:
     three = SINGLE.replace("data:", "  third:\n    method: {name: cross_entropy}\n    space: {train.learning_rate: "
                            "{low: 0.001, high: 0.01}}\ndata:")  # fmt: skip
@@ -243,11 +237,6 @@ def test_what_cannot_be_judged_is_not_said_to_be_told_apart(tmp_path: Path, home
     verdict, unknown, *_ = notes_of(home, small_suite(tmp_path, three), {**values, ("third", 1): (0.5, 0.5)})
     assert verdict.startswith("strong has the best mean, told apart from weak.")
     assert unknown == "Too few searches in common with it to judge: third."
-
-
-def test_a_search_that_lost_a_seed_is_counted(tmp_path: Path, home: Home) -> None:
-    suite = small_suite(tmp_path, SINGLE.replace("seeds: 2", "seeds: 3"))
-    assert "1 search with a value on fewer than 3 fresh seeds." in notes_of(home, suite, {("weak", 1): (0.6, 0.61)})
 
 
 @pytest.mark.parametrize(
@@ -293,12 +282,6 @@ def test_the_plan_says_how_far_it_is(tmp_path: Path, home: Home) -> None:
     assert first["trial_hours_left"] is not None
     assert planned["places"][2]["trial_hours_left"] is None
     assert "how long they take is told once" in plan_text(planned)
-
-
-def test_a_complete_suite_has_nothing_left(tmp_path: Path, complete: Home) -> None:
-    planned = plan_suite(complete, small_suite(tmp_path))
-    assert {place["epochs_left"]["most"] for place in planned["places"]} == {0}
-    assert "nothing is left to run" in plan_text(planned)
 
 
 @pytest.fixture
@@ -348,8 +331,3 @@ def test_the_same_picks_by_another_test_metric(tmp_path: Path, complete: Home) -
     assert "no test value" in other  # the ledger has accuracies alone
     gaps = printed("test/equalized_odds")
     assert "test/equalized_odds, the lower the better, of what a rule picks" in gaps  # gaps are printed as fractions
-
-
-def test_no_study_can_have_the_name_of_the_folder_of_suites(home: Home) -> None:
-    with pytest.raises(UserError, match="suites: is the home's own"):
-        home.check_new("suites")
