@@ -194,7 +194,6 @@ def logs(
 ) -> None:
     """Show a study's log, or what became of a trial. Example: study logs quickstart --trial 3"""
     from study.cluster.following import COLOURS
-    from study.cluster.head import HeadGone
     from study.cluster.jobs import Jobs
     from study.commands import logs as history
     from study.commands.on_cluster import Elsewhere
@@ -204,11 +203,7 @@ def logs(
         raise UserError(f"-f follows the log of a study's driver on a cluster: study logs {name} -f --address URL")
     check_follow(follow, as_json)
     if address is not None and trial is None:
-        try:
-            remote = Jobs(address)
-        except HeadGone:
-            Elsewhere(address).check(name)
-            raise
+        remote = Jobs(address)
         job = remote.last(name).id
         if follow:
             follow_driver(remote, name, job)

@@ -32,7 +32,8 @@ or `0.25/1.0 GPU (0.25 used of 0.5 reserved in placement groups)`."""
 
 
 def overview(answer: dict[str, Any]) -> dict[str, Any]:
-    """Nodes that are there, those that were lost, and of each resource how much is in use and how much there is.
+    """Nodes that are there, those that were lost (id, when in seconds since the epoch, why), and of each resource how
+    much is in use and how much there is.
 
     Args:
         answer: of the dashboard to `ray_internals.NODES`.
@@ -49,22 +50,18 @@ def overview(answer: dict[str, Any]) -> dict[str, Any]:
     nodes = [node["raylet"] for node in data["summary"] if node["raylet"].get("state")]
     alive = [node for node in nodes if node["state"] == "ALIVE"]
     there = _sum((name, amount) for node in alive for name, amount in node.get("resourcesTotal", {}).items())
+    lost = [  # the dashboard forgets the names of the dead
+        {"id": node["nodeId"], "ended": int(node.get("endTimeMs", 0)) / 1000, "why": node.get("stateMessage")}
+        for node in nodes
+        if node["state"] == "DEAD" and (node.get("deathInfo") or {}).get("reason") not in IN_ORDER
+    ]
     lines = (data.get("nodeLogicalResources") or {}).values()
     used = _sum((name, float(amount)) for text in lines for amount, name in USAGE.findall(text))
     return {
         "nodes": len(alive),
-        "lost": sorted((_lost(node) for node in nodes if _is_lost(node)), key=lambda node: node["ended"]),
+        "lost": sorted(lost, key=lambda node: node["ended"]),
         "usage": {name: {"used": used.get(name), "there": there[name]} for name in ("CPU", "GPU") if there.get(name)},
     }
-
-
-def _is_lost(node: dict[str, Any]) -> bool:
-    return node["state"] == "DEAD" and (node.get("deathInfo") or {}).get("reason") not in IN_ORDER
-
-
-def _lost(node: dict[str, Any]) -> dict[str, Any]:
-    """Its id, when it ended (seconds since the epoch) and why; the dashboard forgets the names of the dead."""
-    return {"id": node["nodeId"], "ended": int(node.get("endTimeMs", 0)) / 1000, "why": node.get("stateMessage")}
 
 
 def _sum(amounts: Any) -> dict[str, float]:

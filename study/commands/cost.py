@@ -25,6 +25,7 @@ def document(spec: StudySpec, record: StudyRecord) -> dict[str, Any]:
     """
     trial_hours, resources = record.busy / HOUR, spec.resources
     told = (("cpu", resources.cpu), ("gpu", resources.gpu))
+    reports = [report for trial in record.trials.values() for report in trial.reports]
     return {
         "name": spec.name,
         "state": record.state,
@@ -36,7 +37,9 @@ def document(spec: StudySpec, record: StudyRecord) -> dict[str, Any]:
         "gpu_hours": record.taken("gpu", resources.gpu) / HOUR,
         "resources_per_trial": {key: record.placement.get(f"resources.{key}", planned) for key, planned in told},
         "trials_at_once": record.busy / record.worked if record.worked else None,
-        "epoch_hours": {name: _reported(record, f"time/{name}") / HOUR for name in ("epoch", *PHASES)},
+        "epoch_hours": {
+            name: sum(report.get(f"time/{name}") or 0.0 for report in reports) / HOUR for name in ("epoch", *PHASES)
+        },
         "early_stopping": spent.sentence(spec, record),
     }
 
@@ -58,12 +61,6 @@ def text(document: dict[str, Any]) -> str:
         shares = ", ".join(f"{100 * epochs[name] / epochs['epoch']:.0f}% {name}" for name in PHASES)
         lines.append(f"epochs       {duration(epochs['epoch'])} of trial time: {shares}")
     return "\n".join([*lines, f"stopping     {saved or 'no trial was pruned'}"])
-
-
-def _reported(record: StudyRecord, metric: str) -> float:
-    """Sum of a metric over the epochs that trials reported."""
-    reports = (report for trial in record.trials.values() for report in trial.reports)
-    return float(sum(report.get(metric) or 0.0 for report in reports))
 
 
 def duration(hours: float) -> str:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -20,7 +19,7 @@ from rich.progress import (
 )
 
 from study import data
-from study.data import Split, cells
+from study.data import cells
 from study.data.dataset import Facts, fingerprint
 from study.data.download import OnProgress, no_progress, obtain
 from study.errors import UserError, nearest
@@ -194,7 +193,8 @@ def export(name: str, folder: Path, assignments: Iterable[str] = ()) -> Path:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UserError(f"{folder}: is there already and not empty. Give a new folder")
     dataset = data.load(section)
-    import pandas as pd  # this takes a while, which a list of data sets does not wait for
+    import pandas as pd  # these take a while, which a list of data sets does not wait for
+    from PIL import Image
 
     columns = COLUMNS if facts.bias_classes else tuple(column for column in COLUMNS if column != "bias")
     rows: list[dict[str, str]] = []
@@ -205,24 +205,13 @@ def export(name: str, folder: Path, assignments: Iterable[str] = ()) -> Path:
         for split_name, split in dataset.splits.items():
             for index in np.flatnonzero(split.target >= 0):
                 file = f"{len(rows):0{digits}}.png"
-                _write(folder / file, split.inputs[index])
+                pixels = np.ascontiguousarray(split.inputs[index].transpose(1, 2, 0)).squeeze()
+                Image.fromarray(pixels).save(folder / file)
                 target = _name(facts.class_names, int(split.target[index]))
-                bias = _bias(split, int(index), facts.bias_names)
+                bias = "" if split.bias is None else _name(facts.bias_names, int(split.bias[index]))
                 rows.append({"file": file, "class": target, "bias": bias, "split": split_name})
         write_whole(folder / LABELS, pd.DataFrame(rows, columns=columns).to_csv(index=False), 0o666)
     return folder / LABELS
-
-
-def _write(path: Path, pixels: NDArray[np.uint8]) -> None:
-    """An image (C, H, W) as a file."""
-    from PIL import Image
-
-    Image.fromarray(np.ascontiguousarray(pixels.transpose(1, 2, 0)).squeeze()).save(path)
-
-
-def _bias(split: Split, index: int, names: Sequence[str] | None) -> str:
-    """The name of a sample's bias class, empty where it is not known."""
-    return "" if split.bias is None else _name(names, int(split.bias[index]))
 
 
 def _name(names: Sequence[str] | None, code: int) -> str:

@@ -90,16 +90,6 @@ def failed_trials(record: StudyRecord) -> list[int]:
     return sorted({*failed, *ended_with})
 
 
-def check_not_spent(record: StudyRecord, spec: StudySpec) -> None:
-    """Refuse to go on with a study of which nothing is left but what failed.
-
-    Raises:
-        UserError: how that runs again.
-    """
-    if is_spent(record, spec):
-        raise UserError(f"{spec.name}: has failed, and all that is left is what failed. {RETRY.format(spec.name)}")
-
-
 def is_spent(record: StudyRecord, spec: StudySpec) -> bool:
     """Return whether a study has failed and has nothing left but what failed."""
     if spec.final_seeds is not None or record.state != "failed":

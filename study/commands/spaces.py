@@ -17,7 +17,10 @@ def document() -> dict[str, Any]:
     """The study files, the suites, and the possible values of `data.name`, `model.name` and `method.name`."""
     catalogues = {"data": data.CATALOGUE, "model": models.CATALOGUE, "method": methods.CATALOGUE}
     return {
-        "files": [_file(name, path) for name, path in shipped().items()],
+        "files": [
+            {"name": name, "about": _about(path), "data": _data_sets(read(path).values), "path": str(path)}
+            for name, path in shipped().items()
+        ],
         "suites": [{"name": name, "about": _about(path), "path": str(path)} for name, path in shipped_suites().items()],
         **{section: list(_names(section, catalogue)) for section, catalogue in catalogues.items()},
     }
@@ -43,11 +46,6 @@ def _about(path: Path) -> str:
     """The first sentence of the comment at the head of a file."""
     comment = " ".join(_head(path.read_text(encoding="utf-8")))
     return re.split(r"(?<=\.)\s", comment, maxsplit=1)[0].rstrip(".")
-
-
-def _file(name: str, path: Path) -> dict[str, Any]:
-    """A study file: the first sentence of the comment at its head, and its trials' data sets."""
-    return {"name": name, "about": _about(path), "data": _data_sets(read(path).values), "path": str(path)}
 
 
 def _head(text: str) -> Iterator[str]:

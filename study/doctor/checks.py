@@ -286,7 +286,7 @@ def observe_gpus() -> Observed:
 
     driver_lines = output("nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader") or ""
     cuda_version = re.search(r"CUDA (?:UMD )?Version: *(\d+\.\d+)", output("nvidia-smi") or "")
-    why = device.unusable() or ""
+    why, name = device.unusable() or "", "CUDA_VISIBLE_DEVICES"
     usable, cards = not why, driver_lines.splitlines()
     if not cards and (count := torch.cuda.device_count()):  # in a container without nvidia-smi
         cards = [f"{count} with driver {device.driver_version() or 'unknown'}"]
@@ -299,7 +299,7 @@ def observe_gpus() -> Observed:
         tuple(device.name(index) for index in indices if not device.has_code(index)),
         why,
         ray_internals.gpus(),
-        _hidden(),
+        f"{name}={os.environ[name]}" if os.environ.get(name, "0") in ("", "-1", "NoDevFiles") else None,
         device.driver_needed(),
         device.architectures(),
     )
@@ -311,11 +311,6 @@ def _supported(observed: Observed) -> str:
         return ""
     needs = f"This torch (CUDA {observed.built}) needs a driver of R{observed.needs} or newer"
     return f". {needs} and has code for {', '.join(observed.code)}"
-
-
-def _hidden() -> str | None:
-    name = "CUDA_VISIBLE_DEVICES"
-    return f"{name}={os.environ[name]}" if os.environ.get(name, "0") in ("", "-1", "NoDevFiles") else None
 
 
 def _number(version: str) -> tuple[int, ...]:

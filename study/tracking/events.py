@@ -228,7 +228,9 @@ class Events:
         tags = {"study.kind": "trial", "study.trial": key, "study.stage": stage}
         tags |= {} if stage == "final" else {"study.configuration": event.get("repeats", event["trial"])}
         tags |= {"study.repeats": event["repeats"]} if "repeats" in event else {}
-        tags |= {"study.picked_by": self._picked_by(event["repeats"])} if stage == "rule" else {}
+        if stage == "rule":
+            picked_by = (pick.rule.name for pick in picks(self.record, self._spec) if pick.number == event["repeats"])
+            tags |= {"study.picked_by": ", ".join(picked_by)}
         tags |= {"study.moved": self._moved(event["params"])} if stage == "ablation" else {}
         self._tag(key, {**inherited(self._spec, self.record), **tags})
         own = {"train.seed": event["seed"], "train.epochs": self.record.trials[event["trial"]].total(self._spec.epochs)}
@@ -250,10 +252,6 @@ class Events:
         else:
             whose = "baseline" if self.record.trials[of].stage == "baseline" else f"trial {of}"
         return f"{whose[:MOST]}, seed {trial.seed}"
-
-    def _picked_by(self, number: int) -> str:
-        """The rules whose pick a rule trial runs again."""
-        return ", ".join(pick.rule.name for pick in picks(self.record, self._spec) if pick.number == number)
 
     def _moved(self, params: Mapping[str, Any]) -> str:
         """The knobs in which a trial of an ablation is not as the baseline."""

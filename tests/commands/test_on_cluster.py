@@ -139,7 +139,7 @@ def test_a_study_that_runs_there_does_not_go_on_here(there: There) -> None:
 def test_when_the_head_has_gone_what_is_known_is_told(there: There, capsys: pytest.CaptureFixture[str]) -> None:
     Elsewhere(there.head.address).status("mine")
     there.head.gone = True
-    for ask in (lambda e: e.status("mine"), lambda e: e.check("mine"), lambda e: e.overview()):
+    for ask in (lambda e: e.status("mine"), lambda e: e.overview()):
         with pytest.raises(HeadGone) as told:
             ask(Elsewhere(there.head.address))
         for words in ("no Ray dashboard answers", "mine was running on ", "study report mine --address "):
