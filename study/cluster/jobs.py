@@ -145,12 +145,12 @@ class Submitted:
 
     Attributes:
         job: its id.
-        files, bytes: what it uploaded; 0 where it joined a job that was there.
+        files, bytes: what it uploaded.
     """
 
     job: str
-    files: int = 0
-    bytes: int = 0
+    files: int
+    bytes: int
 
 
 class Jobs:
@@ -201,7 +201,6 @@ class Jobs:
         spec: StudySpec,
         python: str,
         environment: Mapping[str, str],
-        join: bool,
         limits: Limits = UNLIMITED,
     ) -> Submitted:
         """Have a study run, or go on where its last driver failed or was stopped, perhaps before it made the study.
@@ -209,14 +208,13 @@ class Jobs:
         Args:
             python: the interpreter on the cluster that has this project's dependencies.
             environment: variables for the driver and its trials; whoever has the cluster's token can read them.
-            join: where a driver of the same study is there, that one will do.
 
         Raises:
             UserError: the study is there already, or another one of its name.
         """
         before = self.of(spec.name)
         if before and before[-1].state not in ("failed", "stopped"):
-            return self._joined(before[-1], spec, join)
+            raise self._taken(before[-1], spec)
         number = before[-1].number + 1 if before else 1
         command = ["run", STUDY_FILE, "--address", "auto", "--or-resume"]
         metadata = tags(spec.name, spec.hash, number, python, limits=limits)
@@ -226,18 +224,17 @@ class Jobs:
             now = self.of(spec.name)
             if len(now) == len(before):
                 raise
-            return self._joined(now[-1], spec, join)  # somebody else's was sooner
+            raise self._taken(now[-1], spec) from None  # somebody else's was sooner
 
-    def _joined(self, last: Job, spec: StudySpec, join: bool) -> Submitted:
+    def _taken(self, last: Job, spec: StudySpec) -> UserError:
+        """Return why a study is not submitted where one of its name is there."""
         if last.spec != spec.hash:
-            raise UserError(f"{spec.name}: another study of that name is there. Under another name: --name")
-        if join:
-            return Submitted(last.id)
+            return UserError(f"{spec.name}: another study of that name is there. Under another name: --name")
         verb = ["report"] if last.state == "succeeded" else ["resume"] if last.is_over else ["logs", "-f"]
         how = typed(*verb, spec.name, "--address", self.address)
         ran = "ran already" if last.state == "succeeded" else "was submitted already"
         what = "Its report" if last.state == "succeeded" else "Go on with it"
-        raise UserError(
+        return UserError(
             f"{spec.name}: {ran} ({last.id}, {last.state}). {what}: {how}; to run it anew, under another name: --name"
         )
 
