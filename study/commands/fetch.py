@@ -58,7 +58,8 @@ def fetch(home: Home, name: str, address: str, models: bool = False, rename: str
     if known is None and folder.path.exists():
         beside = typed("fetch", name, "--address", address, "--name", f"{local}-2")
         raise UserError(
-            f"{local}: a study of that name is in {home.path}, which was not fetched there. Beside it: {beside}"
+            f"{local}: is in {home.path}, and was not fetched; where the cluster runs on this home, as that of study "
+            f"cluster up, it is this very study. Beside it: {beside}"
         )
     place = folder.path if known else home.path / f".{local}.fetch"
     reading = Reading(head, name, drivers, known or fetched(StudyFolder(place)))

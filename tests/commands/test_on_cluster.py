@@ -108,7 +108,7 @@ def test_another_name_here(there: There) -> None:
 
 def test_another_study_of_that_name_is_refused(there: There) -> None:
     there.home.create(quickstart("name=mine"))
-    with pytest.raises(UserError, match=r"a study of that name is in .*, which was not fetched.*--name mine-2"):
+    with pytest.raises(UserError, match=r"mine: is in .*, and was not fetched; .*--name mine-2"):
         there.fetch()
 
 
