@@ -34,7 +34,9 @@ def plain(value: Any, place: str) -> Any:
     Raises:
         UserError: it, or something within it, has no form in a study file.
     """
-    value = _of_numpy(value)
+    numpy = sys.modules.get("numpy")  # a value of NumPy's cannot be there before it is imported
+    if numpy and isinstance(value, numpy.generic | numpy.ndarray):
+        value = value.tolist()
     if isinstance(value, Mapping):
         return plain_mapping(value, place, ".")
     if isinstance(value, list | tuple):
@@ -63,12 +65,6 @@ def plain_mapping(values: Any, place: str, joint: str = ": ") -> dict[str, Any]:
         if not isinstance(key, str):
             raise UserError(f"{place}: the key {_shown(key)} given, allowed are names, which are text")
     return {str(key): plain(value, f"{place}{joint}{key}") for key, value in values.items()}
-
-
-def _of_numpy(value: Any) -> Any:
-    """Return NumPy's numbers as Python's and its arrays as lists, everything else as it is."""
-    numpy = sys.modules.get("numpy")  # a value of NumPy's cannot be there before it is imported
-    return value.tolist() if numpy and isinstance(value, numpy.generic | numpy.ndarray) else value
 
 
 def _refused(value: Any, place: str) -> UserError:

@@ -82,8 +82,7 @@ def show_submitted(remote: "Jobs", name: str, done: "Submitted", follow: bool, a
     if as_json:
         print_json({"name": name, "job": done.job, "files": done.files, "bytes": done.bytes})
         return
-    taken = f"uploaded {done.files} files, {done.bytes / 1e6:.1f} MB" if done.files else "already submitted"
-    tell(f"{name}: job {done.job} at {remote.address}, {taken}")
+    tell(f"{name}: job {done.job} at {remote.address}, uploaded {done.files} files, {done.bytes / 1e6:.1f} MB")
     if follow:
         follow_driver(remote, name, done.job)
         return
@@ -156,7 +155,6 @@ def submit(
     spec: Spec,
     address: Head,
     follow: Follow = False,
-    join: Annotated[bool, typer.Option("--join", help="If the study was already submitted, use that job.")] = False,
     name: Rename = None,
     assignments: Set = None,
     profile: Profile = None,
@@ -179,7 +177,7 @@ def submit(
     variables = {"STUDY_OWNER": owner(), **from_this_shell(env or ())}  # else it would be whoever runs the cluster
     study = load_study(spec, assignments or (), profile, name)
     remote = Jobs(address)
-    done = remote.submit(study, python, variables, join, Limits(share, slots))
+    done = remote.submit(study, python, variables, Limits(share, slots))
     show_submitted(remote, study.name, done, follow, as_json)
 
 
@@ -194,7 +192,6 @@ def logs(
 ) -> None:
     """Show a study's log, or what became of a trial. Example: study logs quickstart --trial 3"""
     from study.cluster.following import COLOURS
-    from study.cluster.head import HeadGone
     from study.cluster.jobs import Jobs
     from study.commands import logs as history
     from study.commands.on_cluster import Elsewhere
@@ -204,11 +201,7 @@ def logs(
         raise UserError(f"-f follows the log of a study's driver on a cluster: study logs {name} -f --address URL")
     check_follow(follow, as_json)
     if address is not None and trial is None:
-        try:
-            remote = Jobs(address)
-        except HeadGone:
-            Elsewhere(address).check(name)
-            raise
+        remote = Jobs(address)
         job = remote.last(name).id
         if follow:
             follow_driver(remote, name, job)

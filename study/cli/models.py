@@ -6,20 +6,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from study.cli import cluster
-from study.cli.cluster import Env, Follow, Python, is_elsewhere, options, show_submitted
-from study.cli.options import (
-    AnyAddress,
-    Json,
-    Quiet,
-    Rename,
-    Set,
-    Spec,
-    Where,
-    print_json,
-    show,
-    view,
-)
+from study.cli.cluster import Follow, is_elsewhere, options, show_submitted
+from study.cli.options import AnyAddress, Json, Quiet, Rename, Set, Spec, print_json, show, view
 from study.metrics import is_standard_error
 from study.text import tell
 
@@ -45,20 +33,13 @@ def prepare_model(
     weights: Annotated[
         str, typer.Option("--weights", metavar="NAME", help="As torchvision names them; imagenet: its default ones.")
     ] = "imagenet",
-    address: Where = None,
-    env: Env = None,
-    python: Python = "python",
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Download and check published weights, here or on a cluster's head. Example: study models prepare resnet50"""
+    """Download and check published weights. Example: study models prepare resnet50"""
     from study.commands import backbones
     from study.commands.data import download_bars
 
-    if address is not None:
-        command = ["models", "prepare", network, "--weights", weights, "--quiet"]
-        cluster.carry_out(address, command, python, env or (), as_json)
-        return
     with download_bars(quiet) as progress:
         document = backbones.prepare(network, weights, progress)
     print_json(document) if as_json else tell(backbones.text(document))
@@ -175,27 +156,17 @@ def evaluate(
     assignments: Set = None,
     seed: Seed = None,
     device: ComputeDevice = "auto",
-    address: Where = None,
     as_json: Json = False,
 ) -> None:
     """Measure a trained model on a split. Example: study evaluate mine-final --split test --set data.rho=0.5"""
-    if address is not None:
-        from study.cluster.jobs import Jobs, evaluate_there
-        from study.spec import load_study
+    from study.commands.final_training import find_model
+    from study.home.folder import Home
+    from study.trained import evaluate as evaluating
 
-        spec = load_study(data) if data is not None else None
-        words = options(split=split, seed=seed, device=device, set=assignments)
-        measured = evaluate_there(Jobs(address), model, words, spec)
-        groups: dict[str, str] = measured.pop("groups", {})
-    else:
-        from study.commands.final_training import find_model
-        from study.home.folder import Home
-        from study.trained import evaluate as evaluating
-
-        home = Home.locate()
-        with find_model(home, model, seed) as description:
-            measured = evaluating.evaluate(home, description, split, data, assignments or (), device)
-            groups = evaluating.group_words(description, measured)
+    home = Home.locate()
+    with find_model(home, model, seed) as description:
+        measured = evaluating.evaluate(home, description, split, data, assignments or (), device)
+        groups = evaluating.group_words(description, measured)
     if as_json:
         print_json({**measured, "groups": groups} if groups else measured)
         return

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from study.cli.cluster import Follow, check_follow, go_on, is_elsewhere, options, show_submitted
+from study.cli.cluster import Follow, go_on, is_elsewhere, options
 from study.cli.options import (
     Address,
     AnyAddress,
@@ -292,12 +292,7 @@ def suite(
         Path | None,
         typer.Option("-o", "--out", metavar="FILE", help="Also write the tables: .md, .tex or .csv, by its ending."),
     ] = None,
-    judge: Annotated[
-        str | None,
-        typer.Option("--judge", metavar="METRIC", help="With --report: the tables of another test metric."),
-    ] = None,
-    address: AnyAddress = None,
-    follow: Follow = False,
+    address: Address = None,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
@@ -306,17 +301,10 @@ def suite(
     from study.commands import suite as suites
     from study.commands.suite import plan_suite, plan_text
     from study.home.folder import Home
-    from study.spec.suite import judged_by, load_suite
+    from study.spec.suite import load_suite
 
     if plan and only_report:
         raise UserError("--plan, --report: give one of them")
-    if judge is not None and not only_report:
-        raise UserError("--judge: goes with --report")
-    if is_elsewhere(address, follow):
-        if out is not None or only_report:
-            raise UserError("-o, --report: need the studies here. With --address: --plan, or none")
-        _there(address, file, plan, follow, quiet, as_json)
-        return
     suites.check_out(out)
     home, wanted = Home.locate(), load_suite(file)
     if plan:
@@ -329,7 +317,7 @@ def suite(
         suites.check_same(home, wanted)
     else:
         end = suites.run(home, wanted, file, view(silent), (lambda _: None) if silent else tell, address)
-    found = suites.tables(home, wanted if judge is None else judged_by(wanted, judge))
+    found = suites.tables(home, wanted)
     if out is not None:
         suites.write_out(found, out)
     print_json(suite_tables.to_json(found)) if as_json else tell(suite_tables.markdown(found), end="")
@@ -337,23 +325,6 @@ def suite(
         if not silent:
             tell(f"\nwritten: table.md, table.tex and table.csv in {suites.folder(home, wanted)}")
         _show(end, file)
-
-
-def _there(address: str, file: str, plan: bool, follow: bool, quiet: bool, as_json: bool) -> None:
-    """A suite on a cluster elsewhere: run there, or how far it is as that is told here."""
-    from study.cluster.jobs import STUDY_FILE, Jobs, run_suite
-    from study.commands.suite import plan_text
-    from study.home.provenance import owner
-    from study.spec.suite import SuiteFile
-
-    check_follow(follow, as_json)
-    suite, remote = SuiteFile.of(file), Jobs(address)
-    if plan:
-        answer = remote.compute(suite.name, "suite", STUDY_FILE, "--plan", spec=suite)
-        print_json(answer) if as_json else tell(plan_text(answer))
-        return
-    done = run_suite(remote, suite, options(quiet=quiet), {"STUDY_OWNER": owner()})
-    show_submitted(remote, suite.name, done, follow, as_json)
 
 
 def _show(end: "SuiteEnd", file: str) -> None:

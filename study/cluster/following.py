@@ -37,13 +37,17 @@ def pieces(log: AsyncIterator[str], address: str) -> Iterator[str]:
         OSError: the cluster does not answer any more.
     """
 
+    def is_there() -> None:
+        with suppress(urllib.error.HTTPError), urllib.request.urlopen(f"{address}/api/version", timeout=SILENCE):
+            pass
+
     async def received() -> str | None:
         return await anext(log, None)
 
     async def next_piece() -> str | None:
         piece = asyncio.ensure_future(received())
         while not (await asyncio.wait({piece}, timeout=SILENCE))[0]:
-            await asyncio.to_thread(_ask, address)
+            await asyncio.to_thread(is_there)
         return piece.result()
 
     with asyncio.Runner() as runner:  # Ctrl-C in it closes the connection first
@@ -89,8 +93,3 @@ def _lost(address: str, job: str, study: str) -> Stopped:
         f"the connection to {address} was lost. {study} may go on or not; no trial that has ended is lost. Once the "
         f"cluster answers: {state}. If it was started anew and has forgotten the study: study submit of the same file"
     )
-
-
-def _ask(address: str) -> None:
-    with suppress(urllib.error.HTTPError), urllib.request.urlopen(f"{address}/api/version", timeout=SILENCE):
-        pass

@@ -32,8 +32,8 @@ def from_this_shell(names: Sequence[str]) -> dict[str, str]:
     return values
 
 
-STUDY, FINAL, SUITE = "study", "final", "suite"
-"""Kinds of drivers: of a search, of a final training, whose results are models, and of a suite."""
+STUDY, FINAL = "study", "final"
+"""Kinds of drivers: of a search, and of a final training, whose results are models."""
 
 UNUSABLE, STOPPED = 2, 130
 """Exit statuses of `study`: what was given cannot be used; stopped by a signal."""
@@ -57,7 +57,7 @@ class Job:
         environment: variables that it was given.
         node: Ray's id of the node that it is on; None: it is on none yet.
         exit_code: of its driver, None where Ray does not know it.
-        kind: `STUDY`, `FINAL` or `SUITE`.
+        kind: `STUDY` or `FINAL`.
         limits: of its trials, beside those of other studies.
     """
 

@@ -16,44 +16,31 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import study
 from study.address import refused
 from study.cluster import following
 from study.cluster.head import Head, gone
-from study.cluster.job import FINAL, STOPPED, SUITE, UNUSABLE, Job, job_id, tags
+from study.cluster.job import FINAL, STOPPED, UNUSABLE, Job, job_id, tags
 from study.cluster.submitted_driver import MODULE
 from study.errors import Interrupted, Stopped, UserError
 from study.home.sharing import UNLIMITED, Limits
 from study.logging import hush
 from study.spec import StudySpec
 from study.spec.document import shipped_folder
-from study.spec.suite import SuiteFile
 from study.text import typed
 from study.upstream import ray_internals
 
-# What is uploaded for a job: this package, the shipped study files and one resolved study file, or a suite..
+# What is uploaded for a job: this package, the shipped study files and one resolved study file.
 
 STUDY_FILE = "job-study.yaml"
 CODE = (".py", ".yaml", ".j2", ".html", ".css", ".js")
 """The files of the package; caches, notes and anything that lies about is not uploaded."""
 
 
-class Uploaded(Protocol):
-    """A study, or a suite."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def function_is_pickled(self) -> bool: ...
-
-    def to_yaml(self) -> str: ...
-
-
 @contextmanager
-def upload(spec: Uploaded | None) -> Iterator[Path]:
+def upload(spec: StudySpec | None) -> Iterator[Path]:
     """A folder with it, until the block is left; Ray uploads no more than 500 MiB, this is about 2.5.
 
     Raises:
@@ -158,12 +145,12 @@ class Submitted:
 
     Attributes:
         job: its id.
-        files, bytes: what it uploaded; 0 where it joined a job that was there.
+        files, bytes: what it uploaded.
     """
 
     job: str
-    files: int = 0
-    bytes: int = 0
+    files: int
+    bytes: int
 
 
 class Jobs:
@@ -214,7 +201,6 @@ class Jobs:
         spec: StudySpec,
         python: str,
         environment: Mapping[str, str],
-        join: bool,
         limits: Limits = UNLIMITED,
     ) -> Submitted:
         """Have a study run, or go on where its last driver failed or was stopped, perhaps before it made the study.
@@ -222,14 +208,13 @@ class Jobs:
         Args:
             python: the interpreter on the cluster that has this project's dependencies.
             environment: variables for the driver and its trials; whoever has the cluster's token can read them.
-            join: where a driver of the same study is there, that one will do.
 
         Raises:
             UserError: the study is there already, or another one of its name.
         """
         before = self.of(spec.name)
         if before and before[-1].state not in ("failed", "stopped"):
-            return self._joined(before[-1], spec, join)
+            raise self._taken(before[-1], spec)
         number = before[-1].number + 1 if before else 1
         command = ["run", STUDY_FILE, "--address", "auto", "--or-resume"]
         metadata = tags(spec.name, spec.hash, number, python, limits=limits)
@@ -239,18 +224,17 @@ class Jobs:
             now = self.of(spec.name)
             if len(now) == len(before):
                 raise
-            return self._joined(now[-1], spec, join)  # somebody else's was sooner
+            raise self._taken(now[-1], spec) from None  # somebody else's was sooner
 
-    def _joined(self, last: Job, spec: StudySpec, join: bool) -> Submitted:
+    def _taken(self, last: Job, spec: StudySpec) -> UserError:
+        """Return why a study is not submitted where one of its name is there."""
         if last.spec != spec.hash:
-            raise UserError(f"{spec.name}: another study of that name is there. Under another name: --name")
-        if join:
-            return Submitted(last.id)
+            return UserError(f"{spec.name}: another study of that name is there. Under another name: --name")
         verb = ["report"] if last.state == "succeeded" else ["resume"] if last.is_over else ["logs", "-f"]
         how = typed(*verb, spec.name, "--address", self.address)
         ran = "ran already" if last.state == "succeeded" else "was submitted already"
         what = "Its report" if last.state == "succeeded" else "Go on with it"
-        raise UserError(
+        return UserError(
             f"{spec.name}: {ran} ({last.id}, {last.state}). {what}: {how}; to run it anew, under another name: --name"
         )
 
@@ -265,8 +249,6 @@ class Jobs:
             UserError: it was never submitted, or runs.
         """
         last = self.idle(self.last(name))
-        if last.kind == SUITE:
-            raise UserError(f"{name}: is a suite. Go on with it: study suite FILE --address {self.address}")
         metadata = tags(name, last.spec, last.number + 1, last.python, kind=last.kind, limits=last.limits)
         words = [command, name, "--address", "auto", *options]
         return self.start(job_id(name, last.number + 1), words, metadata, last.environment)
@@ -326,11 +308,11 @@ class Jobs:
         last = self.last(name)
         return self._asked(self.begin([*command, "--json"], last.python, last.environment), ANSWER)
 
-    def compute(self, name: str, *command: str, spec: Uploaded | None = None) -> Any:
-        """The same however long it takes, also of a study whose drivers the head has forgotten; `spec`: see `start`."""
+    def compute(self, name: str, *command: str) -> Any:
+        """The same however long it takes, also of a study whose drivers the head has forgotten."""
         drivers = self.of(name)
         python, environment = (drivers[-1].python, drivers[-1].environment) if drivers else ("python", {})
-        return self._asked(self.begin([*command, "--json"], python, environment, spec))
+        return self._asked(self.begin([*command, "--json"], python, environment))
 
     def _asked(self, job: str, patience: float | None = None) -> Any:
         try:
@@ -340,12 +322,10 @@ class Jobs:
                 self._client.stop_job(job)
             raise
 
-    def begin(
-        self, command: Sequence[str], python: str, environment: Mapping[str, str], spec: Uploaded | None = None
-    ) -> str:
-        """Start a command of `study` other than a driver; gives its job's id. See `submit` and `start`."""
+    def begin(self, command: Sequence[str], python: str, environment: Mapping[str, str]) -> str:
+        """Start a command of `study` other than a driver; gives its job's id. See `submit`."""
         job = f"study-{command[0]}-{uuid.uuid4().hex[:8]}"
-        return self.start(job, command, {"python": python}, environment, spec).job
+        return self.start(job, command, {"python": python}, environment).job
 
     def answer(self, job: str, patience: float | None = None) -> Any:
         """The JSON document that such a command printed, once it is over.
@@ -369,7 +349,7 @@ class Jobs:
         command: Sequence[str],
         metadata: dict[str, str],
         environment: Mapping[str, str],
-        spec: Uploaded | None = None,
+        spec: StudySpec | None = None,
     ) -> Submitted:
         """Submit a command of `study`.
 
@@ -389,29 +369,7 @@ class Jobs:
         return Submitted(job, files, bytes_)
 
 
-# Suites on a cluster that is reached over HTTP: the file travels with the job, which is the driver of its searches.
-
-
-def run_suite(jobs: Jobs, suite: SuiteFile, options: Sequence[str], environment: Mapping[str, str]) -> Submitted:
-    """Have what is left of a suite run, with the interpreter and the variables of its last driver, if it had one.
-
-    Args:
-        options: of `study suite`.
-        environment: further variables, see `Jobs.submit`.
-
-    Raises:
-        UserError: it runs, or the cluster does not take the job.
-    """
-    drivers = jobs.of(suite.name)
-    last = jobs.idle(drivers[-1]) if drivers else None
-    number, python = (last.number + 1, last.python) if last else (1, "python")
-    metadata = tags(suite.name, suite.hash, number, python, kind=SUITE, limits=last.limits if last else UNLIMITED)
-    variables = {**(last.environment if last else {}), **environment}
-    command = ["suite", STUDY_FILE, *options, "--address", "auto"]
-    return jobs.start(job_id(suite.name, number), command, metadata, variables, suite)
-
-
-# Final trainings on a cluster that is reached over HTTP, and their models there: the file travels with the job.
+# Final trainings on a cluster that is reached over HTTP: the file travels with the job.
 
 
 def train_there(
@@ -440,27 +398,3 @@ def train_there(
     command = ["train", STUDY_FILE, "--name", final.name, *options, "--address", "auto"]
     metadata = tags(final.name, final.hash, number, python, kind=FINAL, limits=own[-1].limits if own else UNLIMITED)
     return jobs.start(job_id(final.name, number), command, metadata, {**variables, **environment}, spec)
-
-
-def evaluate_there(jobs: Jobs, model: str, options: Sequence[str], data: StudySpec | None = None) -> dict[str, Any]:
-    """The metrics of a model that is there, on data that are there, and as `groups` the names of the class and bias
-    class of each that is of one group; a reading of its test split is noted there.
-
-    Args:
-        model: the name of a final training, or one that MLflow there registered: `models:/NAME@candidate`.
-        options: of `study evaluate`, but for `--data`.
-        data: the study file whose data are used; None: the model's own.
-
-    Raises:
-        UserError: the model is a file, or see `study.trained.evaluate.evaluate`.
-    """
-    named = re.fullmatch(r"models:/([^/@]+)(?:[@/].+)?|([^/]+)", model)
-    if named is None or model.endswith((".json", ".safetensors")):
-        here = typed("evaluate", model, "--address", "local")
-        raise UserError(
-            f"{model}: is a file of this machine, which {jobs.address} does not have. There: a final training's name "
-            f"or models:/NAME@ALIAS. Here: {here}"
-        )
-    given = [*options, "--data", STUDY_FILE] if data is not None else options
-    measured: dict[str, Any] = jobs.compute(named[1] or named[2], "evaluate", model, *given, spec=data)
-    return measured

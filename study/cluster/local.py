@@ -18,7 +18,6 @@ import urllib.request
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, field, replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Self
 
@@ -158,8 +157,8 @@ MLFLOW_USER = "admin"
 SECRETS = ("token", "mlflow-password", "mlflow-auth.ini", "mlflow-users.db*")
 """The files that let somebody into a cluster; they end with it."""
 
-STATE, LINK = "state.json", "ray"
-"""The file that lists what was started, in the cluster's folder, and a link there to the folder of Ray's session."""
+STATE = "state.json"
+"""The file that lists what was started, in the cluster's folder."""
 
 
 @dataclass
@@ -192,7 +191,7 @@ class LocalState:
         path = home.path / ".cluster"
         file = path / STATE
         if not file.exists():
-            return cls(path, scratch=_linked(path))
+            return cls(path)
         found = read_json(file, cls)
         if found is None:
             raise UserError(f"{file}: damaged. What it started is ended by: study cluster down")
@@ -208,8 +207,7 @@ class LocalState:
         try:
             found = cls.of(home)
         except UserError:
-            path = home.path / ".cluster"
-            return cls(path, scratch=_linked(path))
+            return cls(home.path / ".cluster")
         found.check_host()
         return found
 
@@ -240,8 +238,7 @@ class LocalState:
 
     def left_files(self) -> list[Path]:
         """Return what is to go with the cluster: all of its folder but the logs."""
-        link = [self.path / LINK] if (self.path / LINK).is_symlink() else []  # to what may be gone
-        return [*link, *(file for pattern in (*SECRETS, STATE) for file in self.path.glob(pattern))]
+        return [file for pattern in (*SECRETS, STATE) for file in self.path.glob(pattern)]
 
     def check_host(self) -> None:
         """Refuse a cluster of another machine, of whose processes nothing is known here.
@@ -259,14 +256,6 @@ class LocalState:
         """Write it down."""
         state = {key: value for key, value in asdict(self).items() if key != "path"}
         write_whole(self.path / STATE, json.dumps(state, indent=2))
-
-
-def _linked(path: Path) -> str:
-    """The folder of Ray's session that a cluster's folder links to."""
-    try:
-        return os.readlink(path / LINK)
-    except OSError:
-        return ""
 
 
 # What `study cluster up` starts: MLflow's server, Ray's head, and nodes; each with its command, its environment, and
@@ -342,10 +331,9 @@ def node(cluster: LocalState, home: Home, name: str, cpus: int, cards: Sequence[
     """
     options = [f"--address={cluster.address}", f"--num-cpus={cpus}", f"--num-gpus={len(cards)}", f"--node-name={name}"]
     options += [f"--temp-dir={cluster.scratch}/{name}"]
-    before = joined(cluster)
 
     def is_up() -> bool:
-        return any(node not in before and called == name for node, called in joined(cluster).items())
+        return name in joined(cluster)
 
     return Part(name, lambda: _ray(cluster, options), _environment(cluster, home, cards), is_up, TRIES)
 
@@ -354,28 +342,16 @@ TRIES = 3
 """Starts of one of Ray's nodes: on a busy machine it may give up by itself."""
 
 
-def joined(cluster: LocalState) -> dict[str, str]:
-    """The names of the nodes that are alive, by Ray's ids of them, as the head's dashboard tells."""
+def joined(cluster: LocalState) -> list[str]:
+    """The names of the nodes that are alive, as the head's dashboard tells."""
     headers = {"Authorization": f"Bearer {read(cluster.token_file)}"}
     request = urllib.request.Request(cluster.dashboard + ray_internals.NODES, headers=headers)
     try:
         with urllib.request.urlopen(request, timeout=10) as answer:
             nodes = [node["raylet"] for node in json.load(answer)["data"]["summary"]]
     except (OSError, ValueError, KeyError):
-        return {}
-    return {node["nodeId"]: node.get("nodeName", "") for node in nodes if node.get("state") == "ALIVE"}
-
-
-def shared_out(cards: Sequence[str], nodes: int) -> list[Sequence[str]]:
-    """Cards for each of so many nodes: every card on one of them, the first nodes with one more where they do not go
-    round.
-
-    >>> shared_out(["0", "1", "2"], 2)
-    [['0', '1'], ['2']]
-    """
-    each, more = divmod(len(cards), nodes)
-    ends = [each * number + min(number, more) for number in range(nodes + 1)]
-    return [cards[first:last] for first, last in pairwise(ends)]
+        return []
+    return [node.get("nodeName", "") for node in nodes if node.get("state") == "ALIVE"]
 
 
 def _ray(cluster: LocalState, options: Collection[str], *more_ports: str) -> list[str]:
@@ -428,14 +404,8 @@ TAIL = 4
 
 LEFT = "nothing of the cluster is left"
 
-STARTING, RUNS = "starting", "runs"
-
-Tell = Callable[[str, Sequence[str]], None]
-"""Is told that parts of these names are `STARTING`, that one `RUNS`, or in other words what becomes of it."""
-
-
-def tell_nobody(what: str, names: Sequence[str]) -> None:
-    """Tells nobody."""
+Tell = Callable[[str], object]
+"""Is told in words what becomes of the parts."""
 
 
 @dataclass
@@ -445,7 +415,7 @@ class LocalCluster(LocalState):
     def __post_init__(self) -> None:
         self._children: dict[int, subprocess.Popen[bytes]] = {}  # of this process, which has to wait for them
 
-    def start(self, home: Home, nodes: int, cpus: int, cards: Sequence[str] = (), tell: Tell = tell_nobody) -> None:
+    def start(self, home: Home, nodes: int, cpus: int, cards: Sequence[str] = (), tell: Tell = bool) -> None:
         """Start MLflow, a head that runs no trials, and so many nodes.
 
         Args:
@@ -465,28 +435,19 @@ class LocalCluster(LocalState):
         try:
             self._prepare()
             self._bring_up([mlflow(self, home), head(self, home)], tell)
-            shares = list(enumerate(shared_out(cards, nodes), 1))
+            parts = [node(self, home, f"node-{n + 1}", cpus, cards[n::nodes]) for n in range(nodes)]
             for first in range(0, nodes, AT_ONCE):
-                some = shares[first : first + AT_ONCE]
-                self._bring_up([node(self, home, f"node-{n}", cpus, share) for n, share in some], tell)
+                self._bring_up(parts[first : first + AT_ONCE], tell)
         except BaseException as error:
             with interrupt.ignored():
                 if isinstance(error, KeyboardInterrupt):
-                    tell("stopping what was started", ())
+                    tell("stopping what was started")
                 self.stop()
             if isinstance(error, KeyboardInterrupt):
                 raise Interrupted(f"stopped; {LEFT}") from None
             if isinstance(error, Stopped):
                 raise Stopped(f"{error}\n{LEFT} but logs in {self.path}") from None
             raise
-
-    def add_node(self, home: Home, name: str, cpus: int, cards: Sequence[str] = ()) -> None:
-        """Start one more node.
-
-        Raises:
-            Stopped: it does not come up.
-        """
-        self._bring_up([node(self, home, name, cpus, cards)], tell_nobody)
 
     def stop(self) -> int:
         """Stop all that was started, and remove its secrets and Ray's files; logs stay until the next start. Studies'
@@ -520,7 +481,6 @@ class LocalCluster(LocalState):
         for file, length in ((self.token_file, 32), (self.password_file, 18)):
             write_whole(file, secrets.token_hex(length), PRIVATE)
         self.scratch = tempfile.mkdtemp(prefix=Path(SCRATCH).name, dir=Path(SCRATCH).parent)
-        (self.path / LINK).symlink_to(self.scratch)
         self.host = platform.node()
         mlflow, dashboard, head = free_ports(3)
         self.mlflow, self.dashboard = (f"http://{LOOPBACK}:{port}" for port in (mlflow, dashboard))
@@ -540,7 +500,7 @@ class LocalCluster(LocalState):
         Raises:
             Stopped: one has ended each time that it was started, or does not answer in time.
         """
-        tell(STARTING, [part.name for part in parts])
+        tell(f"starting {', '.join(part.name for part in parts)}")
         waiting = {part: (self._start(part), 1) for part in parts}
         deadline = time.monotonic() + PATIENCE
         while waiting:
@@ -550,14 +510,14 @@ class LocalCluster(LocalState):
             for part, (process, attempt) in list(waiting.items()):
                 if process.is_alive and part.is_up():
                     del waiting[part]
-                    tell(RUNS, [part.name])
+                    tell(f"{part.name} runs")
                 elif process.is_alive and time.monotonic() < deadline:
                     continue
                 elif attempt == part.tries or time.monotonic() > deadline:
                     raise Stopped(f"{part.name} does not come up. {self._last_words(part)}")
                 else:
                     self._give_up(process)
-                    tell(f"has ended by itself, attempt {attempt + 1}", [part.name])
+                    tell(f"{part.name} has ended by itself, attempt {attempt + 1}")
                     waiting[part] = self._start(part), attempt + 1
 
     def _give_up(self, process: Process) -> None:

@@ -31,29 +31,17 @@ from study.text import printed, typed
 # A ledger grows while it is read: of it the lines that are new are brought, and the chain of check values
 # (`study.home.events`) and the cluster's digest say that they belong behind those that are here.
 
-Read = Callable[[str, int], Iterator[bytes]]
-"""Gives a file of the study by its name in blocks, from its so-manieth last line on; -1: whole."""
+Read = Callable[[str, int, int], Iterator[bytes]]
+"""Gives a file of the study by its name in blocks, from its so-manieth last line on (-1: whole), and so many bytes at
+most."""
 
 STUDY, LEDGER = "study.yaml", "ledger.jsonl"
 
 LATEST = 50
 """Lines of a ledger that are asked for first, where some are here, and besides those that are known to be new."""
 
-LARGEST = 1 << 40
-"""Bytes of a file that are believed."""
-
-MOST = {"study.yaml": 16 << 20, "best.yaml": 16 << 20, "model_card.md": 16 << 20, "errors": 16 << 20} | {
-    "requests": 16 << 20,
-    "report": 256 << 20,
-    "ledger.jsonl": 4 << 30,
-}
-"""Bytes at most of such a file, or of each file in such a folder; of others `LARGEST`."""
-
-FILES = 100_000
-"""Files of a study at most."""
-
 GROWTH = 16 << 20
-"""Bytes by which a ledger may have grown since it was announced."""
+"""Bytes by which a file may have grown since it was announced."""
 
 
 class Changed(UserError):
@@ -92,8 +80,6 @@ class Manifest:
                     f"{__version__}, which reads form {FORMAT}. Install study {maker} here"
                 )
             files = {_name(key): (int(told["bytes"]), str(told["sha256"])) for key, told in document["files"].items()}
-            if len(files) > FILES or any(not 0 <= told[0] <= _most(key) for key, told in files.items()):
-                raise ValueError
             host, folder = printed(str(document["host"])), printed(str(document["folder"]))
             return cls(host, folder, float(document["written"]), files)
         except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
@@ -111,11 +97,6 @@ def _name(name: str) -> str:
     if not (inside or (first in SINGLE and not rest)):
         raise ValueError
     return name
-
-
-def _most(name: str) -> int:
-    """Bytes that a file of that name may have."""
-    return MOST.get(name.partition("/")[0], LARGEST)
 
 
 @dataclass(frozen=True)
@@ -170,10 +151,8 @@ def _download_file(
     found, count = hashlib.sha256(), 0
     with whole(path) as part:
         with part.open("xb") as file:
-            for block in read(name, -1):
+            for block in read(name, -1, size + GROWTH):
                 count += len(block)
-                if count > size:
-                    break
                 found.update(block)
                 file.write(block)
         if count != size or found.hexdigest() != digest:
@@ -193,7 +172,7 @@ def _download_ledger(read: Read, manifest: Manifest, path: Path, own: bool) -> b
     here = _whole_lines(path.read_bytes()) if path.exists() else b""
     new = _new_lines(read, here, size + GROWTH) if here else None
     if new is None:
-        there = _whole_lines(_joined(read(LEDGER, -1), size + GROWTH))
+        there = _whole_lines(b"".join(read(LEDGER, -1, size + GROWTH)))
         if not there.startswith(here):
             if own and here.startswith(there):
                 return False
@@ -212,25 +191,11 @@ def _download_ledger(read: Read, manifest: Manifest, path: Path, own: bool) -> b
     return bool(new)
 
 
-def _joined(blocks: Iterator[bytes], most: int) -> bytes:
-    """All blocks of the ledger.
-
-    Raises:
-        UserError: they are more than `most` bytes, which is far more than was announced.
-    """
-    data = bytearray()
-    for block in blocks:
-        data += block
-        if len(data) > most:
-            raise UserError(f"{LEDGER}: the cluster sends more than {most} bytes, and announced far less")
-    return bytes(data)
-
-
 def _new_lines(read: Read, here: bytes, most: int) -> bytes | None:
     """The lines behind those that are here; None: they do not follow, or too much is new to be asked for in part."""
     last, asked = last_line(here), LATEST
     for _ in range(2):
-        lines = _whole_lines(_joined(read(LEDGER, asked), most)).splitlines(keepends=True)
+        lines = _whole_lines(b"".join(read(LEDGER, asked, most))).splitlines(keepends=True)
         if last in lines:
             return b"".join(lines[lines.index(last) + 1 :])
         if not lines:
@@ -327,9 +292,8 @@ class Reading:
     def _python(self) -> str:
         return self._last.python if self._last else self._known.python if self._known else "python"
 
-    def _read(self, name: str, lines: int) -> Iterator[bytes]:
-        # `download` reads no more than was announced
-        return self._head.file(self._node, f"{PLACE}/{self._name}/{WINDOW}/{name}", lines, most=LARGEST)
+    def _read(self, name: str, lines: int, most: int) -> Iterator[bytes]:
+        return self._head.file(self._node, f"{PLACE}/{self._name}/{WINDOW}/{name}", lines, most)
 
     def _manifest_there(self) -> Manifest:
         """Return what there is to download; where no node that is there shares its files, a job does."""

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from study import data
-from study.analysis.statistics import formatting
-from study.analysis.statistics.spent import spent
+from study.analysis.statistics import formatting, spent
 from study.errors import UserError
 from study.home.record import StudyRecord
 from study.metrics import PHASES
@@ -26,6 +25,7 @@ def document(spec: StudySpec, record: StudyRecord) -> dict[str, Any]:
     """
     trial_hours, resources = record.busy / HOUR, spec.resources
     told = (("cpu", resources.cpu), ("gpu", resources.gpu))
+    reports = [report for trial in record.trials.values() for report in trial.reports]
     return {
         "name": spec.name,
         "state": record.state,
@@ -37,8 +37,10 @@ def document(spec: StudySpec, record: StudyRecord) -> dict[str, Any]:
         "gpu_hours": record.taken("gpu", resources.gpu) / HOUR,
         "resources_per_trial": {key: record.placement.get(f"resources.{key}", planned) for key, planned in told},
         "trials_at_once": record.busy / record.worked if record.worked else None,
-        "epoch_hours": {name: _reported(record, f"time/{name}") / HOUR for name in ("epoch", *PHASES)},
-        "early_stopping": _saved(spec, record),
+        "epoch_hours": {
+            name: sum(report.get(f"time/{name}") or 0.0 for report in reports) / HOUR for name in ("epoch", *PHASES)
+        },
+        "early_stopping": spent.sentence(spec, record),
     }
 
 
@@ -58,42 +60,7 @@ def text(document: dict[str, Any]) -> str:
     if epochs["epoch"]:
         shares = ", ".join(f"{100 * epochs[name] / epochs['epoch']:.0f}% {name}" for name in PHASES)
         lines.append(f"epochs       {duration(epochs['epoch'])} of trial time: {shares}")
-    if saved is None:
-        return "\n".join([*lines, "early stopping: no trial was pruned"])
-    lines += [
-        f"early stopping: {saved['stopped']} of {saved['trials']} trials of the search were pruned, "
-        f"{saved['epochs']} of {saved['full_epochs']} epochs were run",
-        f"  run in full they would have taken about {duration(saved['full_trial_hours'])} instead of "
-        f"{duration(saved['trial_hours'])}: saved {duration(saved['saved_trial_hours'])} of trials"
-        + (f", {duration(saved['saved_gpu_hours'])} of GPU" if saved["saved_gpu_hours"] else ""),
-        "  (an epoch that was not run is assumed to cost as much as the trial's own; failed trials are left out)",
-    ]
-    return "\n".join(lines)
-
-
-def _saved(spec: StudySpec, record: StudyRecord) -> dict[str, Any] | None:
-    """Return what the trials of the search that ended would have taken in full; None where none was stopped early."""
-    cost = spent(spec, record)
-    whole, stopped = cost["all"], cost["pruned"].trials
-    if not stopped:
-        return None
-    saved = (whole.full_seconds - whole.seconds) / HOUR
-    return {
-        "trials": whole.trials,
-        "stopped": stopped,
-        "epochs": whole.epochs,
-        "full_epochs": whole.full_epochs,
-        "trial_hours": whole.seconds / HOUR,
-        "full_trial_hours": whole.full_seconds / HOUR,
-        "saved_trial_hours": saved,
-        "saved_gpu_hours": saved * spec.resources.gpu,
-    }
-
-
-def _reported(record: StudyRecord, metric: str) -> float:
-    """Sum of a metric over the epochs that trials reported."""
-    reports = (report for trial in record.trials.values() for report in trial.reports)
-    return float(sum(report.get(metric) or 0.0 for report in reports))
+    return "\n".join([*lines, f"stopping     {saved or 'no trial was pruned'}"])
 
 
 def duration(hours: float) -> str:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -20,13 +19,12 @@ from rich.progress import (
 )
 
 from study import data
-from study.data import Split, cells
+from study.data import cells
 from study.data.dataset import Facts, fingerprint
 from study.data.download import OnProgress, no_progress, obtain
 from study.errors import UserError, nearest
 from study.files import write_whole, writing
 from study.knobs import knobs
-from study.text import quoted, some
 
 
 def overview() -> list[dict[str, Any]]:
@@ -79,7 +77,6 @@ def prepare(name: str, assignments: Iterable[str] = (), progress: OnProgress = n
         **_plain(dataset.facts),
         "title": dataset.facts.title or name,
         "splits": splits,
-        "absent": [*_absent(dataset.facts, splits, "class"), *_absent(dataset.facts, splits, "bias class")],
     }
 
 
@@ -94,14 +91,8 @@ def text(document: dict[str, Any]) -> str:
         f"{document['title']} ({options})" if options else document["title"],
         f"{document['classes']} classes{bias}, samples {shape}, fingerprint {document['fingerprint']}",
     ]
-    lines += cell_lines(document | {"unknown": None})
-    if absent := [
-        f"{row['label']} {quoted(row['name'])} ({row['samples']} samples, none in {', '.join(row['splits'])})"
-        for row in document["absent"]
-    ]:
-        remedy = "Nothing is learned or measured of it there; mend it if it is a slip"
-        lines.append(f"not in every split: {some(absent)}. {remedy}")
-    return "\n".join(lines)
+    counts = document | {"unknown": None}
+    return "\n".join([*lines, *cell_lines(counts), *(f"warning: {warning}" for warning in cells.warnings(counts))])
 
 
 @contextmanager
@@ -175,23 +166,6 @@ def _plain(facts: Facts) -> dict[str, Any]:
     return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(facts).items()}
 
 
-def _absent(facts: Facts, splits: Mapping[str, Mapping[str, Any]], label: str) -> Iterator[dict[str, Any]]:
-    """The classes or bias classes that a split has none of, of those splits whose samples have the label.
-
-    Two equal slips in a user's labels are such a class; so is a rare one, which nothing is wrong with.
-    """
-    names = facts.class_names if label == "class" else facts.bias_names
-    counts = {
-        split: contents["classes"] if label == "class" else np.sum(contents["cells"], 0).tolist()
-        for split, contents in splits.items()
-        if label == "class" or contents["cells"]
-    }
-    for number, samples in enumerate(zip(*counts.values(), strict=True)):
-        if without := [split for split, count in zip(counts, samples, strict=True) if not count]:
-            name = names[number] if names else str(number)
-            yield {"label": label, "name": name, "samples": sum(samples), "splits": without}
-
-
 # `study data export`: a data set's images as files in a folder, with a table of their labels, as a user's own are.
 
 LABELS = "labels.csv"
@@ -219,7 +193,8 @@ def export(name: str, folder: Path, assignments: Iterable[str] = ()) -> Path:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UserError(f"{folder}: is there already and not empty. Give a new folder")
     dataset = data.load(section)
-    import pandas as pd  # this takes a while, which a list of data sets does not wait for
+    import pandas as pd  # these take a while, which a list of data sets does not wait for
+    from PIL import Image
 
     columns = COLUMNS if facts.bias_classes else tuple(column for column in COLUMNS if column != "bias")
     rows: list[dict[str, str]] = []
@@ -230,24 +205,13 @@ def export(name: str, folder: Path, assignments: Iterable[str] = ()) -> Path:
         for split_name, split in dataset.splits.items():
             for index in np.flatnonzero(split.target >= 0):
                 file = f"{len(rows):0{digits}}.png"
-                _write(folder / file, split.inputs[index])
+                pixels = np.ascontiguousarray(split.inputs[index].transpose(1, 2, 0)).squeeze()
+                Image.fromarray(pixels).save(folder / file)
                 target = _name(facts.class_names, int(split.target[index]))
-                bias = _bias(split, int(index), facts.bias_names)
+                bias = "" if split.bias is None else _name(facts.bias_names, int(split.bias[index]))
                 rows.append({"file": file, "class": target, "bias": bias, "split": split_name})
         write_whole(folder / LABELS, pd.DataFrame(rows, columns=columns).to_csv(index=False), 0o666)
     return folder / LABELS
-
-
-def _write(path: Path, pixels: NDArray[np.uint8]) -> None:
-    """An image (C, H, W) as a file."""
-    from PIL import Image
-
-    Image.fromarray(np.ascontiguousarray(pixels.transpose(1, 2, 0)).squeeze()).save(path)
-
-
-def _bias(split: Split, index: int, names: Sequence[str] | None) -> str:
-    """The name of a sample's bias class, empty where it is not known."""
-    return "" if split.bias is None else _name(names, int(split.bias[index]))
 
 
 def _name(names: Sequence[str] | None, code: int) -> str:

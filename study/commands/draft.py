@@ -182,15 +182,11 @@ def _colours(facts: Facts, views: bool, bias: Bias) -> Iterator[tuple[str, Any]]
     """Keys that take colours away, unless it is known what the bias is."""
     if bias.known != "none" and bias.guess != "colour":
         return
-    if bias.guess == "texture" or not _has_colours(facts):
+    if bias.guess == "texture" or facts.is_table or facts.shape[0] != 3:
         return
     if not views:
         yield "train.augmentation", {"choices": ["bias_con"]}  # the baseline has none
     yield "train.jitter", {"low": WEAKEST, "high": STRONGEST}
-
-
-def _has_colours(facts: Facts) -> bool:
-    return not facts.is_table and facts.shape[0] == 3
 
 
 SMALL = 64
@@ -306,7 +302,8 @@ def draft(wishes: Wishes, file: str, schema: str | None = None) -> str:
     plain = method_section(plain_name(names), bias)
     views = any(methods.needs(complete(section)).views for section in [plain, *sections])
     epochs = 60 if wishes.gpu else 20
-    train: dict[str, Any] = {"epochs": epochs, "batch_size": _batch_size(wishes.images), "learning_rate": 0.001}
+    batch = next((size for size in BATCHES if wishes.images is None or wishes.images >= STEPS * size), BATCHES[-1])
+    train: dict[str, Any] = {"epochs": epochs, "batch_size": batch, "learning_rate": 0.001}
     augmentation = default_augmentation(facts, views, bias)
     train |= {"augmentation": augmentation} if augmentation else {}
     train |= {"precision": "bfloat16"} if wishes.gpu else {}
@@ -353,10 +350,6 @@ def _model(facts: Facts, gpu: bool, head: bool) -> dict[str, Any]:
     if not gpu:
         return {"name": "small_conv_net", **on_top}
     return {"name": "resnet18", "stem": "imagenet" if max(facts.shape[1:]) > SMALL else "cifar", **on_top}
-
-
-def _batch_size(images: int | None) -> int:
-    return next((size for size in BATCHES if images is None or images >= STEPS * size), BATCHES[-1])
 
 
 def _flow(values: Mapping[str, Any]) -> str:

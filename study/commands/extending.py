@@ -90,16 +90,6 @@ def failed_trials(record: StudyRecord) -> list[int]:
     return sorted({*failed, *ended_with})
 
 
-def check_not_spent(record: StudyRecord, spec: StudySpec) -> None:
-    """Refuse to go on with a study of which nothing is left but what failed.
-
-    Raises:
-        UserError: how that runs again.
-    """
-    if is_spent(record, spec):
-        raise UserError(f"{spec.name}: has failed, and all that is left is what failed. {RETRY.format(spec.name)}")
-
-
 def is_spent(record: StudyRecord, spec: StudySpec) -> bool:
     """Return whether a study has failed and has nothing left but what failed."""
     if spec.final_seeds is not None or record.state != "failed":
@@ -210,35 +200,6 @@ class Request:
     trials: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True)
-class PlannedExtension:
-    """The trials that go on.
-
-    Attributes:
-        epochs: the last epoch from then on.
-        chosen: numbers of the configurations, the baseline first.
-        trials: theirs and those of their further seeds, each with the epoch behind which it goes on; 0: it runs again
-            from its first epoch.
-        again: epochs that trials run a second time because their state was not kept.
-    """
-
-    epochs: int
-    chosen: tuple[int, ...]
-    trials: dict[int, int]
-    again: int
-
-    def to_document(self) -> dict[str, Any]:
-        """As plain values; `to_run`: epochs of all trials together."""
-        run = sum(self.epochs - begun for begun in self.trials.values())
-        return {
-            "epochs": self.epochs,
-            "configurations": list(self.chosen),
-            "trials": [{"trial": number, "behind": begun} for number, begun in self.trials.items()],
-            "to_run": run,
-            "again": self.again,
-        }
-
-
 def lines(document: dict[str, Any]) -> list[str]:
     """The same for people."""
     numbers, trials = document["configurations"], document["trials"]
@@ -256,21 +217,23 @@ def lines(document: dict[str, Any]) -> list[str]:
     return texts
 
 
-def ask(folder: StudyFolder, spec: StudySpec, request: Request) -> PlannedExtension:
+def ask(folder: StudyFolder, spec: StudySpec, request: Request) -> dict[str, Any]:
     """Note in the ledger what is to go on; a UserError as `planned`, or another process runs the study."""
     with _opened(folder) as (ledger, record):
         plan = planned(folder, spec, record, request)
-        ledger.append("lengthened", epochs=plan.epochs, trials=list(plan.trials))
+        ledger.append("lengthened", epochs=plan["epochs"], trials=[one["trial"] for one in plan["trials"]])
     return plan
 
 
 def plan_of(folder: StudyFolder, request: Request) -> dict[str, Any]:
-    """Return what would go on, as plain values; raises as `planned`."""
-    return planned(folder, folder.spec(), StudyRecord.load(folder.ledger_file), request).to_document()
+    """Return what would go on; raises as `planned`."""
+    return planned(folder, folder.spec(), StudyRecord.load(folder.ledger_file), request)
 
 
-def planned(folder: StudyFolder, spec: StudySpec, record: StudyRecord, request: Request) -> PlannedExtension:
-    """Return what goes on.
+def planned(folder: StudyFolder, spec: StudySpec, record: StudyRecord, request: Request) -> dict[str, Any]:
+    """Return what goes on, as plain values: `configurations`, the baseline first; `trials`, theirs and those of their
+    further seeds, each with the epoch behind which it goes on (0: it runs again from its first); `to_run`, epochs of
+    all trials together; `again`, those that run a second time because their state was not kept.
 
     Raises:
         UserError: the search is not over, there are not so many trials, one of them has run these epochs or cannot go
@@ -299,7 +262,13 @@ def planned(folder: StudyFolder, spec: StudySpec, record: StudyRecord, request: 
     found = [trial for trial in _with_seeds(record, chosen) if not _is_done(trial, spec, epochs)]
     behind = {trial.number: trial.epochs if _is_kept(folder, trial) else 0 for trial in found}
     again = sum(trial.epochs for trial in found if not behind[trial.number])
-    return PlannedExtension(epochs, tuple(numbers), behind, again)
+    return {
+        "epochs": epochs,
+        "configurations": numbers,
+        "trials": [{"trial": number, "behind": begun} for number, begun in behind.items()],
+        "to_run": sum(epochs - begun for begun in behind.values()),
+        "again": again,
+    }
 
 
 def _chosen(spec: StudySpec, record: StudyRecord, request: Request) -> list[TrialRecord]:

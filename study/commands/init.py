@@ -317,12 +317,6 @@ class Flags:
     assignments: Sequence[str] = ()
 
 
-def _has_few_conflicts(section: Mapping[str, Any]) -> bool:
-    """Return whether few validation samples conflict with the bias, as far as they are counted."""
-    conflicting = cells.count(section)["splits"].get("val", {}).get("conflicting")
-    return conflicting is not None and conflicting < FEW_CONFLICTS
-
-
 def write(flags: Flags, out: Path | None, force: bool, asker: Asker) -> Path:
     """Write a study file and return its path.
 
@@ -357,7 +351,8 @@ def write(flags: Flags, out: Path | None, force: bool, asker: Asker) -> Path:
     gpu = asker("--gpu", compute, "Where its trials run, cpu or gpu", "cpu", where) == "gpu"
     count = None if flags.trials is None else str(flags.trials)
     methods_wished = tuple(split_names(methods_answer))
-    few = methods_wished == WITH_LABELS and _has_few_conflicts(section)
+    conflicting = cells.count(section)["splits"].get("val", {}).get("conflicting")  # None: not counted
+    few = methods_wished == WITH_LABELS and conflicting is not None and conflicting < FEW_CONFLICTS
     trials = int(asker("--trials", count, "Trials", str(FEW_TRIALS if few else TRIALS), check_trials))
     try:
         wishes = _fitted(Wishes(name, section, methods_wished, gpu, trials, bias, note=note))

@@ -1,17 +1,14 @@
 """The cluster on this machine: started, told of, and ended."""
 
-import fcntl
 import os
 import shlex
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
 
 from study.address import mlflow_page
-from study.cluster.local import MLFLOW_USER, STARTING, LocalCluster, LocalState, Tell, tell_nobody
+from study.cluster.local import MLFLOW_USER, LocalCluster, LocalState, Tell
 from study.commands.progress import clock
 from study.errors import UserError
 from study.home.folder import Home
@@ -28,40 +25,14 @@ def up(home: Home, nodes: int, cpus: int, gpus: int, console: Console | None) ->
         console: shows what is being started; None: nothing is shown.
 
     Raises:
-        UserError: there is one already or another command starts it, or this machine has fewer cards or none that can
-            be used.
+        UserError: there is one already, or this machine has fewer cards or none that can be used.
         Stopped, Interrupted: see `LocalCluster.start`.
     """
     check_database(home)
     chosen = cards(gpus) if gpus else []
-    with alone(home):
-        cluster = LocalCluster.of(home)
-        cluster.start(home, nodes, cpus, chosen, shown_on(console))
+    cluster = LocalCluster.of(home)
+    cluster.start(home, nodes, cpus, chosen, shown_on(console))
     return cluster
-
-
-@contextmanager
-def alone(home: Home) -> Iterator[None]:
-    """No other command starts a cluster of this home meanwhile.
-
-    Raises:
-        UserError: one does.
-    """
-    folder = LocalCluster.of(home).path
-    folder.mkdir(parents=True, exist_ok=True)
-    lock = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(lock)
-        told = f"another command is starting a cluster of {home.path}. Then: study cluster status"
-        raise UserError(told) from None
-    except OSError:  # a file system without locks
-        pass
-    try:
-        yield
-    finally:
-        os.close(lock)
 
 
 def cards(count: int) -> list[str]:
@@ -85,12 +56,10 @@ def cards(count: int) -> list[str]:
 def shown_on(console: Console | None) -> Tell:
     """Return what shows each step of a start as a line; None: nothing is shown."""
     if console is None:
-        return tell_nobody
+        return bool
     began = time.monotonic()
 
-    def tell(what: str, names: Sequence[str]) -> None:
-        listed = ", ".join(names)
-        text = f"{what} {listed}" if what == STARTING else f"{listed} {what}".strip()
+    def tell(text: str) -> None:
         line = f"{clock(time.monotonic() - began)}  {text}"
         console.print(line, highlight=False, soft_wrap=True, markup=False)
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 from study.cluster.head import Head, HeadGone
-from study.cluster.job import FINAL, SUITE, UNUSABLE, Job
+from study.cluster.job import FINAL, UNUSABLE, Job
 from study.cluster.jobs import Jobs
 from study.cluster.mirror import Mirror, NotMade
 from study.commands import final_training, status
@@ -68,7 +68,10 @@ def text(document: dict[str, Any]) -> str:
 
 def _cluster(cluster: dict[str, Any]) -> list[str]:
     """Lines about the nodes, the resources in use, and lost nodes."""
-    used = ", ".join(_amount(name, **amount) for name, amount in cluster["usage"].items())
+    used = ", ".join(
+        f"{'?' if amount['used'] is None else format(amount['used'], 'g')} of {amount['there']:g} {name}"
+        for name, amount in cluster["usage"].items()
+    )
     lines = [
         f"cluster   {cluster['nodes']} nodes, {len(cluster['lost'])} lost since it began; in use: {used or 'nothing'}"
     ]
@@ -76,10 +79,6 @@ def _cluster(cluster: dict[str, Any]) -> list[str]:
         at, reason = moment(node["ended"]), node["why"] or "Ray does not say why"
         lines.append(f"lost      node {node['id'][:12]} at {at}: {reason}")
     return lines
-
-
-def _amount(name: str, used: float | None, there: float) -> str:
-    return f"{'?' if used is None else f'{used:g}'} of {there:g} {name}"
 
 
 def _shortened(message: str) -> str:
@@ -117,8 +116,6 @@ def closing_lines(address: str, job: Job) -> list[str]:
     """
     name, there = job.study, ("--address", address)
     lines = [f"{name}: job {job.id} {job.state}"]
-    if job.kind == SUITE:
-        return lines if job.state == "succeeded" else [*lines, "go on with it: the same study suite again"]
     if job.state == "succeeded":
         lines.append(f"report     {typed('report', name, *there)}")
         if job.kind == FINAL:
@@ -128,17 +125,11 @@ def closing_lines(address: str, job: Job) -> list[str]:
             lines.append(f"best       {typed('export', name, '-o', BEST, *there)}")
             lines.append(f"all of it  {typed('fetch', name, *there)}")
         aside = ", predict aside," if job.kind == FINAL else ""  # it reads a model and files of this machine
-        proposed = (
-            f"Commands that the log proposes{aside} take --address {address} as well; or once: {_export(address)}"
-        )
-        return [*lines, proposed]
+        once = f"export STUDY_ADDRESS={shlex.quote(address)}"
+        return [*lines, f"Commands that the log proposes{aside} take --address {address} as well; or once: {once}"]
     if job.state == "failed" and job.exit_status == UNUSABLE:
         return lines
     return [*lines, f"go on with it: {typed('resume', name, *there)}"]
-
-
-def _export(address: str) -> str:
-    return f"export STUDY_ADDRESS={shlex.quote(address)}"
 
 
 # Removing a study of a cluster elsewhere completely: what its home has of it, and its jobs.
@@ -241,10 +232,6 @@ class Elsewhere:
                 study = status.document(self._mirror.home.find(name)) | {"fetched": None}
                 reason = f"as it was on {known.when}; {reason}"
         return document(name, drivers, self._head.resources(), study, reason)
-
-    def check(self, name: str) -> None:
-        """See that the head answers; raises as `status`."""
-        self._jobs(name)
 
     def overview(self) -> list[dict[str, Any]]:
         """Every study that was submitted or read, as `study.commands.status.overview` tells of one, with `job`: the

@@ -223,6 +223,7 @@ def text(document: dict[str, Any]) -> str:
     replicates = f" + {trials['replicate']} on further seeds" if trials["replicate"] else ""
     rule = document["rule_trials"]
     rules = f" and about {rule['expected']}, at most {rule['most']}, for what other rules pick" if rule["most"] else ""
+    kind = f" of kind {resources['accelerator']}" if resources.get("accelerator") else ""
     limits = [f"the search ends earlier at: {', '.join(document['limits'])}"] if document["limits"] else []
     lines = [
         f"study {document['name']} ({document['hash']}), nothing is started",
@@ -241,16 +242,11 @@ def text(document: dict[str, Any]) -> str:
         *limits,
         f"epochs: {document['epochs_per_trial']} per full trial; in all about {epochs['expected']}, "
         f"at most {epochs['most']}",
-        f"each trial takes {resources['cpu']:g} CPU, {resources['gpu']:g} GPU{_kind(resources)}; "
+        f"each trial takes {resources['cpu']:g} CPU, {resources['gpu']:g} GPU{kind}; "
         f"train.threads {resources['threads']}",
         *(f"warning: {warning}" for warning in document["warnings"]),
     ]
     return "\n".join(lines)
-
-
-def _kind(resources: dict[str, Any]) -> str:
-    kind = resources.get("accelerator")
-    return f" of kind {kind}" if kind else ""
 
 
 def _samples(spec: StudySpec, section: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:

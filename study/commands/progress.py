@@ -1,7 +1,6 @@
 """The numbers of a study while it runs, from its record, which they only read."""
 
 import time
-from collections.abc import Iterable
 
 from study import ranking
 from study.commands.plan import confirm_trials, rule_trials
@@ -62,8 +61,9 @@ class StudyProgress:
         if any(trial.state == "running" and trial.before for trial in trials):
             self._phase = EXTENDING
         elif running:
-            words = (ENDING if word == SEARCHING and self._record.ending else word for word in _words(running))
-            self._phase = " and ".join(words)
+            words = dict.fromkeys(word for stage, word in PHASES.items() if stage in running)
+            told = (ENDING if word == SEARCHING and self._record.ending else word for word in words)
+            self._phase = " and ".join(told)
         elif self._phase not in STEPS and not self.counts()["waiting"]:
             self._phase = TESTING
         return self._phase
@@ -211,11 +211,6 @@ class StudyProgress:
         """Epochs that trials run beyond those of the study."""
         longer = [trial for trial in list(self._record.trials.values()) if trial.until]
         return sum(trial.total(0) - (trial.searched.epochs if trial.before else self._spec.epochs) for trial in longer)
-
-
-def _words(stages: set[Stage]) -> Iterable[str]:
-    """Return what trials of these stages are run for, each once."""
-    return dict.fromkeys(word for stage, word in PHASES.items() if stage in stages)
 
 
 def to_try(record: StudyRecord) -> int:

@@ -210,7 +210,10 @@ def resume(
             if failed:
                 record = extending.failed_again(folder, spec)
         if record.state != "complete" or trials is not None:
-            extending.check_not_spent(record, spec)
+            if extending.is_spent(record, spec):
+                raise UserError(
+                    f"{name}: has failed, and all that is left is what failed. {extending.RETRY.format(name)}"
+                )
             return run_session(home, folder, loaded(spec, view), view, address, shared, told)
         tracker = Tracker(home, folder, spec)
         is_cut_off = spec.final_seeds is not None and not spec.function and not folder.card_file.exists()

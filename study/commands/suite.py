@@ -73,7 +73,8 @@ def run(home: Home, suite: Suite, given: str, view: View, tell: Callable[[str], 
 
     with _going_on(given), SharedRay() as shared:
         ends = list(run_left(home, [cell.spec for cell in suite.cells], view, told, address, shared))
-    write_tables(home, tables(home, suite))
+    found = tables(home, suite)
+    write_forms(folder(home, suite), "table", {ending: form(found) for ending, form in FORMS.items()})
     return SuiteEnd(
         any(end.record.state not in ("complete", "failed") for end in ends),
         [end.spec.name for end in ends if end.record.state == "failed"],
@@ -109,16 +110,6 @@ def load(home: Home, cell: SuiteSearch) -> tuple[StudySpec, StudyRecord] | None:
 def folder(home: Home, suite: Suite) -> Path:
     """The place of a suite's tables and of its memory."""
     return below(home.suites, suite.name)
-
-
-def write_tables(home: Home, found: SuiteTables) -> None:
-    """Write the tables into the suite's folder, in all forms.
-
-    Raises:
-        UserError: they cannot be written.
-    """
-    forms = {ending: form(found) for ending, form in FORMS.items()}
-    write_forms(folder(home, found.suite), "table", forms)
 
 
 def remember(home: Home, suite: Suite) -> None:
@@ -177,7 +168,7 @@ def _of_suite(before: Mapping[str, Any], given: Mapping[str, Any]) -> Iterator[s
         elif key == "searches" and isinstance(value, int) and isinstance(now, int):
             if now < value:
                 yield f"searches: {value} before, {now} given"
-        elif now != value:
+        elif key in given and now != value:
             yield f"{key}: {value} before, {now} given"
 
 
@@ -251,21 +242,17 @@ def plan_text(document: Mapping[str, Any]) -> str:
             _told(place["states"]),
             f"{place['trials_per_search']['search']} + at most {place['trials_per_search']['fresh']}",
             str(place["epochs_done"]),
-            _expected(**place["epochs_left"]),
+            f"{left['expected']}" + (f", at most {left['most']}" if left["most"] != left["expected"] else ""),
             formatting.MISSING if (hours := place["trial_hours_left"]) is None else duration(hours["expected"]),
         ]
         for place in document["places"]
+        for left in [place["epochs_left"]]
     ]
     heads = ["method", "data", "searches", "trials of each (search + fresh)", "epochs", "epochs left", "time left"]
     head = (
         f"suite {document['name']}: {document['searches']} searches ({_told(document['states'])}); nothing is started"
     )
     return "\n".join([head, "", rows_as_markdown(heads, rows), "", _time(document)])
-
-
-def _expected(expected: int, most: int) -> str:
-    """A number of epochs, and the largest it can be where that is another."""
-    return f"{expected}" if expected == most else f"{expected}, at most {most}"
 
 
 def _time(document: Mapping[str, Any]) -> str:

@@ -33,7 +33,6 @@ def diagnose(address: str | None = None) -> list[Finding]:
         "shared memory": checks.shared_memory,
         "home": lambda: checks.home(_home()),
         "disk": lambda: checks.disks(_home().path),
-        "data sets": checks.data_sets,
         "MLflow": lambda: checks.mlflow(_home()),
         "Ray": lambda: checks.ray(_home(), address),
     }

@@ -10,7 +10,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Literal, get_args
@@ -19,11 +19,11 @@ import psutil
 
 from study import address as addresses
 from study import data
-from study.commands import data as data_commands
 from study.errors import UserError
 from study.home.folder import FORMAT, Home, check_format
 from study.home.provenance import LIBRARIES, output
-from study.tracking.connection import TIMEOUT, check_answers, load_mlflow, public
+from study.tracking.connection import connect, damage, error_line, public
+from study.tracking.tracked import TIMEOUT
 from study.training.gpu_errors import OLDER, TORCH
 
 # The finding of one check.
@@ -286,7 +286,7 @@ def observe_gpus() -> Observed:
 
     driver_lines = output("nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader") or ""
     cuda_version = re.search(r"CUDA (?:UMD )?Version: *(\d+\.\d+)", output("nvidia-smi") or "")
-    why = device.unusable() or ""
+    why, name = device.unusable() or "", "CUDA_VISIBLE_DEVICES"
     usable, cards = not why, driver_lines.splitlines()
     if not cards and (count := torch.cuda.device_count()):  # in a container without nvidia-smi
         cards = [f"{count} with driver {device.driver_version() or 'unknown'}"]
@@ -299,7 +299,7 @@ def observe_gpus() -> Observed:
         tuple(device.name(index) for index in indices if not device.has_code(index)),
         why,
         ray_internals.gpus(),
-        _hidden(),
+        f"{name}={os.environ[name]}" if os.environ.get(name, "0") in ("", "-1", "NoDevFiles") else None,
         device.driver_needed(),
         device.architectures(),
     )
@@ -311,11 +311,6 @@ def _supported(observed: Observed) -> str:
         return ""
     needs = f"This torch (CUDA {observed.built}) needs a driver of R{observed.needs} or newer"
     return f". {needs} and has code for {', '.join(observed.code)}"
-
-
-def _hidden() -> str | None:
-    name = "CUDA_VISIBLE_DEVICES"
-    return f"{name}={os.environ[name]}" if os.environ.get(name, "0") in ("", "-1", "NoDevFiles") else None
 
 
 def _number(version: str) -> tuple[int, ...]:
@@ -358,17 +353,8 @@ def home(home: Home) -> Iterator[Finding]:
             yield Finding("study", "problem", f"{folder.name}: {error}", remedy)
 
 
-def data_sets() -> Iterator[Finding]:
-    """Yield how many data sets are on disk, of those that need no further options."""
-    rows = [row for row in data_commands.overview() if row["there"] is not None]
-    count = sum(row["there"] for row in rows)
-    yield Finding("data sets", "ok", f"{count} of {len(rows)} in {data.root()}; study data list shows which")
-
-
 def mlflow(home: Home) -> Iterator[Finding]:
-    """Yield whether MLflow answers, and its version; passwords are not shown."""
-    from study.tracking.connection import damage
-
+    """Yield whether MLflow answers; passwords are not shown."""
     if home.owns_tracking and not home.database.exists():
         yield Finding("MLflow", "ok", f"{home.database}: not there yet, the first study makes it")
         return
@@ -376,21 +362,14 @@ def mlflow(home: Home) -> Iterator[Finding]:
         remedy = "study resume of each study makes its runs again, and keeps the damaged file"
         yield Finding("MLflow", "problem", f"{home.database}: damaged: {why}", remedy)
         return
-    if home.owns_tracking:
-        yield from _answer(home)
-        return
-    load_mlflow()  # the time that it takes is not the server's
-    for found in isolated("MLflow", lambda: _answer(home), TIMEOUT):
-        where = public(home.tracking_uri)
-        told = found.told if where in found.told else f"{where}: {found.told}"
-        yield replace(found, told=told, remedy=REMEDY if found.state == "problem" else found.remedy)
-
-
-def _answer(home: Home) -> Iterator[Finding]:
+    where = str(home.database) if home.owns_tracking else public(home.tracking_uri)
     try:
-        yield Finding("MLflow", "ok", f"{check_answers(home)}: answers")
-    except UserError as error:
-        yield Finding("MLflow", "problem", str(error))
+        connect(home.tracking_uri, TIMEOUT)
+    except Exception as error:  # whatever MLflow, its database or the network raise
+        told = f"{where}: {error_line(error, home.tracking_uri)}"
+        yield Finding("MLflow", "problem", told, None if home.owns_tracking else REMEDY)
+    else:
+        yield Finding("MLflow", "ok", f"{where}: answers")
 
 
 def ray(home: Home, address: str | None) -> Iterator[Finding]:

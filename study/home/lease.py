@@ -75,32 +75,21 @@ class Process:
             raise NotThere(f"there is no process {pid}") from None
 
     def send(self, number: signal.Signals) -> None:
-        """Send it a signal, and never to another process that has its number by now.
+        """Send it a signal, and not to another process that has its number by now.
 
         Raises:
             NotThere: it is gone.
             PermissionError: it is another user's.
         """
-        if not hasattr(os, "pidfd_open"):
-            self._check()
-            os.kill(self.pid, number)
-            return
-        try:
-            handle = os.pidfd_open(self.pid)  # stays with the process that has the number now
-            try:
-                self._check()
-                signal.pidfd_send_signal(handle, number)
-            finally:
-                os.close(handle)
-        except ProcessLookupError:
-            raise NotThere(f"there is no process {self.pid}") from None
-
-    def _check(self) -> None:
         now = Process.of(self.pid)
         if now.started != self.started:
             raise NotThere(f"process {self.pid} is another one now")
         if now != self:
             raise NotThere(f"process {self.pid} runs another command now: {now.command[:200]}")
+        try:
+            os.kill(self.pid, number)
+        except ProcessLookupError:
+            raise NotThere(f"there is no process {self.pid}") from None
 
 
 def _namespace() -> str:

@@ -68,7 +68,7 @@ class Ledger:
             if not lock(self._file, PATIENCE) or lease.elsewhere(lease_file(path)):
                 raise TakenOver
             self._lease = Lease(lease_file(path))
-            self._size = _whole_lines(path)
+            self._size = path.read_bytes().rfind(b"\n") + 1
             self._file.truncate(self._size)  # a crash in mid-write leaves a part of a line, which nobody has acted on
         except TakenOver:
             self._file.close()
@@ -225,8 +225,3 @@ def _held(path: Path) -> str:
     if who is None or who.machine == lease.machine():
         return message
     return f"{message}. Is that machine dead? Then the study is free {lease.EXPIRY:.0f} s after its last sign of life"
-
-
-def _whole_lines(path: Path) -> int:
-    data = path.read_bytes()
-    return data.rfind(b"\n") + 1

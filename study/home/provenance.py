@@ -52,13 +52,14 @@ LIBRARIES = ("ray", "optuna", "mlflow", "torch", "numpy", "scikit-learn")
 def provenance() -> dict[str, Any]:
     """Version and git commit of this package (`dirty` if changed since), Python, machine; versions of libraries, and of
     the distributions that bring data sets, networks or methods of their own."""
+    gpus = output("nvidia-smi", "--query-gpu=name", "--format=csv,noheader")  # CUDA would take memory to tell
     return {
         "version": __version__,
         **_git(Path(__file__).parents[1]),
         "python": platform.python_version(),
         "libraries": {name: version(name) for name in LIBRARIES} | distributions(),
         "node": platform.node(),
-        **_gpus(),
+        **({"gpus": gpus.splitlines()} if gpus else {}),
     }
 
 
@@ -77,12 +78,6 @@ def owner() -> str:
         return getpass.getuser()
     except (OSError, KeyError):  # a container's user without a name: one or the other, by Python's version
         return f"uid {os.getuid()}"
-
-
-def _gpus() -> dict[str, Any]:
-    """Names of the machine's GPUs, nothing where there is none; asked of the driver, since CUDA would take memory."""
-    names = output("nvidia-smi", "--query-gpu=name", "--format=csv,noheader")
-    return {"gpus": names.splitlines()} if names else {}
 
 
 def _git(folder: Path) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 One search gives every selection rule's pick, so rules need no searches of their own.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +17,7 @@ from study.knobs import MOST
 from study.metrics import available
 from study.metrics.rules import RULES
 from study.spec.checks import STRICT, Problems, check
-from study.spec.document import Document, Key, apply_profile, dump, find, read, shipped_folder
+from study.spec.document import Document, Key, apply_profile, find, read, shipped_folder
 from study.spec.load import NAME_RULE, resolve
 from study.spec.schema import Positive, RuleName
 from study.spec.study_spec import StudySpec
@@ -230,7 +230,7 @@ class Suite:
     def to_document(self) -> dict[str, Any]:
         """Return what the home remembers of it; each search has its own resolved study file."""
         labels = {"methods": list(self.methods), "data": list(self.data), "rules": list(self.rules)}
-        return {"name": self.name, **labels, "searches": self.searches, "judge": self.judge}
+        return {"name": self.name, **labels, "searches": self.searches}
 
 
 def shipped_suites() -> dict[str, Path]:
@@ -369,31 +369,15 @@ def _resolved(document: Document, checked: Mapping[str, Any]) -> dict[tuple[str,
     return found
 
 
-def judged_by(suite: Suite, metric: str) -> Suite:
-    """The suite with another test metric in its table; what was picked and run stays the same.
-
-    Raises:
-        UserError: a data set cannot have it.
-    """
-    judged = replace(suite, judge=metric)
-    if wrong := list(_misjudged(judged)):
-        raise UserError("\n".join(f"--judge {metric}: {message}" for message in wrong))
-    return judged
-
-
-def _misjudged(suite: Suite) -> Iterator[str]:
-    """A message for each data set that cannot have the table's metric."""
-    for label in suite.data:
-        spec = suite.by_place[suite.methods[0], label][0].spec
-        valid = [f"test/{name}" for name in available(spec.describe(spec.base["data"]).on("test"))]
-        if suite.judge not in valid:
-            yield f"{suite.judge!r} given. {nearest(suite.judge, valid)}{label} has {', '.join(valid)}"
-
-
 def _check_whole(suite: Suite, problems: Problems) -> None:
     """Check what only the whole table shows: its metric and its rules."""
-    for message in _misjudged(suite):
-        problems.add(("judge",), message)
+    specs = {label: suite.by_place[suite.methods[0], label][0].spec for label in suite.data}
+    for label, spec in specs.items():
+        valid = [f"test/{name}" for name in available(spec.describe(spec.base["data"]).on("test"))]
+        if suite.judge not in valid:
+            problems.add(
+                ("judge",), f"{suite.judge!r} given. {nearest(suite.judge, valid)}{label} has {', '.join(valid)}"
+            )
     for place, rule in enumerate(suite.rules):
         if not any(suite.possible(rule, at) for at in suite.by_place):
             problems.add(("rules", str(place)), f"{rule!r} given, but no data set has what it needs")
@@ -404,36 +388,3 @@ def _name(suite: str, method: str, label: str, number: int) -> str:
 
 
 # A suite file that stands for itself, to be sent elsewhere.
-
-
-@dataclass(frozen=True)
-class SuiteFile:
-    """A checked suite file whose base, where it names a study file, is written out.
-
-    Attributes:
-        text: YAML.
-    """
-
-    name: str
-    text: str
-
-    function_is_pickled = False
-
-    @property
-    def hash(self) -> str:
-        return files.digest_of_values(self.text)
-
-    def to_yaml(self) -> str:
-        return self.text
-
-    @classmethod
-    def of(cls, suite: str) -> "SuiteFile":
-        """That of a shipped name or a file's path.
-
-        Raises:
-            UserError: see `study.spec.suite.load_suite`.
-        """
-        name = load_suite(suite).name
-        document = read(find_suite(suite))
-        base_of_file(document)
-        return cls(name, dump(document.values))

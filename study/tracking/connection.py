@@ -6,13 +6,11 @@ import os
 import re
 import secrets
 import sqlite3
-import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urlsplit, urlunsplit
+from urllib.parse import urlsplit, urlunsplit
 
 from study.address import is_loopback
 from study.errors import UserError, disk_remedy, of_disk
@@ -22,64 +20,6 @@ from study.upstream.environment import Part, set_here
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
-    from requests import Response
-
-
-LARGEST = 32 * 2**20
-"""Bytes of an answer, unpacked; parts of files, which MLflow asks for by their range, are let through."""
-
-LONGEST = 120.0
-"""Seconds from an answer's headers to its end."""
-
-
-class TooMuch(OSError):
-    """An answer is longer, or takes longer, than any that MLflow gives."""
-
-
-@cache
-def bound_answers() -> None:
-    """Bound the answers that MLflow's client reads whole, in this process from now on. It streams files to disk."""
-    from mlflow.utils import request_utils
-
-    session_for = request_utils._get_request_session
-
-    def bounded_session(*arguments: Any, **options: Any) -> Any:
-        session = session_for(*arguments, **options)
-        session.hooks["response"] = [_bound]
-        return session
-
-    request_utils._get_request_session = bounded_session
-
-
-def _bound(response: "Response", **options: Any) -> None:
-    """Called by `requests` before it reads an answer."""
-    if not options.get("stream") and "Range" not in response.request.headers:
-        response.raw = _Bounded(response.raw)
-
-
-class _Bounded:
-    """An answer's body, as urllib3 gives it, that ends with an error where it is too much."""
-
-    def __init__(self, body: Any) -> None:
-        self._body, self._deadline = body, time.monotonic() + LONGEST
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._body, name)
-
-    def stream(self, amount: int, decode_content: bool | None = None) -> Iterator[bytes]:
-        """The body in pieces, each as soon as it is there."""
-        size = 0
-        while piece := self._body.read1(amount, decode_content=decode_content):
-            size += len(piece)
-            if size > LARGEST:
-                self._refuse(f"more than {LARGEST / 2**20:.0f} MiB")
-            if time.monotonic() > self._deadline:
-                self._refuse(f"more than {LONGEST:.0f} s")
-            yield piece
-
-    def _refuse(self, what: str) -> None:
-        self._body.close()
-        raise TooMuch(f"the server's answer has no end: {what}")
 
 
 LEAST_PASSWORD, DEFAULT_PASSWORD = 12, "password1234"
@@ -110,7 +50,6 @@ def connect(uri: str, timeout: int = 30) -> "MlflowClient":
 
     hush("alembic", "mlflow", "urllib3")
     hush("mlflow.store.db.utils", level=logging.CRITICAL)  # it shows the traceback of what it raises
-    bound_answers()
     if path := path_of(uri):
         _make_database(path)
     client = MlflowClient(uri)
@@ -233,34 +172,6 @@ def check_database(home: Home) -> None:
         raise UserError(f"{home.database}: {error_line(error, home.tracking_uri)}") from None
 
 
-# Whether an MLflow answers.
-
-
-TIMEOUT = 5
-"""Seconds that a request may take."""
-
-
-def load_mlflow() -> None:
-    """Load what a client needs, of a server or a database."""
-    set_here(Part.MLFLOW_CLIENT)
-    import mlflow.store.tracking.sqlalchemy_store  # noqa: F401
-
-
-def check_answers(home: Home) -> str:
-    """See that an MLflow answers; gives its address without a password, of a home's own the file.
-
-    Raises:
-        UserError: it does not answer, or refuses the user name and password.
-    """
-    uri = str(home.database) if home.owns_tracking else public(home.tracking_uri)
-    try:
-        connect(home.tracking_uri, TIMEOUT)
-    except Exception as error:  # whatever MLflow, its database or the network raise
-        message = error_line(error, home.tracking_uri)
-        raise UserError(message if uri in message else f"{uri}: {message}") from None
-    return uri
-
-
 # The file of a home's own database, without MLflow, whose import takes seconds: whether it is damaged, and where it
 # says that artifacts lie. With `study/tracking/database.py` all that touches MLflow's tables.
 #
@@ -281,11 +192,11 @@ LOCATIONS = (
 VALUE = re.compile(r"(NULL|NUMERIC|TEXT|non-\w+) value in |CHECK constraint failed")
 """The words of SQLite's check for a value against a table's rules: the file is sound."""
 
-TRACKED = """
-    SELECT 1 FROM runs JOIN tags ON tags.run_uuid = runs.run_uuid
-    WHERE runs.experiment_id = ? AND tags.key = 'study.id' LIMIT 1
+EXPERIMENTS = """
+    SELECT name, artifact_location FROM experiments WHERE experiment_id IN
+    (SELECT experiment_id FROM runs JOIN tags ON tags.run_uuid = runs.run_uuid WHERE tags.key = 'study.id')
 """
-"""The query whether an experiment has a run of a study."""
+"""The query for the experiments that have a run of a study, and where their artifacts lie."""
 
 
 @contextmanager
@@ -319,31 +230,16 @@ def relocate(database: Path, artifacts: Path) -> None:
         sqlite3.Error: the database is damaged or cannot be written.
     """
     here = artifacts.as_uri()
-    with closing(_opened(database)) as connection:
-        for there in _other_places(connection, artifacts):
-            with connection:  # all or nothing
-                for table, column in LOCATIONS:
-                    connection.execute(
-                        f"UPDATE {table} SET {column} = ? || substr({column}, ?) WHERE substr({column}, 1, ?) = ?",
-                        (here, len(there) + 1, len(there) + 1, f"{there}/"),
-                    )
-
-
-def _other_places(connection: sqlite3.Connection, artifacts: Path) -> set[str]:
-    """Addresses at which the folder of artifacts was, by the experiments that studies made in it."""
-    rows = connection.execute("SELECT experiment_id, name, artifact_location FROM experiments").fetchall()
-    places = set()
-    for experiment, name, location in rows:
-        there = (location or "").removesuffix(f"/{name}")
-        if there == location or not there.startswith("file:///") or not there.endswith(f"/{artifacts.name}"):
-            continue
-        folder = Path(unquote(urlsplit(there).path))
-        if there == artifacts.as_uri() or (folder.exists() and artifacts.exists() and folder.samefile(artifacts)):
-            continue
-        is_somebody_elses = (folder / name).exists() and not connection.execute(TRACKED, (experiment,)).fetchone()
-        if not is_somebody_elses:
-            places.add(there)
-    return places
+    with closing(_opened(database)) as connection, connection:  # all or nothing
+        places = {location.removesuffix(f"/{name}") for name, location in connection.execute(EXPERIMENTS)}
+        for there in places - {here}:
+            if not there.startswith("file:///") or not there.endswith(f"/{artifacts.name}"):
+                continue  # not in a home
+            for table, column in LOCATIONS:
+                connection.execute(
+                    f"UPDATE {table} SET {column} = ? || substr({column}, ?) WHERE substr({column}, 1, ?) = ?",
+                    (here, len(there) + 1, len(there) + 1, f"{there}/"),
+                )
 
 
 def damage(database: Path) -> str | None:

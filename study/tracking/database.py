@@ -16,9 +16,6 @@ from typing import Any
 
 from mlflow import MlflowClient
 from mlflow.store.tracking.dbmodels.models import (
-    SqlDataset,
-    SqlInput,
-    SqlInputTag,
     SqlLatestMetric,
     SqlMetric,
     SqlParam,
@@ -31,7 +28,7 @@ from sqlalchemy import ColumnElement, Connection, delete, select
 
 from study.home.folder import Home
 from study.tracking.connection import relocate
-from study.tracking.store import CONTEXT, Input, RunUpdate, Store
+from study.tracking.store import RunUpdate, Store
 
 Rows = dict[type, list[dict[str, Any]]]
 """Rows by the table that they go into."""
@@ -87,19 +84,7 @@ class Database(Store):
                     )
                     _tag(rows, made[change.key], {"mlflow.runName": change.name, **parent})
                 _fill(rows, change, made.get(change.key) or runs[change.key])
-            _read(
-                rows, connection, int(experiment), {made.get(one.key) or runs[one.key]: one.inputs for one in changes}
-            )
-            for table in (
-                SqlRun,
-                SqlTag,
-                SqlParam,
-                SqlMetric,
-                SqlLatestMetric,
-                SqlDataset,
-                SqlInput,
-                SqlInputTag,
-            ):  # runs before what refers to them
+            for table in (SqlRun, SqlTag, SqlParam, SqlMetric, SqlLatestMetric):  # runs before what refers to them
                 # what is there already, from before a crash, is the same; of tags and last values the newer one counts
                 how = "OR REPLACE" if table in (SqlTag, SqlLatestMetric) else "OR IGNORE"
                 if rows[table]:
@@ -118,7 +103,6 @@ class Database(Store):
             self._tables._hard_delete_logged_model(model_id)
         for run_id in runs:
             self._tables._hard_delete_run(run_id)
-            self._forget_inputs(run_id)
         if experiment is not None:
             self._tables._hard_delete_experiment(experiment)
 
@@ -126,18 +110,6 @@ class Database(Store):
         """Ids of the runs for which these hold."""
         with self._tables.engine.connect() as connection:
             return set(connection.scalars(select(SqlRun.run_uuid).where(*conditions)))
-
-    def _forget_inputs(self, run_id: str) -> None:
-        """Remove what a run read and gave, which MLflow leaves; a data set goes with its last reader."""
-        with self._tables.engine.begin() as connection:
-            of_run: ColumnElement[bool] = (SqlInput.destination_id == run_id) | (SqlInput.source_id == run_id)
-            found = connection.execute(select(SqlInput.input_uuid, SqlInput.source_id).where(of_run)).all()
-            ids, sources = [row[0] for row in found], [row[1] for row in found]
-            connection.execute(delete(SqlInputTag).where(SqlInputTag.input_uuid.in_(ids)))
-            connection.execute(delete(SqlInput).where(of_run))
-            read = select(SqlInput.source_id)
-            unread = SqlDataset.dataset_uuid.in_(sources) & SqlDataset.dataset_uuid.not_in(read)
-            connection.execute(delete(SqlDataset).where(unread))
 
     def _run(self, experiment: str, change: RunUpdate, run_id: str) -> dict[str, Any]:
         if experiment not in self._locations:
@@ -198,48 +170,6 @@ def _fill(rows: Rows, change: RunUpdate, run_id: str) -> None:
     ]
     rows[SqlMetric] += points
     rows[SqlLatestMetric] += {point["key"]: point for point in points}.values()
-
-
-def _read(rows: Rows, connection: Connection, experiment: int, inputs: Mapping[str, list[Input]]) -> None:
-    """The rows of data sets that runs read, without those that are there."""
-    wanted = {(one.name, one.digest): one for several in inputs.values() for one in several}
-    if not wanted:
-        return
-    found: Any = connection.execute(
-        select(SqlDataset.name, SqlDataset.digest, SqlDataset.dataset_uuid).where(
-            SqlDataset.experiment_id == experiment, SqlDataset.name.in_({name for name, _ in wanted})
-        )
-    )
-    ids = {(name, digest): dataset_id for name, digest, dataset_id in found}
-    for key, one in wanted.items():
-        if key not in ids:
-            ids[key] = uuid.uuid4().hex
-            rows[SqlDataset].append(
-                {
-                    "dataset_uuid": ids[key],
-                    "experiment_id": experiment,
-                    "name": one.name,
-                    "digest": one.digest,
-                    "dataset_source_type": one.kind,
-                    "dataset_source": one.source,
-                    "dataset_profile": one.profile,
-                }
-            )
-    readers = [run_id for run_id, several in inputs.items() if several]
-    known = select(SqlInput.source_id, SqlInput.destination_id).where(SqlInput.destination_id.in_(readers))
-    there = {(source, run_id) for source, run_id in connection.execute(known)}
-    for run_id, several in inputs.items():
-        for one in several:
-            source = ids[one.name, one.digest]
-            if (source, run_id) not in there:
-                there.add((source, run_id))
-                input_id = uuid.uuid4().hex
-                rows[SqlInput].append({"input_uuid": input_id, "source_id": source, "destination_id": run_id} | READ)
-                rows[SqlInputTag].append({"input_uuid": input_id, "name": CONTEXT, "value": one.context})
-
-
-READ = {"source_type": "DATASET", "destination_type": "RUN", "step": 0}
-"""The kinds of the two ends of an input: a run has read a data set."""
 
 
 def _tag(rows: Rows, run_id: str, tags: Mapping[str, str]) -> None:

@@ -1,10 +1,9 @@
 """The form of each event of a ledger in MLflow. An event that is read twice changes nothing."""
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from study import data, ranking
+from study import ranking
 from study.home.events import ENDED
 from study.home.ledger import Event
 from study.home.record import StudyRecord
@@ -14,7 +13,7 @@ from study.ranking.picks import picks
 from study.ranking.summary import lines, result_metrics, result_seeds, summary
 from study.spec import StudySpec
 from study.text import escaped
-from study.tracking.store import Point, RunUpdate, inputs, milliseconds
+from study.tracking.store import Point, RunUpdate, milliseconds
 from study.tracking.tracked import STUDY, Tracked
 
 # What the study's own run says of the study: its parameters, and a note in Markdown.
@@ -181,8 +180,6 @@ class Events:
         self._tag(STUDY, {**inherited(self._spec, self.record), "study.node": event.get("node", "")})
         self._tag(STUDY, {NOTE: note(self._spec, self.record)})
         self._untag(STUDY, [UNUSABLE])
-        for key, told in self._datasets().items():
-            self._change(STUDY).inputs += inputs(json.loads(key), told)
         self._begin(STUDY)
         self._progress.attached = False  # there will be new files
 
@@ -231,7 +228,9 @@ class Events:
         tags = {"study.kind": "trial", "study.trial": key, "study.stage": stage}
         tags |= {} if stage == "final" else {"study.configuration": event.get("repeats", event["trial"])}
         tags |= {"study.repeats": event["repeats"]} if "repeats" in event else {}
-        tags |= {"study.picked_by": self._picked_by(event["repeats"])} if stage == "rule" else {}
+        if stage == "rule":
+            picked_by = (pick.rule.name for pick in picks(self.record, self._spec) if pick.number == event["repeats"])
+            tags |= {"study.picked_by": ", ".join(picked_by)}
         tags |= {"study.moved": self._moved(event["params"])} if stage == "ablation" else {}
         self._tag(key, {**inherited(self._spec, self.record), **tags})
         own = {"train.seed": event["seed"], "train.epochs": self.record.trials[event["trial"]].total(self._spec.epochs)}
@@ -239,14 +238,8 @@ class Events:
         change.params |= {
             f"{section}.{name}": cut(value) for section, keys in document.items() for name, value in keys.items()
         }
-        if told := self._datasets().get(data.key(document["data"])):
-            change.inputs += inputs(document["data"], told)
         if key not in self._progress.open:
             self._progress.open.append(key)
-
-    def _datasets(self) -> Mapping[str, Mapping[str, Any]]:
-        """Return what the last driver said of the data sets; an older one said nothing."""
-        return self.record.sessions[-1].get("datasets", {}) if self.record.sessions else {}
 
     def _name(self, number: int) -> str:
         """The name of a trial's run: whose configuration on which seed. All seeds of one differ in the seed alone."""
@@ -259,10 +252,6 @@ class Events:
         else:
             whose = "baseline" if self.record.trials[of].stage == "baseline" else f"trial {of}"
         return f"{whose[:MOST]}, seed {trial.seed}"
-
-    def _picked_by(self, number: int) -> str:
-        """The rules whose pick a rule trial runs again."""
-        return ", ".join(pick.rule.name for pick in picks(self.record, self._spec) if pick.number == number)
 
     def _moved(self, params: Mapping[str, Any]) -> str:
         """The knobs in which a trial of an ablation is not as the baseline."""

@@ -3,12 +3,11 @@
 import re
 import shutil
 import tempfile
-from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from study.data.table_columns import MISSING, Column
+from study.data.table_columns import Column
 from study.errors import UserError, nearest
 from study.home.folder import Home, StudyFolder
 from study.tracking.connection import error_line, open_mlflow
@@ -17,7 +16,6 @@ from study.trained import Description
 from study.trained.model_files import Model
 
 if TYPE_CHECKING:
-    import pandas as pd
     from mlflow import MlflowClient
     from mlflow.entities import LoggedModel
     from mlflow.models import Model as Form
@@ -31,7 +29,7 @@ REQUIREMENTS = ("mlflow", "numpy", "pandas", "pillow", "safetensors", "torch", "
 
 
 def save_model(path: Path, model: Model, description: Description, form: "Form") -> None:
-    """Write a model: weights and description, the package's code, signature, example and requirements.
+    """Write a model: weights and description, the package's code, signature and requirements.
 
     Args:
         path: a folder that is not there yet.
@@ -46,7 +44,6 @@ def save_model(path: Path, model: Model, description: Description, form: "Form")
         artifacts={"description": model.description.as_uri(), "weights": model.weights.as_uri()},  # read as addresses
         code_paths=[str(Path(__file__).parents[1])],
         signature=_signature(description),
-        input_example=_example(description),
         pip_requirements=[f"{library}=={version(library).partition('+')[0]}" for library in REQUIREMENTS],
     )
     for cache in path.rglob("__pycache__"):
@@ -77,20 +74,6 @@ def _column(column: Column) -> "ColSpec":
 
     any_type: Any = AnyType()
     return ColSpec(any_type if column.values is None or column.is_truth else DataType.string, column.name)
-
-
-def _example(description: Description) -> "pd.DataFrame":
-    import pandas as pd
-
-    if description.encoding is None:
-        return pd.DataFrame({"file": ["photos/0001.jpg"]})
-    return pd.DataFrame([{column.name: _value(column) for column in description.encoding}])
-
-
-def _value(column: Column) -> str | float:
-    if column.values is None:
-        return column.mean
-    return next((value for value in column.values if value != MISSING), MISSING)
 
 
 ALIAS = "candidate"
@@ -185,8 +168,7 @@ def _register(client: "MlflowClient", name: str, progress: Tracked, model: Model
         "study.seed": str(description.told["seed"]),
         "study.model": description.weights_digest,
     }
-    logged = _logged(client, progress.experiment, tags)
-    logged = logged or _log(client, name, progress.experiment, run_id, model, description, tags)
+    logged = _log(client, name, progress.experiment, run_id, model, description, tags)
     try:
         client.create_registered_model(name)
     except MlflowException as error:
@@ -197,14 +179,6 @@ def _register(client: "MlflowClient", name: str, progress: Tracked, model: Model
         name, logged.artifact_location, run_id, tags, description=card[:LONGEST], model_id=logged.model_id
     )
     client.set_registered_model_alias(name, ALIAS, version.version)
-
-
-def _logged(client: "MlflowClient", experiment: str, tags: Mapping[str, str]) -> "LoggedModel | None":
-    """The model with these tags, where it was logged whole before its registration was cut off."""
-    from mlflow.entities import LoggedModelStatus
-
-    logged = [model for model in client.search_logged_models([experiment]) if tags.items() <= model.tags.items()]
-    return next((model for model in logged if model.status == LoggedModelStatus.READY), None)
 
 
 def _log(

@@ -1,14 +1,13 @@
 """Runs in MLflow, through its client: any server or database."""
 
-import json
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from mlflow import MlflowClient
-from mlflow.entities import Dataset, DatasetInput, InputTag, Metric, Param, RunTag, ViewType
+from mlflow.entities import Metric, Param, RunTag, ViewType
 from mlflow.exceptions import MlflowException
 
 from study.home.ledger import Event
@@ -31,24 +30,6 @@ class Point(NamedTuple):
     step: int
 
 
-class Input(NamedTuple):
-    """One split of a data set that a run read.
-
-    Attributes:
-        name, digest: together one data set of MLflow's; `digest` is that of all splits.
-        context: the split's name.
-        kind: what MLflow calls the source: `http`, `local` or `code`.
-        source, profile: JSON.
-    """
-
-    name: str
-    digest: str
-    context: str
-    kind: str
-    source: str
-    profile: str
-
-
 @dataclass
 class RunUpdate:
     """Everything that several events of a ledger are for one run, so that it takes as few requests as can be.
@@ -60,7 +41,6 @@ class RunUpdate:
         parent: key of the run that it is nested under, None for the study's.
         name: of the run, if it does not exist yet; `rename`: from now on, None: as it is.
         start: when it began, in milliseconds since the epoch, if it does not exist yet.
-        inputs: data that it read; one that it has already stays.
         tags: to set; `untag`: to remove.
         status: one of MLflow's, None: as it is; a new run is RUNNING.
         end: when it ended, in milliseconds since the epoch; None while it runs.
@@ -75,7 +55,6 @@ class RunUpdate:
     untag: set[str] = field(default_factory=set)
     params: dict[str, str] = field(default_factory=dict)
     points: list[Point] = field(default_factory=list)
-    inputs: list[Input] = field(default_factory=list)
     status: str | None = None
     end: int | None = None
 
@@ -83,49 +62,6 @@ class RunUpdate:
 def milliseconds(event: Event) -> int:
     """When an event was, since the epoch."""
     return int(event["time"] * 1000)
-
-
-# A study's data sets as MLflow's inputs: one per split.
-
-
-CONTEXT = "mlflow.data.context"
-"""The tag of an input that says what it was read for."""
-
-
-def inputs(section: Mapping[str, Any], told: Mapping[str, Any]) -> list[Input]:
-    """The splits of one data set.
-
-    Args:
-        section: the `data` section.
-        told: what the ledger says of it, see `study.data.inventory`.
-    """
-    kind, source = _source(str(section["name"]), told["sources"])
-    digest, shape = told["digest"], told.get("shape")
-    return [
-        Input(
-            f"{told['title']}, {split}"[:MOST],
-            digest[:DIGEST],
-            split,
-            kind,
-            source,
-            json.dumps({"num_rows": rows, "shape": shape}),
-        )
-        for split, rows in told["rows"].items()
-    ]
-
-
-def _source(name: str, sources: list[str]) -> tuple[str, str]:
-    """Its kind and what MLflow keeps of it: the first address, and all where there are more."""
-    if not sources:
-        return "code", json.dumps({"tags": {"mlflow.source.name": f"study.data.sets.{name}"}})
-    several = {"files": sources} if len(sources) > 1 else {}
-    if sources[0].startswith(("http://", "https://")):
-        return "http", json.dumps({"url": sources[0], **several})
-    return "local", json.dumps({"uri": sources[0], **several})
-
-
-MOST, DIGEST = 500, 36
-"""Characters of a name and a digest that MLflow takes."""
 
 
 # The runs themselves.
@@ -224,7 +160,6 @@ class Store:
         study = [change for change in changes if change.key == STUDY]
         for change in study:
             self._make(experiment, change, runs)
-            self._log_inputs(change, runs)  # alone: of two requests that make one data set at once, MLflow refuses one
         levels = [change for change in changes if change.parent in (None, STUDY) and change.key != STUDY]
         nested = [change for change in changes if change.parent not in (None, STUDY)]
         for level in (levels, nested, study):
@@ -239,10 +174,6 @@ class Store:
             change.status = None if change.status == "RUNNING" else change.status
             change.untag = set()
 
-    def _log_inputs(self, change: RunUpdate, runs: Mapping[str, str]) -> None:
-        if change.inputs:
-            self.client.log_inputs(runs[change.key], [_logged(one) for one in change.inputs])
-
     def _apply(self, experiment: str, change: RunUpdate, runs: dict[str, str]) -> None:
         self._make(experiment, change, runs)
         run_id = runs[change.key]
@@ -254,20 +185,12 @@ class Store:
             [Param(key, value) for key, value in change.params.items()],
             [RunTag(key, value) for key, value in change.tags.items()],
         )
-        if change.key != STUDY:
-            self._log_inputs(change, runs)
         if change.rename is not None:
             self.client.update_run(run_id, name=change.rename)
         if change.end is not None:
             self.client.set_terminated(run_id, change.status, change.end)
         elif change.status is not None:
             self.client.update_run(run_id, change.status)
-
-
-def _logged(one: Input) -> DatasetInput:
-    return DatasetInput(
-        Dataset(one.name, one.digest, one.kind, one.source, profile=one.profile), [InputTag(CONTEXT, one.context)]
-    )
 
 
 def in_parallel(function: Callable[[RunUpdate], None], changes: list[RunUpdate], threads: int) -> None:

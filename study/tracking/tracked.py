@@ -71,7 +71,7 @@ class Tracked:
 # Files of a study that were made anew after it ended, into MLflow.
 
 TIMEOUT = 5
-"""Seconds that a request may take here, where someone waits."""
+"""Seconds that a request may take where someone waits."""
 
 
 def refresh(home: Home, folder: StudyFolder, files: Mapping[Path, str | None]) -> str | None:

@@ -67,7 +67,8 @@ class Writer:
         self._study = self._study or events[0]["id"]
         progress = self._progress
         if not progress.experiment:
-            progress.experiment = self._store.experiment(self._spec.name, self._location(), self._spec.metric)
+            own = (self._home.artifacts / self._spec.name).as_uri() if self._home.owns_tracking else None
+            progress.experiment = self._store.experiment(self._spec.name, own, self._spec.metric)
         if not self._sure:
             self._take_up_runs(self.reached)
         self._store.write(progress.experiment, self._events.changes(events), progress.runs, progress.former)
@@ -104,10 +105,6 @@ class Writer:
         for key, run_id in list(self._store.find(self._progress.experiment, self._study, since - MARGIN)):
             if runs.setdefault(key, run_id) != run_id:
                 self._store.client.delete_run(run_id)
-
-    def _location(self) -> str | None:
-        """Return where artifacts lie: in the home, unless an MLflow of its own says where."""
-        return (self._home.artifacts / self._spec.name).as_uri() if self._home.owns_tracking else None
 
 
 LINKED = ("report.html", "best.yaml", "model_card.md")

@@ -107,12 +107,3 @@ def test_once_it_has_run_it_is_shown_and_nothing_runs(home: Home) -> None:
 def test_a_wrong_key_is_one_message(home: Home, arguments: tuple[str, ...], message: str) -> None:
     with pytest.raises(UserError, match=message):
         typed(*arguments)
-
-
-def test_a_study_without_an_ablation_says_how_to_get_one(home: Home) -> None:
-    from study.analysis import load_ablation
-
-    with pytest.raises(UserError, match="not measured yet: study ablate quickstart"):
-        load_ablation("quickstart")
-    measured(home)
-    assert len(load_ablation("quickstart")) == 28

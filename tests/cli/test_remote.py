@@ -16,8 +16,6 @@ from study.errors import Stopped, UserError
 from study.home.folder import Home
 from study.home.record import StudyRecord
 from study.spec import StudySpec
-from study.spec.document import shipped_folder
-from study.spec.suite import load_suite
 
 
 @pytest.fixture
@@ -129,10 +127,6 @@ def test_ctrl_c_detaches_and_says_how_to_follow_and_stop(
         (["confirm", "mine", "-f", "--address", "auto"], "--follow: shows the log of a job"),
         (["train", "quickstart", "-f", "--address", "local"], "--follow: shows the log of a job"),
         (["ablate", "mine", "-f", "--json", *THERE], "--json prints one document"),
-        (["suite", "quickstart_suite", "--report", *THERE], "-o, --report: need the studies here"),
-        (["suite", "quickstart_suite", "-f", "--json", *THERE], "--json prints one document"),
-        (["evaluate", "some/model.json", *THERE], "some/model.json: is a file of this machine"),
-        (["evaluate", "mine-final", "--data", "none.yaml", *THERE], "none.yaml"),
         (["train", "none.yaml", *THERE], "none.yaml"),
         (["train", "quickstart", "--seeds", "1,1", *THERE], "--seeds 1,1"),
     ],
@@ -186,24 +180,6 @@ def test_an_exported_configuration_needs_no_data_here(
         status, _, err = typed("train", str(tmp_path / file), *THERE)
         assert (status, len(cluster.started)) == (2, 1)
         assert told in err
-
-
-def test_an_evaluation_there_is_shown_as_one_here(cluster: type[Jobs], typed: Any, monkeypatch: Any) -> None:
-    monkeypatch.setattr(cluster, "answers", {"evaluate": {"test/accuracy": 0.75}})
-    given = ["evaluate", "mine", "--split", "test", "--seed", "6", "--set", "data.rho=0.5", *THERE]
-    assert typed(*given) == (0, f"{'test/accuracy':<32} 0.75\n", "")
-    status, out, _ = typed(*given, "--data", "quickstart", "--json")
-    assert (status, json.loads(out)) == (0, {"test/accuracy": 0.75})
-    (_, words, _, environment, spec), (_, with_data, _, _, uploaded) = cluster.started
-    common = ["evaluate", "mine", "--split", "test", "--seed", "6", "--device", "auto", "--set", "data.rho=0.5"]
-    assert (words, environment, spec) == ([*common, "--json"], {"KEY": "value"}, None)
-    assert with_data == [*common, "--data", "job-study.yaml", "--json"]
-    assert uploaded is not None
-    of_group = {"test/group_0_1_accuracy": 0.5, "groups": {"test/group_0_1_accuracy": "class 'no', bias class 'm'"}}
-    monkeypatch.setattr(cluster, "answers", {"evaluate": dict(of_group)})
-    assert json.loads(typed(*given, "--json")[1]) == of_group
-    monkeypatch.setattr(cluster, "answers", {"evaluate": dict(of_group)})
-    assert typed(*given)[1].endswith("0.5         class 'no', bias class 'm'\n")
 
 
 def test_a_plan_of_an_ablation_starts_nothing(cluster: type[Jobs], typed: Any) -> None:
@@ -281,23 +257,3 @@ def test_jobs_stay_where_their_study_could_not_be_removed(
     found, _, err = typed("delete", "mine", "--yes", *THERE)
     assert (found, cluster.forgotten) == (status, forgotten)
     assert err == (f"error: {error}\n" if status else "")
-
-
-def test_a_suite_is_one_driver_and_goes_on_by_the_same_command(
-    cluster: type[Jobs], typed: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """Its file stands for itself there, whatever file its base names here."""
-    shipped = (shipped_folder() / "suites" / "quickstart_suite.yaml").read_text(encoding="utf-8")
-    (tmp_path / "own.yaml").write_text(shipped.replace("name: quickstart_suite", "name: mine"), encoding="utf-8")
-    status, _, err = typed("suite", str(tmp_path / "own.yaml"), "--quiet", *THERE)
-    assert (status, err) == (0, "")
-    ((job, words, metadata, environment, suite),) = cluster.started
-    assert (job, metadata["kind"]) == ("study-mine-4", "suite")
-    assert words == ["suite", "job-study.yaml", "--quiet", "--address", "auto"]
-    assert environment == {"KEY": "value", "STUDY_OWNER": "somebody"}
-    assert suite is not None
-    (tmp_path / "uploaded.yaml").write_text(suite.to_yaml(), encoding="utf-8")
-    assert load_suite(str(tmp_path / "uploaded.yaml")) == load_suite(str(tmp_path / "own.yaml"))
-    monkeypatch.setattr(cluster, "kind", "suite")
-    status, _, err = typed("resume", "mine", *THERE)
-    assert (status, err) == (2, f"error: mine: is a suite. Go on with it: study suite FILE --address {URL}\n")

@@ -12,14 +12,11 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from escapes import ESCAPES
-from heads import NODE, NODES, job
+from heads import NODES, job
 from helpers import Told, quickstart, write_ledger
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from study.cluster import head as head_module
-from study.cluster.head import Head
-from study.cluster.mirror import Manifest
 from study.commands.on_cluster import Elsewhere
 from study.errors import UserError
 from study.home.folder import FORMAT, Home
@@ -147,39 +144,3 @@ def test_a_job_of_a_study_whose_name_is_a_path_is_refused(home: Home, tmp_path: 
     with serving(hostile) as address, pytest.raises(UserError, match="cannot be a study's name"):
         Elsewhere(address).overview()
     assert _tree(tmp_path) == before
-
-
-def test_an_endless_answer_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("RAY_AUTH_MODE", raising=False)
-    monkeypatch.setattr(head_module, "MOST", 1 << 20)
-    sent = 0
-
-    class Endless(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            nonlocal sent
-            self.send_response(200)
-            self.end_headers()
-            try:
-                while True:
-                    sent += self.wfile.write(b"[" * (1 << 16))
-            except OSError:
-                self.close_connection = True
-
-        def log_message(self, *_: object) -> None: ...
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Endless) as server:
-        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-        head = Head(f"http://127.0.0.1:{server.server_port}")
-        with pytest.raises(UserError, match="no Ray dashboard"):
-            head.jobs()
-        with pytest.raises(UserError, match="more than"):
-            b"".join(head.file(NODE, "study/mine/manifest.json", most=1 << 20))
-        server.shutdown()
-    assert sent < 64 << 20
-
-
-def test_a_manifest_may_not_announce_what_no_study_has() -> None:
-    told = {"format": FORMAT, "study": "x", "host": "h", "folder": "f", "written": 1.0}
-    for name, size in (("study.yaml", 1 << 30), ("errors/a", 1 << 30), ("models/a", 1 << 41), ("errors/.a", 1)):
-        with pytest.raises(UserError, match="cannot be read"):
-            Manifest.of("mine", {**told, "files": {name: {"bytes": size, "sha256": ""}}})

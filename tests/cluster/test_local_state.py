@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from study.cluster import local
-from study.cluster.local import LocalCluster, Process, free_ports, tell_nobody
+from study.cluster.local import LocalCluster, Process, free_ports
 from study.commands.local_cluster import lines
 from study.errors import UserError
 from study.home.folder import Home
@@ -72,7 +71,7 @@ def test_its_mlflow_keeps_runs_and_users_in_the_home_whatever_its_path_holds(
         monkeypatch.setenv("MLFLOW_TRACKING_USERNAME", "admin")
         monkeypatch.setenv("MLFLOW_TRACKING_PASSWORD", "a password for tests")
         cluster.mlflow = f"http://127.0.0.1:{free_ports(1)[0]}"
-        cluster._bring_up([local.mlflow(cluster, home)], tell_nobody)
+        cluster._bring_up([local.mlflow(cluster, home)], print)
         client = connect(cluster.mlflow)
         run = client.create_run(client.create_experiment("one"))
         client.log_text(run.info.run_id, "mine", "note.txt")
@@ -114,8 +113,6 @@ def test_what_runs_is_found_without_the_file_and_drivers_stop_first(tmp_path: Pa
     cluster.path.mkdir()
     for name in ("state.json", "token", "mlflow-password", "mlflow-auth.ini", "mlflow-users.db-wal", "head.log"):
         (cluster.path / name).write_text("{")
-    scratch = tempfile.mkdtemp(prefix="study-ray-", dir="/tmp")
-    (cluster.path / "ray").symlink_to(scratch)
     marked = {"STUDY_CLUSTER": cluster.mark}
     given = ((DRIVER, {**marked, JOB: "{}"}), (NODE, marked), (NODE, {"STUDY_CLUSTER": "another"}))
     started = [
@@ -130,7 +127,6 @@ def test_what_runs_is_found_without_the_file_and_drivers_stop_first(tmp_path: Pa
         assert word.read_text() == "in good order"
         assert not any(Process.of("one", pid).is_alive for pid in ended)
         assert all(Process.of("one", pid).is_alive for pid in stays)
-        assert not Path(scratch).exists()
         assert [path.name for path in cluster.path.iterdir()] == ["head.log"]
     finally:
         for pid in stays:

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pytest
-
 from study.cluster.head import overview
 
 CPUS = "1.0/1.0 CPU (1.0 used of 1.0 reserved in placement groups)\n0B/13.54GiB memory\n0B/5.80GiB object_store_memory"
@@ -42,12 +40,6 @@ def test_what_is_in_use_is_the_sum_over_the_nodes() -> None:
     }
 
 
-def test_use_that_ray_does_not_tell_yet_is_not_called_nothing() -> None:
-    for usage in ({}, {"a": HEAD}):
-        found = overview(answer([alive("a"), alive("b", CPU=1.0)], usage))
-        assert found["usage"] == {"CPU": {"used": None, "there": 1.0}}
-
-
 def test_nodes_that_were_lost_are_told_from_those_that_left() -> None:
     nodes = [
         alive("a"),
@@ -65,8 +57,3 @@ def test_nodes_that_were_lost_are_told_from_those_that_left() -> None:
         {"id": "f", "ended": 5.0, "why": None},
         {"id": "b", "ended": 9.5, "why": HEARTBEATS},
     ]
-
-
-def test_an_answer_without_nodes_is_an_error() -> None:
-    with pytest.raises(ValueError, match="does not tell of its nodes: Traceback"):
-        overview({"result": False, "msg": "Traceback", "data": {}})

@@ -77,24 +77,6 @@ def test_the_job_of_a_driver_is_the_command_itself() -> None:
     assert study.__version__ in done.stdout
 
 
-def test_a_job_without_memory_ends_with_one_sentence(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(submitted_driver, "began_before", lambda driver: [0.0])
-    monkeypatch.setattr(submitted_driver, "free_memory", lambda: DRIVER // 2)
-    with pytest.raises(SystemExit) as ended:
-        submitted_driver.main()
-    told = capsys.readouterr()
-    assert (ended.value.code, told.out) == (2, "")
-    assert told.err.startswith("error: 0.5 GiB of memory are free on ")
-    assert told.err.endswith("1 driver runs there. Nothing was begun: give the command again when one has ended\n")
-
-
-def test_a_wrapper_of_a_driver_is_no_other_driver(begin: Begin) -> None:
-    (driver,) = begin("fork").children()
-    assert began_before(driver) == []
-
-
 def test_what_a_container_has_of_files_is_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It gives them up when it needs the memory; a head that has read its data would else refuse further studies."""
     told = {"LIMITS": "1000", "USED": "995", "STAT": "anon 7\ninactive_file 600\n"}

@@ -3,8 +3,6 @@
 import re
 import threading
 from collections.abc import Iterator
-from contextlib import nullcontext
-from dataclasses import replace
 from functools import partial
 from http.server import HTTPServer, SimpleHTTPRequestHandler
 from pathlib import Path
@@ -15,7 +13,6 @@ from helpers import quickstart, record
 
 from study.cli import app
 from study.commands import backbones, run
-from study.commands.final_training import final_study
 from study.commands.plan import plan
 from study.errors import UserError
 from study.home.folder import Home
@@ -123,35 +120,6 @@ def test_a_study_without_its_weights_is_planned_but_does_not_start(root: Path, t
     assert not list(home.studies())
 
 
-def test_a_training_with_other_weights_than_its_configurations_leaves_nothing(
-    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    now = {"name": "mine.pth", "file": "mine.pth", "sha256": "b" * 64}
-    monkeypatch.setattr(StudySpec, "weights", [now])
-    origin = {"study": "mine", "code": {"weights": [now | {"sha256": "a" * 64}]}}
-    home, spec = Home(tmp_path / "home_of_studies"), replace(final_study(quickstart(), [0]), origin=origin)
-    with pytest.raises(UserError, match=r"mine\.pth, from which its trials begin, has changed"):
-        run.train(home, spec, lambda *_: nullcontext(print))
-    assert not list(home.studies())
-
-
-def test_a_network_that_begins_from_no_weights_names_those_that_do() -> None:
-    with pytest.raises(UserError, match=r"unknown key\. Allowed here: .*model\.name with this key: resnet18, resnet50"):
-        quickstart("model.weights=imagenet")
-    with pytest.raises(UserError, match=r"method\.gamma: unknown key\. [^.]*Allowed here: [^.]*$"):
-        quickstart("method.gamma=1")
-
-
-def test_every_network_that_a_search_may_take_is_looked_for(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[tuple[str, object]] = []
-    monkeypatch.setattr("study.models.weights", lambda model: asked.append((model["name"], model["weights"])))
-    spec = quickstart(
-        "model={name: resnet18, stem: imagenet}", "search.space.model.weights={choices: [null, imagenet, mine.pth]}"
-    )
-    assert spec.weights == []
-    assert {weights for _, weights in asked} == {None, "imagenet", "mine.pth"}
-
-
 def test_weights_that_have_changed_since_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     spec, found = quickstart(), record()
     now = {"name": "mine.pth", "file": "mine.pth", "sha256": "b" * 64}
@@ -166,11 +134,3 @@ def test_weights_that_have_changed_since_are_refused(monkeypatch: pytest.MonkeyP
                 UserError, match=r"mine\.pth, from which its trials begin, has changed: sha256 is b+, was a"
             ):
                 driver.initial_weights(spec, found)
-
-
-def test_weights_of_one_file_name_in_two_folders_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    two = [{"name": f"{folder}/w.pth", "file": "w.pth", "sha256": folder * 64} for folder in "ab"]
-    found = record()
-    found.sessions[:] = [{"weights": two}]
-    monkeypatch.setattr(StudySpec, "weights", two)
-    assert driver.initial_weights(quickstart(), found) == two

@@ -1,19 +1,14 @@
 """What is told of a study on a cluster elsewhere, and when an answer does not come."""
 
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from helpers import Told, quickstart, record, write_ledger
+from helpers import Told, quickstart, record
 
 from study.analysis.report import lead
-from study.cluster import jobs as cluster_jobs
-from study.cluster.jobs import Job, Jobs
+from study.cluster.jobs import Job
 from study.commands import on_cluster as there
-from study.commands import status
 from study.commands.progress import StudyProgress
-from study.errors import UserError
-from study.home.folder import Home
 from study.ranking.summary import summary
 
 CLUSTER: dict[str, Any] = {"nodes": 3, "lost": [], "usage": {"CPU": {"used": 2.0, "there": 2.0}}}
@@ -60,24 +55,9 @@ def test_what_is_asked_of_a_running_study() -> None:
     assert lines[-1].endswith(": Unexpected termination")
 
 
-def test_a_study_that_cannot_be_read_there_is_shown_as_it_was() -> None:
-    document = there.document(
-        "mine", [a_job()], {**CLUSTER, "lost": []}, a_study(), "as it was on Monday; no such study"
-    )
-    lines = there.text(document).splitlines()
-    assert lines[1] == "study mine, of ada: running (1 running, 1 complete)"
-    assert lines[-2] == "warning   as it was on Monday; no such study"
-
-
 def test_lost_nodes_count_since_the_first_driver_and_none_while_it_waits() -> None:
     assert len(told([a_job("stopped", began=99.0), a_job(number=2, began=102.0)], a_study())["cluster"]["lost"]) == 3
     assert told([a_job("pending", began=None)], a_study())["cluster"]["lost"] == []
-
-
-def test_resources_whose_use_is_not_known() -> None:
-    document = told([a_job()], a_study())
-    document["cluster"]["usage"] = {"CPU": {"used": None, "there": 2.0}, "GPU": {"used": 0.25, "there": 1.0}}
-    assert "in use: ? of 2 CPU, 0.25 of 1 GPU" in there.text(document)
 
 
 @pytest.mark.parametrize(
@@ -101,46 +81,3 @@ def test_a_study_that_is_not_made_yet_hides_nothing_of_its_job(state: str, messa
     assert lines[0] == line
     assert lines[1] == "study     not known there: mine: no such study in /home. There is no study there yet"
     assert lines[2].startswith("cluster   3 nodes")
-
-
-class Client:
-    """A cluster whose jobs never get any further."""
-
-    def __init__(self) -> None:
-        self.stopped: list[str] = []
-
-    def list_jobs(self) -> list[Any]:
-        return [details("study-mine", "RUNNING", {"study": "mine", "spec": "hash", "number": "1"})]
-
-    def submit_job(self, **given: Any) -> None:
-        self.job = given["submission_id"]
-
-    def get_job_info(self, job: str) -> Any:
-        return details(job, "PENDING", {})
-
-    def stop_job(self, job: str) -> None:
-        self.stopped.append(job)
-
-
-def details(job: str, state: str, metadata: dict[str, str]) -> Any:
-    found = {"submission_id": job, "metadata": metadata, "status": SimpleNamespace(value=state), "message": "It waits."}
-    unknown = dict.fromkeys(("start_time", "end_time", "runtime_env", "driver_node_id", "driver_exit_code"))
-    return SimpleNamespace(**found, **unknown)
-
-
-def test_an_answer_is_waited_for_with_patience_and_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster_jobs, "ANSWER", 0.01)
-    monkeypatch.setattr(cluster_jobs, "ASK", 0.02)
-    jobs, client = Jobs.__new__(Jobs), Client()
-    jobs.address, jobs._client = "http://127.0.0.1:8265", client  # type: ignore[assignment]
-    jobs.head = SimpleNamespace(jobs=lambda: [Job.of(one) for one in client.list_jobs()])  # type: ignore[assignment]
-    with pytest.raises(UserError, match=r"study-status-\w+: did not answer within 0 s, is pending\. It waits\."):
-        jobs.ask("mine", "status", "mine")
-    assert client.stopped == [client.job]
-
-
-def test_here_and_there_the_same_is_told(tmp_path: Any) -> None:
-    folder = Home(tmp_path / "home").create(quickstart("name=mine"))
-    write_ledger(folder.ledger_file, Told("baseline", [0.5]))
-    document = status.document(folder)
-    assert there.text(told([a_job()], document)).splitlines()[1:-3] == status.lines(document)

@@ -45,15 +45,6 @@ def test_the_list_says_which_files_are_there(root: Path) -> None:
     assert json.loads(json.dumps(list(after.values()))) == list(after.values())
 
 
-def test_every_data_set_says_what_it_is(root: Path) -> None:
-    for name, row in rows().items():
-        assert row["about"].startswith(f"{name}: "), name
-        assert len(row["about"]) < 120, name
-    shown = data_commands.table(rows().values())
-    assert all(f"\n{name} " in shown for name in rows())
-    assert str(root) in shown
-
-
 def test_prepare_tells_what_is_in_the_splits(root: Path) -> None:
     write_stl10(root, unlabelled=6)
     document = data_commands.prepare("stl10", ["unlabelled=true", "val_share=0.25"])
@@ -75,49 +66,6 @@ def test_prepare_counts_the_cells() -> None:
     assert shown.startswith("biased_digits (rho=0.9, ")
     assert f"{train['conflicting']} conflicting" in shown
     assert document["fingerprint"] == data.load({"name": "biased_digits", "rho": 0.9}).fingerprint
-
-
-def test_prepare_of_a_table_knows_no_conflicting_samples(root: Path) -> None:
-    write_compas(root, [compas_row(("African-American", "Caucasian")[index % 2], index) for index in range(40)])
-    document = data_commands.prepare("compas")
-    assert document["splits"]["train"]["conflicting"] is None
-    assert sum(map(sum, document["splits"]["train"]["cells"])) == 28
-    assert "conflicting" not in data_commands.text(document)
-
-
-def test_prepare_counts_no_bias_that_is_not_known(root: Path) -> None:
-    rows = [f"{n},{'ab'[n % 2]},{('a', 'b', '')[n % 3]}" for n in range(60)]
-    (root / "kinds.csv").write_text("\n".join(["age,kind,sort", *rows]) + "\n")
-    wishes = [f"path={root / 'kinds.csv'}", "target=kind", "bias=sort", "bias_gaps=unknown"]
-    document = data_commands.prepare("table", wishes)
-    counted = [sum(map(sum, split["cells"])) for split in document["splits"].values()]
-    assert sum(counted) == 40
-    assert sum(split["samples"] for split in document["splits"].values()) == 60
-
-
-def test_a_class_that_is_not_in_every_split_is_told(root: Path) -> None:
-    """Two equal slips are no class of a single row, which is refused."""
-    rows = [f"{n},{'cat' if n % 2 else 'dog'},{'mf'[n // 2 % 2]}" for n in range(100)]
-    (root / "pets.csv").write_text("\n".join(["age,kind,sex", *rows]) + "\n")
-    keys = ["path=pets.csv", "target=kind", "bias=sex"]
-    whole = data_commands.prepare("table", keys)
-    assert whole["absent"] == []
-    assert "not in every split" not in data_commands.text(whole)
-    rows[3], rows[51] = "3,catt,m", "51,catt,m"
-    rows[7], rows[8] = "7,cat,w", "8,dog,w"
-    (root / "pets.csv").write_text("\n".join(["age,kind,sex", *rows]) + "\n")
-    document = data_commands.prepare("table", keys)
-    assert [(row["label"], row["name"], row["samples"]) for row in document["absent"]] == [
-        ("class", "catt", 2),
-        ("bias class", "w", 2),
-    ]
-    for row in document["absent"]:
-        assert row["splits"], row
-    without = ", ".join(document["absent"][0]["splits"])
-    assert f"not in every split: class 'catt' (2 samples, none in {without}), bias class 'w' (2 samples, none in " in (
-        data_commands.text(document)
-    )
-    assert data_commands.text(document).endswith("Nothing is learned or measured of it there; mend it if it is a slip")
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """The best configurations as files."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
 from study.ranking import ranked
 from study.ranking.selection import Choice
-from study.spec import StudySpec, load_study
+from study.spec import load_study
 
 SPEC = quickstart("search.confirm={top: 1, seeds: 2}", "train.seed=5", "train.lr_milestones=[0.5]")
 PARAMS = [
@@ -107,15 +106,6 @@ def test_a_file_of_another_version_is_refused(folder: StudyFolder, tmp_path: Pat
         load_study(str(path))
 
 
-def test_a_file_without_its_digest_is_taken_for_changed(folder: StudyFolder, tmp_path: Path) -> None:
-    path = tmp_path / "best.yaml"
-    export(**told(folder, *TRIALS), out=path)
-    kept = [line for line in path.read_text().splitlines() if not line.startswith("  digest: ")]
-    path.write_text("\n".join(kept))
-    with pytest.raises(UserError, match=r"best\.yaml:\d+: the configuration is not the one that was exported"):
-        load_study(str(path))
-
-
 def test_unconfirmed_it_says_one_seed(folder: StudyFolder, tmp_path: Path) -> None:
     export(**told(folder, *TRIALS), out=tmp_path / "best.yaml")
     origin = load_study(str(tmp_path / "best.yaml")).origin
@@ -156,25 +146,3 @@ def test_a_file_that_cannot_be_written_is_told_and_nothing_is_left(
     with pytest.raises(UserError, match="cannot be written"):
         export(**told(folder, *TRIALS), out=tmp_path / out, choice=Choice(top=top))
     assert sorted(tmp_path.iterdir()) == before
-
-
-def test_of_several_files_none_is_written_where_one_cannot_be(folder: StudyFolder, tmp_path: Path) -> None:
-    (tmp_path / "best-2.yaml").mkdir()
-    with pytest.raises(UserError, match=r"best-2\.yaml: cannot be written: it is a folder"):
-        export(**told(folder, *TRIALS), out=tmp_path / "best.yaml", choice=Choice(top=2))
-    assert not (tmp_path / "best-1.yaml").exists()
-
-
-def test_a_front_of_one_is_a_file_of_its_own_name(folder: StudyFolder, tmp_path: Path) -> None:
-    """As every single configuration; several are numbered."""
-    front = Choice(pareto=["val/accuracy"])
-    written = export(**told(folder, *TRIALS[:1]), out=tmp_path / "front.yaml", choice=front)
-    assert [file.path.name for file in written] == ["front.yaml"]
-
-
-def test_the_longest_name_gives_a_file_that_loads(tmp_path: Path) -> None:
-    spec: StudySpec = replace(SPEC, name="x" * 100)
-    folder = Home(tmp_path / "home").create(spec)
-    write_ledger(folder.ledger_file, *TRIALS)
-    export(folder, spec, StudyRecord.load(folder.ledger_file), tmp_path / "best.yaml")
-    assert load_study(str(tmp_path / "best.yaml")).name.endswith("-best")

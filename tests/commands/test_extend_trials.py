@@ -111,34 +111,6 @@ def test_until_all_have_ended_they_count_as_they_had(tmp_path: Path) -> None:
     assert "until all of them have ended results are those of 4 epochs" in sentence(found)
 
 
-def test_a_study_whose_every_extended_trial_fails_is_as_complete_as_it_was(tmp_path: Path) -> None:
-    spec = spec_of("search.trials=3", "search.early_stopping={name: none}", "search.confirm={top: 0}")
-    folder = played(tmp_path, spec)
-    extending.ask(folder, spec, Request(8, top=2))
-    course = Course(folder.ledger_file, spec, lambda trial, epoch: None if epoch > 4 else score(trial, epoch)).play()
-    assert {trial.state for trial in course.record.trials.values()} == {"failed"}
-    assert course.agenda.outcome == "complete"
-    assert len(ranking.ranked(course.record, spec)) == 3
-
-
-def test_a_second_extension_to_as_many_epochs_is_compared_with_the_first(tmp_path: Path) -> None:
-    folder = played(tmp_path)
-    before = numbers(ranking.candidates(record_of(folder), SPEC))
-    went_on(folder, Request(8, top=1))
-    later = next(trial.number for trial in stopped(record_of(folder)))
-    extending.ask(folder, SPEC, Request(8, trials=(later,)))
-    found = extended(record_of(folder), SPEC)
-    assert found is not None
-    assert sentence(found) == (
-        f"trials 0, {before[0]}, {later} go on to epoch 8; until all of them have ended results are those of 8 epochs"
-    )
-    Course(folder.ledger_file, SPEC).play()
-    found = extended(record_of(folder), SPEC)
-    assert found is not None
-    assert sorted(found["trials"]) == sorted(numbers(ranking.comparable(record_of(folder), SPEC)))
-    assert f"trials 0, {before[0]}, {later} went on to epoch 8 and are compared" in sentence(found)
-
-
 def test_one_that_fails_counts_as_it_had_ended_and_is_not_compared(tmp_path: Path) -> None:
     folder = played(tmp_path)
     first = numbers(ranking.candidates(record_of(folder), SPEC))[0]
@@ -185,18 +157,6 @@ def test_a_second_extension_goes_further(tmp_path: Path) -> None:
     assert told["extended"] == {"epochs": 16, "of": 4, "trials": [0, best.trial.number], "left": 0, "compared": 16}
     with pytest.raises(UserError, match="--epochs 8: trials of quickstart have run 16; at least that many"):
         extending.planned(folder, SPEC, after, Request(8))
-
-
-def test_a_search_that_goes_on_later_tries_trials_of_its_own_length(tmp_path: Path) -> None:
-    from study.commands import extending
-
-    folder = played(tmp_path)
-    went_on(folder, Request(8, top=1))
-    extending.more_trials(folder, SPEC, "+3")
-    Course(folder.ledger_file, SPEC).play()
-    new = list(record_of(folder).by_stage("search"))[-3:]
-    assert all(trial.until is None and trial.epochs <= 4 for trial in new)
-    assert {each.epochs for each in ranking.candidates(record_of(folder), SPEC)} == {8}
 
 
 def test_replicates_go_on_with_their_configuration(tmp_path: Path) -> None:

@@ -110,17 +110,6 @@ def test_it_is_named_after_the_study_that_found_it() -> None:
     assert final_study(exported, [0], "other").name == "other"
 
 
-@pytest.mark.parametrize("name", ["..", "../x", "a/b", "/a", " ", "a" * 101])
-def test_a_name_that_leads_out_of_the_home_is_refused(name: str) -> None:
-    with pytest.raises(UserError, match="cannot be a study's name"):
-        final_study(SPEC, [0], name)
-
-
-def test_the_longest_name_can_be_trained(home: Home) -> None:
-    spec = final_study(replace(SPEC, origin={"study": "x" * 100}), [0])
-    assert extend(home, spec).spec() == spec
-
-
 def test_more_seeds_are_added_to_those_there_are(home: Home) -> None:
     extend(home, final_study(SPEC, [0, 1]))
     folder = extend(home, final_study(SPEC, [1, 5]))
@@ -135,15 +124,6 @@ def test_another_configuration_does_not_go_under_the_same_name(home: Home, chang
     with pytest.raises(UserError, match=r"quickstart-final: exists already .* another configuration\. Give a --name"):
         extend(home, final_study(quickstart(change), [0]))
     assert folder.spec().final_seeds == (0,)
-
-
-def test_a_study_is_no_final_training(home: Home) -> None:
-    home.create(replace(SPEC, name="quickstart-final"))
-    with pytest.raises(UserError, match="exists already"):
-        extend(home, final_study(SPEC, [0]))
-    home.create(replace(final_study(SPEC, [0]), name="searched", final_seeds=None))
-    with pytest.raises(UserError, match="exists already"):
-        extend(home, final_study(SPEC, [0], "searched"))
 
 
 def test_it_chooses_its_epoch_as_the_search_did_and_takes_the_last_where_nothing_validates() -> None:

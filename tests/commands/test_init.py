@@ -5,7 +5,6 @@ import os
 import pty
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -152,13 +151,6 @@ def test_a_path_that_cannot_be_a_study_file_is_told_before_anything_is_asked(fol
         write(of(data="biased_digits"), Path(out), True, Asker(never, print))
 
 
-def test_the_schema_is_named_from_the_file_on_where_both_are_in_one_project() -> None:
-    with tempfile.TemporaryDirectory(dir=ROOT / "tests") as inside:
-        path = write(of(data="biased_digits"), Path(inside, "mine.yaml"), False, nobody())
-        first = path.read_text(encoding="utf-8").splitlines()[0]
-    assert first.endswith("$schema=../../search_spaces/study.schema.json")
-
-
 def test_what_cannot_be_used_is_asked_again() -> None:
     answers: Iterator[str] = iter(
         ["birds", "labels.csv", "list.csv", "image", "kin", "kind", "place", "sup_con", "cpu", "3"]
@@ -258,13 +250,6 @@ def test_the_papers_configurations_are_in_the_file_where_its_space_has_some(low:
     path = write(flags, None, False, nobody())
     assert [one["method.alpha"] for one in load_study(str(path)).search.enqueue] == [0.014] * papers
     assert ("the papers found good is tried first" in path.read_text(encoding="utf-8")) == papers
-
-
-def test_papers_configurations_that_are_asked_for_and_not_in_the_space_are_refused() -> None:
-    wishes = ("search.space.method.alpha={low: 0.1, high: 0.5}", "search.enqueue=papers")
-    flags = of("sup_con", data="birds", file="image", target="kind", bias="place", assignments=wishes)
-    with pytest.raises(UserError, match="'papers' given, but none of their configurations is in the space"):
-        write(flags, None, False, nobody())
 
 
 @pytest.mark.parametrize(

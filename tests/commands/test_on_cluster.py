@@ -108,18 +108,8 @@ def test_another_name_here(there: There) -> None:
 
 def test_another_study_of_that_name_is_refused(there: There) -> None:
     there.home.create(quickstart("name=mine"))
-    with pytest.raises(UserError, match=r"another study of that name is in .*, it was not fetched.*--name mine-2"):
+    with pytest.raises(UserError, match=r"mine: is in .*, and was not fetched; .*--name mine-2"):
         there.fetch()
-
-
-def test_a_home_that_the_cluster_has_too_needs_no_fetch(there: There, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As that of `study cluster up`: the study is the same, whatever has run of it."""
-    there.home = Home(there.study.path.parent)
-    there.add(there.study)
-    done = there.fetch()
-    assert (done.files, fetched(there.study)) == ([], None)
-    assert "is this very study" in fetching.words(done)[0]
-    assert there.fetch(rename="beside").folder.ledger_file.read_bytes() == there.study.ledger_file.read_bytes()
 
 
 def test_what_went_on_here_is_not_lost(there: There) -> None:
@@ -149,7 +139,7 @@ def test_a_study_that_runs_there_does_not_go_on_here(there: There) -> None:
 def test_when_the_head_has_gone_what_is_known_is_told(there: There, capsys: pytest.CaptureFixture[str]) -> None:
     Elsewhere(there.head.address).status("mine")
     there.head.gone = True
-    for ask in (lambda e: e.status("mine"), lambda e: e.check("mine"), lambda e: e.overview()):
+    for ask in (lambda e: e.status("mine"), lambda e: e.overview()):
         with pytest.raises(HeadGone) as told:
             ask(Elsewhere(there.head.address))
         for words in ("no Ray dashboard answers", "mine was running on ", "study report mine --address "):

@@ -34,14 +34,6 @@ def test_trials_are_placed_otherwise_and_stay_the_same(folder: StudyFolder) -> N
     assert SPEC.placement == {}
 
 
-def test_what_is_said_again_as_the_file_has_it_is_no_change(folder: StudyFolder) -> None:
-    record = StudyRecord.load(folder.ledger_file)
-    record.placement = {"resources.cpu": 4.0, "search.concurrency": 3}
-    assert told(folder, record=record) == {"resources.cpu": 4.0, "search.concurrency": 3}
-    assert told(folder, "resources.cpu=2", record=record) == {"search.concurrency": 3}
-    assert told(folder, "search.concurrency=null", "resources.cpu=2", record=record) == {}
-
-
 @pytest.mark.parametrize(
     ("assignment", "message"),
     [
@@ -77,8 +69,3 @@ def test_it_is_told_by_the_ledger_and_counted_as_it_was(folder: StudyFolder) -> 
     after = cost.document(SPEC, record)
     assert after["cpu_hours"] == before["cpu_hours"], "what ran before took what it took"
     assert after["resources_per_trial"] == {"cpu": 8, "gpu": 0}
-
-
-def test_a_driver_that_is_told_nothing_says_nothing(folder: StudyFolder) -> None:
-    Course(folder.ledger_file, SPEC).play()
-    assert placement.lines(placement.told(SPEC, StudyRecord.load(folder.ledger_file))) == []

@@ -26,12 +26,6 @@ def test_the_quickstart_by_hand() -> None:
     assert json.loads(json.dumps(document, allow_nan=False)) == document
 
 
-def test_keys_of_the_data_that_are_not_set_are_left_out() -> None:
-    data = {"name": "table", "path": "x", "features": [], "key": None, "split_seed": 0}
-    document = plan(quickstart()) | {"data": [data]}
-    assert "name table, path x, split_seed 0\n" in text(document)
-
-
 @pytest.mark.parametrize(
     ("assignments", "trials"),
     [
@@ -73,34 +67,6 @@ WITHOUT_LABELS = [
 )
 def test_other_rules_pick_no_more_than_there_is(assignments: list[str], rule: int) -> None:
     assert plan(quickstart(*assignments))["trials"]["rule"] == rule
-
-
-def test_the_data_are_called_by_their_title() -> None:
-    document = plan(quickstart("data={name: biased_mnist, rho: 0.99}"))
-    assert document["titles"] == ["Biased-MNIST"]
-    assert "data: Biased-MNIST: name biased_mnist, rho 0.99" in text(document)
-
-
-@pytest.mark.parametrize(
-    ("assignments", "threads"),
-    [
-        (["resources.cpu=4"], 4),
-        (["resources.cpu=4", "train.threads=1"], 1),
-        (["search.space={train.threads: {choices: [1, 2]}}", "search.baseline=null"], "searched"),
-    ],
-)
-def test_the_threads_of_a_trial_stand_beside_its_cpus(assignments: list[str], threads: int | str) -> None:
-    spec = quickstart(*assignments)
-    document = plan(spec)
-    assert document["resources_per_trial"] == spec.resources.model_dump() | {"threads": threads}
-    assert f"each trial takes {spec.resources.cpu:g} CPU, 0 GPU; train.threads {threads}" in text(document)
-
-
-def test_where_a_key_is_searched_is_said() -> None:
-    space = "{method.name: {choices: [sup_con, eps_sup_con]}, method.epsilon: paper, method.temperature: 0.2}"
-    told = text(plan(quickstart(f"search.space={space}", "search.baseline=null")))
-    assert "method.epsilon: 0.0 to 0.5, where method.name is eps_sup_con" in told
-    assert "method.temperature: 0.2\n" in told
 
 
 @pytest.mark.parametrize("stopping", ["search.early_stopping={}", "search.early_stopping.grace=20"])

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from study.commands.final_training import final_study
 from study.commands.progress import StudyProgress
-from study.commands.progress_view import ProgressView, rest
+from study.commands.progress_view import ProgressView
 from study.home.record import StudyRecord
 from study.spec import StudySpec
 from study.sweep import LOADING, STOPPING
@@ -44,12 +44,6 @@ def test_the_picks_of_other_rules_are_at_most_so_many_until_the_search_is_over()
     assert StudyProgress(RULES, done).counts()["waiting"] == 0, "whatever they ran for"
     alike = record(*(Told("search" if place else "baseline", [0.1 * place]) for place in range(4)))
     assert StudyProgress(RULES, alike).counts()["waiting"] == 4
-
-
-def test_interrupted_trials_show_only_where_there_are_some() -> None:
-    found = record(Told("search", [0.1], "running"))
-    found.apply({"event": "closed", "state": "interrupted", "time": 1.0})
-    assert StudyProgress(SPEC, found).counts()["interrupted"] == 1
 
 
 @pytest.mark.parametrize(
@@ -199,15 +193,6 @@ def test_a_terminal_keeps_one_line_and_what_is_told(monkeypatch: pytest.MonkeyPa
     assert lines == [f"0:00  {STOPPING}", last]
 
 
-def test_a_study_that_no_driver_has_taken_up_shows_its_numbers() -> None:
-    created = StudyRecord.fold([{"event": "created", "id": "study", "time": 0.0}])
-    for terminal in (True, False):
-        out = io.StringIO()
-        with ProgressView(Console(file=out, width=100, force_terminal=terminal))(SPEC, created):
-            pass
-        assert "8 waiting\n" in out.getvalue()
-
-
 def test_before_a_study_is_there_its_step_alone_is_shown() -> None:
     plain, drawn = io.StringIO(), io.StringIO()
     for console in (Console(file=plain), Console(file=drawn, force_terminal=True)):
@@ -223,16 +208,3 @@ def test_quiet_shows_nothing() -> None:
     with ProgressView(Console(file=out), quiet=True)(SPEC, StudyRecord()):
         pass
     assert out.getvalue() == ""
-
-
-def test_the_last_plain_line_is_of_the_step_that_was_told_last() -> None:
-    out = io.StringIO()
-    with ProgressView(Console(file=out, width=120))(SPEC, record(Told("baseline", [0.1] * 4))) as tell:
-        tell("writing the report")
-    first, last = out.getvalue().splitlines()
-    assert first == "0:00  writing the report"
-    assert last.startswith("0:00  writing the report: ")
-
-
-def test_a_view_that_takes_long_rests_longer() -> None:
-    assert [rest(0.25, spent) for spent in (0.0, 0.002, 0.01, 0.1, 1.0)] == [0.25, 0.25, 1.0, 5.0, 5.0]

@@ -95,13 +95,6 @@ def test_enqueued_on_a_study_that_does_not_run_it_waits(folder: StudyFolder) -> 
     assert told(folder) == ["enqueued"]
 
 
-def test_a_driver_that_is_busy_is_not_waited_for_for_ever(folder: StudyFolder) -> None:
-    held = Ledger(folder.ledger_file)
-    done = requests.enqueued(folder, TYPED, patience=0.01)
-    assert done.words.startswith("mine: asked for, its driver has not answered yet. Then the search tries")
-    held.close()
-
-
 @pytest.mark.parametrize(
     ("assignments", "why"),
     [

@@ -2,7 +2,6 @@
 
 import shlex
 from contextlib import nullcontext
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -43,14 +42,6 @@ def test_the_next_command_names_the_file_for_a_shell(
     assert (study, train) == ("study", "train")
     assert Path(path).is_absolute() != inside
     assert Path(path).is_file()
-
-
-@pytest.mark.parametrize("rules", [False, True])
-def test_where_the_picks_of_other_rules_ran_the_end_says_where_they_are(tmp_path: Path, rules: bool) -> None:
-    end = replace(
-        complete(tmp_path), spec=quickstart(f"search.confirm={{top: 0, seeds: 2, rules: {str(rules).lower()}}}")
-    )
-    assert any(line.startswith("rules      what each selection rule") for line in closing_lines(end)) is rules
 
 
 @pytest.mark.parametrize(
@@ -127,13 +118,3 @@ def test_a_complete_study_says_what_of_it_failed(tmp_path: Path) -> None:
     lines = closing_lines(end)
     (told,) = (place for place, line in enumerate(lines) if line.startswith("failed     the baseline, "))
     assert lines[told + 1] == "           once its cause is mended: study resume quickstart --failed"
-
-
-def test_where_trials_have_different_data_nothing_is_proposed_to_train(tmp_path: Path) -> None:
-    spec = quickstart("search.space={data.rho: {choices: [0.9, 0.99]}}", "search.baseline=null", "search.trials=2")
-    folder = Home(tmp_path).create(spec)
-    write_ledger(folder.ledger_file, *(Told("search", [0.5], params={"data.rho": rho}) for rho in (0.9, 0.99)))
-    append_event(folder.ledger_file, "closed", state="complete")
-    lines = closing_lines(RunEnd(folder, spec, StudyRecord.load(folder.ledger_file), None))
-    assert not [line for line in lines if line.startswith(("next: ", "advice"))]
-    assert "The trials' data differ" in " ".join(lines)

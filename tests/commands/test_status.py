@@ -1,9 +1,6 @@
 """The studies of a home at a glance."""
 
-import errno
-import os
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -72,35 +69,6 @@ def test_rows_are_kept_until_a_ledger_or_a_study_file_changes(home: Home, monkey
     assert {row["name"]: row["state"] for row in status.overview(home)}["hers"] == "running"
     ledger.close()
     assert {row["name"]: row["state"] for row in status.overview(home)}["hers"] == "interrupted"
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda text: "",
-        lambda text: text[:-9],
-        lambda text: "[]",
-        lambda text: "[" * 100_000,
-        lambda text: text.replace('"0.1', '"0.0').replace("ada", "eve"),
-        lambda text: "\0\udcff",
-    ],
-)
-def test_a_kept_row_that_is_damaged_or_foreign_is_made_again(home: Home, change: Callable[[str], str]) -> None:
-    rows = status.overview(home)
-    (file,) = home.find("old").path.glob(".row.json")
-    whole = file.read_text()
-    file.write_text(change(whole), errors="surrogateescape")
-    assert status.overview(home) == rows
-    assert file.read_text() == whole
-
-
-def test_a_home_that_is_only_read_is_listed(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refused(*given: object) -> None:
-        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
-
-    monkeypatch.setattr(status, "write_whole", refused)
-    assert len(status.overview(home)) == 3
-    assert not [*home.path.glob("*/.row.json")]
 
 
 def test_a_study_of_a_newer_version_is_told_of_and_the_others_are_listed(home: Home) -> None:
@@ -258,16 +226,6 @@ def test_what_users_asked_for_is_said_until_it_is_done(tmp_path: Path) -> None:
     ledger.append("closed", state="complete")
     ledger.close()
     assert status.document(folder)["asked"] is None
-
-
-def test_enqueued_configurations_are_counted(tmp_path: Path) -> None:
-    folder = Home(tmp_path).create(quickstart())
-    write_ledger(folder.ledger_file, Told("baseline", [0.5], "running"))
-    ledger = Ledger(folder.ledger_file)
-    for request in "ab":
-        ledger.append("enqueued", request=request, params={"method.alpha": 1.0})
-    ledger.close()
-    assert "enqueued  2 configurations to try next" in status.lines(status.document(folder))
 
 
 def test_a_line_of_the_log_holds_no_tables(home: Home) -> None:

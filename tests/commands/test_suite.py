@@ -230,12 +230,6 @@ def test_searches_that_differ_too_much_tell_nothing_apart(tmp_path: Path, home: 
     assert verdict == "strong has the best mean, told apart from no other."
 
 
-def test_equal_methods_are_said_to_be_equal_and_nothing_else(tmp_path: Path, home: Home) -> None:
-    assert notes_of(home, small_suite(tmp_path, SINGLE), dict.fromkeys(ALL_FOUR, (0.5, 0.5))) == [
-        "All methods have the same mean."
-    ]
-
-
 def test_what_cannot_be_judged_is_not_said_to_be_told_apart(tmp_path: Path, home: Home) -> None:
     three = SINGLE.replace("data:", "  third:\n    method: {name: cross_entropy}\n    space: {train.learning_rate: "
                            "{low: 0.001, high: 0.01}}\ndata:")  # fmt: skip
@@ -243,11 +237,6 @@ def test_what_cannot_be_judged_is_not_said_to_be_told_apart(tmp_path: Path, home
     verdict, unknown, *_ = notes_of(home, small_suite(tmp_path, three), {**values, ("third", 1): (0.5, 0.5)})
     assert verdict.startswith("strong has the best mean, told apart from weak.")
     assert unknown == "Too few searches in common with it to judge: third."
-
-
-def test_a_search_that_lost_a_seed_is_counted(tmp_path: Path, home: Home) -> None:
-    suite = small_suite(tmp_path, SINGLE.replace("seeds: 2", "seeds: 3"))
-    assert "1 search with a value on fewer than 3 fresh seeds." in notes_of(home, suite, {("weak", 1): (0.6, 0.61)})
 
 
 @pytest.mark.parametrize(
@@ -295,12 +284,6 @@ def test_the_plan_says_how_far_it_is(tmp_path: Path, home: Home) -> None:
     assert "how long they take is told once" in plan_text(planned)
 
 
-def test_a_complete_suite_has_nothing_left(tmp_path: Path, complete: Home) -> None:
-    planned = plan_suite(complete, small_suite(tmp_path))
-    assert {place["epochs_left"]["most"] for place in planned["places"]} == {0}
-    assert "nothing is left to run" in plan_text(planned)
-
-
 @pytest.fixture
 def command(tmp_path: Path, home: Home, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     monkeypatch.setenv("STUDY_HOME", str(home.path))
@@ -327,8 +310,6 @@ def test_the_command(tmp_path: Path, home: Home, runs: list[str], command: Calla
     ("given", "message"),
     [
         (("--plan", "--report"), "--plan, --report: give one of them"),
-        (("--judge", "test/accuracy"), "--judge: goes with --report"),
-        (("--report", "--judge", "test/acuracy"), "--judge test/acuracy: 'test/acuracy' given. Did you mean"),
         (("-o", "table.pdf"), "allowed endings are .md, .tex, .csv"),
     ],
 )
@@ -338,16 +319,15 @@ def test_the_command_refuses(given: tuple[str, ...], message: str, command: Call
     assert message in str(refused)
 
 
-def test_the_same_picks_by_another_test_metric(tmp_path: Path, home: Home, command: Callable[..., Any]) -> None:
-    tell(home, small_suite(tmp_path).cells[0], *VALUES["weak", "rho_80", 1])
-    assert "test/accuracy in percent, of what a rule picks" in command("--report").output
-    other = command("--report", "--judge", "test/worst_group_accuracy").output
+def test_the_same_picks_by_another_test_metric(tmp_path: Path, complete: Home) -> None:
+    def printed(judge: str) -> str:
+        suite = small_suite(tmp_path, f"{TEXT}judge: {judge}\n")
+        suites.check_same(complete, suite)
+        return suite_tables.markdown(suites.tables(complete, suite))
+
+    assert "test/accuracy in percent, of what a rule picks" in printed("test/accuracy")
+    other = printed("test/worst_group_accuracy")
     assert "test/worst_group_accuracy in percent, of what a rule picks" in other
     assert "no test value" in other  # the ledger has accuracies alone
-    gaps = command("--report", "--judge", "test/equalized_odds").output
+    gaps = printed("test/equalized_odds")
     assert "test/equalized_odds, the lower the better, of what a rule picks" in gaps  # gaps are printed as fractions
-
-
-def test_no_study_can_have_the_name_of_the_folder_of_suites(home: Home) -> None:
-    with pytest.raises(UserError, match="suites: is the home's own"):
-        home.check_new("suites")

@@ -19,7 +19,7 @@ from helpers import timeless
 from ray.job_submission import JobSubmissionClient
 from routes import PUBLIC, let_in, mlflow_lets_in, routes, spoken
 
-from study.cluster.local import LocalCluster
+from study.cluster.local import LocalCluster, node
 from study.home.folder import Home
 from study.home.record import StudyRecord
 
@@ -64,9 +64,13 @@ class Cluster:
                 return told
             assert time.monotonic() < deadline, told
 
-    def kill(self, node: str) -> None:
+    def add_node(self, name: str) -> None:
+        """One more, of one CPU."""
+        self.local._bring_up([node(self.local, Home(self.command.home), name, 1, ())], print)
+
+    def kill(self, name: str) -> None:
         """As when a machine loses its power."""
-        next(one for one in self.local.processes if one.name == node).kill(signal.SIGKILL)
+        next(one for one in self.local.processes if one.name == name).kill(signal.SIGKILL)
 
 
 @pytest.fixture(scope="module")
@@ -84,11 +88,9 @@ def test_a_study_from_submission_to_its_end(cluster: Cluster) -> None:
     again = cluster.there("submit", "quickstart", *MINUTES)
     assert again.returncode == 2
     assert "was submitted already" in again.stderr
-    joined = cluster.there("submit", "quickstart", *MINUTES, "--join", "--json")
-    assert json.loads(joined.stdout) == {"name": "quickstart", "job": "study-quickstart", "files": 0, "bytes": 0}
     cluster.command.wait_for("quickstart", lambda record: any(trial.epochs > 1 for trial in record.trials.values()))
 
-    cluster.local.add_node(Home(cluster.command.home), "spare", cpus=1)
+    cluster.add_node("spare")
     cluster.wait_for("quickstart", lambda told: told["cluster"]["usage"] == {"CPU": {"used": 3.0, "there": 3.0}})
     cluster.kill("spare")
     cluster.wait_for("quickstart", lambda told: len(told["cluster"]["lost"]) == told["study"]["lost"] == 1)
@@ -126,9 +128,10 @@ def test_what_ran_at_home_ran_already_and_is_read_there(cluster: Cluster) -> Non
     told = cluster.there("submit", "quickstart", "--name", "mine", *ONE_TRIAL, "--follow").stdout
     assert "mine ran already" in told
     assert f"study fetch mine --address {cluster.dashboard}" in told
-    for command in ("report", "status", "fetch"):
+    for command in ("report", "status"):
         done = cluster.there(command, "mine")
         assert done.returncode == 0, done.stderr
+    assert "it is this very study" in cluster.there("fetch", "mine").stderr
     again = cluster.there("submit", "quickstart", "--name", "mine", *ONE_TRIAL)
     assert "ran already" in again.stderr
     assert "study report mine" in again.stderr
@@ -227,7 +230,7 @@ def test_nodes_come_and_go_and_nothing_is_lost(cluster: Cluster) -> None:
     stormy = cluster.command.start("run", "quickstart", "--name", "stormy", *given, **cluster.shell)
     cluster.command.wait_for("stormy", lambda record: sum(trial.epochs for trial in record.trials.values()) >= 6)
     cluster.kill("node-1")
-    cluster.local.add_node(Home(cluster.command.home), "node-3", cpus=1)
+    cluster.add_node("node-3")
     cluster.command.wait_for("stormy", lambda record: any(trial.attempt for trial in record.trials.values()))
     cluster.command.wait_for("stormy", lambda record: running(record) == 2)
     cluster.kill("node-2")

@@ -12,13 +12,12 @@ from escapes import ESCAPES
 from helpers import Told, named, quickstart, write_ledger
 from hypothesis import example, given
 from hypothesis import strategies as st
-from limits import full_disk
 
 from study.commands.export import exported
 from study.commands.final_training import extend, final_study
 from study.errors import UserError
-from study.home.folder import Home, StudyFolder
-from study.home.ledger import Ledger, read
+from study.home.folder import Home
+from study.home.ledger import read
 from study.home.record import StudyRecord
 from study.ranking import ranked
 from study.ranking.selection import Choice
@@ -187,15 +186,6 @@ def test_studies_are_listed_the_oldest_first_and_nothing_else(home: Home) -> Non
     assert [folder.name for folder in home.studies()] == ["b", "a", "c"]
 
 
-def test_a_study_that_was_never_finished_making_is_no_study(home: Home) -> None:
-    home.create(named("one"))
-    draft = StudyFolder(home.path / ".two-x1y2")
-    draft.path.mkdir()
-    draft.write_spec(named("two"))
-    Ledger.create(draft.ledger_file)
-    assert [folder.name for folder in home.studies()] == ["one"]
-
-
 @pytest.mark.parametrize("below", [".", "inside", "inside/deeper"])
 def test_a_file_in_the_way_of_the_home_is_told(tmp_path: Path, below: str) -> None:
     (tmp_path / "file").write_text("mine")
@@ -205,14 +195,6 @@ def test_a_file_in_the_way_of_the_home_is_told(tmp_path: Path, below: str) -> No
         home.create(named("one"))
     assert everything(tmp_path) == ["file"]
     assert (tmp_path / "file").read_text() == "mine"
-
-
-def test_a_disk_that_is_full_leaves_nothing_behind(home: Home) -> None:
-    """A limit on the size of files stands for the full disk."""
-    spec = quickstart()
-    with full_disk(0), pytest.raises(OSError, match="File too large"):
-        home.create(spec)
-    assert everything(home.path) == []
 
 
 def test_a_home_behind_a_link_and_back_is_one_folder_for_study_and_mlflow(

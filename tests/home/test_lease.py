@@ -74,20 +74,6 @@ def test_a_driver_on_another_machine_keeps_others_out_as_long_as_it_lives(path: 
     assert "another kernel" in theirs.read_text()
 
 
-def test_a_driver_whose_command_is_no_utf_8_has_its_lease(tmp_path: Path) -> None:
-    script = os.fsencode(tmp_path) + b"/caf\xe9.py"
-    told = (
-        "import json, sys; from dataclasses import asdict; from study.home.lease import Holder\n"
-        "print(json.dumps(asdict(Holder.this_process())))"
-    )
-    Path(os.fsdecode(script)).write_text(told)
-    done = subprocess.run([sys.executable, script], env={"PYTHONPATH": str(ROOT)}, capture_output=True, check=True)
-    (tmp_path / "lease").write_bytes(done.stdout)
-    found = lease.holder(tmp_path / "lease")
-    assert found is not None
-    assert "caf" in found.command
-
-
 def test_a_dead_machines_lease_expires(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lease, "SETTLING", 0.0)
     another_machine(path, silent=lease.EXPIRY + 1)

@@ -12,7 +12,7 @@ from helpers import ROOT
 from hypothesis import given
 from hypothesis import strategies as st
 
-from study.home.events import Chain, problem
+from study.home.events import Chain
 from study.home.ledger import Ledger, Tail, read
 
 
@@ -75,14 +75,6 @@ def test_what_is_no_number_is_written_as_none(path: Path) -> None:
     assert told["metrics"] == {"test/accuracy": None, "test/loss": None}
 
 
-def test_what_json_cannot_hold_is_not_written_in_part(path: Path) -> None:
-    before, held = path.read_bytes(), Ledger(path)
-    with pytest.raises(TypeError):
-        held.append("report", metrics={"val/accuracy": 2**64})
-    held.close()
-    assert path.read_bytes() == before
-
-
 @pytest.mark.parametrize("torn", [b'{"event":"rep', b"{", b"\0\0\0", b'{"event":"closed","state":"complete"}'])
 def test_an_unfinished_last_line_is_left_out_and_cut_by_the_next_driver(path: Path, torn: bytes) -> None:
     whole, before = path.read_bytes(), read(path)
@@ -115,13 +107,6 @@ def test_a_tail_stops_before_a_line_that_is_being_written(path: Path) -> None:
         assert list(tail.new()) == []
         file.write(line[20:])
     assert [event["state"] for event in tail.new()] == ["complete"]
-
-
-def test_a_tail_goes_on_from_any_offset_that_it_gave(path: Path) -> None:
-    tail, offsets = Tail(path), [0]
-    whole = [offsets.append(tail.offset) or event for event in tail.new()]
-    for place, offset in enumerate(offsets):
-        assert list(Tail(path, offset).new()) == whole[place:]
 
 
 @pytest.mark.parametrize("room", [0, 1, 40])
@@ -173,11 +158,3 @@ def test_a_name_that_is_no_utf_8_is_written_without_the_bytes_that_are_not(path:
     held.close()
     assert (told["reason"], told["further"]) == ("no file a?b.png", ["?", "\U0001f600"])
     assert read(path)[-1] == told
-
-
-@pytest.mark.parametrize("field", ["weights", "function"])
-@pytest.mark.parametrize("value", ["a", ["a"], [{"name": "a"}], [{"name": "a", "file": "b", "sha256": 3}]])
-def test_files_that_trials_begin_from_are_checked(field: str, value: object) -> None:
-    opened = {"event": "opened", "time": 1.0, "owner": "ada"}
-    assert problem({**opened, field: [{"name": "a", "file": "b", "sha256": "c"}]}) is None
-    assert str(problem({**opened, field: value})).startswith(f"its {field} is ")

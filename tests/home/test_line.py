@@ -6,7 +6,7 @@ import pytest
 
 from study.errors import UserError
 from study.home.events import Chain
-from study.home.ledger import Ledger, Tail, TakenOver, read
+from study.home.ledger import Ledger, TakenOver, read
 from study.home.record import StudyRecord
 
 
@@ -112,19 +112,6 @@ def test_two_drivers_that_raced_are_told(path: Path, five: list[bytes]) -> None:
     assert told in damaged(path, *five[:4], theirs)
 
 
-def test_a_copy_that_went_on_elsewhere_is_told(path: Path, five: list[bytes], tmp_path: Path) -> None:
-    (tmp_path / "copy").mkdir()
-    copy = tmp_path / "copy" / "ledger.jsonl"
-    copy.write_bytes(b"".join(five[:3]))
-    held = Ledger(copy)
-    held.append("report", trial=0, epoch=2, metrics={"val/accuracy": 0.7})
-    held.append("ended", trial=0, state="complete")
-    held.close()
-    theirs = lines_of(copy)
-    told = f"damaged at byte {at(five, 4)}: event 4 {OUT_OF_PLACE}"
-    assert told in damaged(path, *five[:4], theirs[4])
-
-
 def test_a_driver_sees_that_another_has_written(path: Path) -> None:
     """On a file system on which locks do not reach it: it writes no more itself."""
     held = Ledger(path)
@@ -145,17 +132,3 @@ def test_an_empty_ledger_has_lost_its_events(path: Path) -> None:
             read(path)
         with pytest.raises(UserError, match=r"ledger\.jsonl: damaged at byte 0: it is empty, its events are lost"):
             StudyRecord.load(path)
-
-
-def test_a_ledger_without_numbers_is_of_a_version_before(path: Path) -> None:
-    path.write_text('{"event":"created","time":1.0,"id":"0"}\n')
-    told = "damaged at byte 0: an event without number and check values, which was added by hand, or by a version from "
-    with pytest.raises(UserError, match=told):
-        read(path)
-
-
-def test_a_tail_from_an_offset_on_tells_of_damage_behind_it(path: Path, five: list[bytes]) -> None:
-    path.write_bytes(b"".join([*five[:3], five[4]]))
-    tail = Tail(path, at(five, 2))
-    with pytest.raises(UserError, match=rf"damaged at byte {at(five, 3)}: event 4 does not follow"):
-        list(tail.new())

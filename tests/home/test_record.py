@@ -100,20 +100,6 @@ def test_a_trial_whose_end_the_next_session_wrote_did_not_run_meanwhile() -> Non
     assert (trial.seconds, trial.ended) == (4.0, 14.0)
 
 
-def test_a_metric_that_was_no_number_is_none() -> None:
-    trial = record(Told("search", [0.5, None], "failed")).trials[0]
-    assert trial.last("val/accuracy") is None
-    assert trial.last("val/unheard_of") is None
-    assert trial.last("epoch") == 2
-
-
-def test_closing_leaves_ended_and_waiting_trials_as_they_are() -> None:
-    found = record(Told("search", [0.5]), Told("search", [], "waiting"), Told("search", [0.1], "running"))
-    found.apply({"event": "closed", "state": "interrupted", "time": 9.0})
-    assert [trial.state for trial in found.trials.values()] == ["complete", "waiting", "interrupted"]
-    assert found.state == "interrupted"
-
-
 @pytest.mark.parametrize("held", [True, False])
 def test_a_study_whose_driver_died_reads_as_interrupted(tmp_path: Path, held: bool) -> None:
     path = tmp_path / "ledger.jsonl"

@@ -13,10 +13,11 @@ from helpers import Told, quickstart, write_ledger
 from study import cli
 from study.cluster import jobs
 from study.cluster.job import Job
-from study.cluster.jobs import Submitted, Uploaded
+from study.cluster.jobs import Submitted
 from study.commands import on_cluster
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
+from study.spec import StudySpec
 
 URL = "http://127.0.0.1:8265"
 THERE = ["--address", URL]
@@ -25,8 +26,8 @@ THERE = ["--address", URL]
 class Jobs(jobs.Jobs):
     """A cluster that runs nothing: it keeps what it is given. One study of it, `mine`, has a driver."""
 
-    state, exit_code, kind, answers = "succeeded", 0, "study", dict[str, Any]()
-    started: "list[tuple[str, list[str], dict[str, str], dict[str, str], Uploaded | None]]"
+    state, exit_code, answers = "succeeded", 0, dict[str, Any]()
+    started: "list[tuple[str, list[str], dict[str, str], dict[str, str], StudySpec | None]]"
     forgotten: list[str]
 
     def __init__(self, address: str) -> None:
@@ -34,8 +35,9 @@ class Jobs(jobs.Jobs):
 
     def all(self) -> list[Job]:
         given = {"KEY": "value"}
-        known = Job("study-mine-3", "mine", "hash", 3, self.state, "", 1.0, 2.0, "python3", given, None, self.exit_code)
-        return [replace(known, kind=self.kind)]
+        return [
+            Job("study-mine-3", "mine", "hash", 3, self.state, "", 1.0, 2.0, "python3", given, None, self.exit_code)
+        ]
 
     def start(
         self,
@@ -43,7 +45,7 @@ class Jobs(jobs.Jobs):
         command: Sequence[str],
         metadata: dict[str, str],
         environment: Any,
-        spec: Uploaded | None = None,
+        spec: StudySpec | None = None,
     ) -> Submitted:
         self.started.append((job, list(command), metadata, dict(environment), spec))
         return Submitted(job, 3, 1000)

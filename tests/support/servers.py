@@ -177,30 +177,6 @@ def answering(status: int, delay: float = 0.0) -> Iterator[str]:
         yield f"http://user:secret@{address}"
 
 
-@contextmanager
-def endless(piece: bytes, pause: float = 0.0, *, chunked: bool = False) -> Iterator[str]:
-    """The address of a server whose every answer repeats a piece until nobody listens, with a pause in between."""
-    over = threading.Event()
-
-    class Handler(_Silent):
-        protocol_version = "HTTP/1.1"
-
-        def do_GET(self) -> None:
-            self.send_response(200)
-            self.send_header(*(("Transfer-Encoding", "chunked") if chunked else ("Content-Length", str(2**40))))
-            self.end_headers()
-            framed = b"%x\r\n%b\r\n" % (len(piece), piece) if chunked else piece
-            self.close_connection = True
-            with suppress(OSError):
-                while not over.wait(pause):
-                    self.wfile.write(framed)
-
-        do_POST = do_GET  # noqa: N815 (likewise)
-
-    with _serving(Handler, over) as address:
-        yield f"http://{address}"
-
-
 class _Silent(BaseHTTPRequestHandler):
     def log_message(self, *_: object) -> None:
         """Nothing."""

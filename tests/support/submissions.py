@@ -49,7 +49,7 @@ class Submissions:
     def submit(self, name: str, trials: int, owner: str = "ann", epochs: int = 2) -> None:
         """Submit one more study."""
         spec = load_study(str(self._file), [f"search.trials={trials}", f"train.epochs={epochs}"], None, name)
-        self.jobs.submit(spec, "python", {"STUDY_OWNER": owner}, join=False)
+        self.jobs.submit(spec, "python", {"STUDY_OWNER": owner})
 
     def folder(self, name: str) -> StudyFolder:
         return StudyFolder(self.home / name)

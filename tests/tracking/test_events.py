@@ -36,19 +36,6 @@ def test_a_trial_tells_its_chosen_epoch_and_the_values_there() -> None:
     assert not any(name.startswith("chosen/") for name in points["2"])
 
 
-def test_nothing_is_chosen_where_the_last_epoch_counts() -> None:
-    for change in brought(quickstart()).values():
-        assert not any(point.name.startswith("chosen/") for point in change.points)
-
-
-def test_the_weights_that_trials_begin_from_are_a_tag() -> None:
-    entry = {"name": "mine.pth", "file": "mine.pth", "sha256": "abc"}
-    events: list[Event] = [{"event": "created", "id": "study", "time": 0.0}]
-    events.append({"event": "opened", "time": 1.0, "owner": "ada", "weights": [entry, entry | {"sha256": "def"}]})
-    (change,) = Events(quickstart(), Tracked(""), StudyRecord()).changes(events)
-    assert change.tags["study.weights"] == "mine.pth: mine.pth, sha256 abc; mine.pth: mine.pth, sha256 def"
-
-
 def test_a_trial_has_its_device_as_tags_and_the_study_the_nodes_that_were_not_used() -> None:
     device = {"name": "NVIDIA H100", "driver": "580.65.06", "cuda": "13.2", "capability": "9.0"}
     opened: Event = {"event": "opened", "time": 1.0, "owner": "ada"}

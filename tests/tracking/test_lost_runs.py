@@ -87,16 +87,6 @@ def sqlite_says(why: str, told: str) -> bool:
     return any(part in why for part in told.split("|"))
 
 
-def test_a_value_against_a_tables_rules_is_no_damage(tmp_path: Path) -> None:
-    with closing(sqlite3.connect(tmp_path / "mlflow.db", isolation_level=None)) as connection:
-        connection.execute("CREATE TABLE runs (status TEXT CHECK (status = 'RUNNING'), id TEXT)")
-        connection.execute("PRAGMA ignore_check_constraints = ON")
-        connection.execute("INSERT INTO runs VALUES ('LOST', '1')")
-        connection.execute("PRAGMA ignore_check_constraints = OFF")
-        assert connection.execute("PRAGMA quick_check").fetchall() != [("ok",)]
-    assert damage(tmp_path / "mlflow.db") is None
-
-
 def test_a_file_that_another_process_writes_to_is_not_damaged(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("study.tracking.connection.BUSY", 0.1)
     with closing(sqlite3.connect(home.database, isolation_level=None)) as other:
@@ -174,14 +164,6 @@ def test_whatever_became_of_the_database_and_of_the_note(
     runs = Runs(home.tracking_uri, SPEC.name)
     assert {name: run.info.status for name, run in runs.by_name.items()} == STATUS
     assert again(home, folder) == []
-
-
-@pytest.mark.parametrize("wrong", ["{", "[]", '{"uri": "mlflow.db", "runs": [], "offset": 7}'])
-def test_a_damaged_note_of_what_is_there_is_none(home: Home, folder: StudyFolder, wrong: str) -> None:
-    before = runs_of(home)
-    folder.tracking_file.write_text(wrong)
-    assert again(home, folder) == []
-    assert runs_of(home) == before
 
 
 @pytest.mark.slow

@@ -4,7 +4,6 @@ What fails here is to be mended in `study/tracking`: `database.py` or `connectio
 the message says who needs it.
 """
 
-import inspect
 import re
 import sqlite3
 from collections.abc import Iterator
@@ -15,10 +14,10 @@ import pytest
 from contract import contract
 from helpers import ROOT
 from mlflow import MlflowClient
-from mlflow.entities import Dataset, DatasetInput, InputTag, Metric, Param, RunTag
+from mlflow.entities import Metric, Param, RunTag
 
 from study.home.folder import Home
-from study.tracking.connection import LOCATIONS, TRACKED, check_server, connect
+from study.tracking.connection import EXPERIMENTS, LOCATIONS, check_server, connect
 from study.tracking.database import close_connections
 
 MOVED = "relocate in study/tracking/connection.py: artifacts of a home that was moved"
@@ -55,32 +54,10 @@ COLUMNS = {
     "params": TAG,
     "metrics": METRIC,
     "latest_metrics": METRIC,
-    "datasets": {
-        "dataset_uuid": "VARCHAR(36)",
-        "experiment_id": "INTEGER",
-        "name": "VARCHAR(500)",
-        "digest": "VARCHAR(36)",
-        "dataset_source_type": "VARCHAR(36)",
-        "dataset_source": "TEXT",
-        "dataset_profile": "TEXT",
-    },
-    "inputs": {
-        "input_uuid": "VARCHAR(36)",
-        "source_type": "VARCHAR(36)",
-        "source_id": "VARCHAR(36)",
-        "destination_type": "VARCHAR(36)",
-        "destination_id": "VARCHAR(36)",
-        "step": "BIGINT",
-    },
-    "input_tags": {
-        "input_uuid": "VARCHAR(36)",
-        "name": "VARCHAR(255)",
-        "value": "VARCHAR(500)",
-    },
 }
 """What is written, by table."""
 
-NOT_WRITTEN = {"runs": {"deleted_time"}, "datasets": {"dataset_schema"}}
+NOT_WRITTEN = {"runs": {"deleted_time"}}
 """What MLflow has besides; it may be empty."""
 
 KEYS = {
@@ -89,9 +66,6 @@ KEYS = {
     "params": {"key", "run_uuid"},
     "metrics": {"key", "timestamp", "step", "run_uuid", "value", "is_nan"},
     "latest_metrics": {"key", "run_uuid"},
-    "datasets": {"experiment_id", "name", "digest"},
-    "inputs": {"source_type", "source_id", "destination_type", "destination_id"},
-    "input_tags": {"input_uuid", "name"},
 }
 """Primary keys: by them a row that is there already is told from a new one."""
 
@@ -147,11 +121,9 @@ def test_a_run_is_in_these_tables_and_no_others(home: Home, database: sqlite3.Co
 
 
 def a_run(client: MlflowClient, experiment: str) -> str:
-    """A run with a tag, a parameter, a metric and a data set, ended."""
+    """A run with a tag, a parameter and a metric, ended."""
     run_id = str(client.create_run(experiment, tags={"mlflow.user": "ada"}, run_name="by the client").info.run_id)
     client.log_batch(run_id, [Metric("m", 0.5, 1, 1)], [Param("p", "1")], [RunTag("t", "1")])
-    read = DatasetInput(Dataset("d", "0", "local", "{}"), [InputTag("mlflow.data.context", "train")])
-    client.log_inputs(run_id, [read])
     client.set_terminated(run_id)
     return run_id
 
@@ -174,11 +146,9 @@ def test_where_artifacts_are_is_in_these_columns_and_no_others(home: Home, datab
             ).fetchone()
         ]
         assert sorted(found) == sorted(LOCATIONS)
-        rows = "SELECT experiment_id, name, artifact_location FROM experiments WHERE name = 'one'"
-        assert database.execute(rows).fetchall() == [(int(experiment), "one", f"{home.artifacts.as_uri()}/one")]
-        assert database.execute(TRACKED, (int(experiment),)).fetchall() == []
+        assert database.execute(EXPERIMENTS).fetchall() == []
         client.set_tag(run_id, "study.id", "1")
-        assert database.execute(TRACKED, (int(experiment),)).fetchall() == [(1,)]
+        assert database.execute(EXPERIMENTS).fetchall() == [("one", f"{home.artifacts.as_uri()}/one")]
 
 
 def test_a_process_keeps_its_connections_to_a_database_where_they_can_be_closed(home: Home) -> None:
@@ -220,14 +190,6 @@ def test_the_password_is_the_one_that_the_client_would_send(monkeypatch: pytest.
         monkeypatch.setenv("MLFLOW_TRACKING_PASSWORD", "a long enough password")
         assert read_mlflow_creds().password == "a long enough password"
         check_server("http://mlflow.example.org")
-
-
-def test_every_request_is_made_in_a_session_that_can_be_changed() -> None:
-    """`tests/tracking/test_bounded.py` tries it."""
-    with contract("mlflow", "request_utils._get_request_session, of each request", "connection.bound_answers"):
-        from mlflow.utils import request_utils
-
-        assert "_get_request_session(" in inspect.getsource(request_utils._get_http_response_with_retries)
 
 
 def test_no_other_module_touches_what_mlflow_does_not_promise() -> None:

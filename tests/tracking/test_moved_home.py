@@ -14,7 +14,7 @@ from tracked_study import SPEC, STATUS
 
 from study.home.folder import Home, StudyFolder
 from study.tracking import Tracker, refresh
-from study.tracking.connection import check_database, open_mlflow, relocate
+from study.tracking.connection import relocate
 
 
 @pytest.fixture
@@ -98,12 +98,3 @@ def test_artifacts_of_a_run_that_goes_on_go_where_the_home_is_now(used: Home, fo
     assert cells(used.database, "/mounted/") == []
     assert {"one", "two"} <= Runs(used.tracking_uri, SPEC.name).artifacts("quickstart")
     assert not (used.path.parent / "mounted").exists()
-
-
-def test_two_names_of_one_home_are_one_place(used: Home) -> None:
-    link = Home(used.path.parent / "link")
-    link.path.symlink_to(used.path)
-    before = used.database.read_bytes()
-    open_mlflow(link)
-    check_database(link)
-    assert used.database.read_bytes() == before

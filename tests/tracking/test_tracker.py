@@ -1,10 +1,8 @@
 """The thread that follows a ledger, with an MLflow that answers, and with such that do not."""
 
-import errno
 import sqlite3
 import time
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 from helpers import Told, quickstart, write_ledger
@@ -13,7 +11,7 @@ from servers import answering
 from tracked_study import PARAMS, SESSION, SPEC
 
 from study.home.folder import Home, StudyFolder
-from study.home.ledger import Ledger, Tail
+from study.home.ledger import Ledger
 from study.tracking import Tracker, refresh, tracker
 from study.tracking.connection import public
 from study.tracking.tracked import Tracked
@@ -101,13 +99,6 @@ def test_the_steps_of_an_ablation_say_what_they_moved(home: Home) -> None:
     assert study == "trial 1 by method.lambda, method.alpha and method.epsilon on 2 seeds from 4 on"
 
 
-@pytest.mark.parametrize(
-    ("seconds", "rest"), [(0.0, tracker.WINDOW), (0.1, tracker.WINDOW), (1.0, 3.0), (60.0, tracker.LONGEST)]
-)
-def test_it_rests_longer_than_it_wrote_but_not_for_ever(seconds: float, rest: float) -> None:
-    assert tracker.rest(seconds) == rest
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("status", "told"),
@@ -193,26 +184,3 @@ def test_a_report_made_anew_replaces_the_one_in_mlflow(
         message = refresh(home, folder, {page: "report"})
     assert message is not None
     assert "500" in message
-
-
-def test_a_ledger_that_cannot_be_read_at_first_is_followed_later(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As on a shared file system, once."""
-    folder = home.create(SPEC)
-    following, ledger = Tracker(home, folder, SPEC), Ledger(folder.ledger_file)
-    tails = []
-
-    def tail(path: Path, offset: int) -> Tail:
-        tails.append(offset)
-        if len(tails) == 1:
-            raise OSError(errno.ESTALE, "stale file handle")
-        return Tail(path, offset)
-
-    monkeypatch.setattr(tracker, "Tail", tail)
-    following.start(tracker.HEAD_START)
-    ledger.append("opened", **SESSION)
-    ledger.append("trial", trial=0, stage="search", params=PARAMS, seed=0)
-    ledger.append("closed", state="complete")
-    ledger.close()
-    assert following.finish() is None
-    assert tails
-    assert Runs(home.tracking_uri, SPEC.name).all

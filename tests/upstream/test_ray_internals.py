@@ -185,8 +185,6 @@ def test_no_other_module_touches_what_ray_does_not_promise() -> None:
 
 
 MLFLOWS = {
-    ("connection.py", "_get_request_session"),
-    ("connection.py", "_tracking_client"),
     ("database.py", "_engine_map"),
     ("database.py", "_hard_delete_logged_model"),
     ("database.py", "_hard_delete_run"),
