@@ -32,14 +32,6 @@ class Quiet(SimpleHTTPRequestHandler):
 
 
 @pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of all data."""
-    monkeypatch.setenv("STUDY_DATA", str(tmp_path / "data"))
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    return tmp_path / "data"
-
-
-@pytest.fixture
 def server(tmp_path: Path) -> Iterator[HTTPServer]:
     """Serves the folder `published`."""
     (tmp_path / "published").mkdir()

@@ -42,14 +42,6 @@ def test_the_ground_is_coloured_and_every_other_pixel_white(root: Path) -> None:
     assert 0.6 < ground.mean() < 0.8
 
 
-def test_the_seed_changes_split_and_colours(root: Path) -> None:
-    write_mnist(root)
-    first, other = load(), load(seed=1)
-    assert first.fingerprint != other.fingerprint
-    assert (first.splits["test"].target == other.splits["test"].target).all()
-    assert (first.splits["test"].bias != other.splits["test"].bias).any()
-
-
 def test_unpacked_files_do_as_well(root: Path) -> None:
     import gzip
 
@@ -85,19 +77,6 @@ def test_strokes_of_color_mnist_are_black(root: Path) -> None:
     split = load("color_mnist").splits["test"]
     assert (split.inputs[:, :, 10:] == 0).all()
     assert (split.inputs[:, :, 5, 5] == (split.condition * 255 * (155 / 255)).astype(np.uint8)).all()
-
-
-@pytest.mark.parametrize("name", ["biased_mnist", "color_mnist"])
-def test_facts_are_what_is_loaded(root: Path, name: str) -> None:
-    facts = data.describe({"name": name})
-    assert [source.existing_path() for source in data.sources({"name": name})] == [None] * 4
-    write_mnist(root)
-    dataset = load(name)
-    assert dataset.facts == facts
-    assert tuple(dataset.splits) == facts.splits
-    for split in dataset.splits.values():
-        assert split.inputs.shape[1:] == facts.shape
-        assert split.inputs.dtype == np.uint8
 
 
 def damage(path: Path, how: str) -> None:

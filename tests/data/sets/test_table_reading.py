@@ -17,10 +17,7 @@ from study.data import table_columns
 from study.data.dataset import Dataset
 from study.errors import UserError
 
-
-@pytest.fixture(autouse=True)
-def _root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("STUDY_DATA", str(tmp_path / "data"))
+pytestmark = pytest.mark.usefixtures("root")
 
 
 def frame(count: int = 120, target: tuple[str, str] = ("no", "yes")) -> pd.DataFrame:

@@ -23,16 +23,13 @@ search:
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.setenv("STUDY_DATA", str(tmp_path / "data"))
-    monkeypatch.setenv("HOME", str(tmp_path / "nobody"))
-    monkeypatch.chdir(tmp_path)
+def folder(workplace):
     for number in range(60):
-        picture(tmp_path / "birds" / f"{number}.jpg", number)
+        picture(workplace / "birds" / f"{number}.jpg", number)
     lines = [f"{n}.jpg,{('gull', 'wren')[n % 2]},{('land', 'sea')[n // 2 % 2]},{n / 7}" for n in range(60)]
-    (tmp_path / "birds" / "labels.csv").write_text("\n".join(["file,target,place,wing", *lines]))
-    (tmp_path / "mine.yaml").write_text(STUDY)
-    return tmp_path
+    (workplace / "birds" / "labels.csv").write_text("\n".join(["file,target,place,wing", *lines]))
+    (workplace / "mine.yaml").write_text(STUDY)
+    return workplace
 
 
 def test_a_trial_over_the_users_images(folder):
