@@ -160,11 +160,6 @@ def test_keys_that_do_not_fit_the_file(options, message):
         data.describe({**keys, **options})
 
 
-def test_a_column_of_names_is_no_feature():
-    with pytest.raises(UserError, match=r"column 'id': has 300 different texts|column 'id' has 300 different texts"):
-        load(people(300), features=["id"])
-
-
 def header(frame: pd.DataFrame, *names: str) -> None:
     """Write the table under another header."""
     text = frame.to_csv(index=False).partition("\n")[2]
