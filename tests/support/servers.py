@@ -16,8 +16,9 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+
+from serving import Silent, serving
 
 ADMIN, PASSWORD = "admin", "a password for tests"
 
@@ -165,16 +166,13 @@ def answering(status: int, delay: float = 0.0) -> Iterator[str]:
     """The address of a server that answers everything with one status, after a while."""
     over = threading.Event()
 
-    class Handler(_Silent):
-        def do_GET(self) -> None:
+    class Handler(Silent):
+        def answer(self) -> None:
             over.wait(delay)
-            self.send_response(status)
-            self.end_headers()
+            self.tell(b"", status)
 
-        do_POST = do_GET  # noqa: N815 (likewise)
-
-    with _serving(Handler, over) as address:
-        yield f"http://user:secret@{address}"
+    with serving(Handler, over.set) as address:
+        yield address.replace("//", "//user:secret@")
 
 
 @contextmanager
@@ -182,10 +180,10 @@ def endless(piece: bytes, pause: float = 0.0, *, chunked: bool = False) -> Itera
     """The address of a server whose every answer repeats a piece until nobody listens, with a pause in between."""
     over = threading.Event()
 
-    class Handler(_Silent):
+    class Handler(Silent):
         protocol_version = "HTTP/1.1"
 
-        def do_GET(self) -> None:
+        def answer(self) -> None:
             self.send_response(200)
             self.send_header(*(("Transfer-Encoding", "chunked") if chunked else ("Content-Length", str(2**40))))
             self.end_headers()
@@ -195,27 +193,5 @@ def endless(piece: bytes, pause: float = 0.0, *, chunked: bool = False) -> Itera
                 while not over.wait(pause):
                     self.wfile.write(framed)
 
-        do_POST = do_GET  # noqa: N815 (likewise)
-
-    with _serving(Handler, over) as address:
-        yield f"http://{address}"
-
-
-class _Silent(BaseHTTPRequestHandler):
-    def log_message(self, *_: object) -> None:
-        """Nothing."""
-
-
-@contextmanager
-def _serving(handler: type[BaseHTTPRequestHandler], over: threading.Event) -> Iterator[str]:
-    """Host and port of a server that runs meanwhile; `over` is set for handlers that wait, before it is shut down."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"127.0.0.1:{server.server_port}"
-    finally:
-        over.set()
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with serving(Handler, over.set) as address:
+        yield address
