@@ -68,6 +68,25 @@ def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty data folder; the user's own cache is beside it."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    monkeypatch.setenv("STUDY_DATA", str(folder))
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    return folder
+
+
+@pytest.fixture
+def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a test, which is where a user with files of their own is; the data folder is in it."""
+    monkeypatch.setenv("STUDY_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("HOME", str(tmp_path / "nobody"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Let the longest come first: what is last has only one worker busy while it runs."""
     items.sort(key=lambda item: _place(item.path))

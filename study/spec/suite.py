@@ -11,7 +11,6 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
-from study import files
 from study.errors import UserError, nearest
 from study.knobs import MOST
 from study.metrics import available

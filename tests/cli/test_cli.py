@@ -6,20 +6,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from answers import answer
 
-from study import cli
 from study.commands import status
 from study.errors import Stopped, UserError
 from study.logging import VERBOSE, hush
-
-
-def ended(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
-    """Exit status and standard error of a command."""
-    monkeypatch.setattr("sys.argv", ["study", *arguments])
-    with pytest.raises(SystemExit) as stopped:
-        cli.main()
-    assert isinstance(stopped.value.code, int)
-    return stopped.value.code, capsys.readouterr().err
 
 
 @pytest.fixture
@@ -38,30 +29,28 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (PermissionError(13, "Permission denied", "/there"), 2),
     ],
 )
-def test_what_is_no_bug_is_one_line(
-    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], error: Exception, code: int
-) -> None:
+def test_what_is_no_bug_is_one_line(home: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, code: int) -> None:
     monkeypatch.setattr(status, "overview", lambda home: raising(error))
-    found, shown = ended(monkeypatch, capsys, "list")
-    assert found == code
-    assert shown.startswith(f"error: {error.filename or ''}" if isinstance(error, OSError) else "error: ")
-    assert shown.count("\n") == 1
+    done = answer("list")
+    assert done.status == code
+    assert done.err.startswith(f"error: {error.filename or ''}" if isinstance(error, OSError) else "error: ")
+    assert done.err.count("\n") == 1
     monkeypatch.setenv(VERBOSE, "1")
-    found, shown = ended(monkeypatch, capsys, "list")
-    assert found == code
-    assert shown.startswith("Traceback")
-    assert shown.splitlines()[-1].startswith("error: ")
+    done = answer("list")
+    assert done.status == code
+    assert done.err.startswith("Traceback")
+    assert done.err.splitlines()[-1].startswith("error: ")
 
 
 @pytest.mark.parametrize("error", [ZeroDivisionError("by zero.\nNever"), FileNotFoundError(2, "No such file", "/gone")])
 def test_a_bug_shows_where_it_is_and_asks_for_a_report(
-    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], error: Exception
+    home: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     monkeypatch.setattr(status, "overview", lambda home: raising(error))
-    code, shown = ended(monkeypatch, capsys, "list")
-    assert code == 1
-    assert "in raising" in shown
-    last = shown.splitlines()[-1]
+    done = answer("list")
+    assert done.status == 1
+    assert "in raising" in done.err
+    last = done.err.splitlines()[-1]
     assert last.startswith(f"error: {type(error).__name__}: ")
     assert "study doctor" in last
 
@@ -119,10 +108,8 @@ def test_a_closed_stream_is_no_bug(tmp_path: Path, closed: str) -> None:
     assert ended.returncode in (0, 2)
 
 
-def test_what_others_named_is_printed_without_escapes(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    _, told = ended(monkeypatch, capsys, "plan", "\x1b[2Jevil\u202e.yaml")
+def test_what_others_named_is_printed_without_escapes() -> None:
+    told = answer("plan", "\x1b[2Jevil\u202e.yaml").err
     assert "\x1b" not in told
     assert "\u202e" not in told
     assert "x1b[2Jevil" in told

@@ -2,11 +2,13 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
 import pytest
-from elsewhere import SPEC, THERE, URL, Jobs, as_it_is_there, replaced, types_commands
+from answers import answer
+from elsewhere import SPEC, THERE, URL, Jobs, as_it_is_there, replaced
 from helpers import quickstart
 
 from study.commands import on_cluster
@@ -23,9 +25,9 @@ def cluster(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> type[Jobs]:
     return replaced(monkeypatch, tmp_path)
 
 
-@pytest.fixture
-def typed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
-    return types_commands(monkeypatch, capsys)
+def typed(*arguments: str) -> tuple[int, str, str]:
+    """Exit status, standard output and standard error of a command."""
+    return astuple(answer(*arguments))
 
 
 @pytest.mark.parametrize(
@@ -41,9 +43,7 @@ def typed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
         ),
     ],
 )
-def test_a_study_goes_on_by_another_driver(
-    cluster: type[Jobs], typed: Any, arguments: list[str], command: list[str]
-) -> None:
+def test_a_study_goes_on_by_another_driver(cluster: type[Jobs], arguments: list[str], command: list[str]) -> None:
     status, out, err = typed(*arguments, *THERE)
     assert (status, err) == (0, "")
     ((job, words, metadata, environment, spec),) = cluster.started
@@ -56,7 +56,7 @@ def test_a_study_goes_on_by_another_driver(
 
 @pytest.mark.parametrize("command", [["resume"], ["confirm"], ["ablate"], ["delete", "--yes"]])
 def test_nothing_is_begun_beside_a_driver_that_runs(
-    cluster: type[Jobs], typed: Any, monkeypatch: pytest.MonkeyPatch, command: list[str]
+    cluster: type[Jobs], monkeypatch: pytest.MonkeyPatch, command: list[str]
 ) -> None:
     monkeypatch.setattr(cluster, "state", "running")
     status, out, err = typed(command[0], "mine", *command[1:], *THERE)
@@ -65,7 +65,7 @@ def test_nothing_is_begun_beside_a_driver_that_runs(
 
 
 @pytest.mark.parametrize("command", ["resume", "confirm", "ablate"])
-def test_a_name_that_is_not_there_is_told_with_those_that_are(cluster: type[Jobs], typed: Any, command: str) -> None:
+def test_a_name_that_is_not_there_is_told_with_those_that_are(cluster: type[Jobs], command: str) -> None:
     status, _, err = typed(command, "other", *THERE)
     assert (status, cluster.started) == (2, [])
     assert err.startswith(f"error: other: no such study at {URL}. There: mine.")
@@ -84,7 +84,6 @@ def test_a_name_that_is_not_there_is_told_with_those_that_are(cluster: type[Jobs
 )
 def test_a_followed_driver_ends_with_its_own_exit_status_and_what_to_type(
     cluster: type[Jobs],
-    typed: Any,
     monkeypatch: pytest.MonkeyPatch,
     state: str,
     code: int | None,
@@ -104,9 +103,7 @@ def test_a_followed_driver_ends_with_its_own_exit_status_and_what_to_type(
     assert "study ui" not in out
 
 
-def test_ctrl_c_detaches_and_says_how_to_follow_and_stop(
-    cluster: type[Jobs], typed: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ctrl_c_detaches_and_says_how_to_follow_and_stop(cluster: type[Jobs], monkeypatch: pytest.MonkeyPatch) -> None:
     def follow(self: Jobs, job: str) -> Iterator[str]:
         yield "a line\n"
         raise KeyboardInterrupt
@@ -131,9 +128,7 @@ def test_ctrl_c_detaches_and_says_how_to_follow_and_stop(
         (["train", "quickstart", "--seeds", "1,1", *THERE], "--seeds 1,1"),
     ],
 )
-def test_what_makes_no_sense_there_is_one_message(
-    cluster: type[Jobs], typed: Any, arguments: list[str], told: str
-) -> None:
+def test_what_makes_no_sense_there_is_one_message(cluster: type[Jobs], arguments: list[str], told: str) -> None:
     status, out, err = typed(*arguments)
     assert (status, out, cluster.started) == (2, "", [])
     assert err.startswith("error: ")
@@ -141,7 +136,7 @@ def test_what_makes_no_sense_there_is_one_message(
     assert told in err
 
 
-def test_a_configuration_travels_to_its_training(cluster: type[Jobs], typed: Any, tmp_path: Path) -> None:
+def test_a_configuration_travels_to_its_training(cluster: type[Jobs], tmp_path: Path) -> None:
     """With overrides applied; with interpreter and variables of the study that it comes from, and a name of its own."""
     given = ["train", "quickstart", "--name", "mine-final", "--seeds", "6,7", "--epochs", "40"]
     status, out, err = typed(*given, "--set", "method.alpha=0.5", "--data", "train+val", *THERE)
@@ -158,7 +153,7 @@ def test_a_configuration_travels_to_its_training(cluster: type[Jobs], typed: Any
 
 
 def test_an_exported_configuration_needs_no_data_here(
-    cluster: type[Jobs], typed: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    cluster: type[Jobs], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """They are there. What is changed by hand is refused all the same."""
     folder, best = as_it_is_there(tmp_path / "there"), tmp_path / "best.yaml"
@@ -182,7 +177,7 @@ def test_an_exported_configuration_needs_no_data_here(
         assert told in err
 
 
-def test_a_plan_of_an_ablation_starts_nothing(cluster: type[Jobs], typed: Any) -> None:
+def test_a_plan_of_an_ablation_starts_nothing(cluster: type[Jobs]) -> None:
     status, out, err = typed("ablate", "mine", "--dry-run", "--json", *THERE)
     assert (status, err, cluster.started) == (0, "", [])
     assert json.loads(out)["best"] == 2
@@ -197,7 +192,7 @@ def test_a_plan_of_an_ablation_starts_nothing(cluster: type[Jobs], typed: Any) -
     ],
 )
 def test_what_the_driver_would_refuse_is_refused_before_there_is_one(
-    cluster: type[Jobs], typed: Any, arguments: list[str], told: str
+    cluster: type[Jobs], arguments: list[str], told: str
 ) -> None:
     status, out, err = typed(arguments[0], "mine", *arguments[1:], *THERE)
     assert (status, out, cluster.started) == (2, "", [])
@@ -206,7 +201,7 @@ def test_what_the_driver_would_refuse_is_refused_before_there_is_one(
 
 
 def test_a_training_of_another_configuration_is_refused(
-    cluster: type[Jobs], typed: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    cluster: type[Jobs], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     status, _, err = typed("train", "quickstart", "--name", "mine", *THERE)
     assert (status, cluster.started) == (2, [])
@@ -214,7 +209,7 @@ def test_a_training_of_another_configuration_is_refused(
 
 
 def test_a_training_that_is_there_goes_on_with_its_seeds(
-    cluster: type[Jobs], typed: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    cluster: type[Jobs], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     trained = Home(tmp_path / "elsewhere").create(final_study(quickstart(), [6, 7], "mine"))
     monkeypatch.setattr(on_cluster, "folder_there", lambda jobs, name: trained)
@@ -226,9 +221,7 @@ def test_a_training_that_is_there_goes_on_with_its_seeds(
     assert command[command.index("--seeds") + 1] == "0,1,2"
 
 
-def test_a_study_is_removed_there_and_its_jobs_with_it(
-    cluster: type[Jobs], typed: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_study_is_removed_there_and_its_jobs_with_it(cluster: type[Jobs], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster, "answers", {"delete": {"name": "mine", "deleted": True}})
     status, out, _ = typed("delete", "mine", "--yes", *THERE)
     assert (status, out) == (0, "mine: removed\n")
@@ -246,7 +239,6 @@ def test_a_study_is_removed_there_and_its_jobs_with_it(
 )
 def test_jobs_stay_where_their_study_could_not_be_removed(
     cluster: type[Jobs],
-    typed: Any,
     monkeypatch: pytest.MonkeyPatch,
     error: Exception,
     status: int,

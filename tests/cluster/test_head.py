@@ -1,13 +1,12 @@
 """A file that the head gives is whole, or said not to be there, whatever Ray's answer looks like."""
 
-import http.server
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import closing
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
+from serving import Silent, serving
 
 from study.cluster.head import Head, NotThere
 from study.upstream import ray_internals
@@ -20,27 +19,18 @@ HELD = {"empty": b"", "whole": b"a file"}
 def head(monkeypatch: pytest.MonkeyPatch) -> Iterator[Head]:
     monkeypatch.delenv("RAY_AUTH_MODE", raising=False)
 
-    class Dashboard(http.server.BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
+    class Dashboard(Silent):
+        def answer(self) -> None:
             asked = urlsplit(self.path)
             query = dict(parse_qsl(asked.query))
             if asked.path == ray_internals.LOGS:
                 body = json.dumps({"data": {"result": {"internal": [*HELD.keys() & {query["glob"]}]}}}).encode()
             else:
                 body = HELD.get(query["filename"], b"")
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+            self.tell(body)
 
-        def log_message(self, *_: object) -> None: ...
-
-    with http.server.HTTPServer(("127.0.0.1", 0), Dashboard) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield Head(f"http://127.0.0.1:{server.server_port}")
-        server.shutdown()
-        thread.join()
+    with serving(Dashboard) as address:
+        yield Head(address)
 
 
 @pytest.mark.slow

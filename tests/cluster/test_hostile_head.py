@@ -2,10 +2,8 @@
 
 import json
 import os
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -16,6 +14,7 @@ from heads import NODES, job
 from helpers import Told, quickstart, write_ledger
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from serving import Silent, serving
 
 from study.commands.on_cluster import Elsewhere
 from study.errors import UserError
@@ -73,25 +72,14 @@ class Hostile:
 
 
 @contextmanager
-def serving(hostile: list[Hostile]) -> Iterator[str]:
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            body = hostile[0].answer(self.path)
-            self.send_response(hostile[0].status)
-            if hostile[0].status == 302:
-                self.send_header("Location", "file:///etc/passwd")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+def answering(hostile: list[Hostile]) -> Iterator[str]:
+    class Handler(Silent):
+        def answer(self) -> None:
+            headers = {"Location": "file:///etc/passwd"} if hostile[0].status == 302 else {}
+            self.tell(hostile[0].answer(self.path), hostile[0].status, **headers)
 
-        def log_message(self, *_: object) -> None: ...
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
+    with serving(Handler) as address:
+        yield address
 
 
 def _tree(folder: Path) -> dict[str, bytes | None]:
@@ -118,7 +106,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
 def test_two_hundred_odd_answers_write_nothing_outside_and_give_one_message(home: Home, tmp_path: Path) -> None:
     hostile: list[Hostile] = []
     before = _tree(tmp_path)
-    with serving(hostile) as address:
+    with answering(hostile) as address:
 
         @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
         @given(JOBS | VALUES, MANIFESTS | VALUES, st.none() | RAW, st.sampled_from([200, 200, 200, 302, 401, 404, 500]))
@@ -141,6 +129,6 @@ def test_two_hundred_odd_answers_write_nothing_outside_and_give_one_message(home
 def test_a_job_of_a_study_whose_name_is_a_path_is_refused(home: Home, tmp_path: Path, name: str) -> None:
     before = _tree(tmp_path)
     hostile = [Hostile([job("mine") | {"metadata": {**PLAIN["metadata"], "study": name}}], {}, None, 200)]
-    with serving(hostile) as address, pytest.raises(UserError, match="cannot be a study's name"):
+    with answering(hostile) as address, pytest.raises(UserError, match="cannot be a study's name"):
         Elsewhere(address).overview()
     assert _tree(tmp_path) == before

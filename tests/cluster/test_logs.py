@@ -4,6 +4,7 @@ import json
 from types import SimpleNamespace
 
 import pytest
+from answers import answer
 
 from study import cli
 from study.cluster import jobs
@@ -46,12 +47,7 @@ def test_the_log_is_text_or_one_json_document(capsys: pytest.CaptureFixture[str]
         (["submit", "quickstart", "-f", "--json", *THERE], "--json prints one document"),
     ],
 )
-def test_what_cannot_be_followed_is_refused(
-    arguments: list[str], told: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("sys.argv", ["study", *arguments])
-    with pytest.raises(SystemExit) as stopped:
-        cli.main()
-    shown = capsys.readouterr()
-    assert (stopped.value.code, shown.out) == (2, "")
-    assert shown.err.startswith(f"error: {told}")
+def test_what_cannot_be_followed_is_refused(arguments: list[str], told: str) -> None:
+    done = answer(*arguments)
+    assert (done.status, done.out) == (2, "")
+    assert done.err.startswith(f"error: {told}")

@@ -1,15 +1,15 @@
 """`study models list` and `study models prepare`, and what a study does whose weights are not there."""
 
 import re
-import threading
 from collections.abc import Iterator
 from functools import partial
-from http.server import HTTPServer, SimpleHTTPRequestHandler
+from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
 
 import pytest
 from backbone_files import classifier, in_data_folder, publish
 from helpers import quickstart, record
+from serving import Silent, serving
 
 from study.cli import app
 from study.commands import backbones, run
@@ -23,29 +23,16 @@ from study.sweep import driver
 SMALL = "shufflenet_v2_x0_5"
 
 
-class Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, *_: object) -> None:
-        """Silent."""
+class Files(SimpleHTTPRequestHandler):
+    log_message = Silent.log_message
 
 
 @pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of all data."""
-    monkeypatch.setenv("STUDY_DATA", str(tmp_path / "data"))
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    return tmp_path / "data"
-
-
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[HTTPServer]:
-    """Serves the folder `published`."""
+def url(tmp_path: Path) -> Iterator[str]:
+    """Where the folder `published` is."""
     (tmp_path / "published").mkdir()
-    with HTTPServer(("127.0.0.1", 0), partial(Quiet, directory=tmp_path / "published")) as running:
-        thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        yield running
-        running.shutdown()
-        thread.join()
+    with serving(partial(Files, directory=tmp_path / "published")) as address:
+        yield address
 
 
 def test_every_architecture_has_weights_whose_file_can_be_checked(root: Path) -> None:
@@ -65,9 +52,8 @@ def test_every_architecture_has_weights_whose_file_can_be_checked(root: Path) ->
 
 
 def test_prepare_fetches_once_checks_and_says_what_to_write(
-    root: Path, server: HTTPServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    root: Path, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    url = f"http://127.0.0.1:{server.server_address[1]}"
     file = publish(monkeypatch, classifier(SMALL), SMALL, tmp_path / "published", url)
     app(["models", "prepare", SMALL, "--quiet"], standalone_mode=False)
     printed = capsys.readouterr().out

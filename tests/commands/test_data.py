@@ -14,15 +14,6 @@ from study.commands import data as data_commands
 from study.errors import UserError
 
 
-@pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "data"
-    folder.mkdir()
-    monkeypatch.setenv("STUDY_DATA", str(folder))
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    return folder
-
-
 def rows() -> dict[str, dict]:
     return {row["name"]: row for row in data_commands.overview()}
 

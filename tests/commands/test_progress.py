@@ -122,12 +122,6 @@ def test_a_search_that_a_user_ended_has_nothing_more_to_try() -> None:
     assert (progress.phase(), progress.counts()["waiting"]) == ("ending the search", 4)
 
 
-def test_a_study_that_a_signal_ends_says_so_to_its_end() -> None:
-    progress = StudyProgress(SPEC, record(Told("search", [0.1], "running")))
-    assert not progress.tell(STOPPING)
-    assert progress.phase() == "stopping"
-
-
 def test_steps_of_the_driver_are_phases_until_a_trial_runs() -> None:
     found = record(Told("baseline", [0.1] * 4))
     progress = StudyProgress(SPEC, found)

@@ -1,4 +1,4 @@
-"""Data folders for tests: an empty one, and the real files where they are at hand."""
+"""Data folders for tests of data: that of the test, and the real files where they are at hand."""
 
 import os
 from pathlib import Path
@@ -9,29 +9,10 @@ REAL = Path(os.environ.get("STUDY_DATA", Path(__file__).parents[3] / "shared" / 
 
 
 @pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty data folder; the user's own cache is beside it."""
-    folder = tmp_path / "data"
-    folder.mkdir()
-    monkeypatch.setenv("STUDY_DATA", str(folder))
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    return folder
-
-
-@pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of a test, which is the data folder."""
     monkeypatch.setenv("STUDY_DATA", str(tmp_path))
     monkeypatch.setenv("HOME", str(tmp_path / "nobody"))
-    return tmp_path
-
-
-@pytest.fixture
-def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of a test, which is where a user with files of their own is; the data folder is in it."""
-    monkeypatch.setenv("STUDY_DATA", str(tmp_path / "data"))
-    monkeypatch.setenv("HOME", str(tmp_path / "nobody"))
-    monkeypatch.chdir(tmp_path)
     return tmp_path
 
 

@@ -20,10 +20,7 @@ search: {trials: 1, metric: val/worst_class_accuracy, space: {train.learning_rat
 """
 
 
-@pytest.fixture(autouse=True)
-def _workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("STUDY_DATA", str(tmp_path / "data"))
+pytestmark = pytest.mark.usefixtures("workplace")
 
 
 def noise(count: int) -> pd.DataFrame:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from study.data.table_columns import MISSING, Column, fitted, rows
+from study.data.table_columns import MISSING, fitted, rows
 
 TRAIN = pd.DataFrame(
     {"age": [20, 30, 40, 90], "job": ["cook", "nurse", "cook", "clerk"], "paid": ["True", "False", "True", "True"]}
@@ -69,10 +69,6 @@ def test_a_row_alone_is_as_it_was_among_the_others(values: list[float], words: l
     assert np.isfinite(together).all()
     for row in range(len(frame)):
         np.testing.assert_array_equal(rows(frame.iloc[[row]], encoding)[0][0], together[row])
-
-
-def test_a_column_that_never_changes_is_zero() -> None:
-    assert fitted(pd.Series([7.1] * 5, name="same"), np.arange(5), False) == Column("same", None, 7.1, 1.0)
 
 
 def test_a_decimal_comma_in_texts_is_read_and_a_point_beside_it_is_none() -> None:

@@ -4,14 +4,14 @@ import hashlib
 import io
 import re
 import tarfile
-import threading
 import zipfile
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 from data_files import write_tar
+from serving import Silent, serving
 
 from study.data import download
 from study.data.source import Source
@@ -22,27 +22,23 @@ SHA = hashlib.sha256(CONTENT).hexdigest()
 MD5 = hashlib.md5(CONTENT).hexdigest()
 
 
-class Server(HTTPServer):
+@dataclass
+class Server:
     """Serves CONTENT at every path; `requests` are the Range headers that came; breaks off after `breaks` bytes."""
 
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.requests: list[str | None] = []
-        self.breaks: list[int] = []
-        self.ranges = True
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}/file"
+    url: str = ""
+    requests: list[str | None] = field(default_factory=list)
+    breaks: list[int] = field(default_factory=list)
+    ranges: bool = True
 
 
-class Handler(BaseHTTPRequestHandler):
-    server: Server
+class Handler(Silent):
+    told: Server
 
-    def do_GET(self) -> None:
+    def answer(self) -> None:
         wanted = self.headers["Range"]
-        self.server.requests.append(wanted)
-        start = int(wanted.removeprefix("bytes=").removesuffix("-")) if wanted and self.server.ranges else 0
+        self.told.requests.append(wanted)
+        start = int(wanted.removeprefix("bytes=").removesuffix("-")) if wanted and self.told.ranges else 0
         if self.path == "/missing":
             self.send_error(404, "Not Found")
             return
@@ -53,20 +49,15 @@ class Handler(BaseHTTPRequestHandler):
         self.send_response(206 if start else 200)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        self.wfile.write(body[: self.server.breaks.pop(0)] if self.server.breaks else body)
-
-    def log_message(self, *_: object) -> None:
-        """Silent."""
+        self.wfile.write(body[: self.told.breaks.pop(0)] if self.told.breaks else body)
 
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    with Server() as running:
-        thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        yield running
-        running.shutdown()
-        thread.join()
+    Handler.told = Server()
+    with serving(Handler) as address:
+        Handler.told.url = f"{address}/file"
+        yield Handler.told
 
 
 def test_a_file_is_fetched_and_checked_and_then_found(root: Path, server: Server) -> None:

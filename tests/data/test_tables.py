@@ -57,16 +57,6 @@ def test_gender_and_unknown_values_can_be_left_out(root: Path) -> None:
     assert known.facts.shape == whole.facts.shape
 
 
-@pytest.mark.parametrize("name", ["adult", "compas"])
-def test_the_seed_chooses_who_is_in_which_split(root: Path, name: str) -> None:
-    write_adult(root)
-    write_compas(root, [compas_row(PAIR[index % 2], index) for index in range(40)])
-    first, again, other = (load(name, split_seed=seed) for seed in (0, 0, 1))
-    assert first.fingerprint == again.fingerprint != other.fingerprint
-    assert sorted(together(first, "target")) == sorted(together(other, "target"))
-    assert data.describe({"name": name}) == first.facts
-
-
 def test_propublicas_filter_keeps_what_its_analysis_kept(root: Path) -> None:
     kept = [compas_row(PAIR[index % 2], index, days=str(30 - index)) for index in range(20)]
     dropped = [

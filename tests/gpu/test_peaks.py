@@ -88,6 +88,7 @@ def test_evaluation_takes_less_than_a_step_and_half_precision_and_parts_less_tha
     for name in ("whole", "half", "parts"):
         _, step, evaluation = told[name]
         assert evaluation < 1.05 * step, name
+    assert told["whole"][1] < 1.02 * 1_149_399_552, "bytes of a step once counted"
     assert told["half"][1] < 0.7 * told["whole"][1]
     assert told["parts"][1] < 0.6 * told["whole"][1]
     samples = 3 * 64 * 64

@@ -14,8 +14,6 @@ from typer.testing import CliRunner
 
 from study.cli import app
 
-SHOWN = [(page, given) for page in PAGES for given in commands(page)]
-NAMED = [(page, given) for page in PAGES for given in inline_commands(page) if given[0] != "COMMAND"]
 OF_ALL = ("--verbose", "--version", "--help")
 
 
@@ -29,33 +27,30 @@ def resolve(given: list[str]) -> tuple[Any, str | None, list[str]]:
     return command, name, given
 
 
-def id_of(case: tuple[Path, list[str]]) -> str:
-    return f"{case[0].name}: {' '.join(case[1])}"
-
-
-@pytest.mark.parametrize("case", SHOWN, ids=id_of)
-def test_every_command_is_one(case: tuple[Path, list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_command_is_one(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With options and arguments that it takes; nothing is run. Where the shell has a cluster, no address is needed."""
     monkeypatch.delenv("STUDY_ADDRESS", raising=False)
-    if re.search(r"cluster status \| grep export|^export STUDY_ADDRESS=", case[0].read_text(encoding="utf-8"), re.M):
+    if re.search(r"cluster status \| grep export|^export STUDY_ADDRESS=", page.read_text(encoding="utf-8"), re.M):
         monkeypatch.setenv("STUDY_ADDRESS", "http://127.0.0.1:8265")
-    command, name, given = resolve(case[1])
-    assert command is not None
-    command.make_context(name, list(given))
+    for shown in commands(page):
+        command, name, given = resolve(shown)
+        assert command is not None, shown
+        command.make_context(name, list(given))
 
 
-@pytest.mark.parametrize("case", NAMED, ids=id_of)
-def test_a_command_that_a_sentence_names_is_one(case: tuple[Path, list[str]]) -> None:
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_command_that_a_sentence_names_is_one(page: Path) -> None:
     """With options that it has; arguments may be left out there."""
-    if case[1][0] in OF_ALL:
-        return
-    command, _, given = resolve(case[1])
-    options = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
-    assert {word for word in given if word.startswith("-")} <= {*options, "--help"}
+    for named in inline_commands(page):
+        if named[0] not in (*OF_ALL, "COMMAND"):
+            command, _, given = resolve(named)
+            options = {option for one in command.params for option in (*one.opts, *one.secondary_opts)}
+            assert {word for word in given if word.startswith("-")} <= {*options, "--help"}, named
 
 
 def test_there_are_commands_to_look_at() -> None:
-    shown, named = ({given[0] for _, given in cases} for cases in (SHOWN, NAMED))
+    shown, named = ({given[0] for page in PAGES for given in each(page)} for each in (commands, inline_commands))
     assert {"run", "plan", "status", "resume", "report", "export", "train", "predict", "confirm", "submit"} <= shown
     assert {"resume", "doctor", "confirm", "stop", "logs"} <= named
 
@@ -67,13 +62,10 @@ def test_every_command_is_shown_in_the_list_of_commands() -> None:
     assert {name for name, command in root.commands.items() if not command.hidden} <= named
 
 
-SHELL = [block for block in blocks("sh") if block.page in PAGES]
-
-
-@pytest.mark.parametrize("block", SHELL, ids=[block.name for block in SHELL])
-def test_shell_blocks_are_shell(block: Any) -> None:
-    done = subprocess.run(["bash", "-n"], input=block.text, capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
+def test_shell_blocks_are_shell() -> None:
+    for block in blocks("sh"):
+        done = subprocess.run(["bash", "-n"], input=block.text, capture_output=True, text=True)
+        assert (done.returncode, done.stderr) == (0, ""), block
 
 
 OWN = [given for given in commands(GUIDE / "own-data.md") if given[0] in ("init", "plan", "trial")]

@@ -3,7 +3,6 @@
 import re
 from pathlib import Path
 
-import pytest
 from pages import GUIDE, PAGES, README, RESULTS, prose
 
 INDEX = GUIDE / "index.md"
@@ -24,9 +23,8 @@ def test_there_are_pages_and_links_to_look_at() -> None:
     assert len(LINKS) > 60
 
 
-@pytest.mark.parametrize(("page", "link"), LINKS, ids=[f"{page.name}: {link}" for page, link in LINKS])
-def test_every_link_leads_somewhere(page: Path, link: str) -> None:
-    assert (page.parent / link).exists()
+def test_every_link_leads_somewhere() -> None:
+    assert [f"{page.name}: {link}" for page, link in LINKS if not (page.parent / link).exists()] == []
 
 
 def test_the_index_has_each_page_once_with_its_first_line() -> None:

@@ -18,9 +18,8 @@ def rows(paper: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.split("|")[1:-1]] for line in re.findall(r"^\| Table .*$", section, re.M)]
 
 
-@pytest.mark.parametrize("name", published.names())
-def test_every_table_that_has_a_name_is_on_the_page(name: str) -> None:
-    assert re.search(rf"`{name}\b", PAGE)
+def test_every_table_that_has_a_name_is_on_the_page() -> None:
+    assert [name for name in published.names() if not re.search(rf"`{name}\b", PAGE)] == []
 
 
 @needs_texts

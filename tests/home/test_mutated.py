@@ -2,22 +2,20 @@
 
 import json
 import os
-import resource
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from dataclasses import asdict
 from random import Random
 from typing import Any
 
 import pytest
+from answers import SECONDS, answer, peak
 from helpers import Told, quickstart, write_ledger
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mutations import mutate_bytes, mutate_events
 
-from study import cli
 from study.commands import requests
 from study.home import lease, ledger
 from study.home.events import Chain
@@ -25,8 +23,8 @@ from study.home.folder import Home, StudyFolder
 from study.home.lease import Holder, Process
 from study.home.ledger import Event, Ledger, read
 
-SECONDS, BYTES = 10.0, 500 * 2**20
-"""Of an answer: processor time, so that it holds on a busy machine, and what the process may grow by."""
+MEGABYTES = 500
+"""What an answer may take."""
 
 SEEDS = st.integers(0, 2**64)
 SETTINGS: dict[str, Any] = {
@@ -61,39 +59,24 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> StudyFolder:
 
 
 @pytest.fixture
-def answers(folder: StudyFolder, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> "Answers":
+def answers(folder: StudyFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STUDY_HOME", str(folder.path.parent))
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     monkeypatch.chdir(folder.path.parent.parent)
-    answers = Answers(monkeypatch, capfd)
     for command in READING:
-        answers.run(*command)  # imports what the commands need
-    return answers
+        answer(*command)  # imports what the commands need
 
 
-class Answers:
-    """Runs commands in this process, and holds each to what every answer is held to."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
-        self._monkeypatch, self._capfd = monkeypatch, capfd
-
-    def run(self, *arguments: str) -> tuple[int, str, str]:
-        """Exit status and what a command prints."""
-        self._monkeypatch.setattr("sys.argv", ["study", *arguments])
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        return int(ended.value.code or 0), *self._capfd.readouterr()
-
-    def __call__(self, *arguments: str) -> tuple[int, str]:
-        began, size = time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        status, out, err = self.run(*arguments)
-        assert time.process_time() - began < SECONDS
-        assert (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - size) * 1024 < BYTES
-        assert "Traceback" not in out + err, err
-        assert "bug in study" not in err, err
-        assert status in (0, 1, 2), err
-        assert bool(status) is err.startswith("error: "), err
-        return status, err
+def answered(*arguments: str) -> tuple[int, str]:
+    """Exit status and errors of a command, held to what every answer is held to."""
+    size = peak()
+    done = answer(*arguments)
+    assert peak() - size < MEGABYTES
+    assert "Traceback" not in done.out + done.err, done.err
+    assert "bug in study" not in done.err, done.err
+    assert done.status in (0, 1, 2), done.err
+    assert bool(done.status) is done.err.startswith("error: "), done.err
+    return done.status, done.err
 
 
 READING = [("list",), ("list", "--json"), *((name, "mine") for name in ("status", "cost", "logs"))]
@@ -104,13 +87,13 @@ HELD = [("stop", "mine"), ("status", "mine"), ("resume", "mine"), ("delete", "mi
 """Of a study that is being run; the last two wait for it."""
 
 
-def answer_to_a_ledger(folder: StudyFolder, answers: Answers, seed: int) -> None:
+def answer_to_a_ledger(folder: StudyFolder, seed: int) -> None:
     """One that is not as it was written is named by its place wherever it is read."""
     random, whole = Random(seed), folder.ledger_file.read_bytes()
     content = mutate_bytes(random, whole)
     folder.ledger_file.write_bytes(content)
     try:
-        status, err = answers(*random.choice(READING))
+        status, err = answered(*random.choice(READING))
         if not whole.startswith(content[: content.rfind(b"\n") + 1]) and status:
             assert f"{folder.ledger_file}: damaged at byte " in err
         ledger = Ledger(folder.ledger_file)  # as resume does
@@ -119,7 +102,7 @@ def answer_to_a_ledger(folder: StudyFolder, answers: Answers, seed: int) -> None
         folder.ledger_file.write_bytes(whole)
 
 
-def answer_to_events(folder: StudyFolder, answers: Answers, seed: int, few: float = 0.0) -> None:
+def answer_to_events(folder: StudyFolder, seed: int, few: float = 0.0) -> None:
     """Also where the check values are right, as those of another version would be."""
     random, whole = Random(seed), folder.ledger_file.read_bytes()
     events: list[Event] = read(folder.ledger_file)
@@ -127,7 +110,7 @@ def answer_to_events(folder: StudyFolder, answers: Answers, seed: int, few: floa
         events = mutate_events(random, events) or events
     folder.ledger_file.write_bytes(chained(events))
     try:
-        answers(*random.choice(FEW if random.random() < few else READING))
+        answered(*random.choice(FEW if random.random() < few else READING))
     finally:
         folder.ledger_file.write_bytes(whole)
 
@@ -152,7 +135,7 @@ signal.pause()
 
 
 @pytest.fixture
-def driver(folder: StudyFolder, answers: "Answers", monkeypatch: pytest.MonkeyPatch) -> Iterator[Holder]:
+def driver(folder: StudyFolder, answers: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Holder]:
     """A process that holds the study and does not mind SIGTERM; at the end it must still be there."""
     command = [sys.executable, "-c", DRIVER, str(folder.ledger_file)]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
@@ -160,19 +143,19 @@ def driver(folder: StudyFolder, answers: "Answers", monkeypatch: pytest.MonkeyPa
         process.stdout.readline()
         monkeypatch.setattr(requests, "LONGEST_STOP", 0.0)
         monkeypatch.setattr(ledger, "PATIENCE", 0.05)
-        answers.run("resume", "mine")  # imports MLflow
+        answer("resume", "mine")  # imports MLflow
         yield Holder("one", lease.machine(), "here", since=1.0, **asdict(Process.of(process.pid)))
         assert process.poll() is None
         process.kill()
     (folder.path / "lease.json").unlink(missing_ok=True)
 
 
-def answer_to_a_lease(folder: StudyFolder, answers: Answers, driver: Holder, seed: int) -> None:
+def answer_to_a_lease(folder: StudyFolder, driver: Holder, seed: int) -> None:
     """Who holds the study is still there afterwards, see `driver`."""
     random = Random(seed)
     content = mutate_bytes(random, json.dumps(asdict(driver)).encode())
     (folder.path / "lease.json").write_bytes(content)
-    status, err = answers(*random.choice(HELD if random.random() < 0.1 else HELD[:2]))
+    status, err = answered(*random.choice(HELD if random.random() < 0.1 else HELD[:2]))
     assert status == 0 or err.startswith("error: mine: "), err
     assert os.path.exists(folder.ledger_file)
 
@@ -195,7 +178,7 @@ made it, too."""
 
 @pytest.mark.slow
 @pytest.mark.parametrize("damage", [b"[" * 2_000_000 + b"\n", b'{"event":"report","metrics":' * 100_000 + b"\n"])
-def test_a_process_of_its_own_answers_small_and_soon(folder: StudyFolder, answers: Answers, damage: bytes) -> None:
+def test_a_process_of_its_own_answers_small_and_soon(folder: StudyFolder, answers: None, damage: bytes) -> None:
     whole = folder.ledger_file.read_bytes()
     folder.ledger_file.write_bytes(whole + damage)
     command = [sys.executable, "-c", MEASURED, "status", "mine"]
@@ -205,33 +188,32 @@ def test_a_process_of_its_own_answers_small_and_soon(folder: StudyFolder, answer
     assert done.stderr.startswith(f"error: {folder.ledger_file}: damaged at byte {len(whole)}: ")
     seconds, kilobytes = map(float, done.stdout.split())
     assert seconds < SECONDS
-    assert kilobytes * 1024 < BYTES
+    assert kilobytes < MEGABYTES * 1024
 
 
 @pytest.mark.slow
 @settings(max_examples=150, **SETTINGS)
 @given(SEEDS)
-def test_mutated_ledgers_are_answered(folder: StudyFolder, answers: Answers, seed: int) -> None:
-    answer_to_a_ledger(folder, answers, seed)
+def test_mutated_ledgers_are_answered(folder: StudyFolder, answers: None, seed: int) -> None:
+    answer_to_a_ledger(folder, seed)
 
 
 @pytest.fixture
-def reporting(answers: Answers) -> Answers:
+def reporting(answers: None) -> None:
     """With what a report needs imported."""
     for command in FEW:
-        answers.run(*command)
-    return answers
+        answer(*command)
 
 
 @pytest.mark.slow
 @settings(max_examples=150, **SETTINGS)
 @given(SEEDS)
-def test_mutated_events_are_answered(folder: StudyFolder, reporting: Answers, seed: int) -> None:
-    answer_to_events(folder, reporting, seed, few=0.02)
+def test_mutated_events_are_answered(folder: StudyFolder, reporting: None, seed: int) -> None:
+    answer_to_events(folder, seed, few=0.02)
 
 
 @pytest.mark.slow
 @settings(max_examples=150, **SETTINGS)
 @given(SEEDS)
-def test_mutated_leases_are_answered(folder: StudyFolder, answers: Answers, driver: Holder, seed: int) -> None:
-    answer_to_a_lease(folder, answers, driver, seed)
+def test_mutated_leases_are_answered(folder: StudyFolder, answers: None, driver: Holder, seed: int) -> None:
+    answer_to_a_lease(folder, driver, seed)

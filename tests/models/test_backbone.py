@@ -22,14 +22,6 @@ SMALL = "shufflenet_v2_x0_5"
 PHOTOS, GREY = Facts(3, 2, (3, 32, 32), mean=0.5, deviation=0.25), Facts(3, 2, (1, 32, 32))
 
 
-@pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of all data."""
-    monkeypatch.setenv("STUDY_DATA", str(tmp_path / "data"))
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    return tmp_path / "data"
-
-
 def section(weights: object, **more: Any) -> dict[str, Any]:
     return {"name": "torchvision", "architecture": SMALL, "weights": str(weights), **more}
 

@@ -1,9 +1,11 @@
 """Several methods, networks and data sets in one study, each with its own keys."""
 
+from functools import partial
 from typing import Any
 
+import helpers
 import pytest
-from helpers import quickstart
+from helpers import quickstart, searching
 
 from study import methods
 from study.errors import UserError
@@ -12,8 +14,6 @@ from study.spec.schema import Domain
 from study.spec.sections import Sections, forms
 
 VAL = {"val": "unbiased", "val_share": 0.2}
-
-BARE = ("search.baseline=null", "search.trials=4")
 
 
 @pytest.mark.parametrize("space", ["{}", "{method.name: {choices: [sup_con, other]}}"])
@@ -27,15 +27,7 @@ def test_an_alternative_that_no_trial_has_is_checked_too(space: str) -> None:
     assert "mine" not in spec.search.alternatives.get("method", {})
 
 
-def searching(space: str, *others: str) -> StudySpec:
-    """The quickstart with this space and nothing enqueued."""
-    return quickstart(*BARE, f"search.space={space}", *others)
-
-
-def refused(space: str, *others: str) -> str:
-    with pytest.raises(UserError) as problem:
-        searching(space, *others)
-    return str(problem.value)
+refused = partial(helpers.refused, of=searching)
 
 
 def first(spec: StudySpec, **given: Any) -> dict[str, Any]:

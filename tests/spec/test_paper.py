@@ -1,26 +1,18 @@
 """The papers' ranges, declared beside the hyperparameters, and their configurations as first trials."""
 
+from functools import partial
+
+import helpers
 import pytest
-from helpers import quickstart
+from helpers import searching
 
 from study import methods
-from study.errors import UserError
 from study.knobs import Searched
 from study.methods.debiasing import Weights
 from study.spec import StudySpec
 from study.spec.checks import fault
 
-BARE = ("search.baseline=null", "search.trials=50")
-
-
-def searching(space: str, *others: str) -> StudySpec:
-    return quickstart(*BARE, f"search.space={space}", *others)
-
-
-def refused(space: str, *others: str) -> str:
-    with pytest.raises(UserError) as problem:
-        searching(space, *others)
-    return str(problem.value)
+refused = partial(helpers.refused, of=searching)
 
 
 def values(spec: StudySpec, key: str) -> dict[str, object]:

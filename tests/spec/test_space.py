@@ -1,25 +1,13 @@
 """Conditions of a space, and the order in which a trial's parameters are decided."""
 
+from functools import partial
 from typing import Any
 
+import helpers
 import pytest
-from helpers import quickstart
+from helpers import searching
 
-from study.errors import UserError
-from study.spec import StudySpec
-
-PLAIN = ("search.baseline=null", "search.trials=4")
-
-
-def searching(space: str, *others: str) -> StudySpec:
-    """The quickstart with this space and nothing enqueued."""
-    return quickstart(*PLAIN, f"search.space={space}", *others)
-
-
-def refused(space: str) -> str:
-    with pytest.raises(UserError) as problem:
-        searching(space)
-    return str(problem.value)
+refused = partial(helpers.refused, of=searching)
 
 
 NESTED = """{

@@ -1,10 +1,11 @@
-"""What a command answers, in this process, as `study` does it from a shell; within ten seconds, without a traceback."""
+"""What a command answers, in this process, as `study` does it from a shell; within ten seconds of its own."""
 
 import contextlib
 import io
 import resource
 import signal
 import sys
+import time
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,7 +15,8 @@ import pytest
 
 from study import cli
 
-SECONDS = 10
+SECONDS, PATIENCE = 10.0, 60
+"""Of processor time, so that it holds on a busy machine, and by the clock."""
 
 
 @dataclass(frozen=True)
@@ -30,9 +32,9 @@ def answer(*arguments: str) -> Answer:
     """Of `study` with these arguments. A warning that would be printed is in `err`.
 
     Raises:
-        TimeoutError: there was none within ten seconds.
+        TimeoutError: there was none within a minute.
     """
-    out, err = io.StringIO(), io.StringIO()
+    out, err, began = io.StringIO(), io.StringIO(), time.process_time()
     with pytest.MonkeyPatch.context() as patch, _patience(), warnings.catch_warnings():
         warnings.simplefilter("always")
         patch.setattr(warnings, "showwarning", lambda message, *_: print(f"warning: {message}", file=err))
@@ -43,16 +45,17 @@ def answer(*arguments: str) -> Answer:
             except SystemExit as ended:
                 status = ended.code
     assert isinstance(status, int)
+    assert time.process_time() - began < SECONDS
     return Answer(status, out.getvalue(), err.getvalue())
 
 
 @contextlib.contextmanager
 def _patience() -> Iterator[None]:
     def stop(*_: Any) -> None:
-        raise TimeoutError(f"no answer within {SECONDS} s")
+        raise TimeoutError(f"no answer within {PATIENCE} s")
 
     before = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(SECONDS)
+    signal.alarm(PATIENCE)
     try:
         yield
     finally:

@@ -119,6 +119,12 @@ def outcome(record: StudyRecord) -> list[Any]:
     ]
 
 
+def prefixes(course: Course) -> list[bytes]:
+    """What a ledger had held whenever its driver could have died."""
+    lines = course.ledger.path.read_bytes().splitlines(keepends=True)
+    return [b"".join(lines[:count]) for count in range(1, len(lines))]
+
+
 def payload(**fields: Any) -> JobPayload:
     """What a worker is told of a job: to train trial 0 from its first epoch, unless said otherwise."""
     job: dict[str, Any] = {"kind": "train", "trial": 0, "run": 0, "heard": 0, "document": "{}", "device": "cpu"}

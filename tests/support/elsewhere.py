@@ -1,6 +1,6 @@
 """A cluster elsewhere that runs nothing, for commands that submit to it, and a study that is there."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -10,7 +10,6 @@ import pytest
 from ablated_study import PARAMS
 from helpers import Told, quickstart, write_ledger
 
-from study import cli
 from study.cluster import jobs
 from study.cluster.job import Job
 from study.cluster.jobs import Submitted
@@ -94,17 +93,3 @@ def replaced(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> type[Jobs]:
     monkeypatch.setenv("STUDY_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("STUDY_OWNER", "somebody")
     return Jobs
-
-
-def types_commands(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Callable[..., tuple[Any, str, str]]:
-    """Runs a command, and gives its exit status, standard output and standard error."""
-
-    def given(*arguments: str) -> tuple[Any, str, str]:
-        monkeypatch.setattr("sys.argv", ["study", *arguments])
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        return ended.value.code, *capsys.readouterr()
-
-    return given

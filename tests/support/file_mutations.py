@@ -45,7 +45,14 @@ def mutated_table(random: Random, text: str) -> bytes:
     rows = [line.split(",") for line in text.splitlines()]
     for _ in range(random.choice([1, 1, 1, 2, 4])):
         random.choice(OF_CELLS)(random, rows)
-    return random.choice(OF_BYTES)(random, _joined(random, rows))
+    text = _joined(random, rows)
+    kind = random.choice([*["as it is"] * 9, "encoding", "cut off", "packed", "bytes"])
+    if kind == "encoding":
+        return text.encode(random.choice(ENCODINGS), "replace")
+    content = text.encode()[: random.randrange(len(text) + 1) if kind == "cut off" else None]
+    if kind == "bytes":
+        return changed_bytes(random, content)
+    return gzip.compress(content) if kind == "packed" else content
 
 
 def _joined(random: Random, rows: Rows) -> str:
@@ -60,9 +67,27 @@ def _place(random: Random, rows: Rows) -> tuple[int, int]:
     return row, random.randrange(max(1, len(rows[row])))
 
 
-def replace_cell(random: Random, rows: Rows) -> None:
-    row, column = _place(random, rows)
-    rows[row][column : column + 1] = [random.choice(CELLS)]
+def change_cell(random: Random, rows: Rows) -> None:
+    """Another value, none, one more, quotes, blanks, capitals, or what another cell has."""
+    (row, column), (other, place) = _place(random, rows), _place(random, rows)
+    cells, value = rows[row][column : column + 1], random.choice(CELLS)
+    quoted = random.choice(['"{}"', '"{}', '{}"', '"{}""', "'{}'"]).format(value)
+    spelled = [random.choice([str.upper, str.title, " {}".format, "{} ".format])(cell) for cell in cells]
+    elsewhere = rows[other][place : place + 1]
+    rows[row][column : column + 1] = random.choice(
+        [*[[value]] * 4, [quoted], spelled, elsewhere, [], [value, *cells]],
+    )
+
+
+def change_column(random: Random, rows: Rows) -> None:
+    """Gone, or there once more, with its name or under another."""
+    column, name = random.randrange(len(rows[0]) or 1), random.choice(CELLS)
+    copies = random.choice([True, True, False])
+    for row in rows:
+        cells = row[column : column + 1]
+        row[column : column + 1] = [] if not copies else cells
+        row.extend(cells if copies else [])
+    rows[0][-1:] = random.choice([rows[0][-1:], [name]]) if copies else rows[0][-1:]
 
 
 def replace_in_column(random: Random, rows: Rows) -> None:
@@ -71,99 +96,34 @@ def replace_in_column(random: Random, rows: Rows) -> None:
         rows[row][column : column + 1] = [value]
 
 
-def quote_cell(random: Random, rows: Rows) -> None:
-    row, column = _place(random, rows)
-    rows[row][column : column + 1] = [
-        random.choice(['"{}"', '"{}', '{}"', '"{}""', "'{}'"]).format(random.choice(CELLS))
-    ]
-
-
-def copy_cell(random: Random, rows: Rows) -> None:
-    (row, column), (other, place) = _place(random, rows), _place(random, rows)
-    rows[row][column : column + 1] = rows[other][place : place + 1]
-
-
-def case_or_spaces(random: Random, rows: Rows) -> None:
-    row, column = _place(random, rows)
-    change = random.choice([str.upper, str.title, lambda text: f" {text}", lambda text: f"{text} "])
-    rows[row][column : column + 1] = [change(cell) for cell in rows[row][column : column + 1]]
-
-
-def delete_cell(random: Random, rows: Rows) -> None:
-    row, column = _place(random, rows)
-    del rows[row][column : column + 1]
-
-
-def insert_cell(random: Random, rows: Rows) -> None:
-    row, column = _place(random, rows)
-    rows[row].insert(column, random.choice(CELLS))
-
-
-def copy_column(random: Random, rows: Rows) -> None:
-    """With its name, or under another."""
-    column, name = random.randrange(len(rows[0]) or 1), random.choice(CELLS)
-    for row in rows:
-        row.extend(row[column : column + 1])
-    rows[0][-1:] = random.choice([rows[0][-1:], [name]])
-
-
-def delete_column(random: Random, rows: Rows) -> None:
-    column = random.randrange(len(rows[0]) or 1)
-    for row in rows:
-        del row[column : column + 1]
-
-
-def delete_rows(random: Random, rows: Rows) -> None:
-    start = random.randrange(len(rows))
-    del rows[start : start + random.choice([1, 1, 5, 60])]
-    rows.append(rows.pop() if rows else [""])
-
-
-def copy_row(random: Random, rows: Rows) -> None:
-    rows.insert(random.randrange(len(rows) + 1), list(random.choice(rows)))
-
-
-def many_rows(random: Random, rows: Rows) -> None:
-    rows.extend([list(rows[-1]) for _ in range(3000)])
-
-
-def wide_row(random: Random, rows: Rows) -> None:
-    random.choice(rows).extend(random.choice(CELLS) for _ in range(300))
+def change_rows(random: Random, rows: Rows) -> None:
+    """Some gone, one there twice, the last one thousands of times, or one with hundreds of cells more."""
+    start, kind = random.randrange(len(rows)), random.choice(["gone", "twice", "many", "wide"])
+    if kind == "gone":
+        del rows[start : start + random.choice([1, 1, 5, 60])]
+        rows.append(rows.pop() if rows else [""])
+    elif kind == "twice":
+        rows.insert(random.randrange(len(rows) + 1), list(rows[start]))
+    elif kind == "many":
+        rows.extend([list(rows[-1]) for _ in range(3000)])
+    else:
+        rows[start].extend(random.choice(CELLS) for _ in range(300))
 
 
 OF_CELLS: list[Callable[[Random, Rows], None]] = [
-    *[replace_cell] * 4,
+    *[change_cell] * 9,
     *[replace_in_column] * 3,
-    *(quote_cell, copy_cell, case_or_spaces, delete_cell, insert_cell, copy_column, copy_column),
-    *(delete_column, delete_rows, copy_row, many_rows, wide_row),
+    *[change_column] * 3,
+    *[change_rows] * 4,
 ]
 
 
-def as_it_is(random: Random, text: str) -> bytes:
-    return text.encode("utf-8")
-
-
-def otherwise_encoded(random: Random, text: str) -> bytes:
-    return text.encode(random.choice(ENCODINGS), "replace")
-
-
-def truncated(random: Random, text: str) -> bytes:
-    return text.encode()[: random.randrange(len(text) + 1)]
-
-
-def packed(random: Random, text: str) -> bytes:
-    return gzip.compress(text.encode())
-
-
-def changed_bytes(random: Random, content: str | bytes) -> bytes:
-    changed = bytearray(content.encode() if isinstance(content, str) else content)
+def changed_bytes(random: Random, content: bytes) -> bytes:
+    changed = bytearray(content)
     for _ in range(random.choice([1, 3, 20])):
         if changed:
             changed[random.randrange(len(changed))] = random.randrange(256)
     return bytes(changed)
-
-
-OF_BYTES: list[Callable[[Random, str], bytes]] = [*[as_it_is] * 9, otherwise_encoded, truncated, packed, changed_bytes]
 
 
 def mutate_folder(random: Random, folder: Path, names: list[str]) -> None:
@@ -172,14 +132,12 @@ def mutate_folder(random: Random, folder: Path, names: list[str]) -> None:
     random.choice(OF_FILES)(random, path)
 
 
-def truncate_file(random: Random, path: Path) -> None:
-    content = path.read_bytes() if path.is_file() else b""
-    path.is_file() and path.write_bytes(content[: random.randrange(len(content) + 1)])
-
-
 def change_bytes(random: Random, path: Path) -> None:
+    """Some of them, or all behind a place."""
     if path.is_file():
-        path.write_bytes(changed_bytes(random, path.read_bytes()))
+        content = path.read_bytes()
+        cut = content[: random.randrange(len(content) + 1)]
+        path.write_bytes(random.choice([cut, *[changed_bytes(random, content)] * 3]))
 
 
 def other_content(random: Random, path: Path) -> None:
@@ -201,17 +159,12 @@ def other_mode(random: Random, path: Path) -> None:
         image.convert("RGB").save(path, "PNG")
 
 
-def several_frames(random: Random, path: Path) -> None:
+def odd_form(random: Random, path: Path) -> None:
+    """Of several frames, or of a side that is far longer than the other."""
     _gone(path)
-    frames = [Image.new("P", (random.choice([1, 8]), 8), shade) for shade in range(3)]
+    sides = random.choice([(1, 1), (1, 3000), (5000, 2), (3, 1), (1, 8), (8, 8)])
+    frames = [Image.new("P", sides, shade) for shade in range(random.choice([1, 3]))]
     frames[0].save(path, random.choice(["GIF", "TIFF", "PNG"]), save_all=True, append_images=frames[1:])
-
-
-def odd_size(random: Random, path: Path) -> None:
-    _gone(path)
-    Image.new("1", random.choice([(1, 1), (1, 3000), (5000, 2), (3, 1)])).save(
-        path, random.choice(["PNG", "GIF", "TIFF"])
-    )
 
 
 def claimed_size(random: Random, path: Path) -> None:
@@ -230,10 +183,6 @@ def claimed_size(random: Random, path: Path) -> None:
         place = content.index(b"\xff\xc0") + 5
         content[place : place + 4] = struct.pack(">HH", height & 0xFFFF, width & 0xFFFF)
     path.write_bytes(content)
-
-
-def gone(random: Random, path: Path) -> None:
-    _gone(path)
 
 
 def linked(random: Random, path: Path) -> None:
@@ -276,8 +225,8 @@ def _gone(path: Path) -> None:
 
 
 OF_FILES: list[Callable[[Random, Path], None]] = [
-    *[change_bytes] * 3,
+    *[change_bytes] * 4,
     *[other_mode] * 4,
-    *(truncate_file, other_content, several_frames, odd_size, claimed_size, claimed_size, gone, linked, linked),
+    *(other_content, odd_form, odd_form, claimed_size, claimed_size, lambda random, path: _gone(path), linked, linked),
     *(pipe, folder_instead, more_beside, more_beside, other_name),
 ]

@@ -1,26 +1,16 @@
-"""Peak memory of a trial of every shipped study file, by PyTorch's allocator on the simulated device.
-
-    python tests/support/gpu_memory.py [--write]    print it; write tests/gpu/memory.yaml
+"""Prints GiB of peak memory of a trial of every shipped study file, by PyTorch's allocator on the simulated device.
 
 The file's own configuration without its search, for as many samples as a step and a batch of evaluation take. Not in
 it: the samples of the real data, CUDA's context, what cuDNN's algorithms work with beyond 1 MiB each.
 """
 
 import gc
-import os
-import sys
 import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from simulated_gpu import gpu_environment
 
 GIB = 2**30
-ROOMY = 10**6
-"""MiB of the simulated card: nothing is refused there."""
-
-TABLE = Path(__file__).parents[1] / "gpu" / "memory.yaml"
 LEAST = 2048
 """Samples of each split at least: a batch of evaluation."""
 
@@ -98,19 +88,8 @@ def watch() -> None:
     StandIn._outputs = within  # type: ignore[method-assign]
 
 
-def main(*arguments: str) -> None:
+if __name__ == "__main__":
     warnings.filterwarnings("ignore")
     watch()
-    lines = ["# GiB at the peak of a trial of each shipped study file, by tests/support/gpu_memory.py --write"]
     for name in shipped():
-        told = ", ".join(f"{phase}: {peak:.2f}" for phase, peak in peaks(name).items())
-        lines.append(f"{name}: {{{told}}}")
-        print(lines[-1], flush=True)
-    if "--write" in arguments:
-        TABLE.write_text("\n".join([*lines, ""]), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    if "SIMULATED_GPUS" not in os.environ:
-        os.execve(sys.executable, [sys.executable, *sys.argv], gpu_environment(mib=ROOMY) | {"OMP_NUM_THREADS": "1"})
-    main(*sys.argv[1:])
+        print(f"{name}: {max(peaks(name).values()):.2f}", flush=True)

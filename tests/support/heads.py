@@ -2,13 +2,13 @@
 tests of what is done with the answers. `tests/e2e/test_laptop.py` reads the same through Ray itself."""
 
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
+
+from serving import Silent, serving
 
 from study.upstream import ray_internals
 
@@ -70,8 +70,8 @@ def stand_in(logs: Path) -> Iterator[StandIn]:
     """One that answers on loopback until the block ends."""
     head = StandIn(logs)
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
+    class Handler(Silent):
+        def answer(self) -> None:
             if head.gone:
                 self.close_connection = True
                 return
@@ -86,13 +86,5 @@ def stand_in(logs: Path) -> Iterator[StandIn]:
             is_file = status == 200 and self.path.startswith(ray_internals.LOG)
             self.wfile.write(body[: head.cut] if is_file else body)
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-        head.address = f"http://127.0.0.1:{server.server_port}"
-        try:
-            yield head
-        finally:
-            server.shutdown()
+    with serving(Handler) as head.address:
+        yield head

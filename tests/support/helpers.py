@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -46,10 +46,15 @@ def quickstart(*assignments: str) -> StudySpec:
     return load_study("quickstart", (*(f"{key}={json.dumps(value)}" for key, value in SEARCH.items()), *assignments))
 
 
-def refused(*assignments: str) -> str:
-    """What the quickstart with these overrides is refused with."""
+def searching(space: str, *others: str) -> StudySpec:
+    """The quickstart with this space, and nothing enqueued unless others say so."""
+    return quickstart("search.baseline=null", "search.trials=50", f"search.space={space}", *others)
+
+
+def refused(*given: str, of: Callable[..., StudySpec] = quickstart) -> str:
+    """What the quickstart with these overrides is refused with; `searching`: with this space."""
     with pytest.raises(UserError) as caught:
-        quickstart(*assignments)
+        of(*given)
     return str(caught.value)
 
 

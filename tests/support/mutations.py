@@ -100,44 +100,15 @@ LINES = [
 LETTERS = ["", "x", " ", "\n", ".", "_", "\u00e9", "\u2028", "\x85", "\ufeff", "\x00", "\x1b", "\ud800"]
 
 
-def mutate(random: Random, text: str) -> str:
-    """The text with one change."""
-    return random.choice(MUTATIONS)(random, text)
-
-
-def _line(random: Random, lines: list[str]) -> int:
-    return random.randrange(max(1, len(lines)))
-
-
-def delete_line(random: Random, text: str) -> str:
+def change_line(random: Random, text: str) -> str:
+    """Gone with the next one or without, there twice, indented, elsewhere, or behind one of `LINES`."""
     lines = text.splitlines(keepends=True)
-    del lines[_line(random, lines) : _line(random, lines) + 1 + random.randrange(2)]
+    place, other = (random.randrange(max(1, len(lines))) for _ in range(2))
+    line, moved = "".join(lines[place : place + 1]), "".join(lines[other : other + 1])
+    given = f"{' ' * random.choice([0, 0, 2, 4])}{random.choice(LINES)}\n{line}"
+    indented = random.choice(["  ", "\t", " "]) + line
+    lines[place : place + random.choice([1, 1, 1, 2])] = random.choice(["", line * 2, given, indented, moved + line])
     return "".join(lines)
-
-
-def duplicate_line(random: Random, text: str) -> str:
-    lines = text.splitlines(keepends=True)
-    place = _line(random, lines)
-    return "".join([*lines[: place + 1], *lines[place : place + 1], *lines[place + 1 :]])
-
-
-def insert_line(random: Random, text: str) -> str:
-    lines = text.splitlines(keepends=True)
-    place = _line(random, lines)
-    return "".join([*lines[:place], " " * random.choice([0, 0, 2, 4]), random.choice(LINES), "\n", *lines[place:]])
-
-
-def move_line(random: Random, text: str) -> str:
-    lines = text.splitlines(keepends=True)
-    moved = lines.pop(_line(random, lines)) if lines else ""
-    lines.insert(_line(random, lines), moved)
-    return "".join(lines)
-
-
-def indent_line(random: Random, text: str) -> str:
-    lines = text.splitlines(keepends=True)
-    place = _line(random, lines)
-    return "".join([*lines[:place], random.choice(["  ", "\t", " "]), *lines[place:]])
 
 
 def truncate(random: Random, text: str) -> str:
@@ -155,39 +126,23 @@ def _tokens(text: str) -> list[tuple[int, int]]:
     return found or [(0, 0)]
 
 
-def replace_token(random: Random, text: str) -> str:
-    start, end = random.choice(_tokens(text))
-    return text[:start] + random.choice(VALUES) + text[end:]
-
-
-def swap_tokens(random: Random, text: str) -> str:
-    (a, b), (c, d) = sorted(random.choices(_tokens(text), k=2))
-    return text if b > c else text[:a] + text[c:d] + text[b:c] + text[a:b] + text[d:]
-
-
-def change_letter(random: Random, text: str) -> str:
-    start, end = random.choice(_tokens(text))
+def change_token(random: Random, text: str) -> str:
+    """Another value, none, another letter in it, or what another place has."""
+    (start, end), (first, last) = (random.choice(_tokens(text)) for _ in range(2))
     place = random.randrange(start, max(end, start + 1))
-    letter = random.choice(LETTERS)
-    return text[:place] + letter + text[place + random.randrange(2) :]
+    spelled = text[start:place] + random.choice(LETTERS) + text[place + random.randrange(2) : end]
+    value = random.choice(VALUES)
+    return text[:start] + random.choice([value, value, value, "", spelled, text[first:last]]) + text[end:]
 
 
-def delete_token(random: Random, text: str) -> str:
-    start, end = random.choice(_tokens(text))
-    return text[:start] + text[end:]
-
-
-MUTATIONS: list[Mutation] = [
-    *(delete_line, duplicate_line, insert_line, move_line, indent_line, truncate),
-    *(replace_token, replace_token, replace_token, swap_tokens, change_letter, delete_token),
-]
+MUTATIONS: list[Mutation] = [*[change_line] * 5, truncate, *[change_token] * 6]
 
 
 def mutate_bytes(random: Random, content: bytes) -> bytes:
     """A text file with some changes, and perhaps one of its bytes."""
     text = content.decode()
     for _ in range(random.choice([1, 1, 2, 3])):
-        text = mutate(random, text)
+        text = random.choice(MUTATIONS)(random, text)
     content = text.encode("utf-8", "surrogatepass")
     if random.random() < 0.1:
         place = random.randrange(len(content) + 1)

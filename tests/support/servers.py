@@ -16,8 +16,9 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+
+from serving import Silent, serving
 
 ADMIN, PASSWORD = "admin", "a password for tests"
 
@@ -165,33 +166,10 @@ def answering(status: int, delay: float = 0.0) -> Iterator[str]:
     """The address of a server that answers everything with one status, after a while."""
     over = threading.Event()
 
-    class Handler(_Silent):
-        def do_GET(self) -> None:
+    class Handler(Silent):
+        def answer(self) -> None:
             over.wait(delay)
-            self.send_response(status)
-            self.end_headers()
+            self.tell(b"", status)
 
-        do_POST = do_GET  # noqa: N815 (likewise)
-
-    with _serving(Handler, over) as address:
-        yield f"http://user:secret@{address}"
-
-
-class _Silent(BaseHTTPRequestHandler):
-    def log_message(self, *_: object) -> None:
-        """Nothing."""
-
-
-@contextmanager
-def _serving(handler: type[BaseHTTPRequestHandler], over: threading.Event) -> Iterator[str]:
-    """Host and port of a server that runs meanwhile; `over` is set for handlers that wait, before it is shut down."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"127.0.0.1:{server.server_port}"
-    finally:
-        over.set()
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with serving(Handler, over.set) as address:
+        yield address.replace("//", "//user:secret@")

@@ -16,7 +16,7 @@ from ray import cloudpickle, tune
 from ray.tune.experiment import Experiment
 from ray.tune.search import SearchGenerator
 
-from study.home.folder import Home
+from study.home.folder import Home, StudyFolder
 from study.home.ledger import read
 from study.home.provenance import devices, in_words
 from study.spec.schema import Resources
@@ -34,22 +34,25 @@ def course(tmp_path: Path) -> Iterator[Course]:
     found.ledger.close()
 
 
+@pytest.fixture
+def folder(course: Course, tmp_path: Path) -> StudyFolder:
+    return Home(tmp_path / "home").create(course.spec)
+
+
+def of_tune(name: str = "trial", error: str | None = None, **told: Any) -> Any:
+    """A trial of Tune's with this job, and the file with the error that ended its run."""
+    actor = SimpleNamespace(ray_actor=SimpleNamespace(_actor_id=b"one"))
+    config, files = {"job": payload(**told)}, {"pickled_error_file": error, "error_file": None}
+    return SimpleNamespace(trial_id=name, config=config, temporary_state=actor, **files)
+
+
 @pytest.mark.parametrize(("listens", "kind"), [(True, "HUNG"), (False, "PREEMPTED")])
 def test_a_trial_that_fell_silent_was_lost_with_its_node_where_that_is_out_of_reach(
-    course: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, listens: bool, kind: str
+    course: Course, folder: StudyFolder, monkeypatch: pytest.MonkeyPatch, listens: bool, kind: str
 ) -> None:
     """As behind a link that was cut: no fault of the trial's. Ray still takes the node for alive."""
-    job = course.agenda.next()
-    assert isinstance(job, Job)
-    scheduler = ReportingScheduler(course.agenda, Home(tmp_path / "home").create(course.spec))
-    actor = SimpleNamespace(_actor_id=b"one")
-    trial: Any = SimpleNamespace(
-        trial_id="trial",
-        config={"job": payload()},
-        temporary_state=SimpleNamespace(ray_actor=actor),
-        pickled_error_file=None,
-        error_file=None,
-    )
+    assert isinstance(course.agenda.next(), Job)
+    scheduler, trial = ReportingScheduler(course.agenda, folder), of_tune()
     scheduler.on_trial_result(None, trial, {"node": "there:1", "machine": "far", "behind": 0})
     scheduler._hung.add("trial")
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -63,10 +66,12 @@ def test_a_trial_that_fell_silent_was_lost_with_its_node_where_that_is_out_of_re
     assert (lost["kind"], lost.get("node_died", False)) == (kind, not listens)
 
 
-def test_a_trial_that_is_suggested_once_a_node_is_left_out_is_not_placed_there(course: Course, tmp_path: Path) -> None:
+def test_a_trial_that_is_suggested_once_a_node_is_left_out_is_not_placed_there(
+    course: Course, folder: StudyFolder, tmp_path: Path
+) -> None:
     """Tune works with a copy of what says where: the copy learnt of no node."""
     nodes = Nodes(Resources(gpu=0.25), list)
-    searcher = JobSearcher(course.agenda, Home(tmp_path / "home").create(course.spec), nodes, lambda: 9)
+    searcher = JobSearcher(course.agenda, folder, nodes, lambda: 9)
     algorithm, places = SearchGenerator(searcher), list[Any]()
     work = tune.with_resources(lambda config: None, wish)
     algorithm.add_configurations([Experiment("session", work, num_samples=9, storage_path=str(tmp_path))])
@@ -87,26 +92,17 @@ def test_a_trial_that_is_suggested_once_a_node_is_left_out_is_not_placed_there(c
     assert places[1] != places[2]
 
 
-class Pickled:
-    """A trial of Tune's whose run an error ended."""
-
-    def __init__(self, folder: Path, error: Exception) -> None:
-        self.trial_id, self.error_file = "trial", None
-        self.config = {"job": payload()}
-        self.temporary_state = SimpleNamespace(ray_actor=SimpleNamespace(_actor_id=b"one"))
-        self.pickled_error_file = str(folder / "error.pkl")
-        Path(self.pickled_error_file).write_bytes(cloudpickle.dumps(error))
-
-
-def test_a_node_whose_gpu_fails_is_named_and_its_trial_runs_elsewhere(course: Course, tmp_path: Path) -> None:
+def test_a_node_whose_gpu_fails_is_named_and_its_trial_runs_elsewhere(
+    course: Course, folder: StudyFolder, tmp_path: Path
+) -> None:
     """The trial is at no fault; where no other node is left the study ends, and the trial is there to go on with."""
+    file = tmp_path / "error.pkl"
     assert isinstance(course.agenda.next(), Job)
     there = [{"NodeID": name, "Alive": True, "Resources": {"CPU": 4, "GPU": 1}} for name in ("near", "far")]
     told, nodes = list[str](), Nodes(Resources(gpu=0.25), lambda: there)
-    folder = Home(tmp_path / "home").create(course.spec)
     scheduler = ReportingScheduler(course.agenda, folder, nodes, told.append)
-    error: Any = Pickled(tmp_path, NodeUnusable("far", "host", "its driver is too old. Remedy: another"))
-    scheduler.on_trial_error(None, error)
+    file.write_bytes(cloudpickle.dumps(NodeUnusable("far", "host", "its driver is too old. Remedy: another")))
+    scheduler.on_trial_error(None, of_tune(error=str(file)))
     assert told == ["host is not used: its driver is too old. Remedy: another"]
     assert course.record.unusable == {"host": "its driver is too old. Remedy: another"}
     (lost,) = (event for event in read(course.ledger.path) if event["event"] == "lost")
@@ -115,25 +111,20 @@ def test_a_node_whose_gpu_fails_is_named_and_its_trial_runs_elsewhere(course: Co
     again = course.agenda.next()
     assert isinstance(again, Job)
     assert again.trial.number == 0
-    error = Pickled(tmp_path, NodeUnusable("near", "other", "no kernel"))
-    error.config["job"] = payload(run=1)
+    file.write_bytes(cloudpickle.dumps(NodeUnusable("near", "other", "no kernel")))
     with pytest.raises(CannotGoOn, match=r"no node is left that trials can run on: host: its .*; other: no kernel"):
-        scheduler.on_trial_error(None, error)
+        scheduler.on_trial_error(None, of_tune(error=str(file), run=1))
     assert course.record.trials[0].state == "waiting"
 
 
-def test_a_trial_is_told_with_its_device(course: Course, tmp_path: Path) -> None:
+def test_a_trial_is_told_with_its_device(course: Course, folder: StudyFolder) -> None:
     """Each trial of a process, though the process tells it once."""
-    scheduler = ReportingScheduler(course.agenda, Home(tmp_path / "home").create(course.spec))
+    scheduler = ReportingScheduler(course.agenda, folder)
     facts = {"name": "NVIDIA H100", "driver": "580.65.06", "cuda": "13.2", "capability": "9.0"}
     for number in range(2):
         assert isinstance(course.agenda.next(), Job)
-        trial: Any = SimpleNamespace(
-            trial_id=f"trial{number}",
-            config={"job": payload(trial=number)},
-            temporary_state=SimpleNamespace(ray_actor=SimpleNamespace(_actor_id=b"one")),
-        )
         began = {"node": "there:1", "machine": "far", "behind": 0, "device": json.dumps(facts)}
+        trial = of_tune(f"trial{number}", trial=number)
         scheduler.on_trial_result(None, trial, {"epoch": 1, "metrics": '{"val/accuracy": 0.5}'} if number else began)
     assert [trial.device for trial in course.record.trials.values()] == [facts, facts]
     assert devices(course.record) == [(facts, 2)]
@@ -150,9 +141,7 @@ def test_a_model_whose_features_are_no_numbers_on_the_test_split_is_untested(tmp
             course.agenda.reported(job.trial.number, epoch, {"val/accuracy": 0.5})
     assert isinstance(job, Job)
     scheduler = ReportingScheduler(course.agenda, Home(tmp_path / "home").create(course.spec))
-    config = {"job": payload(kind=job.kind, trial=job.trial.number, run=job.trial.run, heard=4)}
-    trial: Any = SimpleNamespace(trial_id="trial", config=config, temporary_state=SimpleNamespace(ray_actor=None))
-    trial.temporary_state.ray_actor = SimpleNamespace(_actor_id=b"one")
+    trial = of_tune(kind=job.kind, trial=job.trial.number, run=job.trial.run, heard=4)
     scheduler.on_trial_result(None, trial, {"diverged": "the features of 2 samples"})
     course.ledger.close()
     assert (job.trial.tested, job.trial.untested) == ({}, "diverged: the features of 2 samples")
@@ -167,10 +156,10 @@ class Ended:
 
 
 def test_tune_keeps_a_trial_that_has_ended_for_a_while_and_then_no_more(
-    course: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    course: Course, folder: StudyFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What comes late of a trial finds it; a long study does not keep them all."""
-    scheduler = ReportingScheduler(course.agenda, Home(tmp_path / "home").create(course.spec))
+    scheduler = ReportingScheduler(course.agenda, folder)
     early, late, busy = (Ended(name) for name in ("early", "late", "busy"))
     controller: Any = SimpleNamespace(
         get_live_trials=set,

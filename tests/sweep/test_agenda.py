@@ -3,37 +3,22 @@
 import math
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from course import DIED, Course, failing, outcome, spec_of
+from course import DIED, Course, failing, outcome, prefixes, spec_of
 from helpers import quickstart
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from study import ranking
-from study.commands.plan import plan
 from study.home.events import ENDED
 from study.home.ledger import read
 from study.home.record import StudyRecord
 from study.spec import StudySpec
-from study.sweep.agenda import HOPELESS, Job
-
-
-@pytest.fixture
-def begin() -> Iterator[Callable[..., Course]]:
-    """Courses that a test takes a few steps of."""
-    begun: list[Course] = []
-
-    def make(path: Path, spec: StudySpec) -> Course:
-        begun.append(Course(path, spec))
-        return begun[-1]
-
-    yield make
-    for course in begun:
-        course.ledger.close()
+from study.sweep.agenda import HOPELESS
 
 
 def assert_whole(spec: StudySpec, record: StudyRecord) -> None:
@@ -77,23 +62,12 @@ def test_the_whole_course(course: Course) -> None:
     assert all(trial.reason == "asha" for trial in record.trials.values() if trial.state == "pruned")
 
 
-def test_the_course_is_what_was_planned(course: Course) -> None:
-    planned = plan(course.spec)["trials"]
-    stages = Counter(trial.stage for trial in course.record.trials.values())
-    assert {stage: stages[stage] for stage in planned} == planned
-
-
-def prefixes(path: Path) -> list[bytes]:
-    lines = path.read_bytes().splitlines(keepends=True)
-    return [b"".join(lines[:count]) for count in range(1, len(lines))]
-
-
 @pytest.mark.parametrize("step", [5, pytest.param(1, marks=pytest.mark.slow)])
 def test_resumed_at_any_line_of_its_ledger_the_study_ends_as_if_never_cut(
     course: Course, tmp_path: Path, step: int
 ) -> None:
     """One job at a time: the same suggestions, the same stops, the same values, nothing lost and nothing double."""
-    cuts, expected = list(enumerate(prefixes(course.ledger.path), start=1)), outcome(course.record)
+    cuts, expected = list(enumerate(prefixes(course), start=1)), outcome(course.record)
     assert len(cuts) > 100
     for count, kept in cuts[::step]:
         path = tmp_path / f"{count}.jsonl"
@@ -109,7 +83,7 @@ def test_resumed_at_every_third_line_a_study_with_failures_ends_as_if_never_cut(
     whole = Course(tmp_path / "whole.jsonl", spec, failing).play()
     states = Counter(trial.state for trial in whole.record.trials.values())
     assert min(states["failed"], states["complete"], states["pruned"]) > 0
-    for count, kept in enumerate(prefixes(whole.ledger.path)[::3]):
+    for count, kept in enumerate(prefixes(whole)[::3]):
         (tmp_path / f"{count}.jsonl").write_bytes(kept)
         resumed = Course(tmp_path / f"{count}.jsonl", spec, failing).play()
         assert outcome(resumed.record) == outcome(whole.record), f"cut after line {3 * count + 1}"
@@ -136,24 +110,17 @@ def test_whatever_the_order_of_results_and_the_cuts_nothing_is_lost_or_double(
             assert (course.record.trials[number].params, course.record.trials[number].seed) == one
 
 
-def test_a_trial_that_early_stopping_let_go_on_is_not_stopped_by_a_resume(
-    tmp_path: Path, begin: Callable[..., Course]
-) -> None:
+def test_a_trial_that_early_stopping_let_go_on_is_not_stopped_by_a_resume(begin: Callable[..., Course]) -> None:
     """Trial 3 passed its rung before the better ones came; judged again in the order of numbers it would stop."""
-    path = tmp_path / "ledger.jsonl"
     values = {1: 0.8, 2: 0.9, 3: 0.1}
-    first = begin(path, spec_of("search.baseline=null", "search.trials=4"))
-    for _ in range(4):
-        job = first.agenda.next()
-        assert isinstance(job, Job)
-        first.agenda.started(job.trial.number, "here")
+    first = begin(spec_of("search.baseline=null", "search.trials=4"), trials=4)
     assert first.agenda.reported(3, 1, {"val/accuracy": values[3]})
     assert first.agenda.reported(2, 1, {"val/accuracy": values[2]})
     assert first.agenda.reported(1, 1, {"val/accuracy": values[1]})
     assert first.agenda.reported(3, 2, {"val/accuracy": values[3]})
     assert first.agenda.reported(3, 3, {"val/accuracy": values[3]})
     first.ledger.close()
-    resumed = begin(path, first.spec)
+    resumed = begin(first.spec)
     assert resumed.record.trials[3].state == "interrupted"
 
 
@@ -167,21 +134,6 @@ def test_the_baseline_comes_first_and_what_is_enqueued_next(tmp_path: Path) -> N
 def test_the_baseline_is_never_stopped_early(tmp_path: Path) -> None:
     course = Course(tmp_path / "ledger.jsonl", spec_of(), lambda trial, epoch: 0.01 if trial.number == 0 else 0.9)
     assert course.play(slots=4, pick=lambda count: count - 1).record.trials[0].state == "complete"
-
-
-def test_without_a_baseline_and_confirmation_there_is_search_alone(tmp_path: Path) -> None:
-    spec = spec_of("search.baseline=null", "search.confirm={top: 0}", "search.trials=3")
-    record = Course(tmp_path / "ledger.jsonl", spec).play().record
-    assert [trial.stage for trial in record.trials.values()] == ["search"] * 3
-    assert not any(trial.tested for trial in record.trials.values())
-
-
-def test_the_test_split_is_read_for_the_baseline_and_the_best_alone(course: Course) -> None:
-    tested = {trial.repeats for trial in course.record.trials.values() if trial.tested}
-    best = ranking.best(course.record, course.spec)
-    assert best is not None
-    assert tested == {0, best.trial.number}
-    assert len({trial.repeats for trial in course.record.by_stage("confirm")}) == 3
 
 
 def test_a_study_whose_first_trials_all_fail_stops(tmp_path: Path) -> None:
@@ -203,42 +155,30 @@ def test_a_metric_that_is_no_number_at_the_end_is_a_failure(tmp_path: Path) -> N
     assert trial.reports[-1]["val/accuracy"] is None
 
 
-def test_a_stopping_agenda_hands_out_nothing(tmp_path: Path, begin: Callable[..., Course]) -> None:
-    course = begin(tmp_path / "ledger.jsonl", spec_of())
+def test_a_stopping_agenda_hands_out_nothing(begin: Callable[..., Course]) -> None:
+    course = begin(spec_of())
     course.agenda.stopping = "interrupted"
     assert course.agenda.next() == "done"
     assert not course.record.trials
 
 
-def complete(course: Course) -> int:
-    """Bring a first trial to its end; its number."""
-    job = course.agenda.next()
-    assert isinstance(job, Job)
-    number = job.trial.number
-    course.agenda.started(number, "here")
+@pytest.fixture
+def complete(begin: Callable[..., Course]) -> Course:
+    """A study whose first trial is complete."""
+    course = begin(spec_of(), trials=1)
     for epoch in range(1, 5):
-        course.agenda.reported(number, epoch, {"val/accuracy": 0.5})
-    return number
+        course.agenda.reported(0, epoch, {"val/accuracy": 0.5})
+    return course
 
 
-def test_a_result_that_comes_twice_or_late_changes_nothing(tmp_path: Path, begin: Callable[..., Course]) -> None:
-    course = begin(tmp_path / "ledger.jsonl", spec_of())
-    number = complete(course)
-    before = course.ledger.path.read_bytes()
-    assert not course.agenda.reported(number, 4, {"val/accuracy": 0.9})
-    assert not course.agenda.reported(number, 5, {"val/accuracy": 0.9})
-    assert not course.agenda.reported(number, 2, {"val/accuracy": 0.9})
-    assert course.ledger.path.read_bytes() == before
-
-
-def test_an_error_after_a_trials_end_changes_nothing(tmp_path: Path, begin: Callable[..., Course]) -> None:
+def test_what_is_heard_twice_or_late_of_a_trial_that_ended_changes_nothing(complete: Course) -> None:
     """A worker may die after its last report was heard."""
-    course = begin(tmp_path / "ledger.jsonl", spec_of())
-    number = complete(course)
-    before = course.ledger.path.read_bytes()
-    course.agenda.failed(number, DIED)
-    assert course.record.trials[number].state == "complete"
-    assert course.ledger.path.read_bytes() == before
+    before = complete.ledger.path.read_bytes()
+    for epoch in (4, 5, 2):
+        assert not complete.agenda.reported(0, epoch, {"val/accuracy": 0.9})
+    complete.agenda.failed(0, DIED)
+    assert complete.record.trials[0].state == "complete"
+    assert complete.ledger.path.read_bytes() == before
 
 
 def test_a_second_reading_of_the_test_split_changes_nothing(course: Course) -> None:

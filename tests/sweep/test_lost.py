@@ -1,10 +1,10 @@
 """Trials that are cut off run again where that can help, from their checkpoints, and change nothing in the study."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from course import BROKEN, DIED, Course, outcome, score, spec_of
+from course import BROKEN, DIED, Course, outcome, prefixes, score, spec_of
 
 from study.home.ledger import read
 from study.home.record import StudyRecord, TrialRecord
@@ -29,20 +29,6 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Course:
     return Course(tmp_path_factory.mktemp("course") / "ledger.jsonl", spec_of(*SPEC)).play()
 
 
-@pytest.fixture
-def begin(tmp_path: Path) -> Iterator[Callable[[StudySpec], Course]]:
-    """Courses that a test takes a few steps of."""
-    begun: list[Course] = []
-
-    def make(spec: StudySpec) -> Course:
-        begun.append(Course(tmp_path / f"{len(begun)}.jsonl", spec))
-        return begun[-1]
-
-    yield make
-    for course in begun:
-        course.ledger.close()
-
-
 @pytest.mark.parametrize("checkpoints", [True, False])
 def test_a_study_whose_trials_are_lost_now_and_then_ends_as_the_undisturbed_one(
     undisturbed: Course, tmp_path: Path, checkpoints: bool
@@ -62,12 +48,10 @@ def test_a_study_whose_trials_are_lost_now_and_then_ends_as_the_undisturbed_one(
 def test_cut_at_every_seventh_line_too(undisturbed: Course, tmp_path: Path) -> None:
     """Lost trials and lost drivers in one study."""
     whole = Course(tmp_path / "whole.jsonl", spec_of(*SPEC), flaky, checkpoints=True).play()
-    lines = whole.ledger.path.read_bytes().splitlines(keepends=True)
-    for count in range(1, len(lines), 7):
-        path = tmp_path / f"{count}.jsonl"
-        path.write_bytes(b"".join(lines[:count]))
+    for count, kept in enumerate(prefixes(whole)[::7]):
+        (path := tmp_path / f"{count}.jsonl").write_bytes(kept)
         resumed = Course(path, spec_of(*SPEC), flaky, checkpoints=True).play()
-        assert outcome(resumed.record) == outcome(undisturbed.record), f"cut after line {count}"
+        assert outcome(resumed.record) == outcome(undisturbed.record), f"cut after line {7 * count + 1}"
 
 
 @pytest.mark.parametrize(("failure", "attempts"), [(DIED, 2), (HUNG, 2), (BROKEN, 0), (DIVERGED, 0)])

@@ -3,11 +3,12 @@
 import errno
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from course import Course, outcome, spec_of
+from course import Course, outcome, prefixes, spec_of
 
 from study.home.ledger import Ledger, read
 from study.home.record import StudyRecord
@@ -15,7 +16,6 @@ from study.home.requests import LONGEST, MOST_AT_ONCE, Request, ask, waiting
 from study.ranking.remaining_gain import drawn
 from study.spec import StudySpec
 from study.sweep.adapters import RequestInbox
-from study.sweep.agenda import Job
 
 PARAMS = {"method.alpha": 0.5, "method.lambda": 1.25, "method.epsilon": 0.25}
 ASKED = [Request("enqueue", PARAMS, id="a" * 32), Request("stop", trial=6, id="b" * 32)]
@@ -56,11 +56,6 @@ def spec() -> StudySpec:
     return spec_of("search.early_stopping={}", "search.trials=10", "search.sampler=random")
 
 
-def prefixes(path: Path) -> list[bytes]:
-    lines = path.read_bytes().splitlines(keepends=True)
-    return [b"".join(lines[:count]) for count in range(1, len(lines))]
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("end", [False, True], ids=["to its end", "ended"])
 def test_resumed_at_any_line_a_study_that_was_asked_things_ends_as_if_never_cut(tmp_path: Path, end: bool) -> None:
@@ -68,7 +63,7 @@ def test_resumed_at_any_line_a_study_that_was_asked_things_ends_as_if_never_cut(
     whole = Asking(tmp_path / "whole.jsonl", spec, end).play()
     asked = {event["event"]: event for event in read(whole.ledger.path) if "request" in event}
     assert set(asked) == {"enqueued", "stopping", *(["ending"] if end else [])}
-    for count, kept in enumerate(prefixes(whole.ledger.path)):
+    for count, kept in enumerate(prefixes(whole)):
         (tmp_path / f"{count}.jsonl").write_bytes(kept)
         resumed = Asking(tmp_path / f"{count}.jsonl", spec, end).play()
         assert outcome(resumed.record) == outcome(whole.record), f"cut after line {count + 1}"
@@ -110,16 +105,6 @@ def test_a_search_that_was_ended_can_be_extended(tmp_path: Path, spec: StudySpec
     assert record.enough == "trials"
 
 
-def begun(path: Path, spec: StudySpec, trials: int = 2) -> Course:
-    """A course whose first trials have begun."""
-    course = Course(path, spec)
-    for _ in range(trials):
-        job = course.agenda.next()
-        assert isinstance(job, Job)
-        course.agenda.started(job.trial.number, "here")
-    return course
-
-
 @pytest.mark.parametrize(
     ("request_", "why"),
     [
@@ -132,37 +117,37 @@ def begun(path: Path, spec: StudySpec, trials: int = 2) -> Course:
     ids=["the baseline", "no such trial", "out of range", "keys are missing", "no number"],
 )
 def test_what_cannot_be_done_is_refused_and_changes_nothing_else(
-    tmp_path: Path, spec: StudySpec, request_: Request, why: str
+    tmp_path: Path, spec: StudySpec, begin: Callable[..., Course], request_: Request, why: str
 ) -> None:
-    course = begun(tmp_path / "ledger.jsonl", spec)
+    course = begin(spec, trials=2)
     before = outcome(course.record)
     course.agenda.obey(request_)
     assert read(course.ledger.path)[-1]["event"] == "refused"
     assert course.record.requests == {request_.id: why}
     assert outcome(course.record) == before
-    course.ledger.close()
 
 
-def test_the_same_wish_twice_is_refused_once(tmp_path: Path, spec: StudySpec) -> None:
-    course = begun(tmp_path / "ledger.jsonl", spec)
+def test_the_same_wish_twice_is_refused_once(tmp_path: Path, spec: StudySpec, begin: Callable[..., Course]) -> None:
+    course = begin(spec, trials=2)
     for request in (Request("enqueue", PARAMS), Request("stop", trial=1), Request("end")):
         course.agenda.obey(request)
         course.agenda.obey(request)  # the file of a driver that died before it removed it
         course.agenda.obey(Request(request.kind, request.params, request.trial))
     refused = [event["reason"] for event in read(course.ledger.path) if event["event"] == "refused"]
     assert refused == ["it is enqueued already", "trial 1 ends at its next report already", "the search is over"]
-    course.ledger.close()
 
 
-def test_the_driver_meets_requests_in_their_order_and_removes_them(tmp_path: Path, spec: StudySpec) -> None:
-    course, folder = begun(tmp_path / "ledger.jsonl", spec), tmp_path / "requests"
+def test_the_driver_meets_requests_in_their_order_and_removes_them(
+    tmp_path: Path, spec: StudySpec, begin: Callable[..., Course]
+) -> None:
+    course, folder = begin(spec, trials=2), tmp_path / "requests"
     requests = [Request("stop", trial=1), Request("enqueue", PARAMS), Request("end")]
     for request in requests:
         ask(folder, request)
     (folder / ".part").write_text("half")
     (folder / f"{'0' * 20}-{'a' * 32}.json").write_text('{"kind": "end"')
     (folder / f"{'1' * 20}-{'b' * 32}.json").write_text("9" * (LONGEST + 1))
-    (folder / f"{'2' * 20}-{'c' * 32}.json").symlink_to(tmp_path / "ledger.jsonl")
+    (folder / f"{'2' * 20}-{'c' * 32}.json").symlink_to(course.ledger.path)
     inbox = RequestInbox(course.agenda, folder)
     inbox.poll()
     wrong = ["a" * 32, "b" * 32, "c" * 32]
@@ -172,13 +157,12 @@ def test_the_driver_meets_requests_in_their_order_and_removes_them(tmp_path: Pat
     ask(folder, Request("stop", trial=1))
     inbox.poll()  # not within a second
     assert len(waiting(folder)) == 1
-    course.ledger.close()
 
 
 def test_a_folder_that_cannot_be_read_holds_nothing_and_ends_no_study(
-    tmp_path: Path, spec: StudySpec, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, spec: StudySpec, begin: Callable[..., Course], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    course, folder = begun(tmp_path / "ledger.jsonl", spec), tmp_path / "requests"
+    course, folder = begin(spec, trials=2), tmp_path / "requests"
     ask(folder, Request("end"))
 
     def refuse(*_: Any, **__: Any) -> None:
@@ -192,17 +176,17 @@ def test_a_folder_that_cannot_be_read_holds_nothing_and_ends_no_study(
     assert len(waiting(folder)) == 1
     RequestInbox(course.agenda, folder).obey()
     assert not waiting(folder)
-    course.ledger.close()
 
 
-def test_what_cannot_be_removed_keeps_no_request_from_being_read(tmp_path: Path, spec: StudySpec) -> None:
-    course, folder = begun(tmp_path / "ledger.jsonl", spec), tmp_path / "requests"
+def test_what_cannot_be_removed_keeps_no_request_from_being_read(
+    tmp_path: Path, spec: StudySpec, begin: Callable[..., Course]
+) -> None:
+    course, folder = begin(spec, trials=2), tmp_path / "requests"
     for number in range(MOST_AT_ONCE):
         (folder / f"{number:020}-{'a' * 32}.json").mkdir(parents=True)
     ask(folder, Request("end"))
     RequestInbox(course.agenda, folder).obey()
     assert course.record.ending
-    course.ledger.close()
 
 
 @pytest.mark.parametrize(

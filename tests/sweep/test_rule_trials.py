@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from course import Course, outcome, spec_of
+from course import Course, outcome, prefixes, spec_of
 
 from study import ranking
 from study.commands import extending
@@ -77,13 +77,11 @@ def test_no_more_trials_ran_than_were_planned(course: Course) -> None:
 
 @pytest.mark.slow
 def test_cut_at_every_third_line_after_the_search_it_ends_as_if_never_cut(course: Course, tmp_path: Path) -> None:
-    lines = course.ledger.path.read_bytes().splitlines(keepends=True)
     events = read(course.ledger.path)
     first = next(place for place, event in enumerate(events) if event.get("stage") == "confirm")
-    for count in range(first, len(lines), 3):
-        path = tmp_path / f"{count}.jsonl"
-        path.write_bytes(b"".join(lines[:count]))
-        assert outcome(play(path, course.spec).record) == outcome(course.record), f"cut after line {count}"
+    for count, kept in enumerate(prefixes(course)[first - 1 :: 3]):
+        (path := tmp_path / f"{count}.jsonl").write_bytes(kept)
+        assert outcome(play(path, course.spec).record) == outcome(course.record), f"cut after line {first + 3 * count}"
 
 
 def test_several_at_once_run_the_same_trials(course: Course, tmp_path: Path) -> None:

@@ -62,20 +62,6 @@ def test_a_place_is_what_the_definition_says(given: list[tuple[tuple[float, floa
 
 
 @settings(max_examples=40)
-@given(st.lists(scores, max_size=25), scores, scores)
-def test_what_dominates_a_trial_that_goes_on_goes_on(
-    given: list[tuple[tuple[float, float], float]],
-    one: tuple[tuple[float, float], float],
-    other: tuple[tuple[float, float], float],
-) -> None:
-    peers = ByDominance(3, 2)
-    admitted(peers, shown(given))
-    first, second = (RungScore(*score, lot=0.5) for score in (one, other))
-    if dominates(first, second):
-        assert peers.admit(first) >= peers.admit(second)
-
-
-@settings(max_examples=40)
 @given(st.lists(st.floats(-100, 100), min_size=1, max_size=40, unique=True), st.integers(2, 6))
 def test_for_one_metric_the_order_is_ashas_but_between_the_two_at_its_cut(values: list[float], reduction: int) -> None:
     """Of the peers' places those at either side of the cut are decided alike; between, ASHA interpolates by value."""
@@ -102,18 +88,6 @@ def test_the_cut_is_rays_to_the_last_bit(reduction: int) -> None:
         assert not peers.admit(RungScore((math.nextafter(cut, -1),), 0.0, 0.5))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("reduction", [2, 3, 4])
-def test_the_best_of_many_go_on(reduction: int) -> None:
-    """One in `reduction`, and those that go on have fewer above them."""
-    draw = random.Random(0)
-    trials = shown(((draw.random(), draw.random()), 0.0) for _ in range(250))
-    found = admitted(ByDominance(reduction, 2), trials)
-    assert np.mean(found) == pytest.approx(1 / reduction, abs=0.04)
-    rank = np.array([sum(dominates(other, one) for other in trials) for one in trials])
-    assert rank[found].mean() < 0.35 * rank.mean()
-
-
 @pytest.mark.parametrize("reduction", [2, 3, 4])
 def test_where_none_dominates_another_one_in_reduction_goes_on_all_along_the_front(reduction: int) -> None:
     draw = random.Random(0)
@@ -135,13 +109,6 @@ def test_of_twins_that_nothing_dominates_one_in_reduction_goes_on() -> None:
     found = admitted(ByDominance(3, 2), shown(mixed))
     assert sum(found[0::2]) < 0.3 * 200
     assert sum(found[1::2]) > 0.4 * 200
-
-
-def test_a_violation_as_large_leaves_it_to_the_metrics() -> None:
-    peers = ByDominance(2, 1)
-    admitted(peers, shown([((0.9,), 0.3), ((0.8,), 0.3), ((0.7,), 0.3), ((0.6,), 0.3)]))
-    assert peers.admit(RungScore((0.85,), 0.3, 0.5))
-    assert not peers.admit(RungScore((0.65,), 0.3, 0.5))
 
 
 def test_what_keeps_the_limits_is_ahead_and_then_what_misses_them_by_less() -> None:

@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from course import Course, outcome, score, spec_of
+from course import Course, outcome, prefixes, score, spec_of
 
 from study import ranking
 from study.commands import extending
@@ -15,8 +15,6 @@ from study.home.events import ENDED
 from study.home.folder import StudyFolder
 from study.home.ledger import Ledger, read
 from study.home.record import StudyRecord, TrialRecord
-from study.spec import StudySpec
-from study.sweep.agenda import Job
 from study.sweep.early_stopping import early_stopping
 from study.sweep.search_stage import SearchStage
 
@@ -99,12 +97,10 @@ def test_a_seed_that_fails_leaves_the_configuration_without_a_value(tmp_path: Pa
 
 @pytest.mark.slow
 def test_resumed_at_any_line_replicates_go_on_as_if_never_cut(replicated: Course, tmp_path: Path) -> None:
-    lines = replicated.ledger.path.read_bytes().splitlines(keepends=True)
     expected = outcome(replicated.record)
-    for count in range(1, len(lines), 7):
-        path = tmp_path / f"{count}.jsonl"
-        path.write_bytes(b"".join(lines[:count]))
-        assert outcome(Course(path, replicated.spec).play().record) == expected, f"cut after line {count}"
+    for count, kept in enumerate(prefixes(replicated)[::7]):
+        (path := tmp_path / f"{count}.jsonl").write_bytes(kept)
+        assert outcome(Course(path, replicated.spec).play().record) == expected, f"cut after line {7 * count + 1}"
 
 
 def test_optuna_hears_the_mean_once_per_configuration(replicated: Course) -> None:
@@ -199,41 +195,3 @@ def test_what_has_no_search_is_not_extended(given: list[str], tmp_path: Path) ->
     Ledger.create(tmp_path / "ledger.jsonl")
     with pytest.raises(UserError, match="further"):
         extending.more_trials(StudyFolder(tmp_path), spec_of(*given), "+5")
-
-
-def with_gaps(path: Path, spec: StudySpec, values: list[tuple[float, float]]) -> StudyRecord:
-    """A study whose trials have these accuracies and equalized-odds gaps at every epoch."""
-    course = Course(path, spec)
-    for accuracy, gap in values:
-        job = course.agenda.next()
-        assert isinstance(job, Job)
-        course.agenda.started(job.trial.number, "here")
-        for epoch in range(1, spec.epochs + 1):
-            course.agenda.reported(job.trial.number, epoch, {"val/accuracy": accuracy, "val/equalized_odds": gap})
-    course.ledger.close()
-    return course.record
-
-
-def test_with_a_constraint_the_best_keeps_it(tmp_path: Path) -> None:
-    spec = spec_of(
-        "search.constraints=['val/equalized_odds <= 0.1']",
-        "search.trials=4",
-        "search.confirm={top: 0}",
-        "search.early_stopping={}",
-    )
-    record = with_gaps(tmp_path / "ledger.jsonl", spec, [(0.5, 0.05), (0.9, 0.3), (0.7, 0.1), (0.6, 0.0)])
-    assert [one.trial.number for one in ranking.ranked(record, spec)] == [2, 3, 0, 1]
-    assert [one.trial.number for one in ranking.front(record, spec)] == [2]
-
-
-def test_with_two_metrics_the_front_comes_first(tmp_path: Path) -> None:
-    spec = spec_of(
-        "search.metric=[val/accuracy, val/equalized_odds]",
-        "search.trials=4",
-        "search.confirm={top: 0}",
-        "search.early_stopping={}",
-        "search.sampler=random",
-    )
-    record = with_gaps(tmp_path / "ledger.jsonl", spec, [(0.5, 0.05), (0.9, 0.3), (0.7, 0.1), (0.6, 0.2)])
-    assert [one.trial.number for one in ranking.front(record, spec)] == [1, 2, 0]
-    assert [one.trial.number for one in ranking.ranked(record, spec)] == [1, 2, 0, 3]

@@ -76,12 +76,6 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster
         driver.share.close()
 
 
-def test_a_study_alone_has_what_it_would_have(cluster: Cluster) -> None:
-    cluster.join(10_000)
-    assert cluster.settle() == [4]
-    assert not cluster.drivers[0].share.gives_way
-
-
 def test_a_slot_is_given_over_when_a_trial_ends_and_no_sooner(cluster: Cluster) -> None:
     large = cluster.join(10_000)
     cluster.settle()

@@ -4,8 +4,6 @@ from pathlib import Path
 
 from course import Course, outcome, spec_of
 
-from study.commands import extending
-from study.home.folder import StudyFolder
 from study.ranking.remaining_gain import remaining_gain
 
 STOP = (
@@ -34,14 +32,6 @@ def test_a_search_ends_when_more_would_gain_little_and_resumes_as_ended(tmp_path
         path = tmp_path / f"{cut}.jsonl"
         path.write_bytes(b"".join(lines[:cut]))
         assert outcome(Course(path, spec).play().record) == outcome(record)
-
-
-def test_an_extension_goes_on_behind_it(tmp_path: Path) -> None:
-    first = Course(tmp_path / "ledger.jsonl", spec_of(*STOP)).play()
-    count = len(list(first.record.by_stage("baseline", "search")))
-    extending.more_trials(StudyFolder(first.ledger.path.parent), first.spec, "+3")
-    record = Course(first.ledger.path, first.spec).play().record
-    assert len(list(record.by_stage("baseline", "search"))) == count + 3
 
 
 def test_a_search_goes_on_while_more_would_gain_much(tmp_path: Path) -> None:

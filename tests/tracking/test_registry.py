@@ -1,12 +1,10 @@
 """A registered model that is asked for and is not there."""
 
 import json
-from contextlib import closing
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 
 import pytest
+from serving import Silent, serving
 
 from study.errors import UserError
 from study.home.folder import Home
@@ -29,26 +27,19 @@ def test_what_there_is_in_its_place_is_said(home: Home, tmp_path: Path) -> None:
         assert str(caught.value) == f"models:/{asked}: {told}"
 
 
-class Hostile(BaseHTTPRequestHandler):
+class Hostile(Silent):
     """An MLflow whose registered model has one file, of a name that the test gives it."""
 
     file = ""
 
-    def do_GET(self) -> None:
+    def answer(self) -> None:
         document: object = b"{}"
         if self.path.startswith("/api/2.0/mlflow/registered-models/alias"):
             document = {"model_version": {"name": "m", "version": "1", "source": "mlflow-artifacts:/1/m"}}
         elif "/mlflow-artifacts/artifacts?" in self.path:
             document = {"files": [{"path": self.file, "is_dir": False, "file_size": 2}]}
         content = document if isinstance(document, bytes) else json.dumps(document).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-    def log_message(self, *_: object) -> None:
-        pass
+        self.tell(content, **{"Content-Type": "application/json"})
 
 
 @pytest.mark.slow
@@ -60,11 +51,8 @@ def test_a_server_writes_nowhere_but_where_it_may(
 ) -> None:
     (there := tmp_path / "there").mkdir()
     monkeypatch.setattr(Hostile, "file", name.format(str(tmp_path).strip("/")))
-    with closing(ThreadingHTTPServer(("127.0.0.1", 0), Hostile)) as server:
-        server.close = server.server_close
-        Thread(target=server.serve_forever, daemon=True).start()
-        monkeypatch.setenv("MLFLOW_TRACKING_URI", f"http://127.0.0.1:{server.server_port}")
+    with serving(Hostile) as address:
+        monkeypatch.setenv("MLFLOW_TRACKING_URI", address)
         with pytest.raises(UserError, match="models:/m@champion: "):
             download(home, "models:/m@champion", there)
-        server.shutdown()
     assert not [path for path in tmp_path.rglob("evil*") if not path.is_relative_to(there)]

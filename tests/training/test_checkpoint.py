@@ -15,11 +15,11 @@ from study.training import Trial, Unusable, checkpoint
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("stop", [1, 2])
+@pytest.mark.parametrize(("stop", "rate"), [(1, "lr_milestones=[0.5]"), (2, "schedule=cosine")])
 def test_a_trial_stopped_and_resumed_gives_the_bits_of_one_that_was_not(
-    dataset: Dataset, tmp_path: Path, stop: int
+    dataset: Dataset, tmp_path: Path, stop: int, rate: str
 ) -> None:
-    three = config("train.epochs=3", "train.lr_milestones=[0.5]", "model.head=mlp", "model.head_norm=hidden")
+    three = config("train.epochs=3", f"train.{rate}", "model.head=mlp", "model.head_norm=hidden")
     file = tmp_path / "trial" / "state.pt"
     whole = Trial(three, dataset, "cpu")
     expected = timeless(whole.run())

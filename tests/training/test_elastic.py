@@ -28,8 +28,9 @@ def sections(*assignments: str) -> dict:
         ("train.warmup_epochs=2", "model.head=mlp", "model.head_norm=hidden"),
         ("train.final=[knn, lbfgs]",),
         ("train.optimizer=sgd",),
+        ("train.optimizer=lars",),
     ],
-    ids=["plain", "final", "sgd"],
+    ids=["plain", "final", "sgd", "lars"],
 )
 def test_two_epochs_and_three_more_are_five(dataset: Dataset, tmp_path: Path, given: tuple[str, ...]) -> None:
     file, whole = tmp_path / "end.pt", Trial(config("train.epochs=5", *given), dataset, "cpu")

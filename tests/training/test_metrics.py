@@ -273,17 +273,3 @@ def test_the_five_highest_scores_are_those_of_scikit_learn() -> None:
     target = torch.arange(200) % 9
     expected = top_k_accuracy_score(target.numpy(), scores.numpy(), k=5)
     assert scored(scores, target.tolist(), facts(9, None))["top5_accuracy"] == pytest.approx(expected)
-
-
-@settings(max_examples=30, deadline=None)
-@given(st.permutations(range(24)), st.integers(0, 99))
-def test_the_order_of_samples_changes_no_metric(order: list[int], seed: int) -> None:
-    draw = torch.Generator().manual_seed(seed)
-    scores = torch.randn(24, 2, generator=draw, dtype=torch.float64)
-    target, bias = (torch.randint(0, count, (24,), generator=draw) for count in (2, 3))
-    of = facts(2, 3)
-    plain = metrics.compute(scores, scores.argmax(1), target, bias, of)
-    moved = metrics.compute(scores[order], scores[order].argmax(1), target[order], bias[order], of)
-    assert len(plain) > 10
-    for name, value in plain.items():
-        assert float(moved[name]) == pytest.approx(float(value), rel=1e-9, nan_ok=True), name

@@ -1,16 +1,14 @@
 """Optimizers against a plain loop over tensors, schedules against values worked out by hand."""
 
-import io
 import math
 from dataclasses import replace
-from typing import Any, get_args, get_type_hints
+from typing import get_args, get_type_hints
 
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor, nn
-from torch.nn import functional
 
 from study.training.config import TrainOptions
 from study.training.optimization import LARS, SCHEDULES, optimizer, rate_at, schedule
@@ -83,57 +81,6 @@ def test_a_warm_up_is_the_smaller_of_ramp_and_schedule() -> None:
     assert found[10:] == rates(replace(options, warmup_epochs=0))[10:]
     short = TrainOptions(epochs=4, learning_rate=1.0, schedule="cosine", warmup_epochs=4)
     assert rates(short) == pytest.approx([0.25, 0.5, 0.5, (1 - math.sqrt(0.5)) / 2])
-
-
-@pytest.mark.parametrize("name", OPTIMIZERS)
-@pytest.mark.parametrize("kind", sorted(SCHEDULES))
-def test_going_on_from_a_checkpoint_is_not_having_stopped(name: str, kind: str) -> None:
-    options = TrainOptions(
-        epochs=6, optimizer=name, schedule=kind, learning_rate=0.05, lr_milestones=(0.5,), warmup_epochs=2
-    )  # fmt: skip
-    whole = Run(options)
-    whole.epochs(6)
-    first = Run(options)
-    first.epochs(3)
-    file = io.BytesIO()
-    torch.save(first.state(), file)
-    file.seek(0)
-    second = Run(options)
-    second.load(torch.load(file, weights_only=True))
-    second.epochs(3)
-    assert second.rates == whole.rates[3:]
-    assert all(torch.equal(one, other) for one, other in zip(whole.parameters, second.parameters, strict=True))
-
-
-class Run:
-    """A small regression, trained step by step."""
-
-    def __init__(self, options: TrainOptions) -> None:
-        generator = torch.Generator().manual_seed(0)
-        self.model = nn.Linear(3, 2)
-        self.parameters = list(self.model.parameters())
-        with torch.no_grad():
-            for tensor in self.parameters:
-                tensor.copy_(torch.randn(tensor.shape, generator=generator))
-        self.inputs, self.target = torch.randn(8, 3, generator=generator), torch.randn(8, 2, generator=generator)
-        self.optimizer = optimizer(self.model.parameters(), options, CPU)
-        self.schedule = schedule(self.optimizer, options)
-        self.rates: list[float] = []
-
-    def epochs(self, count: int) -> None:
-        for _ in range(count):
-            self.rates.append(self.optimizer.param_groups[0]["lr"])
-            self.optimizer.zero_grad()
-            functional.mse_loss(self.model(self.inputs), self.target).backward()
-            self.optimizer.step()
-            self.schedule.step()
-
-    def state(self) -> dict[str, Any]:
-        return {part: getattr(self, part).state_dict() for part in ("model", "optimizer", "schedule")}
-
-    def load(self, state: dict[str, Any]) -> None:
-        for part, value in state.items():
-            getattr(self, part).load_state_dict(value)
 
 
 def plain_lars(tensors: list[Tensor], grads: list[list[Tensor]], rate: float, momentum: float, decay: float) -> None:

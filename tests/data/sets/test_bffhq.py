@@ -13,10 +13,8 @@ LAYOUTS = {
 
 
 @pytest.fixture(params=LAYOUTS)
-def folder(tmp_path, monkeypatch, request):
-    monkeypatch.setenv("STUDY_DATA", str(tmp_path))
-    monkeypatch.setenv("HOME", str(tmp_path / "nobody"))
-    align, conflict, valid, test = (tmp_path / "bffhq" / part for part in LAYOUTS[request.param])
+def folder(home, request):
+    align, conflict, valid, test = (home / "bffhq" / part for part in LAYOUTS[request.param])
     for label in (0, 1):
         for number in range(3):
             picture(align / str(label) / f"{number + 10 * label}_{label}_{label}.png", 3 * label)
@@ -24,7 +22,7 @@ def folder(tmp_path, monkeypatch, request):
         for bias in (0, 1):
             for place in (valid, test):
                 picture(place / f"{50 + 2 * label + bias}_{label}_{bias}.png", 2 * label + bias)
-    return tmp_path / "bffhq"
+    return home / "bffhq"
 
 
 def test_labels_are_those_of_the_names(folder):

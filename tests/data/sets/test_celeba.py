@@ -17,10 +17,8 @@ def values(index: int) -> dict[str, int]:
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.setenv("STUDY_DATA", str(tmp_path))
-    monkeypatch.setenv("HOME", str(tmp_path / "nobody"))
-    folder = tmp_path / "celeba"
+def folder(home):
+    folder = home / "celeba"
     names = [f"{index + 1:06d}.jpg" for index in range(16)]
     for index, name in enumerate(names):
         picture(folder / "img_align_celeba" / name, index, (178, 218))
@@ -59,9 +57,7 @@ def test_pairs_give_four_values(folder):
             assert bias == found["Male"] + 2 * found["Young"]
 
 
-def test_described_without_files(tmp_path, monkeypatch):
-    monkeypatch.setenv("STUDY_DATA", str(tmp_path))
-    monkeypatch.setenv("HOME", str(tmp_path / "nobody"))
+def test_described_without_files(home):
     facts = data.describe({"name": "celeba", "sensitive": "Male+Young"})
     assert (facts.classes, facts.bias_classes, facts.shape) == (2, 4, (3, 128, 128))
     with pytest.raises(UserError, match=r"list_attr_celeba\.txt: not found"):

@@ -211,13 +211,6 @@ def test_a_truncated_image_is_named(home):
         load()
 
 
-def test_a_file_in_none_of_the_folders(home):
-    write(home, rows(), lambda number: "train")
-    (home / "train" / "7.png").unlink()
-    with pytest.raises(UserError, match=r"'7\.png' is in none of its folders train"):
-        load()
-
-
 @settings(max_examples=15)
 @given(
     cells=st.lists(st.integers(0, 3), min_size=30, max_size=80),

@@ -79,19 +79,6 @@ def test_strokes_of_color_mnist_are_black(root: Path) -> None:
     assert (split.inputs[:, :, 5, 5] == (split.condition * 255 * (155 / 255)).astype(np.uint8)).all()
 
 
-@pytest.mark.parametrize("name", ["biased_mnist", "color_mnist"])
-def test_facts_are_what_is_loaded(root: Path, name: str) -> None:
-    facts = data.describe({"name": name})
-    assert [source.existing_path() for source in data.sources({"name": name})] == [None] * 4
-    write_mnist(root)
-    dataset = load(name)
-    assert dataset.facts == facts
-    assert tuple(dataset.splits) == facts.splits
-    for split in dataset.splits.values():
-        assert split.inputs.shape[1:] == facts.shape
-        assert split.inputs.dtype == np.uint8
-
-
 def damage(path: Path, how: str) -> None:
     content = path.read_bytes()
     if how == "cut short":

@@ -17,10 +17,7 @@ from study.data import table_columns
 from study.data.dataset import Dataset
 from study.errors import UserError
 
-
-@pytest.fixture(autouse=True)
-def _root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("STUDY_DATA", str(tmp_path / "data"))
+pytestmark = pytest.mark.usefixtures("root")
 
 
 def frame(count: int = 120, target: tuple[str, str] = ("no", "yes")) -> pd.DataFrame:
@@ -223,13 +220,14 @@ def test_the_order_of_rows_changes_nothing_else(tmp_path_factory: pytest.TempPat
 def test_a_running_number_is_no_input_unless_it_is_named(tmp_path: Path) -> None:
     rows = frame().sort_values("repaid")
     plain = load(write(tmp_path, rows))
-    for number in (np.arange(120), 5000 + 10 * np.random.default_rng(0).permutation(120)):
+    for number in (np.arange(120), np.arange(1.0, 121.0), 5000 + 10 * np.random.default_rng(0).permutation(120)):
         counted = rows.assign(id=number)
         same(load(write(tmp_path, counted)), plain)
         section = {"name": "table", "path": str(tmp_path / "rows.csv"), "target": "repaid", "bias": "sex"}
         assert [note for note in data.notes(section) if "'id' counts the rows" in note]
         assert load(tmp_path / "rows.csv", features=["age", "id"]).facts.shape == (2,)
-    assert load(write(tmp_path, rows.assign(id=number**2))).facts.shape[0] == plain.facts.shape[0] + 1
+    for other in (number**2, np.arange(120) / 2):
+        assert load(write(tmp_path, rows.assign(id=other))).facts.shape[0] == plain.facts.shape[0] + 1
 
 
 @pytest.mark.parametrize("words", [("train", "dev", "test"), ("Training", "validation", "testing"), (0, 1, 2)])

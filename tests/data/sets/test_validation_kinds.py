@@ -90,9 +90,17 @@ def test_every_data_set_with_bias_labels_in_training_has_the_key() -> None:
 
 
 @every_set
-def test_the_default(case: Case) -> None:
-    splits, default = case.load(), case.load(case.default)
-    assert all(same(splits[name], default[name]) for name in splits)
+def test_what_is_loaded_is_what_is_described_with_the_default_kind_and_a_seed_decides_who_is_where(case: Case) -> None:
+    facts, dataset, default = data.describe(case.section()), data.load(case.section()), case.load(case.default)
+    assert (dataset.facts, tuple(dataset.splits)) == (facts, facts.splits)
+    for name, split in dataset.splits.items():
+        assert same(split, default[name])
+        assert split.inputs.shape[1:] == facts.shape
+        assert split.inputs.dtype == (np.float32 if facts.is_table else np.uint8)
+    seed = next(knob.key for knob in data.data_knobs(case.name) if knob.key in ("seed", "split_seed"))
+    again, other = (data.load(case.section() | {seed: value}).fingerprint for value in (0, 1))
+    assert dataset.fingerprint == again
+    assert (other != again) is not case.given, "splits of their own are what they are"
 
 
 @every_set

@@ -14,10 +14,8 @@ LAYOUT = [(y, split, place) for split in (0, 1, 2) for y in (0, 1) for place in 
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.setenv("STUDY_DATA", str(tmp_path))
-    monkeypatch.setenv("HOME", str(tmp_path / "nobody"))
-    folder = tmp_path / "waterbird_complete95_forest2water2"
+def folder(home):
+    folder = home / "waterbird_complete95_forest2water2"
     rows = [HEADER]
     for number, (y, split, place) in enumerate(LAYOUT):
         name = f"001.Bird/Bird_{number:04d}.jpg"
@@ -64,11 +62,9 @@ def test_bad_metadata(folder, old, new, message):
 
 
 @pytest.mark.skipif(not METADATA.exists(), reason="the real metadata is not at hand")
-def test_the_real_metadata(tmp_path, monkeypatch):
+def test_the_real_metadata(home):
     """Of its 11,788 rows 600 get an image; their groups are those of the file."""
-    monkeypatch.setenv("STUDY_DATA", str(tmp_path))
-    monkeypatch.setenv("HOME", str(tmp_path / "nobody"))
-    folder = tmp_path / "waterbird_complete95_forest2water2"
+    folder = home / "waterbird_complete95_forest2water2"
     whole = pd.read_csv(METADATA)
     groups = whole.groupby(["split", "y", "place"]).size().to_numpy()
     assert groups.tolist() == [3498, 184, 56, 1057, 467, 466, 133, 133, 2255, 2255, 642, 642]

@@ -118,12 +118,6 @@ def test_any_space_whose_keys_every_trial_has(sampler: str, tmp_path: Path, spac
     check(spec_of(tmp_path, sampler, space), cut)
 
 
-@pytest.mark.parametrize("sampler", ["random", "tpe", "grid"])
-def test_a_study_of_more_trials_than_its_space_has_tries_each_once(sampler: str, tmp_path: Path) -> None:
-    spec = spec_of(tmp_path, sampler, {"method.kind": {"choices": [True, 1, "a"]}})
-    assert spec.trials == 3
-
-
 def test_what_a_study_is_given_twice_runs_once() -> None:
     one, other = ({"method.alpha": alpha, "method.lambda": 1.0, "method.epsilon": 0.25} for alpha in (0.5, 0.6))
     given_twice = json.dumps([one, other, one, {**other, "method.lambda": 1}])
