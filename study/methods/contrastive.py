@@ -94,19 +94,17 @@ def keys(method: Mapping[str, Any]) -> Iterator[Knob]:
     if method.get("cross_entropy", "none") != "none":
         yield CE_WEIGHT
     yield from adversary_knobs(method, has_stage=True)
-    added = _added_that_use_bias(method)
-    if _loss_uses_bias(name) or added:
+    if using := _keys_that_use_bias(method):
         # whether all of it that uses the bias can use the features of a bias-capturing model
-        takes_features = set(added) <= {"regulariser"} and method.get("regulariser") != "end"
+        takes_features = set(using) <= {"regulariser", "name"} and method.get("regulariser") != "end"
         yield from source_knobs(method, takes_features and "bias" not in required(name), "bias" in required(name))
 
 
 def needs(method: Mapping[str, Any]) -> Needs:
     """Return what data such a method needs."""
     name, from_model = method["name"], method.get("bias_source") == "model"
-    keys_for_bias = [key for key in _added_that_use_bias(method) if key != "regulariser" or not from_model]
-    if _loss_uses_bias(name) and not from_model:
-        keys_for_bias.append("name")
+    using = _keys_that_use_bias(method)
+    keys_for_bias = [key for key in using if key not in ("regulariser", "name") or not from_model]
     conditioned = "condition" in parameters(name)
     uses_target = method.get("use_target", True)
     pairs = "name" if needs_two_views(name) else None if uses_target else "use_target"
@@ -125,16 +123,13 @@ def needs(method: Mapping[str, Any]) -> Needs:
     )
 
 
-def _loss_uses_bias(name: str) -> bool:
-    return name not in CLUSTERED and bool(required(name) & {"bias", "bias_features"})
-
-
-def _added_that_use_bias(method: Mapping[str, Any]) -> list[str]:
-    """The keys whose value asks for the bias besides the loss."""
+def _keys_that_use_bias(method: Mapping[str, Any]) -> list[str]:
+    """The keys whose value asks for the bias, that of the loss last."""
     asked = {
         "regulariser": method.get("regulariser", NO_REGULARISER) != NO_REGULARISER,
         "adversary": method.get("adversary", "none") != "none",
         "cross_entropy": method.get("cross_entropy") == "bias_balanced",
+        "name": method["name"] not in CLUSTERED and required(method["name"]) & {"bias", "bias_features"},
     }
     return [key for key, asks in asked.items() if asks]
 

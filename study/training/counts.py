@@ -38,12 +38,14 @@ class Cells:
     @cached_property
     def cell_variance(self) -> Tensor:
         """Variance of what `shrunk` says of each cell, (Y, S): of the cell's own accuracy, and of its prior."""
-        return self._own_variance + self._prior_share.square() * self._spread(self._prior_variance)
+        of_prior = SHRINKAGE / (self.samples + SHRINKAGE)
+        return self._own_variance + of_prior.square() * self._spread(self._prior_variance)
 
     @cached_property
     def mean_variance(self) -> Tensor:
         """Variance of the mean of `shrunk` over all cells, a scalar: cells that are alike share their prior's."""
-        of_priors = ((self._alike * self._prior_share).sum((1, 2)).square() * self._prior_variance).sum()
+        of_prior = SHRINKAGE / (self.samples + SHRINKAGE)
+        of_priors = ((self._alike * of_prior).sum((1, 2)).square() * self._prior_variance).sum()
         return (self._own_variance.sum() + of_priors) / self.samples.numel() ** 2
 
     @cached_property
@@ -54,11 +56,6 @@ class Cells:
             return torch.ones_like(self.samples)[None]
         aligned = torch.eye(classes, dtype=self.samples.dtype, device=self.samples.device)
         return torch.stack([1 - aligned, aligned])
-
-    @cached_property
-    def _prior_share(self) -> Tensor:
-        """The share of the prior in each cell's accuracy, (Y, S)."""
-        return SHRINKAGE / (self.samples + SHRINKAGE)
 
     @cached_property
     def _weights(self) -> Tensor:

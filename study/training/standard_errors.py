@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 import torch
 from torch import Tensor
 
-from study.training.counts import Cells, Counts
+from study.training.counts import Counts
 
 
 def pooled(right: Tensor, samples: Tensor) -> Tensor:
@@ -36,27 +36,29 @@ def accuracy(counts: Counts) -> Tensor:
 
 def balanced_accuracy(counts: Counts) -> Tensor:
     """Of the mean over classes."""
-    return of_mean(_of_classes(counts))
+    return of_mean(pooled(counts.by_class.diagonal(), counts.by_class.sum(1)))
 
 
 def worst_class_accuracy(counts: Counts) -> Tensor:
     """Of the accuracy of the class that has the smallest."""
-    return of_smallest(counts.class_accuracy, _of_classes(counts))
+    return of_smallest(counts.class_accuracy, pooled(counts.by_class.diagonal(), counts.by_class.sum(1)))
 
 
 def unbiased_accuracy(counts: Counts) -> Tensor:
     """Of the mean over cells that are not empty."""
-    return of_mean(_of_cells(counts.cells))
+    return of_mean(pooled(counts.cells.right, counts.cells.samples))
 
 
 def aligned_accuracy(counts: Counts) -> Tensor:
     """Of the accuracy on the samples whose group is their class."""
-    return _of_some(counts.cells, counts.aligned)
+    cells, which = counts.cells, counts.aligned
+    return pooled((cells.right * which).sum(), (cells.samples * which).sum())
 
 
 def conflicting_accuracy(counts: Counts) -> Tensor:
     """Of the accuracy on the samples whose group is not their class."""
-    return _of_some(counts.cells, 1 - counts.aligned)
+    cells, which = counts.cells, 1 - counts.aligned
+    return pooled((cells.right * which).sum(), (cells.samples * which).sum())
 
 
 def conflicting_accuracy_if_any(counts: Counts) -> Tensor:
@@ -67,7 +69,7 @@ def conflicting_accuracy_if_any(counts: Counts) -> Tensor:
 
 def worst_group_accuracy(counts: Counts) -> Tensor:
     """Of the accuracy of the cell that has the smallest."""
-    return of_smallest(counts.group_accuracy, _of_cells(counts.cells))
+    return of_smallest(counts.group_accuracy, pooled(counts.cells.right, counts.cells.samples))
 
 
 def shrunk_unbiased_accuracy(counts: Counts) -> Tensor:
@@ -95,15 +97,3 @@ ERRORS: Mapping[str, Callable[[Counts], Tensor]] = {
     "inferred_worst_group_accuracy": shrunk_worst_group_accuracy,
 }
 """By the metric's name; those of inferred groups from counts by these groups."""
-
-
-def _of_classes(counts: Counts) -> Tensor:
-    return pooled(counts.by_class.diagonal(), counts.by_class.sum(1))
-
-
-def _of_some(cells: Cells, which: Tensor) -> Tensor:
-    return pooled((cells.right * which).sum(), (cells.samples * which).sum())
-
-
-def _of_cells(cells: Cells) -> Tensor:
-    return pooled(cells.right, cells.samples)
