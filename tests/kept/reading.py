@@ -214,7 +214,7 @@ def _best(study: StudyFolder, spec: StudySpec, record: StudyRecord) -> Table:
 def _page_tables(spec: StudySpec, record: StudyRecord) -> Iterator[tuple[str, Table]]:
     """The tables that the report prints, but that of every trial, which `trials` has in full."""
     for section in report_page(spec, record, {}).sections:
-        if section.title in ("All trials", "Provenance", "Every metric") or section.title.endswith(" trials"):
+        if section.title in ("Provenance", "Every metric"):
             continue
         tables = [block.frame for block in section.blocks if hasattr(block, "frame")]
         for place, frame in enumerate(tables):
