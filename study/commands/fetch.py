@@ -5,6 +5,7 @@ from collections.abc import Callable
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from study.cluster.head import Head
 from study.cluster.mirror import Apart, Reading, Wish, read_files
@@ -56,11 +57,7 @@ def fetch(home: Home, name: str, address: str, models: bool = False, rename: str
     drivers = [job for job in head.jobs() if job.study == name]
     known = _known(home, folder, name)
     if known is None and folder.path.exists():
-        beside = typed("fetch", name, "--address", address, "--name", f"{local}-2")
-        raise UserError(
-            f"{local}: is in {home.path}, and was not fetched; where the cluster runs on this home, as that of study "
-            f"cluster up, it is this very study. Beside it: {beside}"
-        )
+        return _not_fetched(home, folder, Reading(head, name, drivers), name, address)
     place = folder.path if known else home.path / f".{local}.fetch"
     reading = Reading(head, name, drivers, known or fetched(StudyFolder(place)))
     wish = Wish(
@@ -104,6 +101,27 @@ def _known(home: Home, folder: StudyFolder, name: str) -> Fetched | None:
     if ledger.is_open(folder.ledger_file):
         raise UserError(f"{folder.name}: runs here. Its state: {typed('status', folder.name)}")
     return known
+
+
+def _not_fetched(home: Home, folder: StudyFolder, reading: Reading, name: str, address: str) -> Brought:
+    """Return what there is to say of a study that has its name here and was not fetched: a cluster on this home, as
+    that of `study cluster up`, has the very same.
+
+    Raises:
+        UserError: it is another one, or that on the cluster has gone on otherwise.
+    """
+    with TemporaryDirectory(prefix=f".{folder.name}.", dir=home.path) as place:
+        source, _ = reading.download(Path(place), Wish(lambda file: False))
+        there = (Path(place) / folder.ledger_file.name).read_bytes()
+    here = folder.ledger_file.read_bytes() if folder.ledger_file.exists() else b""
+    if here.startswith(there):
+        return Brought(folder, source, [], 0, None)
+    is_same = here.partition(b"\n")[0] == there.partition(b"\n")[0]
+    known = fetched(folder)
+    came = f"was fetched, by the name {known.name}" if known else "was not fetched"
+    what = "the same study, which went on otherwise," if is_same else "another study of that name"
+    again = typed("fetch", name, "--address", address, "--name", f"{folder.name}-2")
+    raise UserError(f"{folder.name}: {what} is in {home.path}, it {came}. Beside it: {again}")
 
 
 def _renamed(name: str) -> Callable[[Path], None]:
@@ -162,7 +180,9 @@ def words(done: Brought) -> list[str]:
     name, source = done.folder.name, done.source
     count = f"{len(done.files)} files" if len(done.files) != 1 else done.files[0]
     lines = [f"{name}: {f'brought {count}' if done.files else 'nothing new'}, in {done.folder.path}"]
-    if source.ran:
+    if not done.files and fetched(done.folder) is None:
+        lines = [f"{name}: is this very study, which the cluster has from this home: {done.folder.path}"]
+    elif source.ran:
         job = f"{source.address} ({source.job})"
         lines.append(f"it runs at {job}: this is what there was then. What is new: {source.command(name)}")
     if done.own:

@@ -108,8 +108,18 @@ def test_another_name_here(there: There) -> None:
 
 def test_another_study_of_that_name_is_refused(there: There) -> None:
     there.home.create(quickstart("name=mine"))
-    with pytest.raises(UserError, match=r"mine: is in .*, and was not fetched; .*--name mine-2"):
+    with pytest.raises(UserError, match=r"another study of that name is in .*, it was not fetched.*--name mine-2"):
         there.fetch()
+
+
+def test_a_home_that_the_cluster_has_too_needs_no_fetch(there: There, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As that of `study cluster up`: the study is the same, whatever has run of it."""
+    there.home = Home(there.study.path.parent)
+    there.add(there.study)
+    done = there.fetch()
+    assert (done.files, fetched(there.study)) == ([], None)
+    assert "is this very study" in fetching.words(done)[0]
+    assert there.fetch(rename="beside").folder.ledger_file.read_bytes() == there.study.ledger_file.read_bytes()
 
 
 def test_what_went_on_here_is_not_lost(there: There) -> None:
