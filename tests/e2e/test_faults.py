@@ -111,7 +111,7 @@ def test_the_memory_monitor_ends_a_greedy_trial_alone(command: Command) -> None:
     assert {trial.state for trial in command.load("tiny")[1].trials.values()} == {"complete"}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_disk_that_is_full_for_a_checkpoint_stops_the_study_and_costs_nothing(
     command: Command, finished: Command
 ) -> None:
@@ -137,7 +137,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(600)
 def test_a_home_without_room_stops_the_study_and_nothing_is_lost(
     command: Command, finished: Command, small_disk: Path

@@ -128,7 +128,7 @@ def test_a_study_is_submitted_read_and_fetched(laptop: Laptop, monkeypatch: pyte
     reading_needs_the_token(laptop, job.node)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_study_is_extended_where_its_states_are(laptop: Laptop) -> None:
     """The laptop has none of them, so that what would run is asked there."""
     plan = json.loads(laptop("extend", "mine", "--epochs", "3", "--dry-run", "--json"))

@@ -22,7 +22,7 @@ from study.tracking.registry import register
 from study.trained import Classifier
 from study.trained.model_files import best_model
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.timeout(900)
 
 OUTAGE = 12.0
 """Seconds; a server that was stopped needs some more to start."""
@@ -67,7 +67,13 @@ def database_restarted(server: MlflowServer, postgres: Postgres) -> None:
     postgres.start()
 
 
-@pytest.mark.parametrize("fault", [stopped, paused, database_restarted])
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param(stopped, marks=pytest.mark.slow),
+        *(pytest.param(one, marks=pytest.mark.long) for one in (paused, database_restarted)),
+    ],
+)
 def test_what_happens_during_an_outage_arrives_once_and_in_order(
     tmp_path: Path,
     server: MlflowServer,
@@ -118,6 +124,7 @@ def _two_trials(ledger: Ledger, first: int) -> None:
     ledger.append("ended", trial=first + 1, state="pruned", reason="asha")
 
 
+@pytest.mark.slow
 def test_a_study_whose_server_is_stopped_completes_and_is_there_in_the_end(
     make_command: Callable[[], Command], server: MlflowServer
 ) -> None:
@@ -144,6 +151,7 @@ def _wait_for(command: Command, trials: int) -> None:
         time.sleep(0.2)
 
 
+@pytest.mark.slow
 def test_a_model_is_registered_fetched_and_removed(tmp_path: Path, server: MlflowServer) -> None:
     home = Home(tmp_path / "home")
     folder = train(home)
@@ -163,6 +171,7 @@ def test_a_model_is_registered_fetched_and_removed(tmp_path: Path, server: Mlflo
     assert not client.search_registered_models()
 
 
+@pytest.mark.slow
 def test_a_wrong_password_costs_one_line_and_nothing_else(
     make_command: Callable[[], Command], server: MlflowServer
 ) -> None:

@@ -140,7 +140,7 @@ def train(config):
 """
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(900)
 def test_what_failed_runs_again_once_its_cause_is_mended_and_a_search_that_is_over_goes_on(
     make_command: Callable[[], Command],

@@ -19,8 +19,10 @@ from helpers import computed
 from study.sweep.driver import STOPPING
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("victim", ["raylet", "gcs_server"])
+@pytest.mark.parametrize(
+    "victim",
+    [pytest.param("raylet", marks=pytest.mark.slow), pytest.param("gcs_server", marks=pytest.mark.long)],
+)
 def test_a_killed_process_of_ray_ends_the_study_with_one_line(
     victim: str, make_command: Callable[[], Command], finished: Command
 ) -> None:

@@ -20,7 +20,7 @@ WAYS = [  # sampler, early stopping, epoch, whether a higher value is better
     ("nsga3", "none", "last", False),
     ("grid", "hyperband", "last", True),
 ]
-IN_CI = {"tpe", "gp", "nsga2", "grid"}
+IN_CI = {"tpe", "gp"}
 """The others are long tests: each sampler's suggestions are tested in its room."""
 
 

@@ -28,9 +28,9 @@ def command(make_command: Callable[[], Command]) -> Command:
     ("signum", "group"),
     [
         pytest.param(signal.SIGINT, True, marks=pytest.mark.slow),
-        pytest.param(signal.SIGKILL, False, marks=pytest.mark.slow),
+        pytest.param(signal.SIGKILL, False, marks=pytest.mark.long),
         pytest.param(signal.SIGTERM, False, marks=pytest.mark.long),
-        pytest.param(signal.SIGTERM, True, marks=pytest.mark.slow),
+        pytest.param(signal.SIGTERM, True, marks=pytest.mark.long),
         pytest.param(signal.SIGHUP, True, marks=pytest.mark.long),
     ],
     ids=["SIGINT", "SIGKILL", "SIGTERM", "SIGTERM to all", "SIGHUP"],
@@ -70,8 +70,10 @@ def test_stopped_study_goes_on_as_the_undisturbed_one(
     assert [entry.step for entry in history] == sorted({entry.step for entry in history})
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "signum",
+    [pytest.param(signal.SIGINT, marks=pytest.mark.slow), pytest.param(signal.SIGTERM, marks=pytest.mark.long)],
+)
 def test_a_second_signal_ends_a_study_at_once(command: Command, signum: signal.Signals) -> None:
     """Also while Ray is being ended, which then would be waited for in vain."""
     process = command.start("run", "tiny.yaml", SABOTAGE='{"slow": 1}')

@@ -51,7 +51,7 @@ print(study(home))
 """
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_study_whose_end_cannot_be_written_says_so(tmp_path: Path) -> None:
     """The last event of its ledger alone; it used to be told as complete, and was not."""
     command = [sys.executable, "-c", UNWRITTEN, str(tmp_path / "home")]

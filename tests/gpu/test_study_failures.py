@@ -16,7 +16,6 @@ from study.home.record import StudyRecord
 
 pytestmark = [
     pytest.mark.skipif(bool(missing()), reason=str(missing())),
-    pytest.mark.slow,
     pytest.mark.timeout(900),
 ]
 
@@ -63,6 +62,7 @@ def make(tmp_path: Path) -> Make:
     return command
 
 
+@pytest.mark.slow
 def test_a_trial_that_its_share_does_not_suffice_for_runs_alone_on_the_whole_card(make: Make) -> None:
     """Of 2,000 MiB four trials have 500 each, of which a tenth is CUDA's: 900 fit alone, 3,000 do not."""
     command = make(0.2)
@@ -99,6 +99,7 @@ def test_a_trial_that_its_share_does_not_suffice_for_runs_alone_on_the_whole_car
             alone.add(event["trial"])
 
 
+@pytest.mark.long
 def test_after_a_killed_driver_nothing_holds_the_card_and_a_broken_card_ends_the_study_until_it_is_mended(
     make: Make, tmp_path: Path
 ) -> None:

@@ -107,7 +107,7 @@ def test_a_process_that_is_starting_is_let_start_while_others_end_trials(tmp_pat
     assert len(processes) == 2
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(600)
 def test_trials_that_wait_for_room_begin_in_their_order(tmp_path: Path) -> None:
     """Where more are handed out than fit, as to a cluster that grows by itself. A busy machine lets a trial that began
