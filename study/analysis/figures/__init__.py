@@ -8,20 +8,21 @@ from collections.abc import Callable
 from matplotlib.figure import Figure
 
 from study.analysis.figures.importance import importance
-from study.analysis.figures.results import learning_curves, seeds
+from study.analysis.figures.results import ablation, learning_curves, seeds
 from study.analysis.figures.two_metrics import trade_off
 from study.home.record import StudyRecord, as_searched
 from study.spec import StudySpec
 
 FIGURES: dict[str, Callable[[StudySpec, StudyRecord], Figure | None]] = {
     "seeds": seeds,
+    "ablation": ablation,
     "learning_curves": learning_curves,
     "trade_off": trade_off,
     "importance": importance,
 }
 """By the names of their files, in the report's `figures/`."""
 
-OF_RESULTS = ("seeds", "learning_curves")
+OF_RESULTS = ("seeds", "ablation", "learning_curves")
 """Figures of what a study came to; the others tell of its search, see `study.home.record`."""
 
 

@@ -105,6 +105,32 @@ def metric_axis(axes: Axes, metric: str, which: str = "y") -> None:
         axis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:.4g}%"))
 
 
+def end_labels(axes: Axes, labels: Sequence[tuple[float, float, str, str]]) -> None:
+    """Write names to the right of their points, in a colour, pushed apart where they would overlap.
+
+    Args:
+        labels: (x, y, name, colour) of each.
+    """
+    low, high = axes.get_ylim()
+    height = axes.get_figure(root=True).get_size_inches()[1]  # type: ignore[union-attr]
+    per_point = (high - low) / (height * 72 * 0.7)  # the axes take about 0.7 of the figure's height
+    line, previous = 13.0, float("-inf")
+    for x, y, text, colour in sorted(labels, key=lambda end: end[1]):
+        at = max(y / per_point, previous + line)
+        previous = at
+        axes.annotate(
+            plain(text),
+            (x, y),
+            xytext=(7, at - y / per_point),
+            textcoords="offset points",
+            color=colour,
+            va="center",
+            fontweight="bold",
+            fontsize=9.5,
+            annotation_clip=False,
+        )
+
+
 def legend(figure: Figure, axes: Axes, **options: Any) -> None:
     """One legend for the whole figure, below it, from the labels of these axes."""
     handles, names = axes.get_legend_handles_labels()

@@ -63,6 +63,10 @@ def why_nothing_gained(spec: StudySpec, reference: Side, best: Side) -> str | No
     return None
 
 
+LITTLE_WEIGHT = 0.1
+"""Below it the weights of CCL-K are next to nothing: with form "released" a wide kernel's sum to about 1."""
+
+
 def conclusions(spec: StudySpec, record: StudyRecord) -> list[str]:
     """One or two sentences: the search's gain over the baseline, which split chose, on which seeds."""
     reference, best = sides(spec, record)
@@ -136,6 +140,7 @@ def caveats(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
         yield reason
     if is_search and best:
         yield from _drop(spec, record, best)
+    yield from _without_weight(record)
     if spec.base["train"]["report_test"]:
         yield "The test split was read in each epoch of every trial (train.report_test). It chose nothing."
     for trial in trials:
@@ -147,6 +152,17 @@ def caveats(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
 
 def _no_baseline(spec: StudySpec) -> str:
     return "The study has no baseline" if spec.search.baseline is None else "The baseline is not complete"
+
+
+def _without_weight(record: StudyRecord) -> Iterator[str]:
+    """Trials of CCL-K whose condition hardly enters the loss, see `study.losses.cclk.weight_measures`."""
+    sums = {trial.number: trial.last("train/weight_sum") for trial in record.trials.values()}
+    if numbers := [number for number, value in sums.items() if value is not None and value < LITTLE_WEIGHT]:
+        yield (
+            f"The kernel is too narrow in {formatting.trials(numbers)}: the weights of a sample's others sum to less "
+            f"than {LITTLE_WEIGHT:g} (train/weight_sum), where a wide kernel's sum to about 1, so that the condition "
+            "hardly enters the loss. A larger method.sigma2 makes it wider."
+        )
 
 
 TOO_SMALL = 0.05

@@ -128,6 +128,8 @@ def _how(spec: StudySpec, record: StudyRecord, ablation: Ablation) -> Iterator[s
 
 CAPTIONS = {
     "seeds": "Each ring is one seed; the tick is the mean, the line one sample standard deviation to each side.",
+    "ablation": "Each bar is one step on the way from the baseline to the best, from the value before it to the value "
+    "after it; the line is the interval of its end. The intervals hold together in 95% of cases.",
     "learning_curves": "Each line is one trial.{repeats}{rungs}",
     "trade_off": "Each mark is one configuration of the search.{front}",
     "importance": "Shares of the metric's variance over the searched space, each value drawn with equal chance, from "

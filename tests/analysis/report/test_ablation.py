@@ -6,6 +6,7 @@ import pytest
 from ablated_study import PARAMS, write_ablation
 
 from study.analysis import ablation_frame, to_csv, to_latex, to_markdown
+from study.analysis.figures.results import ablation as drawn
 from study.analysis.report.page import Page
 from study.analysis.report.page import to_markdown as page_markdown
 from study.analysis.report.sections import TITLE, ablation_section, report_page
@@ -94,19 +95,31 @@ def test_what_has_not_run_is_told(writer):
     assert "No seed has a complete trial of every configuration on the path" in text
     assert "7 trials of 8 are not complete." in text
     assert "Knobs of one step move together" in text
+    assert drawn(SPEC, record) is None
 
 
 def test_without_an_ablation_there_is_no_section(writer, frozen, spec):
     assert ablation_section(spec, frozen) is None
+    assert drawn(spec, frozen) is None
     study = begun(writer())
     study.append("ablating", trial=1, steps=[["method.alpha"]], first=5, seeds=2)
     assert ablation_section(SPEC, study.record()) is None
 
 
-def test_the_report_holds_section_and_trials(writer):
+def test_the_report_holds_section_figure_and_trials(writer):
     record = ablated(writer())
-    page = page_markdown(report_page(SPEC, record, {}))
+    figure = drawn(SPEC, record)
+    assert figure.get_suptitle().startswith("From the baseline in 3 steps to +2")
+    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == [
+        "baseline",
+        "+ method.alpha = 0.01",
+        "+ method.lambda = 1.5",
+        "+ method.epsilon = 0.25",
+    ]
+    assert [axes.get_xlabel() for axes in figure.axes] == ["val/accuracy", "test/accuracy"]
+    page = page_markdown(report_page(SPEC, record, {"ablation": figure.get_suptitle()}))
     assert f"## {TITLE}" in page
+    assert "(figures/ablation.png)" in page
     assert "| ablation | 24 |" in page
 
 
@@ -117,6 +130,7 @@ def test_the_metrics_of_constraints_are_shown_too(writer):
     frame = ablation_frame(spec, record)
     assert list(frame["metric"].unique()) == ["val/accuracy", "val/equalized_odds", "test/accuracy"]
     assert "| val/equalized_odds | step in val/equalized_odds |" in said(spec, record)
+    assert [axes.get_xlabel() for axes in drawn(spec, record).axes] == ["val/accuracy", "test/accuracy"]
 
 
 def test_the_frame_is_written_as_markdown_latex_csv_and_json(writer):

@@ -93,6 +93,17 @@ def test_partly_finished_studies(spec, writer, trials, expected):
     assert conclusions(spec, study.record())[0].startswith(expected)
 
 
+def test_a_kernel_that_leaves_next_to_no_weight_is_named() -> None:
+    told = [
+        Told("search", [0.5], further={"train/weight_sum": weight, "train/effective_negatives": 4.0})
+        for weight in (0.034, 0.9, 0.02)
+    ]
+    (sentence,) = (line for line in caveats(quickstart(), record(*told)) if "kernel" in line)
+    assert sentence.startswith("The kernel is too narrow in trials 0 and 2: ")
+    assert "method.sigma2" in sentence
+    assert not any("kernel" in line for line in caveats(quickstart(), record(told[1])))
+
+
 def test_values_on_different_data_rank_nothing() -> None:
     """A configuration is easier to be good with on weaker bias; a search over the side of images is none of these."""
     space = "search.space={data.rho: {choices: [0.9, 0.99]}, method.lambda: {choices: [0.5, 1.0]}}"
