@@ -86,7 +86,7 @@ def test_other_data_of_its_kind(served: Command) -> None:
     assert readings(served) == before + 1
 
 
-def test_mlflow_has_it_with_card_signature_and_example(served: Command) -> None:
+def test_mlflow_has_it_with_card_and_code(served: Command) -> None:
     client = MlflowClient(Home(served.home).tracking_uri)
     version = client.get_model_version_by_alias("served", "candidate")
     card = served.folder("served").card_file.read_text()
@@ -95,7 +95,7 @@ def test_mlflow_has_it_with_card_signature_and_example(served: Command) -> None:
     (logged,) = client.search_logged_models([client.get_experiment_by_name("served").experiment_id])
     assert version.source == logged.artifact_location
     files = {file.path for file in client.list_logged_model_artifacts(logged.model_id)}
-    assert {"MLmodel", "input_example.json", "artifacts", "code"} <= files
+    assert {"MLmodel", "artifacts", "code"} <= files
     assert not [file for file in files if file.endswith(".pkl")], "nothing is pickled"
     again = served("train", str(served.folder("tiny").best_file), "--seeds", "3,4", "--name", "served")
     assert again.returncode == 0, again.stderr
