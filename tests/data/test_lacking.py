@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from study.cli import app
-from study.commands.plan import plan
+from study.commands.plan import plan, text
 from study.data import cells
 from study.errors import UserError
 from study.spec import load_study
@@ -78,6 +78,14 @@ def test_a_bias_of_one_value_is_refused_where_it_is_needed_and_warned_of_elsewhe
     ):
         with pytest.raises(UserError, match=r"the bias is 'm' in every row: .* can tell no groups apart"):
             load_study_of(assignment)
+
+
+def test_plan_notes_what_rows_are_and_names_the_positive_class(people):
+    people.replace({"no": "approved", "yes": "denied"}).to_csv("people.csv", index=False)
+    words = text(plan(load_study_of()))
+    assert "so few values make rows equal by chance" in words
+    assert "positive class: denied" in words
+    assert "data.positive: approved" in words
 
 
 def test_a_bias_that_is_known_for_nobody_is_refused(people):

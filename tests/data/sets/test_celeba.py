@@ -71,24 +71,8 @@ def test_an_attribute_that_is_none_is_told_before_anything_is_read():
         data.describe({"name": "celeba", "sensitive": "Male+Male"})
 
 
-def test_a_label_out_of_range_is_named_with_its_row(folder):
-    path = folder / "list_attr_celeba.txt"
-    lines = path.read_text().splitlines()
-    lines[4] = lines[4].replace("-1", " 3")
-    path.write_text("\n".join(lines))
-    with pytest.raises(UserError, match=r"list_attr_celeba.txt: column 'Attractive', row 3: the value is '3'"):
-        load()
-
-
 def test_a_list_of_other_images(folder):
     path = folder / "list_eval_partition.txt"
     path.write_text("\n".join(path.read_text().splitlines()[:-1]))
     with pytest.raises(UserError, match=r"does not list the images of .* \(15 and 16 images\)"):
-        load()
-
-
-def test_an_image_outside_the_folder(folder):
-    for name in ("list_attr_celeba.txt", "list_eval_partition.txt"):
-        (folder / name).write_text((folder / name).read_text().replace("000003.jpg", "../000003.jpg"))
-    with pytest.raises(UserError, match=r"list_attr_celeba\.txt: column 'file', row 3: '\.\./000003\.jpg' given"):
         load()
