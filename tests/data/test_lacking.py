@@ -99,17 +99,6 @@ def init(*more: str):
     return CliRunner().invoke(app, [*words, "--trials", "4"])
 
 
-def test_init_refuses_a_bias_of_one_value_and_a_bias_that_is_the_class(people):
-    people.assign(sex="m").to_csv("people.csv", index=False)
-    done = init()
-    assert isinstance(done.exception, UserError)
-    assert "'sex' is 'm' in every row" in str(done.exception)
-    assert not Path("mine.yaml").exists()
-    done = init("--bias", "repaid")
-    assert isinstance(done.exception, UserError)
-    assert "column 'repaid' is in both" in str(done.exception)
-
-
 def test_init_warns_of_a_class_without_training_rows(people):
     people.loc[people["part"] == "test", "repaid"] = "perhaps"
     people.to_csv("people.csv", index=False)

@@ -92,12 +92,6 @@ def test_an_unknown_table_is_one_message_with_the_nearest_name() -> None:
 
 
 @pytest.mark.parametrize("name", names())
-def test_a_tables_words_are_plain(name: str) -> None:
-    """They are shown by a terminal, Markdown and LaTeX; the marks of one would be letters in the others."""
-    assert "`" not in repr(load(name))
-
-
-@pytest.mark.parametrize("name", names())
 def test_a_table_names_itself_its_paper_and_metrics_that_there_are(name: str) -> None:
     of = table(name)
     assert of.name == name

@@ -12,7 +12,6 @@ from matplotlib.image import imread
 from plotly.offline import get_plotlyjs
 
 from study.analysis import trials_frame, write_report
-from study.analysis.report.sections import data_sets
 from study.errors import UserError
 from study.spec import load_study
 from study.text import plain_cell
@@ -92,19 +91,6 @@ def test_both_forms_say_the_same(report):
         assert said in markdown
         assert said in text
     assert "1 trial failed: Diverged: loss is nan in epoch 1" in text
-
-
-def test_a_data_set_is_one_row_of_the_provenance():
-    told = {
-        "title": "Birds",
-        "digest": "f00d",
-        "shape": [3, 8, 8],
-        "rows": {"train": 9, "val": 2},
-        "sources": ["b.csv"],
-    }
-    assert list(data_sets({"datasets": {'{"name": "table"}': told}})) == [
-        ("data set Birds", "9 train, 2 val; each 3 x 8 x 8; fingerprint f00d; from b.csv"),
-    ]
 
 
 def test_linked_figures_exist(report):

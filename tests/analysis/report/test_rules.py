@@ -42,12 +42,6 @@ def test_before_the_picks_have_run(writer):
     assert "differ" not in text
 
 
-def test_where_test_is_known_for_some_picks_alone_that_is_said(writer):
-    """Of a study that was not asked: the tie of the worst class picks the baseline, for which test is read anyway."""
-    text = said(NOT_ASKED, write(writer(), FAR[:2]))
-    assert "The rules' picks whose test is known, 2 of 3, differ by 10.0 points" in text
-
-
 def test_how_far_the_picks_are_apart(writer):
     text = said(ASKED, write(writer(), FAR))
     assert (

@@ -76,3 +76,10 @@ def test_a_list_of_other_images(folder):
     path.write_text("\n".join(path.read_text().splitlines()[:-1]))
     with pytest.raises(UserError, match=r"does not list the images of .* \(15 and 16 images\)"):
         load()
+
+
+def test_an_image_outside_the_folder(folder):
+    for name in ("list_attr_celeba.txt", "list_eval_partition.txt"):
+        (folder / name).write_text((folder / name).read_text().replace("000003.jpg", "../000003.jpg"))
+    with pytest.raises(UserError, match=r"list_attr_celeba\.txt: column 'file', row 3: '\.\./000003\.jpg' given"):
+        load()
