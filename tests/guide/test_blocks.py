@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 from helpers import ROOT, Told, quickstart, write_ledger
-from pages import GUIDE, PAGES, Block, blocks
+from pages import GUIDE, Block, blocks
 
 from study.home.folder import Home
 from study.spec import load_study
@@ -22,15 +22,6 @@ from study.spec.suite import load_suite
 
 ADDING = GUIDE / "adding-things.md"
 YAML, PYTHON, TOML = blocks("yaml"), blocks("python"), blocks("toml")
-KNOWN = {"", "mermaid", "python", "sh", "text", "toml", "yaml"}
-
-
-def test_there_are_blocks_of_each_language_and_no_others() -> None:
-    assert len(YAML) >= 4
-    assert len(PYTHON) >= 3
-    assert TOML
-    fences = re.compile(r"^```(\w*).*\n(?s:.*?)^```$", re.MULTILINE)
-    assert {language for page in PAGES for language in fences.findall(page.read_text(encoding="utf-8"))} <= KNOWN
 
 
 def test_the_whole_study_file_is_the_shipped_quickstart(tmp_path: Path) -> None:

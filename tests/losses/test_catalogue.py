@@ -19,8 +19,6 @@ from study.losses.fair_sup_con import fair_sup_con
 from study.losses.margin import eps_sup_info_nce
 
 EVERYTHING = {**losses(), **regularisers(), **classification_losses()}
-KEYS = {"temperature", "base_temperature", "epsilon", "tau_plus", "beta", "sigma2", "kernel", "degree", "ridge", "q"}
-
 INPUTS = {"target", "bias", "bias_features", "condition", "similarity"}
 """What a batch, its embeddings and a bias-capturing model can give any function."""
 
@@ -37,10 +35,6 @@ def test_signatures_are_uniform(name: str) -> None:
     assert {parameter.name for parameter in rest} - hyperparameters <= INPUTS
     assert not any(knob.required for knob in knobs(EVERYTHING[name]))
     assert EVERYTHING[name].__doc__
-
-
-def test_keys_are_those_of_the_papers() -> None:
-    assert not KEYS - {knob.key for function in EVERYTHING.values() for knob in knobs(function)}
 
 
 def test_a_regulariser_shares_no_key_with_a_loss() -> None:

@@ -6,9 +6,9 @@ import pytest
 from helpers import Told, quickstart, record
 
 from study.analysis.report import lead
-from study.analysis.report.sections import groups, summary_note
+from study.analysis.report.sections import groups
 from study.analysis.statistics.next_step import next_steps
-from study.analysis.tables.report_tables import front_note, printed_front, printed_summary
+from study.analysis.tables.report_tables import front_note, printed_front
 from study.home.record import StudyRecord
 from study.metrics import rules
 from study.spec import StudySpec
@@ -195,22 +195,6 @@ def test_the_front_on_test_is_of_those_whose_test_was_read() -> None:
     assert list(front["trial"]) == ["1", "2"]
     assert list(front["test/accuracy on fresh seeds"]) == ["70.0 ± 0.0%", "75.0 ± 0.0%"]
     assert list(front["on the front on test"]) == ["no", "yes"]
-
-
-def test_the_note_tells_of_the_interval_that_the_table_has_whichever_metric_has_it() -> None:
-    """The study's own metric is alike on every seed, another one is not."""
-    other = "val/conflicting_accuracy"
-    again = [
-        Told("confirm", [value], seed=seed, repeats=of, further={other: value - seed / 20 - of * seed / 50})
-        for of, value in ((0, 0.5), (1, 0.7))
-        for seed in (1, 2, 3)
-    ]
-    spec = quickstart("train.epochs=1", "search.early_stopping={name: none}", "search.confirm={top: 1, seeds: 3}")
-    found = over(Told("baseline", [0.5]), Told("search", [0.7], params=WON), *again)
-    rows = printed_summary(spec, found).set_index("metric")["95% interval"]
-    assert rows["val/accuracy"] == "on every seed alike"
-    assert " to " in rows[other]
-    assert "Student's t of the differences" in summary_note(spec, found)
 
 
 def test_test_values_of_the_searchs_own_seed_are_not_told_as_of_fresh_ones() -> None:
