@@ -53,10 +53,15 @@ def guide(topic: Words = None) -> None:
         return
     import os
 
+    import click
     from rich.console import Console
     from rich.markdown import Markdown
 
     os.environ.setdefault("LESS", "-FRX")  # as git: colours, and no pager where the text fits the screen
     console = Console()
-    with console.pager(styles=True):
+    with console.capture() as written:
         console.print(Markdown(text, hyperlinks=False))
+    try:
+        click.echo_via_pager(written.get())
+    except ValueError:  # what PAGER says is no command
+        tell(text, end="")

@@ -2,7 +2,7 @@
 shown."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -309,8 +309,12 @@ def run_session(
         try:
             files = {}
             with view(placed, record) as say:
-                with suppress(KeyboardInterrupt):
+                sessions = len(record.sessions)
+                try:
                     drive(folder, placed, datasets, ledger, record, address, say, shared or ray_runtime)
+                except KeyboardInterrupt:  # the ledger says so
+                    if len(record.sessions) == sessions:  # or nothing of this session
+                        raise
                 if record.state == "complete":
                     say(REPORTING)
                     files = outputs(folder, spec, record, datasets, report=shared is None)

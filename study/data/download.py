@@ -99,8 +99,11 @@ def unpack(archive: Path, path: str) -> Path:
     goal = writable(Path(path).parent.as_posix()) / Path(path).name
     try:
         with folder_beside(goal) as part:
-            is_zip = zipfile.is_zipfile(archive)  # of which absolute and parent paths are left out anyway
-            shutil.unpack_archive(archive, part, filter=None if is_zip else "data")
+            if zipfile.is_zipfile(archive):  # shutil would leave out each file with two dots in its name
+                with zipfile.ZipFile(archive) as packed:
+                    packed.extractall(part)  # drops absolute and parent paths itself
+            else:
+                shutil.unpack_archive(archive, part, filter="data")
             inner = part / goal.name
             if not inner.exists():
                 held = ", ".join(sorted(entry.name for entry in part.iterdir())[:5])

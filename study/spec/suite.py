@@ -384,6 +384,3 @@ def _check_whole(suite: Suite, problems: Problems) -> None:
 
 def _name(suite: str, method: str, label: str, number: int) -> str:
     return f"{suite}--{method}--{label}--{number}"
-
-
-# A suite file that stands for itself, to be sent elsewhere.

@@ -78,6 +78,7 @@ def stopped_by_signals(agenda: Agenda, tell: Callable[[str], None]) -> Iterator[
         if first and signum == first[0][0] and now - first[0][1] < TWICE:
             return
         if agenda.stopping:
+            first.clear()  # this one may come again, and is not the first one then
             dropped.interrupt(frame)
             return
         first.append((signum, now))

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 from study import data
 from study.data import label_files, table_columns
-from study.data.image_files import decode_readable
+from study.data.image_files import ENDINGS, decode_readable
 from study.data.label_files import on_disk
-from study.data.listings import images_in
 from study.data.table_columns import Encoding
 from study.errors import UserError, nearest
 from study.text import quoted, some
@@ -135,4 +134,8 @@ def _files(path: Path, column: str) -> list[Path]:
         return [path]
     if not path.is_dir():
         raise UserError(f"{path}: no such file or folder")
-    return [file for file in images_in(path) if file.is_file() or not file.exists()]  # a link may lead nowhere
+    named = (file for file in label_files.shown(path) if file.suffix.lower() in ENDINGS)
+    images = [file for file in named if file.is_file() or not file.exists()]  # a link may lead nowhere
+    if not images:
+        raise UserError(f"{path}: holds no images ({', '.join(ENDINGS)})")
+    return images

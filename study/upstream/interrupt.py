@@ -52,6 +52,7 @@ class Dropped:
         now = time.monotonic()
         self._waits_until = self._waits_until or now + LOADING
         if now > self._waits_until or not _is_loading(frame):
+            self._waits_until = None
             raise KeyboardInterrupt
         self._come_again()
 

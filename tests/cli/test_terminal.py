@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import termios
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -47,3 +48,25 @@ def test_a_terminal_that_is_closed(tmp_path: Path, outcome: str) -> None:
         os.close(master)
         assert process.wait(timeout=60) == 130
     assert (tmp_path / "mark").read_text() == outcome
+
+
+@pytest.mark.parametrize(
+    "variables", [{"PAGER": "no-such-pager"}, {"PAGER": "'"}, {"PAGER": "cat", "MANPAGER": "true"}]
+)
+def test_a_page_of_the_guide_is_shown_whatever_a_pager_is_called(variables: dict[str, str]) -> None:
+    master, slave = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "study", "guide", "start"],
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+        env=os.environ | {"TERM": "xterm"} | variables,
+    ) as process:
+        os.close(slave)
+        shown = bytearray()
+        with suppress(OSError):  # the other end was closed
+            while part := os.read(master, 1 << 16):
+                shown += part
+    os.close(master)
+    assert process.returncode == 0
+    assert b"After this page you can run a study" in shown

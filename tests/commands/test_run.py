@@ -12,7 +12,7 @@ from limits import full_disk
 
 from study import data
 from study.commands import run
-from study.errors import Stopped, UserError
+from study.errors import Interrupted, Stopped, UserError
 from study.home.folder import Home
 
 SPEC = quickstart()
@@ -43,6 +43,25 @@ def test_a_full_disk_is_told_with_its_place_and_the_way_on(tmp_path: Path, comma
     assert str(stopped.value).startswith(str(place))
     assert "File too large. Nothing is lost; once there is room: study resume quickstart" in str(stopped.value)
     assert folder.ledger_file.read_bytes() == before
+
+
+@pytest.mark.slow
+def test_a_signal_before_anything_of_a_session_is_kept_is_told_as_a_stop(
+    tmp_path: Path, empty_database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not as what came of the session before."""
+
+    def interrupted(*given: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("study.sweep.driver.check_same_data", interrupted)
+    home = Home(tmp_path / "home")
+    folder = home.create(SPEC)
+    write_ledger(folder.ledger_file, Told("baseline", [0.5]), Told("search", [0.7], state="failed"))
+    append_event(folder.ledger_file, "closed", state="failed")
+    shutil.copy(empty_database, home.database)
+    with pytest.raises(Interrupted, match=r"^stopped\. Nothing is lost; then go on with it: study resume quickstart$"):
+        run.resume(home, SPEC.name, lambda *_: nullcontext(no_word))
 
 
 @pytest.mark.slow

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import sqlite3
 import time
 from contextlib import closing
@@ -106,18 +105,6 @@ def test_without_a_database_files_are_read(workplace, state, settled, monkeypatc
 def test_what_is_no_file_is_not_waited_for(workplace):
     os.mkfifo(workplace / "pipe")
     assert digests([workplace / "pipe", workplace, workplace / "a\0b"]) == ["", "", ""]
-
-
-def test_a_file_that_changes_while_it_is_read_is_named(home):
-    write(home, rows())
-
-    def change():
-        with cache.unchanged([home / f"{number}.png" for number in range(8)]):
-            shutil.copy(home / "4.png", home / "3.png")
-            (home / "5.png").unlink()
-
-    with pytest.raises(UserError, match=r"mine/3\.png, .*mine/5\.png: changed while the data were read\. Start again"):
-        change()
 
 
 def test_labels_that_change_while_they_are_read_are_named(home, monkeypatch):

@@ -46,11 +46,6 @@ def picture() -> str:
     return "\n".join(["flowchart TD", *inner, *dotted, *solid, ""])
 
 
-def test_an_arrow_that_follows_from_others_is_left_out() -> None:
-    arrows: dict[str, set[str]] = {"top": {"middle", "bottom"}, "middle": {"bottom"}, "bottom": set()}
-    assert drawn(arrows) == {"top": {"middle"}, "middle": {"bottom"}, "bottom": set()}
-
-
 def test_the_picture_has_the_rooms_and_arrows_of_the_table() -> None:
     """Where this fails because rooms changed: the wanted picture is in the message, to be copied into the page."""
     (block,) = blocks("mermaid", PAGE)

@@ -13,27 +13,15 @@ from typing import Any
 import pytest
 import yaml
 from helpers import ROOT, Told, quickstart, write_ledger
-from pages import GUIDE, PAGES, Block, blocks, prose
+from pages import GUIDE, Block, blocks
 
-from study import data, methods, models
 from study.home.folder import Home
 from study.spec import load_study
 from study.spec.document import shipped_folder
-from study.spec.schema import Resources, Search
 from study.spec.suite import load_suite
-from study.training.config import TrainOptions
 
 ADDING = GUIDE / "adding-things.md"
 YAML, PYTHON, TOML = blocks("yaml"), blocks("python"), blocks("toml")
-KNOWN = {"", "mermaid", "python", "sh", "text", "toml", "yaml"}
-
-
-def test_there_are_blocks_of_each_language_and_no_others() -> None:
-    assert len(YAML) >= 4
-    assert len(PYTHON) >= 3
-    assert TOML
-    fences = re.compile(r"^```(\w*).*\n(?s:.*?)^```$", re.MULTILINE)
-    assert {language for page in PAGES for language in fences.findall(page.read_text(encoding="utf-8"))} <= KNOWN
 
 
 def test_the_whole_study_file_is_the_shipped_quickstart(tmp_path: Path) -> None:
@@ -145,39 +133,6 @@ def test_every_python_block_is_run_by_a_test() -> None:
 
 def test_toml_is_toml() -> None:
     assert all(tomllib.loads(block.text)["project"]["entry-points"] for block in TOML)
-
-
-def keys() -> set[str]:
-    """The keys that a study file can have, without those of other distributions."""
-    fields = {field.alias or name for name, field in Search.model_fields.items()}
-    known = {f"search.{name}" for name in fields} | {f"resources.{name}" for name in Resources.model_fields}
-    known |= {f"train.{name}" for name in TrainOptions.__dataclass_fields__}
-    everything = {"regulariser": "fair_kl", "cross_entropy": "plain", "adversary": "classifier"}
-    for name in methods.names():
-        known |= {f"method.{key}" for key in methods.method_knobs({"name": name})}
-        known |= {f"method.{key}" for key in methods.method_knobs({"name": name, **everything})}
-    for name in models.names():
-        known |= {f"model.{key}" for key in models.model_knobs({"name": name})}
-    for name in data.names():
-        known |= {f"data.{knob.key}" for knob in data.data_knobs(name)}
-    return known | {"data.name", "model.name", "method.name", "method.function", "method.rate"}
-
-
-MENTIONED = sorted(
-    {
-        (page.name, key)
-        for page in PAGES
-        if page.name not in ("architecture.md", "keys.md")  # where the same words are rooms; which is made from them
-        for text in re.findall(r"`([^`]+)`", prose(page))
-        for key in re.findall(r"(?<![\w./-])(?:data|model|method|train|search|resources)\.[a-z_]\w*(?![\w./])", text)
-    }
-)
-
-
-def test_keys_that_sentences_mention_are_keys() -> None:
-    assert len(MENTIONED) > 15
-    known = keys()
-    assert [(page, key) for page, key in MENTIONED if key not in known] == []
 
 
 MESSAGES = re.findall(r"^\| `([^`]+)` \|", (GUIDE / "recovery.md").read_text(encoding="utf-8"), re.MULTILINE)

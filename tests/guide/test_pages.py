@@ -5,6 +5,8 @@ from pathlib import Path
 
 from pages import GUIDE, PAGES, README, RESULTS, prose
 
+from study import published
+
 INDEX = GUIDE / "index.md"
 GUIDES = [page for page in PAGES if page.parent == GUIDE]
 LINK = re.compile(r"\]\(([^)]+)\)")
@@ -45,3 +47,8 @@ def test_every_page_is_reached_from_the_readme() -> None:
         nearby = {(page.parent / link).resolve() for link in targets(page) if link.endswith(".md")}
         waiting += nearby - reached - set(waiting)
     assert {page.resolve() for page in PAGES} <= {page.resolve() for page in reached}
+
+
+def test_every_table_that_has_a_name_is_on_the_page_of_the_papers() -> None:
+    page = (GUIDE / "papers.md").read_text(encoding="utf-8")
+    assert [name for name in published.names() if not re.search(rf"`{name}\b", page)] == []

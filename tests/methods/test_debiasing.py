@@ -46,14 +46,6 @@ def test_lambda_zero_skips_the_regulariser_and_alpha_zero_leaves_it_alone() -> N
     assert weighed(Weights(0.0, 1.0))[0] == 7.0
 
 
-def test_the_loss_sees_embeddings_and_the_regulariser_features() -> None:
-    loss, regulariser = Counted(0.0), Counted(0.0)
-    features = ROWS[:, :, :3]
-    RegularisedLoss(loss, regulariser, Weights(1.0, 1.0))(ROWS, features, LABELS, LABELS)  # type: ignore[arg-type]
-    assert loss.views.shape == (1, 12, 6)
-    assert torch.equal(regulariser.views, features)
-
-
 def test_one_matrix_of_similarities_serves_both_terms() -> None:
     """Where loss and regulariser see the same rows: the value of two matrices."""
     method = {"temperature": 0.2, "epsilon": 0.3}

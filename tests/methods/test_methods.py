@@ -13,7 +13,6 @@ from study.data import Facts
 from study.errors import UserError
 from study.losses.catalogue import classification_losses, losses, needs_two_views
 from study.methods.batch import UNKNOWN, Batch, Labels
-from study.methods.debiasing import reversed_gradient
 
 CONTRASTIVE = sorted(set(methods.names()) & set(losses()))
 PLAIN = Facts(classes=3, bias_classes=None, shape=(5,))
@@ -92,14 +91,6 @@ def test_a_bias_balanced_cross_entropy_is_added_with_its_weight() -> None:
     torch.testing.assert_close(both(batch)[0], alone(batch)[0] + 0.5 * entropy)
     assert both.own_classifier() is not None
     assert alone.own_classifier() is None
-
-
-def test_the_reversed_gradient() -> None:
-    features = torch.randn(4, 3, requires_grad=True)
-    passed = reversed_gradient(features, 0.3)
-    assert torch.equal(passed, features)
-    passed.sum().backward()
-    torch.testing.assert_close(features.grad, torch.full((4, 3), -0.3))
 
 
 @pytest.mark.parametrize("name", ["sup_con", "cross_entropy"])

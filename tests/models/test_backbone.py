@@ -51,7 +51,8 @@ def test_a_file_becomes_the_encoder_whatever_its_classes_and_its_form(form: str,
     elif form == "safetensors":
         save_file(state, file)
     else:
-        nested = {"state_dict": {f"module.{name}": tensor for name, tensor in state.items()}, "epoch": 3}
+        within = {"state_dict": {f"module.{name}": tensor for name, tensor in state.items()}, "epoch": 3}
+        nested = {"net": within, "optimizer": {"state": {}, "lr": 0.1}}
         torch.save(nested if form == "nested" else state, file)
     encoder = models.build(section(file), PHOTOS)
     assert encoder.features == 1024

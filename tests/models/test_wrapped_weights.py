@@ -36,38 +36,6 @@ def begun(file: Path) -> dict[str, torch.Tensor]:
     return dict(made.net.state_dict())
 
 
-PREFIXES = ["", "module.", "encoder.", "module.encoder_q.", "model.", "_orig_mod.", "net.", "backbone."]
-PREFIXES += ["module._orig_mod.", "model.encoder.module.", "student.backbone.", "any.name.at.all."]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("prefix", "others"), [*((prefix, True) for prefix in PREFIXES), ("module.", False), ("any.name.at.all.", False)]
-)
-def test_any_prefix_that_leaves_all_names_is_taken_off(
-    prefix: str, others: bool, source: nn.Module, tmp_path: Path
-) -> None:
-    more = {"queue": torch.zeros(3), "projector.0.weight": torch.zeros(2, 2)} if others and prefix else {}
-    state = begun(saved({"state_dict": behind(prefix, source) | more, "epoch": 3}, tmp_path))
-    assert all(torch.equal(tensor, source.state_dict()[name]) for name, tensor in state.items())
-
-
-WITHIN = [("state_dict",), ("model",), ("net",), ("student",), ("teacher",), ("model", "state_dict"), ()]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("within", WITHIN, ids="/".join)
-@pytest.mark.parametrize("prefix", ["", "module."])
-def test_weights_are_found_under_the_keys_of_other_programs(
-    within: tuple[str, ...], prefix: str, source: nn.Module, tmp_path: Path
-) -> None:
-    content: Any = behind(prefix, source)
-    for key in reversed(within):
-        content = {key: content, "epoch": 3, "optimizer": {"state": {}, "lr": 0.1}}
-    state = begun(saved(content, tmp_path))
-    assert all(torch.equal(tensor, source.state_dict()[name]) for name, tensor in state.items())
-
-
 @pytest.mark.slow
 def test_of_two_networks_the_one_that_fits_is_taken(source: nn.Module, tmp_path: Path) -> None:
     content = {"student": behind("module.", source), "teacher": {"linear.weight": torch.zeros(2, 2)}}

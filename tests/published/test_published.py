@@ -1,19 +1,15 @@
 """The papers' tables: each file's form, its sense in our terms, and its numbers against the papers' texts."""
 
 import re
-from functools import cache
 from itertools import combinations, pairwise
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 from paper_texts import in_order, nearby, needs_texts, numbers, paper_text, places, table
 
-from study import data, methods, models
 from study.errors import UserError
-from study.knobs import knobs
 from study.metrics import METRICS, better
 from study.published import PublishedTable, load, names
-from study.training.config import TrainOptions
 
 MEASURED = re.compile(r"[a-z_0-9]+/(?:biased_encoder_)?(?:(?:lbfgs|knn|mlp)_)?(?P<metric>\w+)")
 
@@ -92,37 +88,12 @@ def test_an_unknown_table_is_one_message_with_the_nearest_name() -> None:
 
 
 @pytest.mark.parametrize("name", names())
-def test_a_tables_words_are_plain(name: str) -> None:
-    """They are shown by a terminal, Markdown and LaTeX; the marks of one would be letters in the others."""
-    assert "`" not in repr(load(name))
-
-
-@pytest.mark.parametrize("name", names())
 def test_a_table_names_itself_its_paper_and_metrics_that_there_are(name: str) -> None:
     of = table(name)
     assert of.name == name
     assert of.paper.key == name.split("-")[0]
     for row, column in places(of):
         assert mode(of.metric_of(row, column)) in ("max", "min")
-
-
-@cache
-def known_keys() -> set[str]:
-    """The keys of every data set, network and method, with each value of the keys that others depend on."""
-    found = {f"data.{knob.key}" for name in data.names() for knob in data.data_knobs(name)}
-    found |= {f"train.{knob.key}" for knob in knobs(TrainOptions)} | {"data.name", "model.name", "method.name"}
-    for section, keys_of in (("model", models.model_knobs), ("method", methods.method_knobs)):
-        for name in (models if section == "model" else methods).names():
-            plain = keys_of({"name": name})
-            values = [(key, value) for key, knob in plain.items() for value in get_args(knob.type)]
-            found |= {f"{section}.{key}" for other, value in values for key in keys_of({"name": name, other: value})}
-    return found
-
-
-@pytest.mark.parametrize("name", names())
-def test_rows_and_columns_set_keys_that_there_are(name: str) -> None:
-    of = table(name)
-    assert {key for line in (*of.rows, *of.columns) for key in line.set} <= known_keys()
 
 
 @pytest.mark.parametrize("name", names())

@@ -123,12 +123,6 @@ def test_what_is_not_a_number_is_never_chosen() -> None:
     assert ranking.mean_score(UP, [trial(None, None)]) is None
 
 
-def test_epochs_that_keep_the_limits_come_first() -> None:
-    told = trial(0.9, 0.8, 0.7, gap=[0.3, 0.1, 0.0])
-    assert epochs.values(smooth(1, Constraint("val/gap", "<=", 0.1)), told)["epoch"] == 2
-    assert epochs.values(smooth(1, Constraint("val/gap", "<=", -0.1)), told)["epoch"] == 3, "misses it by least"
-
-
 def test_of_several_metrics_the_first_chooses() -> None:
     goal = Objective(("val/gap", "val/accuracy"), ("min", "max"), (), 1)
     score = ranking.mean_score(goal, [trial(0.9, 0.8, 0.95, gap=[0.3, 0.1, 0.2])])

@@ -56,21 +56,6 @@ def test_what_wishes_mean(wishes: dict[str, Any], expected: list[int]) -> None:
     assert numbers(*TRIALS, **wishes) == expected
 
 
-@pytest.mark.parametrize(
-    ("metric", "expected"),
-    [
-        # an attribute that should not be readable (CCL-K paper Table 3)
-        ("val/condition_mse", [1, 0]),
-        ("val/biased_encoder_condition_mse", [1, 0]),
-        ("val/equalized_odds", [0, 1]),
-    ],
-)
-def test_the_papers_direction_is_the_better_one(metric: str, expected: list[int]) -> None:
-    assert numbers(*(Told("search", [0.5], further={metric: value}) for value in (0.1, 0.2)), by=metric, top=2) == (
-        expected
-    )
-
-
 def test_a_metric_of_which_neither_direction_is_better_cannot_choose() -> None:
     with pytest.raises(UserError, match="not known whether a higher or a lower value is better"):
         numbers(Told("search", [0.5], further={"val/shade": 0.1}), by="val/shade")

@@ -95,14 +95,6 @@ def test_a_file_that_a_user_must_bring_is_named_with_where_to_get_it(
     assert home.studies() == []
 
 
-def test_data_that_are_not_there_leave_no_study_behind(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("STUDY_DATA", str(home.path))
-    monkeypatch.setenv("HOME", str(home.path))
-    with pytest.raises(UserError, match="not found"):
-        reproduce(home, TABLE, Request(profile="cpu"), unseen)
-    assert home.studies() == []
-
-
 def test_a_complete_study_runs_nothing(home: Home, begin: Begin) -> None:
     begin(TABLE, profile="cpu").close("complete")
     assert reproduce(home, TABLE, Request(), unseen) is None

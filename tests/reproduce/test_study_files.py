@@ -81,13 +81,6 @@ def test_a_table_has_a_study_file_or_says_why_not() -> None:
     assert set(RUN) == set(published.names()) & set(ALL)
 
 
-def test_what_a_user_brings_is_said_in_the_file() -> None:
-    for name in published.names():
-        if published.load(name).needs:
-            text = (FOLDER / f"{name}.yaml").read_text(encoding="utf-8")
-            assert "study data list" in " ".join(text.replace("#", "").split()), name
-
-
 @pytest.mark.parametrize(
     ("where", "params", "document", "expected"),
     [

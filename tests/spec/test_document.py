@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from study.errors import UserError
-from study.spec.document import Document, apply_profile, dump, override, read, split
+from study.spec.document import Document, apply_profile, dump, override, read
 
 TEXT = """\
 name: one
@@ -56,26 +56,15 @@ def test_each_key_knows_its_line(file: Path, key: tuple[str, ...], line: int) ->
     assert read(file).place(key) == f"{file}:{line}"
 
 
-@pytest.mark.parametrize(
-    ("dotted", "path"),
-    [
-        ("name", ("name",)),
-        ("train.epochs", ("train", "epochs")),
-        ("search.space.method.alpha", ("search", "space", "method.alpha")),
-        ("search.space.method.alpha.low", ("search", "space", "method.alpha", "low")),
-        ("search.space.method.alpha.when.model.name", ("search", "space", "method.alpha", "when", "model.name")),
-        ("search.baseline.method.alpha", ("search", "baseline", "method.alpha")),
-    ],
-)
-def test_dotted_keys_below_space_and_baseline_keep_their_dot(dotted: str, path: tuple[str, ...]) -> None:
-    assert split(dotted) == path
-
-
 def test_set_overrides_one_key_and_its_place(file: Path) -> None:
     document = read(file)
-    override(document, ["search.space.method.alpha.low=0.2", "train.epochs=7", "data.name=x"])
+    override(
+        document,
+        ["search.space.method.alpha.low=0.2", "search.baseline.method.alpha=1", "train.epochs=7", "data.name=x"],
+    )
     space = document.values["search"]["space"]
     assert space == {"method.alpha": {"low": 0.2, "high": 1.0}}
+    assert document.values["search"]["baseline"] == {"method.alpha": 1}
     assert document.values["train"] == {"epochs": 7}
     assert document.values["data"] == {"name": "x"}
     assert document.place(("train", "epochs")) == "--set train.epochs=7"

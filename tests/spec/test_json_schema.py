@@ -14,7 +14,6 @@ from study.errors import UserError
 from study.spec import json_schema, load_study
 from study.spec.document import read, shipped, shipped_folder
 from study.spec.json_schema import declared, names
-from study.spec.sections import train_knobs
 from study.training.config import SECTIONS
 
 QUICKSTART = read(shipped()["quickstart"]).values
@@ -139,12 +138,3 @@ def test_every_key_of_every_entry_says_what_it_is(section: str) -> None:
         if not knob.about
     ]
     assert silent == []
-
-
-def test_every_key_says_what_it_may_be() -> None:
-    train = validator().schema["$defs"]["train"]["properties"]
-    assert train.keys() == train_knobs().keys()
-    assert train["batch_size"]["description"] == "samples per step, the last partial batch kept"
-    assert train["momentum"].items() >= {"minimum": 0.0, "exclusiveMaximum": 1.0, "default": 0.9}.items()
-    alpha = validator().schema["$defs"]["method_alpha"]
-    assert alpha["description"] == "weight of the contrastive (or classification) term"

@@ -13,16 +13,6 @@ from study.spec.document import dump, find, read, shipped
 SPEC = quickstart()
 
 
-def test_the_quickstart_is_what_its_issue_asks_for() -> None:
-    spec = quickstart()
-    assert spec.name == "quickstart"
-    assert (spec.metric, spec.mode, spec.epochs, spec.seed) == ("val/accuracy", "max", 20, 0)
-    assert spec.search.baseline == {"method.alpha": 1.0, "method.lambda": 0.0, "method.epsilon": 0.0}
-    assert set(spec.search.space) == set(spec.search.baseline)
-    assert spec.search.trials >= 24
-    assert spec.search.early_stopping.name == "asha"
-
-
 @pytest.mark.parametrize("name", sorted(shipped().keys() - published.names()))
 def test_every_shipped_file_is_a_study_of_its_own_name(name: str) -> None:
     """Those of the papers' tables are loaded in tests/reproduce."""

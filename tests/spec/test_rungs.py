@@ -95,22 +95,6 @@ def test_any_run_of_trials_is_shared_among_the_brackets(rule: EarlyStopping, str
 @pytest.mark.parametrize(
     ("rule", "said"),
     [
-        (EarlyStopping(), "none"),
-        (asha(4, 3), "asha, rungs at epochs 4 and 12, one in 3 goes on"),
-        (
-            asha(4, 3, 2),
-            "asha, brackets with rungs at epochs 4 and 12 (50% of trials); epoch 12 (50% of trials); one in 3 goes on",
-        ),
-        (EarlyStopping(name="median", grace=4), "median, after each epoch from 4 on"),
-    ],
-)
-def test_a_rule_in_words(rule: EarlyStopping, said: str) -> None:
-    assert words(rule, 20) == said
-
-
-@pytest.mark.parametrize(
-    ("rule", "said"),
-    [
         ("{name: asha, grace: 4, brackets: 3}", "brackets: 3 given, allowed is at most 2"),
         ("{name: hyperband, brackets: 2}", "brackets: 2 given, allowed is 1 with hyperband"),
         ("{name: median, grace: 21}", "grace: 21 given, allowed is at most train.epochs = 20"),

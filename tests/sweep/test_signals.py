@@ -1,5 +1,6 @@
 """Signals under a driver: told at once whatever the main thread does, obeyed as soon as it can."""
 
+import importlib
 import os
 import signal
 import subprocess
@@ -120,6 +121,36 @@ except KeyboardInterrupt:
         timeout=200,
     )
     assert (done.stdout, done.stderr) == ("stopped True\n", "")
+
+
+def test_another_signal_soon_after_the_first_is_not_lost_while_a_library_is_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It comes again as a SIGINT, which is not the first one told twice."""
+    sends = [f"signal.raise_signal({int(number)})" for number in (signal.SIGINT, signal.SIGTERM)]
+    (tmp_path / "loaded_in_a_test.py").write_text("\n".join(["import signal", *sends]))
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def load_and_go_on() -> None:
+        importlib.import_module("loaded_in_a_test")
+        time.sleep(10 * interrupt.AGAIN)
+
+    with stopped_by_signals(agenda(), lambda _: None), pytest.raises(KeyboardInterrupt):
+        load_and_go_on()
+
+
+def test_each_signal_waits_for_a_library_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    loads, comes = True, list[None]()
+    monkeypatch.setattr(interrupt, "LOADING", 0.1)
+    monkeypatch.setattr(interrupt, "_is_loading", lambda frame: loads)
+    dropped = interrupt.Dropped(print)
+    monkeypatch.setattr(dropped, "_come_again", lambda: comes.append(None))
+    dropped.interrupt(None)
+    time.sleep(0.2)
+    with pytest.raises(KeyboardInterrupt):
+        dropped.interrupt(None)
+    dropped.interrupt(None)
+    assert len(comes) == 2
 
 
 @pytest.mark.slow

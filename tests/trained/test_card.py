@@ -125,13 +125,6 @@ def test_it_says_what_the_search_gained_and_how_sure_that_is() -> None:
     assert "differed from the baseline" not in card(changed, found, best, dataset(), "birds")
 
 
-def test_it_says_how_the_configuration_was_chosen() -> None:
-    found = text(final(0.8, 1), final(0.7, 2))
-    assert "trial 7 of the study `search`, which tried 25 configurations; chosen by val/accuracy; one seed" in found
-    assert MORE in found
-    assert "Readings of the test split: 6 by that study and 2 by this training" in found
-
-
 @pytest.mark.parametrize(
     ("share", "count", "low", "high"),
     [(0.5, 100, 0.4038, 0.5962), (1.0, 10, 0.7225, 1.0), (0.0, 10, 0.0, 0.2775), (0.9, 1000, 0.8798, 0.9171)],

@@ -76,6 +76,11 @@ def test_a_path_that_is_not_there_is_refused_before_anything_is_read(folder: Stu
     assert len(rows(predict(folder, ".").stdout)) == 1
 
 
+def test_a_folder_without_images_is_refused(folder: StudyFolder, here: Path) -> None:
+    (here / "album.jpg").mkdir()
+    assert "photos: holds no images" in str(predict(folder, str(here)).exception)
+
+
 def test_a_list_names_files_relative_to_itself(
     folder: StudyFolder, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

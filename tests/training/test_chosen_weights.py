@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 from helpers import timeless
-from one_trial import config
-from safetensors.torch import load_file
+from one_trial import bits, config, saved
 
 from study.data import Dataset
 from study.ranking.epochs import EpochChoice
@@ -19,11 +18,6 @@ CONFIG = config("train.epochs=4", "train.learning_rate=0.03", "train.final=[knn]
 def choice(mode: str) -> EpochChoice:
     """Of the least or the largest loss: one falls from epoch to epoch, so that the other way the first window wins."""
     return EpochChoice(Objective(("train/loss",), (mode,), (), 2))  # type: ignore[arg-type]
-
-
-def saved(trial: Trial, path: Path) -> dict[str, bytes]:
-    trial.save(path)
-    return {name: tensor.numpy().tobytes() for name, tensor in load_file(path).items()}
 
 
 @pytest.mark.slow
@@ -43,13 +37,9 @@ def test_it_ends_with_the_networks_of_the_chosen_epoch(dataset: Dataset, tmp_pat
     finals = {name: value for name, value in reports[-1].items() if "knn" in name}
     assert finals
     assert finals == {name: measured[name] for name in finals}
-    assert saved(trial, tmp_path / "chosen.safetensors") == saved_file(tmp_path / "2.safetensors")
+    assert saved(trial, tmp_path / "chosen.safetensors") == bits(tmp_path / "2.safetensors")
     expected = timeless(Trial(CONFIG, dataset, "cpu").run())
     assert [without_finals(report) for report in reports] == [without_finals(report) for report in expected]
-
-
-def saved_file(path: Path) -> dict[str, bytes]:
-    return {name: tensor.numpy().tobytes() for name, tensor in load_file(path).items()}
 
 
 def without_finals(report: dict[str, float]) -> dict[str, float]:

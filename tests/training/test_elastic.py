@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 from helpers import ROOT, timeless
-from one_trial import config
-from safetensors.torch import load_file
+from one_trial import config, saved
 
 from study.data import Dataset
 from study.ranking.epochs import EpochChoice
@@ -61,11 +60,6 @@ def test_it_goes_on_from_the_networks_that_it_had_not_from_those_that_were_chose
 def choice() -> EpochChoice:
     """The largest loss, which falls: the first window wins."""
     return EpochChoice(Objective(("train/loss",), ("max",), (), 2))
-
-
-def saved(trial: Trial, path: Path) -> dict[str, bytes]:
-    trial.save(path)
-    return {name: tensor.numpy().tobytes() for name, tensor in load_file(path).items()}
 
 
 def _with(of: TrialConfig, epochs: int) -> dict:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from study.training.config import TrainOptions
-from study.training.optimization import LARS, SCHEDULES, optimizer, rate_at, schedule
+from study.training.optimization import LARS, optimizer, rate_at, schedule
 
 CPU = torch.device("cpu")
 OPTIMIZERS = get_args(get_type_hints(TrainOptions)["optimizer"])
@@ -28,10 +28,6 @@ def rates(options: TrainOptions) -> list[float]:
         of.step()
         plan.step()
     return found
-
-
-def test_every_name_that_may_be_written_is_there() -> None:
-    assert set(get_args(get_type_hints(TrainOptions)["schedule"])) == set(SCHEDULES)
 
 
 def test_steps_fall_where_the_fairkl_protocol_has_them() -> None:

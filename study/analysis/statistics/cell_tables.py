@@ -158,8 +158,8 @@ def levels(values: Iterable[Any], bins: int | None) -> pd.Categorical:
     if bins is not None and len(numbers) > EXACT:
         given = [value for value in by_trial if not isinstance(value, str)]
         ends = np.unique(np.quantile(given, np.linspace(0.0, 1.0, bins + 1)))
-        ends[-1] += 1e-9 * (ends[-1] - ends[0])
-        binned = pd.cut(given, ends.tolist(), right=False)
+        inside = np.minimum(given, np.nextafter(ends[-1], -np.inf))  # the largest is in the last bin
+        binned = pd.cut(inside, ends.tolist(), right=False)
         numbers, places = list(map(str, binned.categories)), map(str, binned)
         by_trial = [value if isinstance(value, str) else next(places) for value in by_trial]
     texts = dict.fromkeys(value for value in by_trial if isinstance(value, str) and value not in numbers)

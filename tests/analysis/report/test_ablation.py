@@ -79,13 +79,6 @@ def test_which_seeds_judge_is_told(writer, seeds, confirmed, words):
     assert words in said(SPEC, study.record())
 
 
-def test_of_a_best_that_is_no_longer_it_that_is_told(writer):
-    study = begun(writer())
-    write_ablation(study, 1)
-    study.trial("search", [0.9], params=PARAMS | {"method.alpha": 0.5})
-    assert "The best is now trial 26; trial 1 was it when this was asked for." in said(SPEC, study.record())
-
-
 def test_what_has_not_run_is_told(writer):
     study = begun(writer())
     study.append("ablating", trial=1, steps=[["method.alpha"], ["method.lambda", "method.epsilon"]], first=5, seeds=2)

@@ -45,28 +45,6 @@ def test_a_gain_that_the_test_split_denies(spec, writer):
     assert "worse beyond the spread" in second
 
 
-def test_sides_on_different_seeds_name_both(spec, writer):
-    study = writer()
-    study.trial("baseline", [0.5])
-    study.trial("search", [0.7])
-    study.trial("confirm", [0.7], seed=1, repeats=1)
-    study.trial("confirm", [0.8], seed=2, repeats=1)
-    first, _ = conclusions(spec, study.record())
-    assert "the baseline on seed 0, trial 1 on 2 seeds (1, 2)" in first
-
-
-def test_a_difference_over_fewer_seeds_than_the_means_says_so(spec, writer):
-    study = writer()
-    study.trial("baseline", [0.5])
-    study.trial("search", [0.7])
-    for seed in (1, 2, 3):
-        study.trial("confirm", [0.6 + seed / 100], seed=seed, repeats=1)
-        if seed < 3:
-            study.trial("confirm", [0.5 + seed / 50], seed=seed, repeats=0)
-    _, second = conclusions(spec, study.record())
-    assert second.startswith("That is +8.5 points on the seeds that both have (95% interval ")
-
-
 def test_a_gap_is_lowered_and_a_fraction(writer):
     spec = load_study("quickstart", ["search.metric=val/equalized_odds"])
     study = writer()
@@ -127,20 +105,3 @@ def test_values_on_different_data_rank_nothing() -> None:
 def test_a_configuration_that_is_given_may_differ_in_its_data(given: str) -> None:
     values = "method.alpha: 1.0, method.lambda: 0.0, method.epsilon: 0.0, data.rho: 0.5"
     assert quickstart(given % values).varied_data == ["data.rho"]
-
-
-def test_two_splits_that_are_too_small_take_one_sentence_and_a_short_one() -> None:
-    further, tested = (
-        {"val/accuracy_standard_error": 0.06},
-        {"test/accuracy": 0.6, "test/accuracy_standard_error": 0.08},
-    )
-    fresh = [Told("confirm", [0.6], seed=seed, repeats=of, further=further, tested=tested) for seed in (1, 2)
-             for of in (0, 1)]  # fmt: skip
-    spec = quickstart("train.epochs=1", "search.early_stopping=none", "search.confirm={top: 1, seeds: 2}")
-    told = record(Told("baseline", [0.5], further=further), Told("search", [0.6], further=further), *fresh)
-    first, second, *_ = conclusions(spec, told)
-    assert first == (
-        "The test split is too small to tell test/accuracy closely: by its own samples the value may be 16 points off "
-        "either way, however many seeds there are."
-    )
-    assert second == "So is the validation split: val/accuracy may be 12 points off."

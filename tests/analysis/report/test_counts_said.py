@@ -6,7 +6,7 @@ from helpers import Told, quickstart, record
 from study.analysis.figures import FIGURES
 from study.analysis.report.conclusions import caveats
 from study.analysis.report.lead import lead
-from study.analysis.report.sections import caption, groups
+from study.analysis.report.sections import groups
 from study.analysis.statistics.next_step import next_steps
 from study.home.record import StudyRecord
 from study.ranking import summary
@@ -71,23 +71,6 @@ def test_it_is_enough_only_where_it_can_be_told(trials: int, gains: tuple[float,
     told.state = "complete"
     (step,) = next_steps(CONFIRMED, told)
     assert (step.kind, step.why) == ("enough", why)
-
-
-@pytest.mark.parametrize("name", ["slice", "optimization_history"])
-def test_a_caption_names_a_baseline_only_where_there_is_one(name: str) -> None:
-    without = quickstart("search.baseline=null", "search.sampler=random")
-    assert "dashed line is the baseline" in caption(name, ONE, record())
-    assert "dashed line" not in caption(name, without, record())
-
-
-def test_a_caption_names_a_front_only_where_several_are_on_it() -> None:
-    spec = quickstart("search.metric=[val/accuracy, val/equalized_odds]", "search.sampler=tpe")
-    told = [
-        Told("search", [accuracy], further={"val/equalized_odds": gap})
-        for accuracy, gap in ((0.5, 0.2), (0.6, 0.1), (0.7, 0.2))
-    ]
-    assert "The front joins" not in caption("trade_off", spec, record(*told[:2]))
-    assert "The front joins" in caption("trade_off", spec, record(*told))
 
 
 def test_a_space_that_is_used_up_asks_for_no_more_trials() -> None:

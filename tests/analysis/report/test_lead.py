@@ -6,9 +6,9 @@ import pytest
 from helpers import Told, quickstart, record
 
 from study.analysis.report import lead
-from study.analysis.report.sections import groups, summary_note
+from study.analysis.report.sections import groups
 from study.analysis.statistics.next_step import next_steps
-from study.analysis.tables.report_tables import front_note, printed_front, printed_summary
+from study.analysis.tables.report_tables import front_note, printed_front
 from study.home.record import StudyRecord
 from study.metrics import rules
 from study.spec import StudySpec
@@ -197,22 +197,6 @@ def test_the_front_on_test_is_of_those_whose_test_was_read() -> None:
     assert list(front["on the front on test"]) == ["no", "yes"]
 
 
-def test_the_note_tells_of_the_interval_that_the_table_has_whichever_metric_has_it() -> None:
-    """The study's own metric is alike on every seed, another one is not."""
-    other = "val/conflicting_accuracy"
-    again = [
-        Told("confirm", [value], seed=seed, repeats=of, further={other: value - seed / 20 - of * seed / 50})
-        for of, value in ((0, 0.5), (1, 0.7))
-        for seed in (1, 2, 3)
-    ]
-    spec = quickstart("train.epochs=1", "search.early_stopping={name: none}", "search.confirm={top: 1, seeds: 3}")
-    found = over(Told("baseline", [0.5]), Told("search", [0.7], params=WON), *again)
-    rows = printed_summary(spec, found).set_index("metric")["95% interval"]
-    assert rows["val/accuracy"] == "on every seed alike"
-    assert " to " in rows[other]
-    assert "Student's t of the differences" in summary_note(spec, found)
-
-
 def test_test_values_of_the_searchs_own_seed_are_not_told_as_of_fresh_ones() -> None:
     spec = quickstart(
         "train.epochs=1",
@@ -269,18 +253,6 @@ def test_the_trade_off_says_what_rose_what_fell_and_which_configuration_is_milde
     assert "conflict" not in told.partition("Trial 2")[0]  # the study's own metric, which the result tells
     assert "Trial 2 is milder: in the search it had val/conflicting_accuracy 45.0% with val/accuracy 90.0%" in told
     assert told.endswith('study export quickstart --where "val/accuracy>=0.87"')
-
-
-def test_what_did_not_change_stayed() -> None:
-    fresh = [(seed, of) for seed in (1, 2, 3) for of in (0, 1)]
-    found = over(
-        measured("baseline", 0.5, 1.0, 0.9),
-        measured("search", 0.6, 1.0, 0.9),
-        *(measured("confirm", 0.5 + 0.1 * of, 1.0, 0.9 + 0.001 * seed * of, seed, repeats=of) for seed, of in fresh),
-    )
-    assert (
-        "agree with the bias it stayed at 99.0 ± 0.0% on every seed; overall it " in said(AGAINST, found)["Trade-off"]
-    )
 
 
 SPREAD = (-0.01, 0.0, 0.01)

@@ -1,7 +1,5 @@
 """The report's section on what each rule would have picked: no more is said than the numbers support."""
 
-import pytest
-
 from study.analysis.report.page import Page, to_markdown
 from study.analysis.report.rules import rules_section
 from study.spec import load_study
@@ -23,7 +21,6 @@ def write(study, fresh=(), balanced=(0.3, 0.6, 0.7)):
     return study.record()
 
 
-CLOSE = ((0, (0.45, 0.55, 0.65)), (1, (0.50, 0.60, 0.70)), (2, (0.55, 0.65, 0.75)))
 FAR = ((0, (0.40, 0.42, 0.44)), (1, (0.50, 0.52, 0.54)), (2, (0.60, 0.62, 0.64)))
 
 
@@ -45,12 +42,6 @@ def test_before_the_picks_have_run(writer):
     assert "differ" not in text
 
 
-def test_where_test_is_known_for_some_picks_alone_that_is_said(writer):
-    """Of a study that was not asked: the tie of the worst class picks the baseline, for which test is read anyway."""
-    text = said(NOT_ASKED, write(writer(), FAR[:2]))
-    assert "The rules' picks whose test is known, 2 of 3, differ by 10.0 points" in text
-
-
 def test_how_far_the_picks_are_apart(writer):
     text = said(ASKED, write(writer(), FAR))
     assert (
@@ -62,20 +53,6 @@ def test_how_far_the_picks_are_apart(writer):
         "42.0 ± 2.0% (trial 0). The pick of this study's own rule, trial 1, is 10.0 points behind the best." in text
     )
     assert "is not known" not in text
-
-
-def test_where_the_best_epoch_counts_it_says_whose(writer):
-    best = load_study("quickstart", ["search.early_stopping={}", "search.epoch=best", "search.epoch_window=1"])
-    sentence = "A rule's values are at its own best epochs, test at those that this study's rule chose."
-    record = write(writer())
-    assert sentence in said(best, record)
-    assert sentence not in said(ASKED, record)
-
-
-@pytest.mark.parametrize("count", [1, 2])
-def test_unequal_seeds_are_named(writer, count):
-    text = said(ASKED, write(writer(), ((1, (0.5, 0.6, 0.7)), (2, (0.4, 0.5)[:count]))))
-    assert f"over {count} to 3 fresh seeds" in text
 
 
 def test_where_there_is_but_one_rule_there_is_no_table(writer):
@@ -93,10 +70,3 @@ def test_nothing_to_choose_from_has_no_section(writer, final_spec):
     final.trial("final", [0.3])
     final.trial("final", [0.4], seed=1)
     assert rules_section(final_spec, final.record()) is None
-
-
-def test_which_rules_were_asked_for_is_said(writer):
-    named = "search.confirm={top: 1, seeds: 3, rules: [balanced_accuracy]}"
-    text = said(load_study("quickstart", ["search.early_stopping={}", named]), write(writer(), CLOSE))
-    assert "On fresh seeds ran only what these rules picked: balanced_accuracy." in text
-    assert "ran only what these rules" not in said(ASKED, write(writer(), CLOSE))

@@ -108,12 +108,6 @@ def test_random_trials_are_binned() -> None:
     assert found["mean"].iloc[-1] == pytest.approx((0.57 + 0.58 + 0.59 + 0.60) / 4)
 
 
-def test_a_study_without_trials_gives_an_empty_table() -> None:
-    found = sensitivity(frame(), "method.alpha", "method.lambda", METRIC)
-    assert found.shape == (0, 0)
-    assert ablation(frame(), "method.alpha", METRIC).empty
-
-
 def test_a_metric_that_no_trial_has_yet_gives_empty_cells() -> None:
     found = ablation(frame(told(0.1, 0.5)), "method.alpha", "test/lbfgs_accuracy")
     assert found.loc[0.1, ["n", "unread"]].to_list() == [0, 1]

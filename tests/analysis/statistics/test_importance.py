@@ -7,9 +7,6 @@ from study.analysis.figures.importance import title
 from study.analysis.report.page import to_markdown
 from study.analysis.report.sections import report_page
 from study.analysis.statistics.importance import LEAST, explained, importances
-from study.commands.report import report
-from study.home.folder import Home
-from study.home.ledger import Ledger
 from study.spec import StudySpec, load_study
 from study.spec.distributions import at, distributions
 
@@ -55,24 +52,6 @@ def test_a_parameter_is_weighed_whatever_its_values_are(key, domain, writer):
     parts = [*found.shares.values(), found.interactions, found.remainder]
     assert sum(part.value for part in parts) == pytest.approx(1.0)
     assert all(0.0 <= part.low <= part.high <= 1.0 for part in parts)
-
-
-@pytest.mark.slow
-def test_a_float_key_between_whole_numbers_is_reported(tmp_path, quick):
-    """As many complete trials as importances need, which used to end the command."""
-    home, spec = Home(tmp_path), searched("method.lambda", "{low: 0, high: 2}")
-    folder = home.create(spec)
-    ledger = Ledger(folder.ledger_file)
-    for number, params in enumerate(draws(spec, LEAST)):
-        ledger.append("trial", trial=number, stage="search", params=params, seed=0)
-        ledger.append("started", trial=number, node="here")
-        for epoch in (1, 2, 3, 4):
-            ledger.append("report", trial=number, epoch=epoch, metrics={"val/accuracy": 0.1 * (number % 5 + epoch)})
-        ledger.append("ended", trial=number, state="complete")
-    ledger.append("closed", state="complete")
-    ledger.close()
-    page, _ = report(home, spec.name, tmp_path / "out")
-    assert (page.parent / "figures" / "importance.png").exists()
 
 
 def test_the_report_says_why_importance_is_missing(writer):

@@ -29,6 +29,13 @@ def test_many_numbers_get_bins_of_equal_counts_if_asked_for() -> None:
     assert list(levels(values[:EXACT], bins=2).categories) == values[:EXACT]
 
 
+def test_the_largest_number_is_in_the_last_bin_and_ends_it() -> None:
+    large = [1e9 + number for number in range(12)]
+    assert list(levels(large, bins=2).categories) == ["[1000000000.0, 1000000005.5)", "[1000000005.5, 1000000011.0)"]
+    below = [float(-number) for number in range(12)]
+    assert list(levels(below, bins=2).categories) == ["[-11.0, -5.5)", "[-5.5, 0.0)"]
+
+
 NUMBERS = st.lists(st.floats(-1e6, 1e6) | st.integers(-1000, 1000), min_size=EXACT + 1, max_size=40, unique=True)
 
 

@@ -71,15 +71,6 @@ def test_an_attribute_that_is_none_is_told_before_anything_is_read():
         data.describe({"name": "celeba", "sensitive": "Male+Male"})
 
 
-def test_a_label_out_of_range_is_named_with_its_row(folder):
-    path = folder / "list_attr_celeba.txt"
-    lines = path.read_text().splitlines()
-    lines[4] = lines[4].replace("-1", " 3")
-    path.write_text("\n".join(lines))
-    with pytest.raises(UserError, match=r"list_attr_celeba.txt: column 'Attractive', row 3: the value is '3'"):
-        load()
-
-
 def test_a_list_of_other_images(folder):
     path = folder / "list_eval_partition.txt"
     path.write_text("\n".join(path.read_text().splitlines()[:-1]))

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+from draws import generator
 from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.testing import assert_close
@@ -16,10 +17,6 @@ from study.training.config import TrainOptions
 
 IMAGE, GREY, TABLE = (3, 32, 32), (1, 28, 28), (7,)
 OPTIONS = TrainOptions()
-
-
-def generator(seed: int = 0) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
 
 
 def facts(shape: tuple[int, ...]) -> Facts:

@@ -2,14 +2,11 @@
 
 import pytest
 import torch
+from draws import generator
 from torch.testing import assert_close
 from torchvision.transforms.v2 import functional as oracle
 
 from study.training.augment.operations import GaussianBlur, Rotation, blur, rotate
-
-
-def generator(seed: int = 0) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
 
 
 @pytest.mark.parametrize("radius", [1, 3])

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 import torch
+from draws import generator
 from torch import Tensor
 from torch.testing import assert_close
 from torchvision.transforms.v2 import functional as oracle
@@ -22,10 +23,6 @@ from study.training.augment.operations import (
 
 Change = Callable[[Tensor, float], Tensor]
 FUNCTIONS: list[Change] = [oracle.adjust_brightness, oracle.adjust_contrast, oracle.adjust_saturation]
-
-
-def generator(seed: int = 0) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
 
 
 def pictures(batch: int, channels: int = 3) -> Tensor:

@@ -1,13 +1,10 @@
 """Random changes of tables' rows."""
 
 import torch
+from draws import generator
 from torch.testing import assert_close
 
 from study.training.augment.operations import Corruption, Noise
-
-
-def generator(seed: int = 0) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
 
 
 def test_the_share_asked_for_is_replaced_in_every_column_and_not_in_whole_rows() -> None:

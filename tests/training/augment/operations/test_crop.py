@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+from draws import generator
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
@@ -12,10 +13,6 @@ from torchvision.transforms.v2 import InterpolationMode
 from torchvision.transforms.v2 import functional as oracle
 
 from study.training.augment.operations import Boxes, Interpolation, ResizedCrop, random_boxes, resized_crop
-
-
-def generator(seed: int = 0) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
 
 
 def expected(images: Tensor, boxes: Boxes, size: tuple[int, int], flip: Tensor, interpolation: Interpolation) -> Tensor:
