@@ -1,8 +1,6 @@
 """A laptop, and a cluster of machines on other addresses, that lose their power, their links and their speed."""
 
-import json
 import shutil
-import signal
 import sys
 import threading
 import time
@@ -13,7 +11,6 @@ from command import Command
 from ended import assert_as_alone, assert_nothing_was_lost, lost
 from laptop import Laptop, serving
 from machines import SLOW, Cluster, Machine, missing
-from runs import Runs
 
 from study.home.ledger import read
 from study.home.record import StudyRecord, TrialRecord
@@ -72,34 +69,6 @@ def machine(trial: TrialRecord) -> str:
 def running_on(record: StudyRecord) -> dict[str, int]:
     """How far the trials are that run, by machine."""
     return {machine(trial): trial.epochs for trial in record.trials.values() if trial.state == "running"}
-
-
-def test_from_a_laptop(cluster: Cluster, laptop: Laptop, there: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Submitted and followed, detached from, looked at, stopped, gone on with to its end."""
-    laptop.write("far", trials=6, epochs=60)
-    following = laptop.start("submit", "far.yaml", "--follow")
-    assert following.stdout is not None
-    assert "took" in following.stdout.readline(), following.communicate()
-    there.wait_for("far", lambda record: len(running_on(record)) == 2 and min(running_on(record).values()) > 3)
-    following.send_signal(signal.SIGINT)
-    out, err = following.communicate(timeout=60)
-    assert "detached; far goes on" in out
-    assert (following.returncode, err) == (130, "")
-    status = laptop("status", "far")
-    assert (status.returncode, status.stderr) == (0, "")
-    assert "3 nodes" in status.stdout
-    assert "running" in laptop("list").stdout
-    stopped = laptop("stop", "far")
-    assert stopped.returncode == 0, stopped.stderr
-    assert json.loads(laptop("status", "far", "--json").stdout)["study"]["state"] == "interrupted"
-    assert laptop("resume", "far").returncode == 0
-    followed = laptop("logs", "far", "-f")
-    assert followed.returncode == 0, followed.stdout + followed.stderr
-    record = assert_whole(there, "far", trials=6)
-    for key in ("MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_PASSWORD"):
-        monkeypatch.setenv(key, cluster.environment[key])
-    Runs(cluster.environment["MLFLOW_TRACKING_URI"], "far").agree_with(record)
-    assert not (laptop.folder / "home" / "far").exists()
 
 
 def test_a_link_is_cut(laptop: Laptop, there: Command, nodes: list[Machine]) -> None:

@@ -1,6 +1,5 @@
 """From an exported file to a model in use, and away again."""
 
-import csv
 import json
 import subprocess
 import sys
@@ -118,37 +117,6 @@ def test_it_serves_from_the_registry_in_another_process(served: Command, tmp_pat
     expected = classifier.probabilities(inputs)
     np.testing.assert_allclose(found[[f"p({name})" for name in range(10)]], expected, rtol=1e-5, atol=1e-9)
     np.testing.assert_allclose(found["confidence"], expected.max(1), rtol=1e-5)
-
-
-def test_it_classifies_image_files(served: Command, tmp_path: Path) -> None:
-    split = data.load(served.folder("served").spec().data_sections[0]).splits["val"]
-    (tmp_path / "images" / "more").mkdir(parents=True)
-    for number, image in enumerate(split.inputs[:20]):
-        folder = tmp_path / "images" / ("more" if number >= 10 else "")
-        Image.fromarray(image.transpose(1, 2, 0)).save(folder / f"{number:02}.png")
-    done = served("predict", "served", str(tmp_path / "images"), "-o", str(tmp_path / "found.csv"))
-    assert done.returncode == 0, done.stderr
-    with (tmp_path / "found.csv").open() as file:
-        rows = {int(Path(row["file"]).stem): row for row in csv.DictReader(file)}
-    classifier = Classifier.load(served.folder("served").description_file(chosen(served)), "cpu")
-    expected = classifier.probabilities(split.inputs[:20])
-    assert [int(rows[number]["class"]) for number in range(20)] == expected.argmax(1).tolist()
-    assert float(rows[3]["p(7)"]) == pytest.approx(float(expected[3, 7]), abs=1e-6)
-    refused = served("predict", "served", str(tmp_path / "nothing"))
-    assert (refused.returncode, refused.stderr) == (2, f"error: {tmp_path}/nothing: no such file or folder\n")
-
-
-def test_a_tampered_file_is_refused(served: Command, tmp_path: Path) -> None:
-    best = tmp_path / "best.yaml"
-    text = served.folder("tiny").best_file.read_text()
-    best.write_text(text.replace("temperature: 0.1", "temperature: 0.2"))
-    for command in ("train", "plan", "run", "trial"):
-        done = served(command, str(best))
-        assert done.returncode == 2
-        assert "the configuration is not the one that was exported" in done.stderr
-    best.write_text(text)
-    plan = served("plan", str(best), "--set", "train.epochs=5", "--fast")
-    assert plan.returncode == 0, "overrides are not tampering"
 
 
 def test_nothing_of_a_deleted_model_is_left(served: Command) -> None:

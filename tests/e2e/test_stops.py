@@ -2,21 +2,17 @@
 
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from typing import Any
 
 import pytest
-from answers import answer
 from command import Command
 from helpers import computed
 from mlflow import MlflowClient
 
 from study.home.folder import Home
 from study.home.record import StudyRecord
-from study.spec import load_study
 
 
 @pytest.fixture
@@ -100,33 +96,6 @@ def test_study_does_not_need_mlflow_to_answer(command: Command, finished: Comman
     assert experiment is not None
     assert len(client.search_runs([experiment.experiment_id])) == 1 + len(_course(command))
     assert command("resume", "tiny").returncode == 2
-
-
-HOLDS = """
-import sys
-from pathlib import Path
-from study.home.ledger import Ledger
-held = Ledger(Path(sys.argv[1]))
-print("held", flush=True)
-sys.stdin.read()
-"""
-
-
-@pytest.mark.slow
-def test_second_driver_is_refused(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    """While a process holds the study's ledger, as its driver does, no other one runs the study."""
-    folder = Home(command.home).create(load_study(str(command.work / "tiny.yaml")))
-    before = folder.ledger_file.read_bytes()
-    monkeypatch.setenv("STUDY_HOME", str(command.home))
-    first = [sys.executable, "-c", HOLDS, str(folder.ledger_file)]
-    with subprocess.Popen(first, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as driver:
-        assert driver.stdout is not None
-        assert driver.stdout.readline() == "held\n"
-        second = answer("resume", "tiny")
-        driver.communicate("")
-    assert second.status == 2
-    assert "another process is running this study" in second.err
-    assert folder.ledger_file.read_bytes() == before
 
 
 def _course(command: Command) -> list[dict[str, Any]]:
