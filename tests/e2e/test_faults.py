@@ -49,8 +49,7 @@ def test_each_fault_is_told_apart_and_what_can_be_helped_runs_again(command: Com
     given = ["--set", "search.trials=8", "--set", "search.confirm.top=0", "--set", "search.early_stopping.name=none"]
     faults = json.dumps({"trials": FAULTS})
     command = replace(command, patience=800)  # twelve new processes, and a wait for the one that hangs
-    done = command("run", "tiny.yaml", *given, "--set", "resources={cpu: 1, hang: 30s}", SABOTAGE=faults)
-    assert done.returncode == 0, done.stderr
+    command.done("run", "tiny.yaml", *given, "--set", "resources={cpu: 1, hang: 30s}", SABOTAGE=faults)
     _, record = command.load("tiny")
     found = {number: (trial.state, trial.kind, trial.attempt) for number, trial in record.trials.items()}
     assert found == {
@@ -99,13 +98,12 @@ def test_the_memory_monitor_ends_a_greedy_trial_alone(command: Command) -> None:
     total, available = (int(memory[key].split()[0]) for key in ("MemTotal", "MemAvailable"))
     threshold = 1 - available / total + 0.25  # what other tests take meanwhile is less
     given = ["--set", "search.trials=2", "--set", "search.confirm.top=0", "--set", "search.early_stopping.name=none"]
-    done = command(
+    command.done(
         *("run", "tiny.yaml", *given),
         SABOTAGE=json.dumps({"trials": {"1": "greed"}}),
         RAY_memory_usage_threshold=f"{threshold:.3f}",
         RAY_memory_monitor_refresh_ms="50",
     )
-    assert done.returncode == 0, done.stderr
     assert {(event["trial"], event["kind"]) for event in events(command, "lost")} == {(1, "OOM")}
     assert {trial.state for trial in command.load("tiny")[1].trials.values()} == {"complete"}
 
@@ -144,8 +142,7 @@ def test_a_home_with_some_room_stops_the_study_wherever_that_ends(
     assert "study resume tiny" in done.stderr
     assert not [trial for trial in command.load("tiny")[1].trials.values() if trial.state == "failed"]
     filler.unlink()
-    resumed = command("resume", "tiny")
-    assert resumed.returncode == 0, resumed.stderr
+    command.done("resume", "tiny")
     assert computed(command.load("tiny")[1]) == computed(finished.load("tiny")[1])
 
 

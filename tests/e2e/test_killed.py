@@ -55,8 +55,7 @@ def test_killed_at_twenty_moments_a_study_ends_as_the_undisturbed_one(
         kills += kill(command, moment, *(("resume", "tiny") if number else ("run", "tiny.yaml")), slow=slow)
         StudyRecord.load(command.folder("tiny").ledger_file)
     assert kills >= 4, "the study came to its end before"
-    done = command("resume", "tiny")
-    assert done.returncode == 0, done.stderr
+    command.done("resume", "tiny")
     record = assert_nothing_was_lost(command.folder("tiny"))
     Runs(Home(command.home).tracking_uri, "tiny").agree_with(record)
     assert computed(record) == computed(finished.load("tiny")[1])
@@ -75,8 +74,7 @@ def test_final_training_killed_with_all_its_processes_goes_on_to_the_same_models
     _, cut = finished.load("killed")
     assert cut.state == "interrupted"
     assert any(0 < trial.epochs < 6 for trial in cut.trials.values())
-    done = finished("resume", "killed")
-    assert done.returncode == 0, done.stderr
+    finished.done("resume", "killed")
     record = assert_nothing_was_lost(finished.folder("killed"))
     assert computed(record) == computed(finished.load("undisturbed")[1])
     for number in record.trials:

@@ -52,9 +52,8 @@ def test_a_killed_study_of_a_function_ends_with_everything(make_command: Callabl
     assert "has changed" not in begun.stdout
     with open(command.work / "my_module_of_this_test.py", "a") as module:
         module.write("# another remark\n")
-    done = command("resume", "mine")
-    assert done.returncode == 0, done.stderr
-    assert "warning: my_module_of_this_test.py has changed since this study last ran" in done.stdout
+    out = command.done("resume", "mine")
+    assert "warning: my_module_of_this_test.py has changed since this study last ran" in out
     folder, record = command.folder("mine"), assert_nothing_was_lost(command.folder("mine"))
     assert record.state == "complete"
     alone = [1 - (1 - 0.01 / 4) ** epoch for epoch in range(1, 7)]
@@ -65,8 +64,7 @@ def test_a_killed_study_of_a_function_ends_with_everything(make_command: Callabl
     assert len(tested) == 4
     Runs(Home(command.home).tracking_uri, "mine").agree_with(record)
     assert (folder.report / "report.html").is_file()
-    done = command("train", str(folder.best_file), "--seeds", "7", "--name", "mine-final")
-    assert done.returncode == 0, done.stderr
+    command.done("train", str(folder.best_file), "--seeds", "7", "--name", "mine-final")
     _, final = command.load("mine-final")
     assert [trial.seed for trial in final.trials.values() if trial.tested] == [7]
 

@@ -69,12 +69,10 @@ def test_each_card_is_on_one_node_and_trials_share_it(command: Command) -> None:
     assert (refused.returncode, refused.stderr) == (2, "error: --gpus 3: this machine has 2\n")
     assert not (command.home / ".cluster").exists()
 
-    up = command("cluster", "up", "--nodes", "2", "--gpus", "2", "--json", **simulated)
-    assert up.returncode == 0, up.stderr
-    address = json.loads(up.stdout)["dashboard"]
+    out = command.done("cluster", "up", "--nodes", "2", "--gpus", "2", "--json", **simulated)
+    address = json.loads(out)["dashboard"]
     shell = {**LocalCluster.of(Home(command.home)).environment(), "PYTHONPATH": simulated["PYTHONPATH"]}
-    done = command("submit", "cards.yaml", "--address", address, "--follow", **shell)
-    assert done.returncode == 0, done.stdout + done.stderr
+    command.done("submit", "cards.yaml", "--address", address, "--follow", **shell)
 
     _, record = command.load("cards")
     assert [trial.state for trial in record.trials.values()] == ["complete"] * 8
