@@ -2,7 +2,6 @@
 
 import shutil
 import sys
-import threading
 import time
 from collections.abc import Iterator
 
@@ -100,36 +99,6 @@ def test_a_straggler_holds_up_nobody(laptop: Laptop, there: Command, nodes: list
     print(f"the fast node ran {len(trials)} of 12 trials and was busy {busy:.1%} of {end - begin:.0f} s")
     assert busy > 0.9
     assert not lost(there.folder("slow"))
-
-
-def test_ten_minutes_of_spot_machines(cluster: Cluster, laptop: Laptop, there: Command, nodes: list[Machine]) -> None:
-    """A node is lost every 90 seconds and replaced by a new one."""
-    laptop.submit("spot", trials=20, epochs=400)
-    over = threading.Event()
-    killed = 0
-
-    def storm() -> None:
-        nonlocal killed
-        while not over.wait(90):
-            cluster.off(nodes.pop(0).name)
-            killed += 1
-            nodes.append(cluster.node(wait=False))
-
-    thread = threading.Thread(target=storm)
-    began = time.monotonic()
-    thread.start()
-    try:
-        assert laptop("logs", "spot", "-f").returncode == 0
-    finally:
-        over.set()
-        thread.join()
-    assert_whole(there, "spot", trials=20)
-    events = lost(there.folder("spot"))
-    print(f"{killed} nodes lost in {time.monotonic() - began:.0f} s; {len(events)} runs of trials lost with them")
-    assert killed >= 4
-    assert events
-    assert all(event.get("node_died") for event in events)
-    assert_went_on_from_checkpoints(there, "spot")
 
 
 @pytest.mark.skipif(not shutil.which("redis-server"), reason="needs Redis: apt-get install redis-server")

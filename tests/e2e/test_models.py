@@ -72,17 +72,6 @@ def test_a_model_evaluates_to_what_was_recorded(served: Command) -> None:
     assert readings(served) == before + 2, "those of others do not"
 
 
-def test_other_data_of_its_kind(served: Command) -> None:
-    """Of another correlation, which the test split has nothing of: it is the same, and its reading counts."""
-    before = readings(served)
-    own = evaluated(served, "served", "--split", "train")
-    assert evaluated(served, "served", "--split", "train", "--set", "data.rho=0.1") != own
-    assert readings(served) == before
-    elsewhere = evaluated(served, "served", "--split", "test", "--set", "data.rho=0.1")
-    assert elsewhere == metrics(served, chosen(served), "test")
-    assert readings(served) == before + 1
-
-
 def test_mlflow_has_it_with_card_signature_and_example(served: Command) -> None:
     client = MlflowClient(Home(served.home).tracking_uri)
     version = client.get_model_version_by_alias("served", "candidate")

@@ -207,12 +207,11 @@ class Cluster:
         self._start(there, options, **self._of_head)
         self._wait(lambda: there.address in self.alive())
 
-    def node(self, wait: bool = True) -> Machine:
+    def node(self) -> Machine:
         """Start a node of one core."""
         there = self.machine(f"node-{self._number + 1}")
         self._start(there, [f"--address={self.address}", "--num-cpus=1", "--num-gpus=0"])
-        if wait:
-            self._wait(lambda: there.address in self.alive())
+        self._wait(lambda: there.address in self.alive())
         return there
 
     def off(self, *names: str, wait: bool = False) -> None:
