@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from study import catalogue, data, models
+from study import catalogue
 
 
 def test_only_modules_with_the_attribute_are_found() -> None:
@@ -13,17 +13,6 @@ def test_only_modules_with_the_attribute_are_found() -> None:
     assert "dataset" not in found
     assert found["biased_digits"].__name__ == "study.data.sets.biased_digits"
     assert list(found) == sorted(found)
-
-
-def test_each_data_set_and_model_has_what_its_package_asks_for() -> None:
-    for module in map(data.module, data.names()):
-        assert callable(module.describe)
-        assert callable(module.load)
-    for module in catalogue.modules("study.models", "Options").values():
-        assert callable(module.build)
-        assert callable(module.unsuited)
-    assert "small_conv_net" in models.names()
-    assert "biased_digits" in data.names()
 
 
 def test_a_new_file_is_found_without_being_listed(tmp_path: Path) -> None:

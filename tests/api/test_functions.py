@@ -155,28 +155,13 @@ def test_a_pickled_function_is_in_its_studys_folder_and_goes_to_studies_made_fro
 
 
 @pytest.mark.slow
-def test_the_pages_functions_run_as_trials(tmp_path: Path) -> None:
-    """Without Ray: its first function with its baseline's values, its second cut off and gone on with."""
+def test_the_pages_resumable_function_goes_on_where_it_was_cut_off(tmp_path: Path) -> None:
     names: dict[str, Any] = {}
-    first, second = (
-        block.text
-        for block in blocks("python", GUIDE / "python.md")
-        if "def train(" in block.text or "def resumable(" in block.text
-    )
-    exec(first.partition("\n\n\nown = ")[0], names)
-    shared = {name: names[name] for name in ("load_digits", "SGDClassifier")}
-    spec, content = made(
-        names["train"],
-        space={"rate": (0.001, 1.0), "penalty": (0.0, 0.01), "loss": ["log_loss", "hinge"]},
-        baseline={"rate": 0.01, "penalty": 0.0001, "loss": "hinge"},
-    )
+    for block in blocks("python", GUIDE / "python.md"):
+        if "def train(" in block.text or "def resumable(" in block.text:
+            exec(block.text.partition("\n\n\nown = ")[0], names)
+    spec, content = made(names["resumable"], name="resumable", space={"rate": (0.001, 1.0)})
     home = Home(tmp_path)
-    home.create(spec, functions.brought(home, spec, content))
-    epochs = list(functions.function_trial(home, spec, "cpu").run())
-    assert epochs[-1]["val/accuracy"] > 0.85
-    assert all("test/accuracy" not in epoch for epoch in epochs)
-    exec(second, shared)
-    spec, content = made(shared["resumable"], name="resumable", space={"rate": (0.001, 1.0)})
     home.create(spec, functions.brought(home, spec, content))
     whole = [epoch["val/accuracy"] for epoch in functions.function_trial(home, spec, "cpu").run()]
     running_trial: FunctionTrial = functions.function_trial(home, spec, "cpu")

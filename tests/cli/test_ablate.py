@@ -9,7 +9,6 @@ from helpers import Told, append_event, quickstart, write_ledger
 from typer.testing import CliRunner
 
 from study import cli
-from study.errors import UserError
 from study.home.folder import Home
 from study.home.ledger import Ledger
 from study.ranking.ablation import configurations, mixed
@@ -92,18 +91,3 @@ def test_once_it_has_run_it_is_shown_and_nothing_runs(home: Home) -> None:
     parts = [line["part"] for line in document["effects"] if line["metric"] == "val/accuracy"]
     assert parts == ["path"] * 4 + ["gain"] + ["adding"] * 3 + ["removing"] * 3 + ["interaction"] * 3
     assert home.find("quickstart").ledger_file.read_bytes() == before
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (
-            ("--knobs", "method.alfa"),
-            "--knobs method.alfa: baseline and best of quickstart do not differ in it. Did you",
-        ),
-        (("--order", "train.seed"), "--order train.seed: "),
-    ],
-)
-def test_a_wrong_key_is_one_message(home: Home, arguments: tuple[str, ...], message: str) -> None:
-    with pytest.raises(UserError, match=message):
-        typed(*arguments)

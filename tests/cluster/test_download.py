@@ -9,7 +9,7 @@ import pytest
 from helpers import Told, quickstart, write_ledger
 
 from study.cluster.log_share import LogShare
-from study.cluster.mirror import LATEST, Apart, Changed, Manifest, Wish, download
+from study.cluster.mirror import LATEST, Changed, Manifest, Wish, download
 from study.errors import UserError
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
@@ -99,20 +99,6 @@ def test_another_ledger_takes_the_place_of_what_was_read(there: There) -> None:
     there.add(there.study, 2)
     there.download()
     assert there.is_the_same
-
-
-def test_a_study_with_events_of_its_own_keeps_them(there: There) -> None:
-    """They are kept where nothing is new on the cluster, and where there is, nothing is written."""
-    there.download()
-    there.add(there.here)
-    before = there.here.ledger_file.read_bytes()
-    own = Wish(lambda name: True, own=True)
-    assert there.download(own) == []
-    assert there.here.ledger_file.read_bytes() == before
-    there.add(there.study, 2)
-    with pytest.raises(Apart, match="has events of its own"):
-        there.download(own)
-    assert there.here.ledger_file.read_bytes() == before
 
 
 @pytest.mark.parametrize("name", ["ledger.jsonl", "study.yaml", "errors/trial-00003.txt"])

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from study.cluster import local
-from study.cluster.local import LocalCluster, Process, free_ports
+from study.cluster.local import LocalCluster, Part, Process, free_ports
 from study.commands.local_cluster import lines
 from study.errors import UserError
 from study.home.folder import Home
@@ -42,6 +42,22 @@ def test_no_two_free_ports_are_one_and_none_is_anothers() -> None:
     taken = free_ports(300)
     more = free_ports(300, taken)
     assert len({*taken, *more}) == 600
+
+
+def test_nodes_share_out_the_cards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    brought: list[Part] = []
+    monkeypatch.setattr(LocalCluster, "_bring_up", lambda self, parts, tell: brought.extend(parts))
+    cluster = LocalCluster.of(Home(tmp_path))
+    cluster.start(Home(tmp_path), 2, 1, ["3", "0", "5"])
+    cluster.stop()
+    assert {part.name: part.environment["CUDA_VISIBLE_DEVICES"] for part in brought if part.name != "mlflow"} == {
+        "head": "",
+        "node-1": "3,5",
+        "node-2": "0",
+    }
+    assert [f"--num-gpus={count}" in part.command() for part, count in zip(brought[2:], (2, 1), strict=True)] == [
+        True
+    ] * 2
 
 
 ODD = "a?b #1%20%3F'$(id)"

@@ -19,8 +19,7 @@ def there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Submissio
         monkeypatch.setenv(name, "to be replaced, and put back")
     monkeypatch.setenv("MLFLOW_TRACKING_PASSWORD", "")
     command = Command(tmp_path / "home", tmp_path, patience=600)
-    done = command("cluster", "up", "--nodes", "1", "--cpus-per-node", "2", MLFLOW_TRACKING_URI="")
-    assert done.returncode == 0, done.stderr
+    command.done("cluster", "up", "--nodes", "1", "--cpus-per-node", "2", MLFLOW_TRACKING_URI="")
     found = Submissions(command.home, tmp_path)
     yield found
     found.local.stop()

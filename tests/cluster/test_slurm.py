@@ -127,18 +127,11 @@ def assert_ray_has_both_nodes(job: Job, number: str) -> None:
     assert token.read_text() not in job.log(number)
 
 
-def test_a_requeued_job_goes_on_with_its_study(job: Job) -> None:
-    number = job.submit()
-    assert_ray_has_both_nodes(job, number)
-    job.wait_for_mid_study()
-    job.slurm("scontrol", "requeue", number)
-    assert_goes_on(job, number)
-
-
 def test_a_job_near_its_time_limit_has_itself_requeued(job: Job) -> None:
     """At the signal that it asks Slurm for, three minutes before; the study stops in good order first."""
     assert "\n#SBATCH --signal=B:USR1@180\n" in (CLUSTER / "slurm" / "study.sbatch").read_text(encoding="utf-8")
     number = job.submit()
+    assert_ray_has_both_nodes(job, number)
     job.wait_for_mid_study()
     job.slurm("scancel", "--batch", "--signal=USR1", number)
     assert_goes_on(job, number)

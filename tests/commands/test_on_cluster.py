@@ -1,6 +1,5 @@
 """Reading a cluster's studies, and fetching one: what is brought, what is refused, and what is told then."""
 
-import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -179,29 +178,10 @@ def test_a_token_that_is_not_the_clusters(there: There, tmp_path: Path, token: s
     assert len("short") < LEAST
 
 
-def test_no_token(there: There, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("RAY_AUTH_MODE")
-    monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", "")
-    with pytest.raises(UserError, match="refuses the token, or none was given"):
-        Elsewhere(there.head.address).overview()
-
-
 def test_a_head_of_another_ray(there: There) -> None:
     there.head.ray = "1.13.0"
     with pytest.raises(UserError, match=r"runs Ray 1\.13\.0, which has no /api/jobs/; here is Ray "):
         there.fetch()
-
-
-def test_a_study_of_another_version_is_refused_whole(there: There) -> None:
-    file = there.head.logs / "study/mine/manifest.json"
-    file.write_text(json.dumps(json.loads(file.read_text()) | {"format": 99, "study": "9.0"}))
-    with pytest.raises(UserError, match=r"mine: is in form 99 on the cluster, whose study 9\.0 made it"):
-        there.fetch()
-    assert there.home.studies() == []
-
-
-def test_what_was_made_here_came_from_nowhere(there: There) -> None:
-    assert fetched(there.study) is None
 
 
 def test_reading_loads_no_ray(there: There) -> None:

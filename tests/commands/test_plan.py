@@ -73,21 +73,3 @@ def test_other_rules_pick_no_more_than_there_is(assignments: list[str], rule: in
 def test_where_no_trial_can_be_stopped_early_all_epochs_are_expected(stopping: str) -> None:
     document = plan(quickstart(stopping))
     assert document["epochs"]["expected"] == document["epochs"]["most"]
-
-
-def test_for_people() -> None:
-    told = text(plan(quickstart("search.space.train.batch_size={low: 32, high: 128, step: 32}")))
-    for words in (
-        "study quickstart (",
-        "nothing is started",
-        "method.alpha: 0.001 to 1.0, log",
-        "method.epsilon: one of 0.0, 0.1, 0.25, 0.5",
-        "train.batch_size: 32 to 128, step 32",
-        "early stopping: asha, rungs at epochs 4 and 12, one in 3 goes on",
-        "1 baseline + 23 searched, then 9 to confirm",
-        "1 CPU, 0 GPU",
-    ):
-        assert words in told
-    assert "early stopping: none" in text(plan(quickstart("search.early_stopping={}")))
-    empty = text(plan(quickstart("search.space={}", "search.trials=50")))
-    assert "search space: empty, one configuration" in empty

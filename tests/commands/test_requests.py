@@ -185,13 +185,11 @@ def test_a_search_that_is_over_goes_on_with_what_is_enqueued(folder: StudyFolder
     assert [event["event"] for event in read(folder.ledger_file)].count("extended") == 2
 
 
-@pytest.mark.slow
-def test_the_commands(folder: StudyFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_commands_tell_what_was_asked_and_refuse_what_makes_no_sense(
+    folder: StudyFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("STUDY_HOME", str(folder.path.parent))
     with driven(folder):
-        done = answer("enqueue", "mine", *TYPED, "--json")
-        assert (done.status, json.loads(done.out)["asked"][0]["params"]["method.alpha"]) == (0, 0.25)
-        assert answer("stop", "mine", "--trial", "2").out == "mine: trial 2 ends at its next report\n"
         done = answer("stop", "mine", "--search", "--json")
         assert (done.status, json.loads(done.out)["asked"][0]["done"]) == (0, True)
     assert answer("stop", "mine", "--search", "--trial", "2").err.startswith("error: --trial stops")

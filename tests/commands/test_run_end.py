@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 import typer
+from answers import answer
 from helpers import Told, append_event, quickstart, write_ledger
 
 from study.cli.options import show
 from study.commands import run
 from study.commands.export import export
 from study.commands.session import RunEnd, closing_lines
-from study.errors import UserError
+from study.errors import Stopped, UserError
 from study.home.folder import Home
 from study.home.record import StudyRecord
 
@@ -109,6 +110,21 @@ def test_a_study_that_failed_says_how_what_failed_runs_again(
     if limit == 1:
         with pytest.raises(UserError, match=r"has failed, and all that is left is what failed. .* --failed"):
             run.resume(Home(tmp_path), "quickstart", lambda *_: nullcontext(str))
+
+
+def test_what_failed_waits_for_the_driver_where_it_is_to_run_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, states = failed(tmp_path, "failed", Told("baseline", [], "failed", params=PARAMS)).folder, []
+
+    def session(*_: object) -> None:
+        states.append(StudyRecord.load(folder.ledger_file).trials[0].state)
+        raise Stopped("far enough")
+
+    monkeypatch.setenv("STUDY_HOME", str(tmp_path))
+    monkeypatch.setattr(run, "run_session", session)
+    assert answer("resume", "quickstart", "--failed").err == "error: far enough\n"
+    assert states == ["waiting"]
 
 
 def test_a_complete_study_says_what_of_it_failed(tmp_path: Path) -> None:

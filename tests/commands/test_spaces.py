@@ -26,18 +26,13 @@ def test_every_shipped_file_says_in_a_sentence_what_it_is() -> None:
         assert row["about"]
         assert "yaml-language-server" not in row["about"]
         assert "\n" not in row["about"]
-    assert files()["quickstart"]["about"].startswith("The quickstart: handwritten digits whose background colour")
-    assert files()["quickstart"]["about"].endswith("95% of the training images")
 
 
 def test_every_shipped_suite_is_listed() -> None:
     suites = {suite["name"]: suite for suite in document()["suites"]}
     papers = [f"papers_{data}" for data in ("adult", "biased_mnist", "color_mnist", "compas", "digits")]
     assert list(suites) == [*papers, "quickstart_suite"]
-    suite = suites["quickstart_suite"]
-    assert suite["about"] == suite["about"].split(". ")[0]
-    assert suite["about"].startswith("A table of methods in minutes: three methods on the digits")
-    assert "study suite NAME" in spaces.text(document())
+    assert all(suite["about"] == suite["about"].split(". ")[0] for suite in suites.values())
 
 
 def test_everything_that_a_file_can_name_is_there() -> None:

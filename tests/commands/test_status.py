@@ -8,7 +8,6 @@ from helpers import Told, append_event, quickstart, write_ledger
 from ruamel.yaml import YAML
 
 from study.commands import logs, status
-from study.commands.final_training import final_study
 from study.errors import UserError
 from study.home import requests
 from study.home.folder import Home
@@ -137,16 +136,6 @@ def test_a_stopped_study_has_something_left_to_do_and_a_complete_one_has_not(hom
         append_event(folder.ledger_file, "closed", state=state)
         pace = status.lines(status.document(folder))[-1]
         assert re.fullmatch(rf"pace      \d+\.\d epochs per minute{told}", pace)
-
-
-def test_a_final_training_shows_the_mean_of_its_seeds_on_the_test_split(home: Home) -> None:
-    spec = final_study(quickstart(), [3, 4], "mine-final")
-    trials = [Told("final", [0.5], seed=seed, tested={"test/accuracy": value}) for seed, value in ((3, 0.6), (4, 0.8))]
-    found = lines(home, spec, *trials)
-    assert found[1:3] == [
-        "final     test/accuracy              70.0 ± 14.1% (2 seeds)",
-        "final     val/accuracy               50.0 ± 0.0% (2 seeds)",
-    ]
 
 
 def test_runs_that_were_lost_are_told(home: Home) -> None:

@@ -1,4 +1,4 @@
-"""A study that runs for real, and is asked things meanwhile, and whose report is written again meanwhile.
+"""A study that runs for real, and is asked things meanwhile.
 
 A trial lasts longer than a command takes to start on a busy machine.
 """
@@ -27,19 +27,10 @@ def test_a_study_does_what_it_is_asked_while_it_runs(make_command: Callable[[], 
     )
     assert study("stop", "tiny", "--trial", "1").stdout == "tiny: trial 1 ends at its next report\n"
     study.wait_for("tiny", lambda record: len(record.trials) > 2 and record.trials[2].epochs > 0)
-    page = study.start("report", "tiny", "--watch", "-o", "watched")
-    assert page.stdout is not None
-    assert page.stdout.readline().strip().endswith("watched/report.html")
-    html = study.work / "watched" / "report.html"
-    assert 'http-equiv="refresh"' in html.read_text()
     for words in (("--trial", "2"), ("--search",)):
         study("stop", "tiny", *words)
     out, err = driver.communicate(timeout=240)
     assert (driver.returncode, err) == (0, ""), out
-    page.communicate(timeout=120)
-    assert page.returncode == 0
-    assert 'http-equiv="refresh"' not in html.read_text()
-    assert "a user ended it" in html.with_name("report.md").read_text()
     record = StudyRecord.load(study.folder("tiny").ledger_file)
     assert record.trials[2].params == PARAMS
     for number in (1, 2):

@@ -47,8 +47,7 @@ def test_extended_and_killed_meanwhile_they_are_trials_of_as_many_epochs(make_co
     """The best and the baseline from their kept states, one that early stopping ended from its first epoch."""
     command = replace(make_command(), patience=600)
     (command.work / "small.yaml").write_text(SMALL)
-    done = command("run", "small.yaml")
-    assert done.returncode == 0, done.stderr
+    command.done("run", "small.yaml")
     folder = command.folder("small")
     spec, before = command.load("small")
     assert folder.end_file(0).exists(), "the baseline's state is kept"
@@ -57,8 +56,7 @@ def test_extended_and_killed_meanwhile_they_are_trials_of_as_many_epochs(make_co
     killed = command(*extend, SABOTAGE=json.dumps({"driver": ["study.home.ledger.Ledger", "append", 9, "after"]}))
     assert killed.returncode == -9, killed.stderr
     assert "run again from their first epoch, as their state was not kept" in killed.stdout
-    done = command("resume", "small", "--set", "search.concurrency=2", "--set", "resources.cpu=0.5")
-    assert done.returncode == 0, done.stderr
+    command.done("resume", "small", "--set", "search.concurrency=2", "--set", "resources.cpu=0.5")
 
     _, record = command.load("small")
     (longer,) = record.lengthened

@@ -29,18 +29,15 @@ class Laptop:
         for name in ("cluster", "laptop", "work"):
             (folder / name).mkdir()
         self.cluster = Command(folder / "cluster", folder / "work", patience=600)
-        done = self.cluster("cluster", "up", "--nodes", "1", "--json")
-        assert done.returncode == 0, done.stderr
-        self.url = json.loads(done.stdout)["dashboard"]
+        up = self.cluster.done("cluster", "up", "--nodes", "1", "--json")
+        self.url = json.loads(up)["dashboard"]
         self.local = LocalCluster.of(Home(self.cluster.home))
         self.command = Command(folder / "laptop", folder / "work", patience=600)
         self.shell = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(self.local.token_file)}
 
     def __call__(self, *arguments: str) -> str:
         """What a command that has to succeed prints."""
-        done = self.command(*arguments, **self.shell, STUDY_ADDRESS=self.url)
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
+        return self.command.done(*arguments, **self.shell, STUDY_ADDRESS=self.url)
 
     def refused(self, *arguments: str) -> str:
         """What a command that is refused says."""
@@ -161,8 +158,7 @@ def reading_needs_the_token(laptop: Laptop, node: str) -> None:
 def test_a_study_that_was_no_job_is_fetched_by_one(laptop: Laptop) -> None:
     """Nobody has made a window for it: a job does."""
     address = json.loads(laptop.cluster("cluster", "status", "--json").stdout)["address"]
-    ran = laptop.cluster("run", "quickstart", "--name", "within", *SMALL, "--address", address, **laptop.shell)
-    assert ran.returncode == 0, ran.stdout + ran.stderr
+    laptop.cluster.done("run", "quickstart", "--name", "within", *SMALL, "--address", address, **laptop.shell)
     laptop("fetch", "within")
     assert laptop.command.load("within")[1].state == "complete"
     refused = laptop.command("fetch", "nothing", **laptop.shell, STUDY_ADDRESS=laptop.url)

@@ -1,10 +1,7 @@
-"""A laptop, and a cluster of machines on other addresses, that lose their power, their links and their speed."""
+"""A laptop, and a cluster of machines on other addresses, that lose their power and their links."""
 
-import json
 import shutil
-import signal
 import sys
-import threading
 import time
 from collections.abc import Iterator
 
@@ -12,11 +9,10 @@ import pytest
 from command import Command
 from ended import assert_as_alone, assert_nothing_was_lost, lost
 from laptop import Laptop, serving
-from machines import SLOW, Cluster, Machine, missing
-from runs import Runs
+from machines import Cluster, Machine, missing
 
 from study.home.ledger import read
-from study.home.record import StudyRecord, TrialRecord
+from study.home.record import StudyRecord
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(1800)]
 
@@ -64,42 +60,10 @@ def assert_went_on_from_checkpoints(there: Command, name: str) -> None:
     assert any(event["epoch"] > 0 for event in begun)
 
 
-def machine(trial: TrialRecord) -> str:
-    """Where it runs, or ran last."""
-    return (trial.node or "").partition(":")[0]
-
-
 def running_on(record: StudyRecord) -> dict[str, int]:
     """How far the trials are that run, by machine."""
-    return {machine(trial): trial.epochs for trial in record.trials.values() if trial.state == "running"}
-
-
-def test_from_a_laptop(cluster: Cluster, laptop: Laptop, there: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Submitted and followed, detached from, looked at, stopped, gone on with to its end."""
-    laptop.write("far", trials=6, epochs=60)
-    following = laptop.start("submit", "far.yaml", "--follow")
-    assert following.stdout is not None
-    assert "took" in following.stdout.readline(), following.communicate()
-    there.wait_for("far", lambda record: len(running_on(record)) == 2 and min(running_on(record).values()) > 3)
-    following.send_signal(signal.SIGINT)
-    out, err = following.communicate(timeout=60)
-    assert "detached; far goes on" in out
-    assert (following.returncode, err) == (130, "")
-    status = laptop("status", "far")
-    assert (status.returncode, status.stderr) == (0, "")
-    assert "3 nodes" in status.stdout
-    assert "running" in laptop("list").stdout
-    stopped = laptop("stop", "far")
-    assert stopped.returncode == 0, stopped.stderr
-    assert json.loads(laptop("status", "far", "--json").stdout)["study"]["state"] == "interrupted"
-    assert laptop("resume", "far").returncode == 0
-    followed = laptop("logs", "far", "-f")
-    assert followed.returncode == 0, followed.stdout + followed.stderr
-    record = assert_whole(there, "far", trials=6)
-    for key in ("MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_PASSWORD"):
-        monkeypatch.setenv(key, cluster.environment[key])
-    Runs(cluster.environment["MLFLOW_TRACKING_URI"], "far").agree_with(record)
-    assert not (laptop.folder / "home" / "far").exists()
+    running = [trial for trial in record.trials.values() if trial.state == "running"]
+    return {(trial.node or "").partition(":")[0]: trial.epochs for trial in running}
 
 
 def test_a_link_is_cut(laptop: Laptop, there: Command, nodes: list[Machine]) -> None:
@@ -114,53 +78,6 @@ def test_a_link_is_cut(laptop: Laptop, there: Command, nodes: list[Machine]) -> 
     (event,) = lost(there.folder("cut"))
     assert (event["kind"], event.get("node_died")) == ("PREEMPTED", True)
     assert_went_on_from_checkpoints(there, "cut")
-
-
-@pytest.mark.skipif(not SLOW.parent.is_dir(), reason="needs the first version of control groups")
-def test_a_straggler_holds_up_nobody(laptop: Laptop, there: Command, nodes: list[Machine]) -> None:
-    """With one node ten times slower, the other is busy nine tenths of the time."""
-    laptop.submit("slow", trials=12, epochs=100)
-    there.wait_for("slow", lambda record: len(running_on(record)) == 2)
-    nodes[0].slow(0.1)
-    assert laptop("logs", "slow", "-f").returncode == 0
-    record = assert_whole(there, "slow", trials=12)
-    trials = [one for one in record.trials.values() if machine(one) == nodes[1].name]
-    assert len(trials) > 8
-    begin, end = min(one.started or 0.0 for one in trials), max(one.ended or 0.0 for one in trials)
-    busy = sum((one.ended or 0.0) - (one.started or 0.0) for one in trials) / (end - begin)
-    print(f"the fast node ran {len(trials)} of 12 trials and was busy {busy:.1%} of {end - begin:.0f} s")
-    assert busy > 0.9
-    assert not lost(there.folder("slow"))
-
-
-def test_ten_minutes_of_spot_machines(cluster: Cluster, laptop: Laptop, there: Command, nodes: list[Machine]) -> None:
-    """A node is lost every 90 seconds and replaced by a new one."""
-    laptop.submit("spot", trials=20, epochs=400)
-    over = threading.Event()
-    killed = 0
-
-    def storm() -> None:
-        nonlocal killed
-        while not over.wait(90):
-            cluster.off(nodes.pop(0).name)
-            killed += 1
-            nodes.append(cluster.node(wait=False))
-
-    thread = threading.Thread(target=storm)
-    began = time.monotonic()
-    thread.start()
-    try:
-        assert laptop("logs", "spot", "-f").returncode == 0
-    finally:
-        over.set()
-        thread.join()
-    assert_whole(there, "spot", trials=20)
-    events = lost(there.folder("spot"))
-    print(f"{killed} nodes lost in {time.monotonic() - began:.0f} s; {len(events)} runs of trials lost with them")
-    assert killed >= 4
-    assert events
-    assert all(event.get("node_died") for event in events)
-    assert_went_on_from_checkpoints(there, "spot")
 
 
 @pytest.mark.skipif(not shutil.which("redis-server"), reason="needs Redis: apt-get install redis-server")

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from command import Command
 from final_training import train
 from mlflow import MlflowClient
 from runs import Runs
@@ -125,33 +124,6 @@ def _two_trials(ledger: Ledger, first: int) -> None:
 
 
 @pytest.mark.slow
-def test_a_study_whose_server_is_stopped_completes_and_is_there_in_the_end(
-    make_command: Callable[[], Command], server: MlflowServer
-) -> None:
-    command = make_command()
-    process = command.start("run", "tiny.yaml", SABOTAGE='{"slow": 0.3}')
-    _wait_for(command, 2)
-    server.stop()
-    _wait_for(command, 4)  # the study goes on
-    server.start()
-    out, err = process.communicate(timeout=300)
-    assert process.returncode == 0, err
-    if "not everything is in MLflow" in out:  # it was over before the server was back
-        assert command("resume", "tiny").returncode == 0
-    runs = Runs(server.uri, "tiny")
-    runs.agree_with(command.load("tiny")[1])
-    assert {"study.yaml", "best.yaml", "report"} <= runs.artifacts("tiny")
-
-
-def _wait_for(command: Command, trials: int) -> None:
-    ledger = command.folder("tiny").ledger_file
-    deadline = time.monotonic() + 240
-    while not ledger.exists() or StudyRecord.load(ledger).counts()["complete"] < trials:
-        assert time.monotonic() < deadline
-        time.sleep(0.2)
-
-
-@pytest.mark.slow
 def test_a_model_is_registered_fetched_and_removed(tmp_path: Path, server: MlflowServer) -> None:
     home = Home(tmp_path / "home")
     folder = train(home)
@@ -169,19 +141,3 @@ def test_a_model_is_registered_fetched_and_removed(tmp_path: Path, server: Mlflo
     assert len(client.search_model_versions("name = 'small-final'")) == 1
     remove(home, folder)
     assert not client.search_registered_models()
-
-
-@pytest.mark.slow
-def test_a_wrong_password_costs_one_line_and_nothing_else(
-    make_command: Callable[[], Command], server: MlflowServer
-) -> None:
-    command = make_command()
-    short = ("--name", "short", "--set", "search.trials=2", "--set", "search.confirm={top: 0}")
-    done = command("run", "tiny.yaml", *short, MLFLOW_TRACKING_PASSWORD="wrong password")
-    assert (done.returncode, done.stderr) == (0, "")
-    line = f"not everything is in MLflow: {server.uri} does not accept the user name and password (401)"
-    assert line in done.stdout
-    again = command("resume", "short")
-    assert again.returncode == 0, again.stderr
-    assert "not everything" not in again.stdout
-    Runs(server.uri, "short").agree_with(command.load("short")[1])

@@ -31,8 +31,7 @@ def moved(finished: Command, tmp_path_factory: pytest.TempPathFactory) -> Comman
     before = tmp_path_factory.mktemp("before") / "home"
     shutil.copytree(finished.home, before)
     one = replace(finished, home=before)
-    done = one("train", str(one.folder("tiny").best_file), "--seeds", "3", "--name", "served")
-    assert done.returncode == 0, done.stderr
+    one.done("train", str(one.folder("tiny").best_file), "--seeds", "3", "--name", "served")
     home = tmp_path_factory.mktemp("after") / "a home?#1%20"
     before.rename(home)
     return replace(finished, home=home)
@@ -50,12 +49,10 @@ def test_a_moved_home_works_with_every_command(moved: Command, tmp_path: Path) -
     image = data.load(moved.folder("served").spec().data_sections[0]).splits["val"].inputs[0]
     Image.fromarray(image.transpose(1, 2, 0)).save(tmp_path / "one.png")
     for model in ("served", "models:/served@candidate"):
-        done = moved("predict", model, str(tmp_path / "one.png"))
-        assert done.returncode == 0, done.stderr
+        moved.done("predict", model, str(tmp_path / "one.png"))
     for given in (("report", "tiny"), ("train", str(moved.folder("tiny").best_file), "--seeds", "4")):
-        done = moved(*given)
-        assert done.returncode == 0, done.stderr
-        assert "not everything is in MLflow" not in done.stdout
+        out = moved.done(*given)
+        assert "not everything is in MLflow" not in out
     runs = Runs(Home(moved.home).tracking_uri, "tiny")
     assert {"study.yaml", "best.yaml", "report"} <= runs.artifacts("tiny")
     assert not list(moved.home.parent.parent.glob("before*/home")), "nothing is written where it was"
@@ -90,11 +87,10 @@ def test_a_study_whose_database_was_removed_comes_back_by_resume(moved: Command)
     home = Home(moved.home)
     before = {run.info.run_id: run.info.status for run in Runs(home.tracking_uri, "tiny").all}
     home.database.write_bytes(home.database.read_bytes()[: home.database.stat().st_size // 2])
-    done = moved("resume", "tiny")
-    assert done.returncode == 0, done.stderr
-    assert f"{home.database} was damaged: " in done.stdout
-    assert "It is kept as mlflow.db.damaged-1; the runs of tiny are made again from its ledger" in done.stdout
-    assert "those of other studies with: study resume NAME" in done.stdout
+    out = moved.done("resume", "tiny")
+    assert f"{home.database} was damaged: " in out
+    assert "It is kept as mlflow.db.damaged-1; the runs of tiny are made again from its ledger" in out
+    assert "those of other studies with: study resume NAME" in out
     assert moved("resume", "served").returncode == 0
     assert moved("resume", "tiny").returncode == 2
     close_connections(home.tracking_uri)  # those of the test's own process are to the damaged file

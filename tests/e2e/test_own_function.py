@@ -52,9 +52,8 @@ def test_a_killed_study_of_a_function_ends_with_everything(make_command: Callabl
     assert "has changed" not in begun.stdout
     with open(command.work / "my_module_of_this_test.py", "a") as module:
         module.write("# another remark\n")
-    done = command("resume", "mine")
-    assert done.returncode == 0, done.stderr
-    assert "warning: my_module_of_this_test.py has changed since this study last ran" in done.stdout
+    out = command.done("resume", "mine")
+    assert "warning: my_module_of_this_test.py has changed since this study last ran" in out
     folder, record = command.folder("mine"), assert_nothing_was_lost(command.folder("mine"))
     assert record.state == "complete"
     alone = [1 - (1 - 0.01 / 4) ** epoch for epoch in range(1, 7)]
@@ -65,8 +64,7 @@ def test_a_killed_study_of_a_function_ends_with_everything(make_command: Callabl
     assert len(tested) == 4
     Runs(Home(command.home).tracking_uri, "mine").agree_with(record)
     assert (folder.report / "report.html").is_file()
-    done = command("train", str(folder.best_file), "--seeds", "7", "--name", "mine-final")
-    assert done.returncode == 0, done.stderr
+    command.done("train", str(folder.best_file), "--seeds", "7", "--name", "mine-final")
     _, final = command.load("mine-final")
     assert [trial.seed for trial in final.trials.values() if trial.tested] == [7]
 
@@ -127,56 +125,3 @@ def test_a_trial_finds_its_modules_as_new_and_fails_as_its_function_did(make_com
     text = folder.error_file(failed["odd"].number).read_text()
     assert text.endswith("Odd: odd value in row 3")
     assert "/ray/" not in text
-
-
-FLAG = """\
-import pathlib
-
-
-def train(config):
-    if pathlib.Path(__file__).with_name("not_mounted").exists():
-        raise FileNotFoundError("the data are not mounted")
-    yield {"val/accuracy": config["x"], "test/accuracy": config["x"]}
-"""
-
-
-@pytest.mark.long
-@pytest.mark.timeout(900)
-def test_what_failed_runs_again_once_its_cause_is_mended_and_a_search_that_is_over_goes_on(
-    make_command: Callable[[], Command],
-) -> None:
-    command = make_command()
-    (command.work / "flag_of_this_test.py").write_text(FLAG)
-    (flag := command.work / "not_mounted").touch()
-    study = {
-        "name": "flag",
-        "method": {"name": "own_function", "function": "flag_of_this_test:train"},
-        "train": {"epochs": 1},
-        "search": {
-            "space": {"method.x": {"low": 0.0, "high": 1.0}},
-            "baseline": {"method.x": 0.5},
-            "trials": 2,
-            "metric": "val/accuracy",
-        },
-    }
-    (command.work / "flag.yaml").write_text(json.dumps(study))
-    done = command("run", "flag.yaml", "--quiet")
-    assert (done.returncode, done.stdout.splitlines()[-1]) == (
-        1,
-        "once its cause is mended: study resume flag --failed",
-    )
-    refused = command("resume", "flag", "--quiet")
-    assert refused.returncode == 2
-    assert "all that is left is what failed" in refused.stderr
-    flag.unlink()
-    done = command("resume", "flag", "--failed", "--quiet")
-    assert done.returncode == 0, done.stderr
-    asked = command("enqueue", "flag", "method.x=0.75")
-    assert "Once it is resumed, the search tries this configuration next" in asked.stdout, asked.stderr
-    done = command("resume", "flag", "--quiet")
-    assert done.returncode == 0, done.stderr
-    _, record = command.load("flag")
-    trials = list(record.trials.values())
-    assert [(trial.state, trial.attempt) for trial in trials] == [("complete", 1), ("complete", 1), ("complete", 0)]
-    assert (trials[0].params["method.x"], trials[2].params["method.x"]) == (0.5, 0.75)
-    Runs(Home(command.home).tracking_uri, "flag").agree_with(record)

@@ -39,10 +39,9 @@ def test_a_table_that_was_cut_off_is_partly_there_and_then_whole(command: Comman
     assert (process.returncode, err) == (130, "")
     assert f"study resume {TABLE}" in out
     partly = {place: one["last_epoch"] for place, one in cells(command).items() if one["last_epoch"]}
-    done = command("reproduce", TABLE, *SMALL)
-    assert done.returncode == 0, done.stderr
-    assert f"Budget: Biased-MNIST, lenet, 2 epochs, 2 seeds ({', '.join(map(str, SEEDS))})" in done.stdout
-    assert f"| {ROW} | ours | " in done.stdout
+    out = command.done("reproduce", TABLE, *SMALL)
+    assert f"Budget: Biased-MNIST, lenet, 2 epochs, 2 seeds ({', '.join(map(str, SEEDS))})" in out
+    assert f"| {ROW} | ours | " in out
     whole = cells(command)
     assert {place for place, one in whole.items() if one["missing"] is None} == {at for at in whole if at[0] == ROW}
     assert {one["missing"] for place, one in whole.items() if place[0] != ROW} == {"not run"}

@@ -31,8 +31,7 @@ MIXED = [
 @pytest.mark.slow
 def test_each_trial_has_its_own_data_and_method(make_command: Callable[[], Command]) -> None:
     command = make_command()
-    done = command("run", "tiny.yaml", *(part for one in MIXED for part in ("--set", one)))
-    assert done.returncode == 0, done.stderr
+    command.done("run", "tiny.yaml", *(part for one in MIXED for part in ("--set", one)))
     spec, record = command.load("tiny")
     loaded = data.load_all(spec.data_sections)
     assert record.sessions[0]["data"] == joint_fingerprint(loaded)

@@ -2,21 +2,17 @@
 
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from typing import Any
 
 import pytest
-from answers import answer
 from command import Command
 from helpers import computed
 from mlflow import MlflowClient
 
 from study.home.folder import Home
 from study.home.record import StudyRecord
-from study.spec import load_study
 
 
 @pytest.fixture
@@ -56,8 +52,7 @@ def test_stopped_study_goes_on_as_the_undisturbed_one(
         assert (process.returncode, err) == (130, "")
         assert "study resume tiny" in out
         assert not _running_in_mlflow(command)
-    resumed = command("resume", "tiny")
-    assert resumed.returncode == 0, resumed.stderr
+    command.done("resume", "tiny")
     assert _course(command) == _course(finished)
     assert not _running_in_mlflow(command)
     client = MlflowClient(Home(command.home).tracking_uri)
@@ -89,44 +84,15 @@ def test_a_second_signal_ends_a_study_at_once(command: Command, signum: signal.S
 @pytest.mark.slow
 def test_study_does_not_need_mlflow_to_answer(command: Command, finished: Command) -> None:
     """Nothing listens at the address: the study completes, says so, and MLflow catches up when it is there."""
-    done = command("run", "tiny.yaml", MLFLOW_TRACKING_URI="http://127.0.0.1:9")
-    assert done.returncode == 0, done.stderr
-    assert "not everything is in MLflow" in done.stdout
+    out = command.done("run", "tiny.yaml", MLFLOW_TRACKING_URI="http://127.0.0.1:9")
+    assert "not everything is in MLflow" in out
     assert _course(command) == _course(finished)
-    later = command("resume", "tiny")
-    assert later.returncode == 0, later.stderr
+    command.done("resume", "tiny")
     client = MlflowClient(Home(command.home).tracking_uri)
     experiment = client.get_experiment_by_name("tiny")
     assert experiment is not None
     assert len(client.search_runs([experiment.experiment_id])) == 1 + len(_course(command))
     assert command("resume", "tiny").returncode == 2
-
-
-HOLDS = """
-import sys
-from pathlib import Path
-from study.home.ledger import Ledger
-held = Ledger(Path(sys.argv[1]))
-print("held", flush=True)
-sys.stdin.read()
-"""
-
-
-@pytest.mark.slow
-def test_second_driver_is_refused(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    """While a process holds the study's ledger, as its driver does, no other one runs the study."""
-    folder = Home(command.home).create(load_study(str(command.work / "tiny.yaml")))
-    before = folder.ledger_file.read_bytes()
-    monkeypatch.setenv("STUDY_HOME", str(command.home))
-    first = [sys.executable, "-c", HOLDS, str(folder.ledger_file)]
-    with subprocess.Popen(first, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as driver:
-        assert driver.stdout is not None
-        assert driver.stdout.readline() == "held\n"
-        second = answer("resume", "tiny")
-        driver.communicate("")
-    assert second.status == 2
-    assert "another process is running this study" in second.err
-    assert folder.ledger_file.read_bytes() == before
 
 
 def _course(command: Command) -> list[dict[str, Any]]:

@@ -61,6 +61,5 @@ def test_a_suite_survives_kill_9_of_its_group_with_the_same_table(make_command: 
         assert (folder.best_file.exists(), folder.report.exists()) == (True, False)
         assert computed(record) == computed(undisturbed.load(folder.name)[1])
         Runs(Home(command.home).tracking_uri, folder.name).agree_with(record)
-    again = patient("suite", "two.yaml")
-    assert again.returncode == 0
-    assert "search" not in again.stdout.split("# two")[0]
+    out = patient.done("suite", "two.yaml")
+    assert "search" not in out.split("# two")[0]

@@ -51,8 +51,7 @@ def test_each_trial_has_one_card_which_four_share_at_most(tmp_path: Path) -> Non
     (tmp_path / "shares.yaml").write_text(STUDY)
     command, environment = Command(tmp_path / "home", tmp_path, patience=500), gpu_environment(gpus=2, mib=8000)
     changed = {key: environment[key] for key in environment if key.startswith(("LD_", "SIMULATED_", "PYTHONPATH"))}
-    done = command("run", "shares.yaml", **changed)
-    assert done.returncode == 0, done.stderr
+    command.done("run", "shares.yaml", **changed)
     _, record = command.load("shares")
     cards = {number: {report["val/card"] for report in trial.reports} for number, trial in record.trials.items()}
     assert len(cards) == 16

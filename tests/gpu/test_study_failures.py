@@ -66,8 +66,7 @@ def make(tmp_path: Path) -> Make:
 def test_a_trial_that_its_share_does_not_suffice_for_runs_alone_on_the_whole_card(make: Make) -> None:
     """Of 2,000 MiB four trials have 500 each, of which a tenth is CUDA's: 900 fit alone, 3,000 do not."""
     command = make(0.2)
-    done = command("run", "crowd.yaml", **gpu_environment(gpus=1, mib=2000))
-    assert done.returncode == 0, done.stderr
+    command.done("run", "crowd.yaml", **gpu_environment(gpus=1, mib=2000))
     record = StudyRecord.load(command.folder("crowd").ledger_file)
     trials = {trial.params["method.mib"]: trial for trial in record.trials.values()}
     assert {mib: trial.state for mib, trial in trials.items()} == {
@@ -132,8 +131,7 @@ def test_after_a_killed_driver_nothing_holds_the_card_and_a_broken_card_ends_the
     assert all(trial.state != "failed" and not trial.losses for trial in record.trials.values())
 
     broken.unlink()
-    done = command("resume", "crowd", **environment)
-    assert done.returncode == 0, done.stderr
+    command.done("resume", "crowd", **environment)
     record = StudyRecord.load(command.folder("crowd").ledger_file)
     assert [trial.state for trial in record.trials.values()] == ["complete"] * 4
     assert not record.unusable

@@ -49,6 +49,12 @@ class Command:
             raise
         return subprocess.CompletedProcess(arguments, process.returncode, out, err)
 
+    def done(self, *arguments: str, **environment: str) -> str:
+        """What a command that has to succeed prints."""
+        ended = self(*arguments, **environment)
+        assert ended.returncode == 0, ended.stdout + ended.stderr
+        return ended.stdout
+
     def wait_for(self, name: str, condition: Callable[[StudyRecord], bool]) -> None:
         """Until a condition holds of the record of a study."""
         ledger, deadline = self.folder(name).ledger_file, time.monotonic() + self.patience

@@ -23,9 +23,6 @@ BRIDGE, PREFIX, NETWORK = "study0", "study-", "10.77.0"
 GATEWAY = f"{NETWORK}.254"
 """This machine's own address among them."""
 
-SLOW = Path("/sys/fs/cgroup/cpu/study-slow")
-"""What is slowed down is in here: needs the first version of control groups."""
-
 HEAD, HEAD_PORT, DASHBOARD_PORT = 1, 6379, 8265
 
 
@@ -58,8 +55,6 @@ def _sweep() -> None:
             _run("ip", "netns", "del", network)
     if Path("/sys/class/net", BRIDGE).exists():
         _run("ip", "link", "del", BRIDGE)
-    with suppress(OSError):
-        SLOW.rmdir()
 
 
 def _sleeps(init: psutil.Process) -> bool:
@@ -110,20 +105,6 @@ class Machine:
             )
         self._started.append(started)
         return started
-
-    def slow(self, share: float) -> None:
-        """Give the trials that run there so much of a core, and no more."""
-        SLOW.mkdir(exist_ok=True)
-        (SLOW / "cpu.cfs_period_us").write_text("100000")
-        (SLOW / "cpu.cfs_quota_us").write_text(str(round(share * 100_000)))
-        slowed = 0
-        for started in self._started:
-            for one in psutil.Process(started.pid).children(recursive=True):
-                with suppress(psutil.NoSuchProcess, ProcessLookupError):
-                    if "".join(one.cmdline()).startswith("ray::"):
-                        (SLOW / "cgroup.procs").write_text(str(one.pid))
-                        slowed += 1
-        assert slowed
 
     def cut(self) -> None:
         """Nothing comes or goes any more."""
@@ -207,12 +188,11 @@ class Cluster:
         self._start(there, options, **self._of_head)
         self._wait(lambda: there.address in self.alive())
 
-    def node(self, wait: bool = True) -> Machine:
+    def node(self) -> Machine:
         """Start a node of one core."""
         there = self.machine(f"node-{self._number + 1}")
         self._start(there, [f"--address={self.address}", "--num-cpus=1", "--num-gpus=0"])
-        if wait:
-            self._wait(lambda: there.address in self.alive())
+        self._wait(lambda: there.address in self.alive())
         return there
 
     def off(self, *names: str, wait: bool = False) -> None:

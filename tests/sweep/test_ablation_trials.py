@@ -216,17 +216,6 @@ def test_the_status_says_how_far_it_is(study: tuple[StudyFolder, StudySpec]) -> 
     assert line in status.lines(document)
 
 
-def test_a_plan_says_what_would_run_and_starts_nothing(study: tuple[StudyFolder, StudySpec]) -> None:
-    folder, spec = study
-    record = StudyRecord.load(folder.ledger_file)
-    document = commands.document(spec, record, commands.planned(spec, record, Request(seeds=3)))
-    assert (document["configurations"], document["trials"], document["to_run"]) == (8, 24, 24)
-    assert document["epochs"] == 24 * spec.epochs
-    text = "\n".join(commands.lines(document))
-    assert "8 configurations on 3 seeds (3, 4, 5): 24 trials, 0 of them are there, 24 to run (96 epochs)" in text
-    assert StudyRecord.load(folder.ledger_file).ablating is None
-
-
 @pytest.mark.parametrize(
     ("request_", "message"),
     [

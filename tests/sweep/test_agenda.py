@@ -18,6 +18,7 @@ from study.home.events import ENDED
 from study.home.ledger import read
 from study.home.record import StudyRecord
 from study.spec import StudySpec
+from study.spec.declarations import declarations
 from study.sweep.agenda import HOPELESS
 
 
@@ -60,6 +61,14 @@ def test_the_whole_course(course: Course) -> None:
     assert states["pruned"] > 3
     assert states["complete"] > 1
     assert all(trial.reason == "asha" for trial in record.trials.values() if trial.state == "pruned")
+
+
+@pytest.mark.parametrize("sampler", declarations())
+def test_whichever_sampler_searches_the_study_comes_to_its_end(tmp_path: Path, sampler: str) -> None:
+    space = "search.space={method.alpha: {low: 0, high: 1, step: 0.25}, method.lambda: {low: 0, high: 2, step: 0.25}}"
+    baseline = "search.baseline={method.alpha: 1.0, method.lambda: 0.0}"
+    spec = spec_of(f"search.sampler={sampler}", space, baseline)
+    assert_whole(spec, Course(tmp_path / "ledger.jsonl", spec).play(slots=2).record)
 
 
 @pytest.mark.parametrize("step", [5, pytest.param(1, marks=pytest.mark.slow)])

@@ -107,10 +107,3 @@ def over_time(*peers: Peer, cpus: float, periods: int) -> dict[str, float]:
 def test_a_study_of_wide_trials_has_its_share_beside_one_of_narrow_ones(cpus: int, wide: int) -> None:
     amount = over_time(peer("wide", cpu=float(wide)), peer("narrow"), cpus=cpus, periods=600)
     assert amount["wide"] == pytest.approx(amount["narrow"], rel=0.15)
-
-
-@pytest.mark.slow
-def test_wide_trials_have_their_part_beside_many_narrow_studies() -> None:
-    narrow = [peer(f"narrow {number}", f"owner {number}") for number in range(3)]
-    amount = over_time(peer("wide", "wide", cpu=6.0), *narrow, cpus=8, periods=1200)
-    assert all(one == pytest.approx(2 * 1200 * 10, rel=0.2) for one in amount.values()), amount

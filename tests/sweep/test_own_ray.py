@@ -13,6 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from own_process import as_driver
 
 from study.files import RUN
 from study.sweep.own_ray import STEP, CannotStart, OwnRay, Patience, no_room, short_place
@@ -51,10 +52,7 @@ print(json.dumps({"outcome": outcome, "told": told, "alive": alive, "left": left
 
 def fails(times: int) -> Any:
     """What becomes of a start whose raylet is killed as soon as it is there, so many times."""
-    settings = {**os.environ, **variables(Part.DRIVER, Part.OWN_RAY)}
-    done = subprocess.run(
-        [sys.executable, "-c", FAILS, str(times)], env=settings, capture_output=True, text=True, timeout=200
-    )
+    done = as_driver(FAILS, str(times))
     assert (done.returncode, done.stderr) == (0, "")
     return json.loads(done.stdout)
 
@@ -174,8 +172,7 @@ with ray_runtime(None, None):
 @pytest.mark.slow
 def test_sigterm_is_the_drivers_alone() -> None:
     """Ray's C++ printed, and ended the process by SIGABRT three seconds later: `study stop` was a crash."""
-    settings = {**os.environ, **variables(Part.DRIVER, Part.OWN_RAY)}
-    done = subprocess.run([sys.executable, "-c", SIGTERM], env=settings, capture_output=True, text=True, timeout=280)
+    done = as_driver(SIGTERM)
     assert (done.returncode, done.stdout, done.stderr) == (0, "[1]\n", "")
 
 
@@ -196,14 +193,14 @@ with ray_runtime(None, None):
 
 
 @pytest.mark.slow
-def test_a_process_that_sent_a_clusters_token_starts_a_ray_of_its_own(tmp_path: Path) -> None:
+def test_a_process_that_sent_a_clusters_token_starts_a_ray_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As a notebook does. Ray reads a token once in a process: its own head refused the cluster's."""
     (tmp_path / "token").write_text("0123456789" * 4)
     (tmp_path / "token").chmod(0o600)
-    settings = {**os.environ, **variables(Part.DRIVER, Part.OWN_RAY)}
-    settings.pop("RAY_AUTH_MODE", None)
-    command = [sys.executable, "-c", TOKEN_BEFORE, str(tmp_path / "token")]
-    done = subprocess.run(command, env=settings, capture_output=True, text=True, timeout=100)
+    monkeypatch.delenv("RAY_AUTH_MODE", raising=False)
+    done = as_driver(TOKEN_BEFORE, str(tmp_path / "token"))
     assert (done.returncode, done.stdout) == (0, "runs\n"), done.stderr
 
 

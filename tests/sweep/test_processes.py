@@ -1,15 +1,12 @@
 """The processes of a Ray of one's own: those that trials use, ready before the first trial, and nothing besides."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from own_process import as_driver
 
 from study.sweep.own_ray import FOLDER, PATIENCE, Processes
-from study.upstream.environment import Part, variables
 
 STARTS = """
 import json, psutil, ray, sys
@@ -35,13 +32,10 @@ with ray_runtime(None, None, processes):
 
 
 @pytest.mark.slow
-def test_trials_find_processes_that_have_imported_what_they_need() -> None:
+def test_trials_find_processes_that_have_imported_what_they_need(monkeypatch: pytest.MonkeyPatch) -> None:
     """As many as were asked for, and none of Ray's helpers that a study has no use for."""
-    settings = {**os.environ, **variables(Part.DRIVER, Part.OWN_RAY)}
-    settings.pop("OMP_NUM_THREADS", None)
-    done = subprocess.run(
-        [sys.executable, "-c", STARTS], env=settings, capture_output=True, text=True, timeout=240, check=False
-    )
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    done = as_driver(STARTS)
     assert (done.returncode, done.stderr) == (0, "")
     found = json.loads(done.stdout)
     assert found["restored"]
@@ -78,9 +72,6 @@ with ray_runtime(None, None, processes):
 @pytest.mark.slow
 def test_more_processes_than_ray_starts_at_once_are_not_waited_for() -> None:
     """As where a trial takes half a CPU, or in a container that may use some of the machine's CPUs only."""
-    settings = {**os.environ, **variables(Part.DRIVER, Part.OWN_RAY)}
-    done = subprocess.run(
-        [sys.executable, "-c", ASKS_FOR_MANY], env=settings, capture_output=True, text=True, timeout=240, check=False
-    )
+    done = as_driver(ASKS_FOR_MANY)
     assert done.returncode == 0, done.stderr
     assert float(done.stdout) < PATIENCE

@@ -1,12 +1,7 @@
 """A Ray of a driver's own: nobody else reaches it, and what other threads do while it is left ends nothing."""
 
-import os
-import subprocess
-import sys
-
 import pytest
-
-from study.upstream.environment import Part, variables
+from own_process import as_driver
 
 LITTERS = """
 import gc, threading, weakref
@@ -66,16 +61,10 @@ with ray_runtime(None, None):
 """
 
 
-def run(script: str) -> "subprocess.CompletedProcess[str]":
-    """With the settings that `study` makes before Ray is imported, which the scripts do first."""
-    settings = {**os.environ, **variables(Part.DRIVER, Part.OWN_RAY)}
-    return subprocess.run([sys.executable, "-c", script], env=settings, capture_output=True, text=True, timeout=120)
-
-
 @pytest.mark.slow
 def test_a_ray_of_ones_own_listens_on_loopback_alone() -> None:
     """Its metrics too; left to itself it listens on all of the machine's addresses."""
-    done = run(LISTENS)
+    done = as_driver(LISTENS)
     assert (done.returncode, done.stderr) == (0, "")
     found = done.stdout.split()
     assert len(found) >= 5  # of this process, gcs_server, the raylet and the trial's process
@@ -84,6 +73,6 @@ def test_a_ray_of_ones_own_listens_on_loopback_alone() -> None:
 
 @pytest.mark.slow
 def test_no_other_thread_frees_objects_of_ray_while_it_is_left() -> None:
-    done = run(LITTERS)
+    done = as_driver(LITTERS)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines() == ["freed before: True enabled: False", "enabled afterwards: True"]

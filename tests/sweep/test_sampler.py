@@ -220,18 +220,19 @@ print(json.dumps([asked(CASES[name].story) for name in names]))
 """
 
 
+def another(script: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+    """What another process does, with these variables alone."""
+    variables = {"PYTHONPATH": ":".join([str(ROOT), *sys.path]), **environment}
+    command = [sys.executable, "-W", "ignore", "-c", script]
+    return subprocess.run(command, env=variables, cwd=ROOT, capture_output=True, text=True)
+
+
 @pytest.mark.slow
 def test_another_process_suggests_the_same() -> None:
     """Python orders sets of strings anew in each process."""
     found = set()
     for seed in ("1", "2", "3"):
-        done = subprocess.run(
-            [sys.executable, "-W", "ignore", "-c", PROCESS],
-            env={"PYTHONHASHSEED": seed, "PYTHONPATH": ":".join([str(ROOT), *sys.path])},
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-        )
+        done = another(PROCESS, PYTHONHASHSEED=seed)
         assert done.returncode == 0, done.stderr
         found.add(done.stdout.splitlines()[-1])
     assert len(found) == 1
@@ -291,11 +292,5 @@ import optuna._gp.batched_lbfgsb  # says so where greenlet is missing
 
 @pytest.mark.slow
 def test_a_library_warns_nobody_of_what_it_lacks() -> None:
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", GP],
-        env={"PYTHONPATH": ":".join([str(ROOT), *sys.path])},
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-    )
+    done = another(GP)
     assert (done.returncode, done.stderr) == (0, "")

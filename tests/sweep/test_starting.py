@@ -1,15 +1,12 @@
 """Which trial gets which process: those that are starting are let start, and those that wait come in their order."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from own_process import as_driver
 
 from study.home.folder import StudyFolder
 from study.home.ledger import Event, read
-from study.upstream.environment import Part, variables
 
 SCRIPT = """
 import os, sys, time
@@ -83,13 +80,7 @@ def ran(folder: Path, trials: int, slots: int) -> list[Event]:
     """A study of trials that take a tenth of a second, with room for two at once and `slots` handed out."""
     for name in ("begun", "ran"):
         (folder / name).mkdir()
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, str(trials), str(slots), str(folder / "begun")],
-        capture_output=True,
-        text=True,
-        timeout=500,
-        env={**os.environ, **variables(Part.DRIVER, Part.OWN_RAY), "STUDY_HOME": str(folder / "home")},
-    )
+    done = as_driver(SCRIPT, str(trials), str(slots), str(folder / "begun"), STUDY_HOME=str(folder / "home"))
     assert done.returncode == 0, done.stderr
     return list(read(StudyFolder(folder / "home" / "quickstart").ledger_file))
 

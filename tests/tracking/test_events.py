@@ -1,5 +1,8 @@
 """What events of a ledger are in MLflow."""
 
+from collections.abc import Iterable
+from typing import Any
+
 from helpers import Told, quickstart
 from helpers import events as told_events
 
@@ -8,8 +11,9 @@ from study.home.record import StudyRecord
 from study.spec import StudySpec
 from study.tracking.events import Events
 from study.tracking.store import RunUpdate
-from study.tracking.tracked import Tracked
+from study.tracking.tracked import STUDY, Tracked
 
+PARAMS = {"method.alpha": 1.0, "method.lambda": 0.0, "method.epsilon": 0.0}
 TRIALS = (
     Told("search", [0.5, 0.9, 0.1], further={"val/equalized_odds": 0.25}),
     Told("search", [0.5, 0.4], "pruned"),
@@ -17,23 +21,58 @@ TRIALS = (
 )
 
 
-def brought(spec: StudySpec) -> dict[str, RunUpdate]:
-    """What a ledger with these trials is for each run."""
+def brought(spec: StudySpec, *trials: Told, more: Iterable[tuple[str, dict[str, Any]]] = ()) -> dict[str, RunUpdate]:
+    """What a ledger with these trials, and `more` events, is for each run."""
     found: list[Event] = [{"event": "created", "id": "study", "time": 0.0}]
-    for at, (name, fields) in enumerate(told_events(*TRIALS), 1):
+    for at, (name, fields) in enumerate([*told_events(*trials), *more, ("closed", {"state": "complete"})], 1):
         found.append({"event": name, "time": float(at), **{key: v for key, v in fields.items() if v is not None}})
     return {change.key: change for change in Events(spec, Tracked(""), StudyRecord()).changes(found)}
 
 
 def test_a_trial_tells_its_chosen_epoch_and_the_values_there() -> None:
     """Beside its course, which stays as it was; a failed one has none."""
-    by_key = brought(quickstart("search.epoch=best", "search.epoch_window=2"))
+    by_key = brought(quickstart("search.epoch=best", "search.epoch_window=2"), *TRIALS)
     points = {key: {point.name: (point.value, point.step) for point in by_key[key].points} for key in ("0", "1", "2")}
     chosen = {name: value for name, value in points["0"].items() if name.startswith("chosen/")}
     assert chosen == {"chosen/epoch": (2, 3), "chosen/val/accuracy": (0.7, 3), "chosen/val/equalized_odds": (0.25, 3)}
     assert [point.value for point in by_key["0"].points if point.name == "val/accuracy"] == [0.5, 0.9, 0.1]
     assert points["1"]["chosen/val/accuracy"] == (0.45, 2)
     assert not any(name.startswith("chosen/") for name in points["2"])
+
+
+def test_what_a_rule_picked_is_named_as_such() -> None:
+    trials = (
+        Told("search", [0.4], params=PARAMS, further={"val/balanced_accuracy": 0.5}),
+        Told("search", [0.5], params=PARAMS),
+        Told("rule", [0.4], params=PARAMS, seed=1, repeats=0, tested={"test/accuracy": 0.3}),
+    )
+    by_key = brought(quickstart(), *trials, more=[("confirming", {"top": 2, "seeds": 3, "rules": True})])
+    study, run = by_key[STUDY], by_key["2"]
+    assert (run.name, run.parent) == ("trial 0, seed 1", STUDY)
+    tags = {"study.stage": "rule", "study.repeats": "0", "study.picked_by": "balanced_accuracy"}
+    assert tags.items() <= run.tags.items()
+    assert {point.name: point.value for point in run.points}["test/accuracy"] == 0.3
+    assert study.tags["study.confirming"] == "top 2 on 3 seeds, and the picks of other rules"
+    assert {point.name: point.value for point in study.points}["best/val/accuracy"] == 0.5
+
+
+def test_the_steps_of_an_ablation_say_what_they_moved() -> None:
+    end = {"method.alpha": 0.1, "method.lambda": 1.5, "method.epsilon": 0.25}
+    steps = [["method.lambda"], ["method.alpha", "method.epsilon"]]
+    more = [("ablating", {"trial": 1, "steps": steps, "first": 4, "seeds": 2})]
+    for number, (params, repeats) in enumerate((({**PARAMS, "method.lambda": 1.5}, None), (end, 1), (PARAMS, 0)), 2):
+        decided = {"trial": number, "stage": "ablation", "params": params, "seed": 4, "repeats": repeats}
+        more.append(("trial", decided))
+    found = brought(quickstart(), Told("baseline", [0.4], params=PARAMS), Told("search", [0.5], params=end), more=more)
+    runs = [found[key] for key in "234"]
+    names = ["ablation of method.lambda, seed 4", "trial 1, seed 4", "baseline, seed 4"]
+    moved = ["method.lambda", "method.alpha, method.lambda, method.epsilon", "none"]
+    assert [(run.name, run.tags["study.moved"]) for run in runs] == list(zip(names, moved, strict=True))
+    assert [(run.tags["study.stage"], run.tags.get("study.repeats")) for run in runs] == [
+        ("ablation", repeats) for repeats in (None, "1", "0")
+    ]
+    told = "trial 1 by method.lambda, method.alpha and method.epsilon on 2 seeds from 4 on"
+    assert found[STUDY].tags["study.ablating"] == told
 
 
 def test_a_trial_has_its_device_as_tags_and_the_study_the_nodes_that_were_not_used() -> None:

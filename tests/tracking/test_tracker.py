@@ -5,7 +5,6 @@ import time
 from contextlib import closing
 
 import pytest
-from helpers import Told, quickstart, write_ledger
 from runs import Runs
 from servers import answering
 from tracked_study import PARAMS, SESSION, SPEC
@@ -42,61 +41,6 @@ def test_a_growing_ledger_is_followed(home: Home) -> None:
     assert not tracker.is_behind
     assert runs.artifacts("quickstart") == {"report", "study.yaml"}
     assert runs.artifacts("quickstart", "report") == {"report/report.md"}
-
-
-@pytest.mark.slow
-def test_what_a_rule_picked_is_named_as_such(home: Home) -> None:
-    spec = quickstart()
-    folder = home.create(spec)
-    worse, better = {"val/accuracy": 0.4, "val/balanced_accuracy": 0.5}, {"val/accuracy": 0.5}
-    trials = (
-        Told("search", [0.4], params=PARAMS, further=worse),
-        Told("search", [0.5], params=PARAMS, further=better),
-        Told("rule", [0.4], params=PARAMS, seed=1, repeats=0, tested={"test/accuracy": 0.3}),
-    )
-    write_ledger(folder.ledger_file, *trials)
-    ledger, tracker = Ledger(folder.ledger_file), Tracker(home, folder, spec)
-    ledger.append("confirming", top=2, seeds=3, rules=True)
-    ledger.append("closed", state="complete")
-    ledger.close()
-    tracker.start()
-    assert tracker.finish() is None
-    runs = Runs(home.tracking_uri, spec.name)
-    run = runs.by_name["trial 0, seed 1"]
-    tags = {"study.stage": "rule", "study.repeats": "0", "study.picked_by": "balanced_accuracy"}
-    assert tags.items() <= run.data.tags.items()
-    assert run.data.tags["mlflow.parentRunId"] == runs.by_name["quickstart"].info.run_id
-    assert run.data.metrics["test/accuracy"] == 0.3
-    study = runs.by_name["quickstart"].data
-    assert study.tags["study.confirming"] == "top 2 on 3 seeds, and the picks of other rules"
-    assert study.metrics["best/val/accuracy"] == 0.5
-
-
-def test_the_steps_of_an_ablation_say_what_they_moved(home: Home) -> None:
-    spec = quickstart()
-    folder = home.create(spec)
-    start = {"method.alpha": 1.0, "method.lambda": 0.0, "method.epsilon": 0.0}
-    end = {"method.alpha": 0.1, "method.lambda": 1.5, "method.epsilon": 0.25}
-    write_ledger(folder.ledger_file, Told("baseline", [0.4], params=start), Told("search", [0.5], params=end))
-    ledger, tracker = Ledger(folder.ledger_file), Tracker(home, folder, spec)
-    steps = [["method.lambda"], ["method.alpha", "method.epsilon"]]
-    ledger.append("ablating", trial=1, steps=steps, first=4, seeds=2)
-    way = {**start, "method.lambda": 1.5}
-    for number, (params, repeats) in enumerate(((way, None), (end, 1), (start, 0)), 2):
-        ledger.append("trial", trial=number, stage="ablation", params=params, seed=4, repeats=repeats)
-    ledger.append("closed", state="complete")
-    ledger.close()
-    tracker.start()
-    assert tracker.finish() is None
-    runs = Runs(home.tracking_uri, spec.name)
-    names = ["ablation of method.lambda, seed 4", "trial 1, seed 4", "baseline, seed 4"]
-    tags = [runs.by_name[name].data.tags for name in names]
-    moved = ["method.lambda", "method.alpha, method.lambda, method.epsilon", "none"]
-    assert [one["study.moved"] for one in tags] == moved
-    assert [one.get("study.repeats") for one in tags] == [None, "1", "0"]
-    assert {one["study.stage"] for one in tags} == {"ablation"}
-    study = runs.by_name["quickstart"].data.tags["study.ablating"]
-    assert study == "trial 1 by method.lambda, method.alpha and method.epsilon on 2 seeds from 4 on"
 
 
 @pytest.mark.slow

@@ -240,13 +240,6 @@ class TestHistory:
         assert history.window(9, 9, pruned=True) == []
 
 
-def test_the_same_parameters_are_not_tried_again() -> None:
-    sampler = Sampler(spec_of("random", "search.space={method.epsilon: {choices: [0.0, 0.1, 0.25, 0.5]}}"))
-    found = [sampler.ask(number) for number in range(4)]
-    assert len({repr(one) for one in found}) == 4
-    assert sampler.ask(4) is None
-
-
 def test_constraints_keep_the_search_where_they_are_kept() -> None:
     """The best is where the constraint is missed: alpha above one half."""
     limited = Sampler(spec_of("tpe", f"search.space={SPACE}", LIMITED))
