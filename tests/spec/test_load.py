@@ -34,7 +34,7 @@ def test_a_file_of_that_name_in_the_folder_is_meant(tmp_path: Path, monkeypatch:
         ("low: 0.001", "lo: 0.001", 12, "search.space.method.alpha.lo: unknown key. Did you mean 'low'?"),
         ("biased_digits", "biased_digit", 6, "data.name: 'biased_digit' given. Did you mean 'biased_digits'? Allowed:"),
         ("fair_kl", "fairkl", 8, "method.regulariser: 'fairkl' given. Did you mean 'fair_kl'? Allowed:"),
-        ("sampler: tpe", "sampler: tpee", 16, "search.sampler: 'tpee' given. Did you mean 'tpe'? Allowed: 'cmaes'"),
+        ("sampler: tpe", "sampler: tpee", 16, "search.sampler: 'tpee' given. Did you mean 'tpe'? Allowed: '"),
         ("epochs: 20", "epochs: 2.5", 9, "train.epochs: 2.5 given, allowed is a valid integer"),
         ("learning_rate: 0.001", "learning_rate: 0", 9, "train.learning_rate: 0 given, allowed is greater than 0"),
         ("grace: 4", "grace: 21", 19, "search.early_stopping.grace: 21 given, allowed is at most train.epochs = 20"),

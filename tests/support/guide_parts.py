@@ -28,7 +28,7 @@ START = "<!-- From here on written by tests/support/guide_parts.py -->\n"
 FEW = 4
 """Most data sets, networks or methods that are named beside a key which only they have."""
 
-MANY = 9
+MANY = 12
 """From so many allowed words on they are left out."""
 
 COMMON = {"--json", "--quiet", "--follow", "--address", "--set", "--profile", "--name", "--env", "--python", "--device"}
