@@ -12,6 +12,7 @@ from jsonschema import Draft202012Validator
 from study import cli
 from study.errors import UserError
 from study.spec import json_schema, load_study
+from study.spec.declarations import declarations
 from study.spec.document import read, shipped, shipped_folder
 from study.spec.json_schema import declared, names
 from study.training.config import SECTIONS
@@ -52,6 +53,14 @@ def test_it_is_a_schema_and_the_shipped_file_is_it() -> None:
     """After a change of keys: study schema -o search_spaces/study.schema.json"""
     Draft202012Validator.check_schema(validator().schema)
     assert text() == SHIPPED
+
+
+def test_the_shipped_file_has_the_names_that_there_are() -> None:
+    """After a new name: study schema -o search_spaces/study.schema.json"""
+    kinds = json.loads(SHIPPED)["$defs"]
+    for section in ("data", "model", "method"):
+        assert kinds[f"{section}_name"]["anyOf"][0]["enum"] == names(section)
+    assert kinds["Search"]["properties"]["sampler"]["enum"] == list(declarations())
 
 
 @pytest.mark.slow
