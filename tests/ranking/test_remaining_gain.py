@@ -165,10 +165,3 @@ def test_simulated_searches_gain_no_more() -> None:
     assert simulated.statement("recorded", simulated.recorded(generator, 200, 48)).holds
     exponential = np.clip(generator.exponential(0.02, (100, 60)) + 0.6, 0, 1)
     assert simulated.ending("an exponential tail", exponential, 0.06).holds
-
-
-def test_the_simulated_search_is_the_softwares_own() -> None:
-    values, true = simulated.search("random search with ASHA on the quickstart's space, seed noise 1 point", 0, 20)
-    complete = np.isfinite(values)
-    assert 4 <= complete.sum() < 20
-    assert np.abs(values[complete] - true[complete]).max() < 0.06

@@ -57,10 +57,6 @@ def test_an_interaction_beyond_the_spread_is_told(writer):
     assert "What a step is worth depends on the others, beyond the spread over seeds: method.alpha by +2" in text
 
 
-def test_the_readings_of_the_test_split_for_it_are_counted(writer):
-    assert ablated(writer()).test_readings == 24
-
-
 @pytest.mark.parametrize(
     ("seeds", "confirmed", "words"),
     [

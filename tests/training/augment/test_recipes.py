@@ -35,14 +35,6 @@ USABLE = [
 ]
 
 
-def test_the_papers_augmentations_are_there() -> None:
-    assert {"none", "crop_flip", "simclr", "simclr_blur", "bias_con", "corrupt_columns", "noise"} == set(
-        augment.names()
-    )
-    assert {name for name, shape in USABLE if shape == TABLE} == {"none", "corrupt_columns", "noise"}
-    assert [name for name in augment.names() if not augment.is_random(name)] == ["none"]
-
-
 @pytest.mark.parametrize(("name", "shape"), USABLE)
 class TestContract:
     def test_gives_float32_of_the_same_shape_and_range(self, name: str, shape: tuple[int, ...]) -> None:
