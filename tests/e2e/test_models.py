@@ -72,7 +72,7 @@ def test_a_model_evaluates_to_what_was_recorded(served: Command) -> None:
     assert readings(served) == before + 2, "those of others do not"
 
 
-def test_mlflow_has_it_with_card_signature_and_example(served: Command) -> None:
+def test_mlflow_has_it_with_card_and_code(served: Command) -> None:
     client = MlflowClient(Home(served.home).tracking_uri)
     version = client.get_model_version_by_alias("served", "candidate")
     card = served.folder("served").card_file.read_text()
@@ -81,7 +81,7 @@ def test_mlflow_has_it_with_card_signature_and_example(served: Command) -> None:
     (logged,) = client.search_logged_models([client.get_experiment_by_name("served").experiment_id])
     assert version.source == logged.artifact_location
     files = {file.path for file in client.list_logged_model_artifacts(logged.model_id)}
-    assert {"MLmodel", "input_example.json", "artifacts", "code"} <= files
+    assert {"MLmodel", "artifacts", "code"} <= files
     assert not [file for file in files if file.endswith(".pkl")], "nothing is pickled"
     served.done("train", str(served.folder("tiny").best_file), "--seeds", "3,4", "--name", "served")
     assert len(client.search_model_versions("name = 'served'")) == 1, "it is registered once"
