@@ -366,7 +366,8 @@ def mlflow(home: Home) -> Iterator[Finding]:
     try:
         connect(home.tracking_uri, TIMEOUT)
     except Exception as error:  # whatever MLflow, its database or the network raise
-        told = f"{where}: {error_line(error, home.tracking_uri)}"
+        why = error_line(error, home.tracking_uri)
+        told = why if where in why else f"{where}: {why}"
         yield Finding("MLflow", "problem", told, None if home.owns_tracking else REMEDY)
     else:
         yield Finding("MLflow", "ok", f"{where}: answers")
