@@ -60,9 +60,11 @@ def run(home: Home, suite: Suite, given: str, view: View, tell: Callable[[str], 
         address: of the Ray cluster that trials run on, see `study.address`; None: this machine.
 
     Raises:
-        UserError: it began with other settings, or a study cannot start.
+        UserError: it began with other settings, the address is no cluster's, or a study cannot start.
         Stopped, Interrupted: see `study.commands.run.start`; the same command goes on.
     """
+    if address is not None and address.startswith(("http://", "https://")):
+        raise UserError(f"--address {address}: a suite runs from within a cluster's network: auto, HOST:PORT")
     check_same(home, suite)
     for section in _data_sections(suite):
         data.load_all([section])

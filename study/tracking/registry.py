@@ -3,6 +3,7 @@
 import re
 import shutil
 import tempfile
+import warnings
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,15 +38,17 @@ def save_model(path: Path, model: Model, description: Description, form: "Form")
     """
     import mlflow.pyfunc
 
-    mlflow.pyfunc.save_model(
-        path=str(path),
-        mlflow_model=form,
-        python_model=str(Path(__file__).with_name("pyfunc_model.py")),
-        artifacts={"description": model.description.as_uri(), "weights": model.weights.as_uri()},  # read as addresses
-        code_paths=[str(Path(__file__).parents[1])],
-        signature=_signature(description),
-        pip_requirements=[f"{library}=={version(library).partition('+')[0]}" for library in REQUIREMENTS],
-    )
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*An input example was not provided")  # the signature says it
+        mlflow.pyfunc.save_model(
+            path=str(path),
+            mlflow_model=form,
+            python_model=str(Path(__file__).with_name("pyfunc_model.py")),
+            artifacts={"description": model.description.as_uri(), "weights": model.weights.as_uri()},  # addresses
+            code_paths=[str(Path(__file__).parents[1])],
+            signature=_signature(description),
+            pip_requirements=[f"{library}=={version(library).partition('+')[0]}" for library in REQUIREMENTS],
+        )
     for cache in path.rglob("__pycache__"):
         shutil.rmtree(cache)
 

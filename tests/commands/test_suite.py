@@ -76,6 +76,12 @@ def test_every_search_runs_once_and_what_is_complete_is_left_alone(tmp_path: Pat
     assert (home.suites / "small" / "table.md").read_text() == text
 
 
+def test_an_address_that_no_study_of_it_could_use_begins_nothing(tmp_path: Path, home: Home, runs: list[str]) -> None:
+    with pytest.raises(UserError, match="within a cluster's network"):
+        suites.run(home, small_suite(tmp_path), "small", nullcontext, print, "http://head:8265")
+    assert runs == []
+
+
 def test_a_signal_ends_it_and_the_next_run_goes_on(
     tmp_path: Path, home: Home, runs: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

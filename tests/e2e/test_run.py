@@ -1,6 +1,7 @@
 """`study run` from the file to the outputs, and what each store says afterwards."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -87,6 +88,20 @@ def test_report_shows_what_the_models_learned(finished: Command, here: CliRunner
     assert {row["rule"] for row in json.loads(done.stdout)["rules"]} >= {"accuracy", "worst_class_accuracy"}
     assert "What the models learned" in (finished.work / "learned" / "report.html").read_text(encoding="utf-8")
     assert (finished.work / "learned" / "figures" / "similarities.pdf").is_file()
+
+
+@pytest.mark.slow
+def test_more_is_asked_of_a_study_that_is_complete(make_command: Callable[[], Command]) -> None:
+    """Fresh seeds of its best, and what each of its values brings."""
+    study = make_command()
+    study.done("run", "tiny.yaml", "--set", "search.confirm={top: 0}")
+    study.done("confirm", "tiny", "--top", "1", "--seeds", "2")
+    study.done("ablate", "tiny", "--seeds", "2", "--knobs", "method.lambda")
+    _, record = study.load("tiny")
+    assert record.state == "complete"
+    assert len(list(record.by_stage("confirm"))) >= 2
+    assert {trial.state for trial in record.by_stage("ablation")} == {"complete"}
+    assert "ablation" in (study.folder("tiny").report / "report.md").read_text().lower()
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 import csv
 import os
 import subprocess
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -76,7 +77,9 @@ def test_it_predicts_as_the_command_does_where_only_its_requirements_are(
     (tmp_path / "uv.lock").write_text("")
     (tmp_path / "pyproject.toml").write_text("")
     monkeypatch.chdir(tmp_path)
-    registry.save_model(tmp_path / "model", model, Description.read(model.description), Form())
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message=".*input example")  # it would be printed at the end of study train
+        registry.save_model(tmp_path / "model", model, Description.read(model.description), Form())
     assert not (tmp_path / "model" / "uv.lock").exists()
     serve = [str(python), "-c", SERVE, "model", str(table), "found.csv"]
     alone = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
