@@ -148,7 +148,7 @@ def predict(
 
 def evaluate(
     model: Model,
-    split: Annotated[str, typer.Option("--split", help="val, test or train. Readings of test are counted.")] = "val",
+    split: Annotated[str, typer.Option("--split", help="val, test, train, or all: of other data.")] = "val",
     data: Annotated[
         str | None,
         typer.Option("--data", metavar="SPEC", help="A study file whose data are used; default: the model's own."),
@@ -158,18 +158,19 @@ def evaluate(
     device: ComputeDevice = "auto",
     as_json: Json = False,
 ) -> None:
-    """Measure a trained model on a split. Example: study evaluate mine-final --split test --set data.rho=0.5"""
+    """Measure a trained model on a split. Example: study evaluate mine-final --split all --set data.path=new"""
     from study.commands.final_training import find_model
     from study.home.folder import Home
     from study.trained import evaluate as evaluating
 
     home = Home.locate()
     with find_model(home, model, seed) as description:
-        measured = evaluating.evaluate(home, description, split, data, assignments or (), device)
+        measured, samples = evaluating.evaluate(home, description, split, data, assignments or (), device)
         groups = evaluating.group_words(description, measured)
     if as_json:
-        print_json({**measured, "groups": groups} if groups else measured)
+        print_json({**measured, "samples": samples, **({"groups": groups} if groups else {})})
         return
+    tell(f"{samples} samples")
     for name, value in measured.items():
         if is_standard_error(name):
             continue

@@ -101,7 +101,11 @@ def estimate(spec: StudySpec, document: dict[str, Any], begins: Callable[[], obj
 def measured_pace(spec: StudySpec, begins: Callable[[], object] = bool) -> Pace | str:
     """The pace of the file's own configuration: its first epoch, in this process; or why that cannot be measured, as
     where its data are not here, or no GPU that it asks for. Nothing is downloaded for it, and no code of a study file
-    that others wrote is run."""
+    that others wrote is run.
+
+    Raises:
+        UserError: its data are here, and cannot be loaded: `study run` refuses them as well.
+    """
     import torch
 
     from study.commands import trial as one_trial
@@ -111,6 +115,7 @@ def measured_pace(spec: StudySpec, begins: Callable[[], object] = bool) -> Pace 
     if any(source.existing_path() is None for source in data.sources(spec.base["data"])):
         return f"its data are not here, see study data prepare {spec.base['data']['name']}"
     begins()
+    data.load(spec.base["data"])
     try:
         first_epoch = next(one_trial.run(spec))
     except (UserError, RuntimeError, MemoryError) as error:  # torch's errors are RuntimeErrors

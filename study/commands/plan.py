@@ -21,6 +21,10 @@ from study.text import ends, parameter
 FEW = 10
 """Samples of a cell below which its accuracy says little."""
 
+FEW_CONFLICTING = 17
+"""Validation samples that conflict with the bias below which more trials chose worse configurations, see
+tests/benchmarks/results/draft-space.md."""
+
 MOST_ROWS = 16
 """Cells up to which people are shown the count of each; the JSON document always has them all."""
 
@@ -30,16 +34,22 @@ BY_CELL = ("unbiased_accuracy", "worst_group_accuracy", "equalized_odds", "equal
 
 def small_cells(spec: StudySpec, cells: Mapping[str, Any], facts: Facts) -> list[str]:
     """Return which of the study's metrics would be noise on the small cells of validation, and what would be better."""
-    val, own = cells["splits"]["val"], facts.on("val")
+    val, own, conflicting = cells["splits"]["val"], facts.on("val"), cells["splits"]["val"]["conflicting"]
+    found = []
+    if conflicting is not None and conflicting < FEW_CONFLICTING:
+        found.append(
+            f"val has only {_counted(conflicting)} in conflict with the bias: configurations are hardly told apart. "
+            "Better: data.val=unbiased, a larger data.val_share, or more data"
+        )
     if val["smallest"] is None or val["smallest"] >= FEW:
-        return []
+        return found
     better = [
         f"val/{rule.metric}"
         for rule in RULES
         if rule.needs == "bias labels" and not rule.limit and rule.metric not in BY_CELL and rule.possible(own)
     ]
     remedies = [*([f"search by {' or '.join(better)}"] if better else []), "give validation more samples"]
-    return [
+    return found + [
         f"val/{name} may tell configurations badly apart: the smallest cell of val has {_counted(val['smallest'])}, "
         f"fewer than {FEW}. Better: {', or '.join(remedies)}"
         for name in (name.split("/")[1] for name in spec.objective.needed)

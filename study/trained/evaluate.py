@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from study import data
-from study.data.dataset import Dataset, Facts
+from study.data.dataset import Dataset, Facts, Split
 from study.errors import UserError
 from study.files import below
 from study.home.folder import Home
@@ -26,6 +26,9 @@ from study.trained.model_files import fingerprint_of_test
 from study.training import Diverged, Trial, TrialConfig
 from study.training.device import take
 
+ALL = "all"
+"""The split that is every sample with a class, of data that are not the model's own."""
+
 
 def evaluate(
     home: Home,
@@ -34,8 +37,9 @@ def evaluate(
     study: str | None = None,
     assignments: Iterable[str] = (),
     device: str | None = None,
-) -> dict[str, float]:
-    """Every metric of a trained model on a split, as `SPLIT/NAME`; on its own data the values of its training.
+) -> tuple[dict[str, float], int]:
+    """Every metric of a trained model on a split, as `SPLIT/NAME`, and of how many samples; on its own data the values
+    of its training.
 
     Classes and bias classes are numbered as the model does, by name; a bias of numbers has the model's groups, unless
     the data's own edges are given.
@@ -44,13 +48,15 @@ def evaluate(
 
     Args:
         model: the description's file.
+        split: of the data, or `ALL`.
         study: a study file whose data are used; None: the model's own.
         assignments: overrides of keys of the data, `data.rho=0.9`.
         device: where it computes: auto, cpu, cuda, cuda:1; None: auto, a GPU if one works.
 
     Raises:
         UserError: the device, the model or the data cannot be used, the data are not of the model's kind, have
-            classes or bias classes that it does not know, or no such split.
+            classes or bias classes that it does not know, no such split, or are the model's own and the split is
+            `ALL`.
     """
     description = Description.read(model)
     assignments = list(assignments)
@@ -61,6 +67,11 @@ def evaluate(
     encoding = description.encoding
     dataset = data.load(section) if encoding is None else data.encoded(section, encoding)
     dataset = numbered_as(dataset, description.facts)
+    is_own = fingerprint_of_test(dataset) == description.told["test_fingerprint"]
+    if split == ALL:
+        if is_own or data.key(section) == data.key(description.config["data"]):
+            raise UserError("--split all: these are the model's own data, and it was trained on a part of them")
+        dataset = _with_all(dataset)
     _check(description.facts, dataset.facts, split)
     if config.train.with_val:
         if split == "val":
@@ -69,13 +80,13 @@ def evaluate(
     # a registered model stands for itself: the network that found groups for its search is not a part of it
     config = replace(config, train=replace(config.train, inferred_groups="none"))
     weights(description, model.parent)  # refuses what was not written by study
-    counts = split == "test" and fingerprint_of_test(dataset) == description.told["test_fingerprint"]
+    counts = split == "test" and is_own
     place = str(take(device))
     with _noted(home, description) if counts else nullcontext():
         trial = Trial(config, dataset, place, begins=False)
         trial.load(below(model.parent, description.weights))
         try:
-            return trial.evaluate(split, final=True)
+            return trial.evaluate(split, final=True), len(dataset.splits[split])
         except Diverged as diverged:
             raise UserError(f"{model}: {diverged}: the model cannot be measured on these data") from None
 
@@ -108,6 +119,24 @@ def _section(description: Description, study: str | None, assignments: list[str]
     return dict(resolve(document, of_model=True).base["data"])
 
 
+def _with_all(dataset: Dataset) -> Dataset:
+    """The data set with one split more: every sample that has a class."""
+    parts = [dataset.splits[name] for name in dataset.facts.splits]
+    target = np.concatenate([part.target for part in parts])
+    labelled = target >= 0
+
+    def joined(arrays: list[NDArray[Any] | None]) -> NDArray[Any] | None:
+        given = [array for array in arrays if array is not None]
+        return np.concatenate(given)[labelled] if len(given) == len(parts) else None
+
+    bias, condition = joined([part.bias for part in parts]), joined([part.condition for part in parts])
+    whole = Split(np.concatenate([part.inputs for part in parts])[labelled], target[labelled], bias, condition)
+    facts = replace(dataset.facts, splits=(*dataset.facts.splits, ALL))
+    if bias is not None:
+        facts = replace(facts, bias_splits=None)
+    return Dataset(facts, {**dataset.splits, ALL: whole})
+
+
 def _check(model: Facts, facts: Facts, split: str) -> None:
     for what, own, other in (("classes", model.classes, facts.classes), ("shape", model.shape, facts.shape)):
         if own != other:
@@ -115,7 +144,7 @@ def _check(model: Facts, facts: Facts, split: str) -> None:
     if model.class_names != facts.class_names:
         raise UserError(f"data: classes {facts.class_names} given, the model was trained on {model.class_names}")
     if split not in facts.splits:
-        raise UserError(f"--split {split}: the data have {', '.join(facts.splits)}")
+        raise UserError(f"--split {split}: the data have {', '.join(facts.splits)}, and all")
 
 
 @contextmanager

@@ -9,6 +9,7 @@ import pytest
 from helpers import quickstart
 
 from study.commands import cost, plan
+from study.errors import UserError
 from study.spec import load_study
 
 SMALL = ("train.epochs=4", "train.data_share=0.1", "search.early_stopping={name: asha, grace: 1, reduction: 2}")
@@ -80,6 +81,16 @@ def test_why_no_epoch_could_be_measured(
     document = cost.estimate(spec, plan.plan(spec))
     assert document["cost"] is None
     assert cost.estimate_text(document).startswith(f"time: not measured: {why}")
+
+
+def test_data_that_the_study_could_not_load_are_refused(tmp_path: Path) -> None:
+    """As `study run` refuses them."""
+    rows = (f"{n}.png,{'ab'[n % 2]},{'xy'[n // 2 % 2]}\n" for n in range(100))
+    (tmp_path / "labels.csv").write_text("file,kind,place\n" + "".join(rows))
+    section = f"data={{name: image_folder, path: {tmp_path}, target: kind, bias: place}}"
+    spec = quickstart(*SMALL, section, "train.augmentation=none")
+    with pytest.raises(UserError, match="100 files are listed but missing"):
+        cost.estimate(spec, plan.plan(spec))
 
 
 def test_a_plan_runs_no_code_that_a_study_file_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,6 +19,12 @@ def test_a_metric_of_tiny_cells_is_warned_of(metric: str) -> None:
     assert f"warning: {warning}" in text(document)
 
 
+def test_a_validation_split_that_hardly_conflicts_with_the_bias_is_warned_of() -> None:
+    (warning,) = plan(quickstart("data.val=biased", "data.rho=0.98"))["warnings"]
+    assert warning.startswith("val has only 10 samples in conflict with the bias: ")
+    assert "data.val=unbiased" in warning
+
+
 @pytest.mark.parametrize(
     "assignments",
     [
