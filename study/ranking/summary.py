@@ -170,6 +170,7 @@ def lines(document: dict[str, Any]) -> list[str]:
         rows = [("final", document["final"])]
         return texts + _rows(rows, dict.fromkeys(document["shown"])) + _what_is_meant(rows) + _epochs(document)
     rows = [(who, document[who]) for who in ("baseline", "best") if document[who]]
+    rows = rows[:1] if len(rows) > 1 and rows[0][1]["trial"] == rows[1][1]["trial"] else rows
     if not rows:
         return texts
     texts += _rows(rows, dict.fromkeys(document["shown"])) + _what_is_meant(rows) + _epochs(document)

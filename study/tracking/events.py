@@ -359,10 +359,12 @@ class Events:
         runs = [str(trial.number) for trial in trials if number in (trial.number, trial.repeats)]
         for key in set(self._progress.marked.get(tag, ())) - set(runs):
             self._untag(key, [tag])
-            self._change(key).rename = self._name(int(key)) if sign else None
+            if sign:
+                self._change(key).rename = self._name(int(key))
         for key in runs:
             self._tag(key, {tag: "true"})
-            self._change(key).rename = sign + self._name(int(key)) if sign else None
+            if sign:
+                self._change(key).rename = sign + self._name(int(key))
         self._progress.marked[tag] = runs
 
     def _end(self, key: str, event: Event) -> None:

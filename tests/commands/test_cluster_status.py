@@ -48,7 +48,7 @@ def test_what_is_asked_of_a_running_study() -> None:
     assert [node["ended"] for node in document["cluster"]["lost"]] == [101.0, 102.0]
     lines = there.text(document).splitlines()
     assert lines[:2] == ["job       study-mine: running", "study mine, of ada: running (1 running, 1 complete)"]
-    assert "best      val/accuracy               50.0% (1 seed)" in lines
+    assert "baseline  val/accuracy               50.0% (1 seed)" in lines
     assert any(line.startswith("pace      ") and line.endswith("to go") for line in lines)
     assert "cluster   3 nodes, 2 lost since it began; in use: 2 of 2 CPU" in lines
     assert lines[-1].startswith("lost      node 222222222222 at ")

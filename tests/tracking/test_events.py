@@ -9,7 +9,7 @@ from helpers import events as told_events
 from study.home.ledger import Event
 from study.home.record import StudyRecord
 from study.spec import StudySpec
-from study.tracking.events import Events
+from study.tracking.events import STAR, Events
 from study.tracking.store import RunUpdate
 from study.tracking.tracked import STUDY, Tracked
 
@@ -38,6 +38,12 @@ def test_a_trial_tells_its_chosen_epoch_and_the_values_there() -> None:
     assert [point.value for point in by_key["0"].points if point.name == "val/accuracy"] == [0.5, 0.9, 0.1]
     assert points["1"]["chosen/val/accuracy"] == (0.45, 2)
     assert not any(name.startswith("chosen/") for name in points["2"])
+
+
+def test_a_baseline_that_is_the_best_has_the_star() -> None:
+    by_key = brought(quickstart(), Told("baseline", [0.9], params=PARAMS), Told("search", [0.5]))
+    assert by_key["0"].rename.startswith(STAR)
+    assert {"study.best": "true", "study.baseline": "true"}.items() <= by_key["0"].tags.items()
 
 
 def test_what_a_rule_picked_is_named_as_such() -> None:

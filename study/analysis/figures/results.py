@@ -30,6 +30,7 @@ from study.analysis.statistics.ablation_effects import Effect, ablation_effects
 from study.analysis.statistics.difference import Side, fresh_sides
 from study.analysis.statistics.frame import metric, thin
 from study.home.record import StudyRecord, TrialRecord
+from study.metrics import in_percent
 from study.ranking import baseline, candidates
 from study.spec import StudySpec
 from study.spec.declarations import schedule
@@ -50,7 +51,7 @@ def seeds(spec: StudySpec, record: StudyRecord) -> Figure | None:
             _seed_row(axes, side, name, height)
         axes.set_yticks(range(len(sides)), [plain(side.label) for side in reversed(sides)])
         axes.set_ylim(-0.6, len(sides) - 0.4)
-        axes.set_xlabel(f"{plain(name)}: seeds, mean ± sd")
+        axes.set_xlabel(f"{plain(name)}\nseeds, mean ± sd")
         axes.xaxis.set_major_locator(MaxNLocator(5))
         metric_axis(axes, name, "x")
     for axes in panels[len(metrics) :]:
@@ -75,9 +76,11 @@ def _seed_row(axes: Axes, side: Side, name: str, height: int) -> None:
             "not read", (0.02, height), xycoords=("axes fraction", "data"), color=GREY, va="center", fontsize=9.5
         )
         return
-    axes.errorbar(
-        spread.mean, height, xerr=spread.deviation, fmt="|", color=colour, markersize=16, markeredgewidth=2.2, capsize=0
-    )
+    below = above = spread.deviation or 0.0
+    if in_percent(name):
+        above = min(above, max(0.0, 1.0 - spread.mean))
+    line = [[below], [above]]
+    axes.errorbar(spread.mean, height, xerr=line, fmt="|", color=colour, markersize=16, markeredgewidth=2.2, capsize=0)
     axes.scatter(values, [height] * len(values), s=26, facecolors="white", edgecolors=colour, linewidths=1.3, zorder=3)
 
 

@@ -176,16 +176,17 @@ def too_small(spec: StudySpec, record: StudyRecord, side: Side) -> Iterator[str]
         error = sampling_error(record, side, name)
         if error is None or error < TOO_SMALL:
             continue
-        split, points = name.split("/")[0], f"{200 * error:.0f} points off"
+        split, found = name.split("/")[0], with_error(record, side, name)
+        ends = formatting.between(name, found.interval() if found else None)
         count = samples(record, side, split, "conflicting_accuracy")
         few = f" ({count} conflict with the bias)" if count is not None else ""
         which = {"val": "validation"}.get(split, split)
         if told:
-            yield f"So is the {which} split{few}: {name} may be {points}."
+            yield f"So is the {which} split{few}: they leave {ends} for {name}."
         else:
             yield (
-                f"The {which} split is too small to tell {name} closely: by its own samples{few} the value may be "
-                f"{points} either way, however many seeds there are."
+                f"The {which} split is too small to tell {name} closely: its own samples{few} leave {ends} for "
+                f"{side.label} (95% interval), however many seeds there are."
             )
         told = True
 
@@ -210,6 +211,10 @@ def _gain(spec: StudySpec, record: StudyRecord, reference: Side, best: Side) -> 
     is_baseline = ranked(record, spec)[0].trial.stage == "baseline"
     if abs(gain.value) < ROUNDING:
         first = f"The search gained nothing: {name} is {before} for the baseline and {after} for {best.label}"
+    elif spec.better(gain.value, 0.0) and gain.clear is False and not gain.is_vague:
+        verb = "raise" if spec.mode == "max" else "lower"
+        first = f"The search did not {verb} {name} beyond the spread over seeds: it is {before} for the baseline"
+        first += f" and {after} for {best.label}"
     elif spec.better(gain.value, 0.0):
         verb = "raised" if spec.mode == "max" else "lowered"
         first = f"The search {verb} {name} from {before} (baseline) to {after} ({best.label})"
@@ -227,7 +232,8 @@ def _gain(spec: StudySpec, record: StudyRecord, reference: Side, best: Side) -> 
     if test_gain is None:
         if abs(gain.value) < ROUNDING:
             return [sentence, *map(str, ties(record, spec))]
-        return [sentence, f"That is {_difference_text(spec, name, gain, reference, best)}."]
+        label = best.label[0].upper() + best.label[1:]
+        return [sentence, f"{label} against the baseline: {_difference_text(spec, name, gain, reference, best)}."]
     after, before = (formatting.mean(test, side.spread(test)) for side in (best, reference))
     on_which = "" if best.seeds(test) == best.seeds(name) else f" ({_seeds_text(test, reference, best)})"
     second = f"On the test split, which chose nothing, {test} is {after} against {before} of the baseline{on_which}"

@@ -98,7 +98,8 @@ def trade_off(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
     names = [name for name in names if all(side.spread(name) for side in (best, reference))]
     if not names:
         return
-    yield f"Accuracy on the {split} split: {'; '.join(_change(name, reference, best) for name in names)}."
+    changes = "; ".join(_change(name, reference, best) for name in names)
+    yield f"Accuracy on the {split} split, from the baseline to {best.label}: {changes}."
     lost = difference(best.values("val/accuracy"), reference.values("val/accuracy"), among=best.among)
     if lost is not None and lost.clear and lost.value < -MUCH and spec.metric != "val/accuracy":
         yield from _milder(spec, record, reference)
