@@ -19,7 +19,6 @@ __all__ = ["Claim", "Line", "Paper", "PrintedCell", "PublishedTable", "load", "n
 
 # A table of a paper: the form of its file, its cells as numbers, and the study-file keys of its rows and columns.
 
-CHECKED = ConfigDict(extra="forbid", frozen=True)
 PRINTED = re.compile(r"(-?\d+(?:\.\d+)?)(?: ± (\d+(?:\.\d+)?))?")
 NOTHING = "-"
 """The content of a cell without a printed number."""
@@ -31,6 +30,12 @@ Unit = Literal["percent", "fraction", "number", "squared_255"]
 Key = Annotated[str, Field(pattern=r"^(data|model|method|train)\.[a-z][a-z0-9_]*$")]
 Metric = Annotated[str, Field(pattern=r"^[a-z_]+/[a-z0-9_]+$")]
 Labels = Annotated[list[str], Field(min_length=2)]
+
+
+class Checked(BaseModel):
+    """A part of such a file: it has no other keys, and is not changed."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 @dataclass(frozen=True)
@@ -48,17 +53,16 @@ class PrintedCell:
     spread: float | None
 
 
-class Paper(BaseModel):
+class Paper(Checked):
     """A publication; `key` is its short name here, with which its tables' names begin."""
 
-    model_config = CHECKED
     title: str
     authors: str
     year: int
     key: Literal["fairkl", "dcl", "cclk", "wcl", "fscl"]
 
 
-class Line(BaseModel):
+class Line(Checked):
     """A row or a column.
 
     Attributes:
@@ -71,7 +75,6 @@ class Line(BaseModel):
             `test/lbfgs_accuracy`.
     """
 
-    model_config = CHECKED
     label: str
     set: dict[Key, bool | int | float | str] = Field(default_factory=dict)
     published_only: bool = False
@@ -81,10 +84,9 @@ class Line(BaseModel):
     prefix: str | None = None
 
 
-class CellSequence(BaseModel):
+class CellSequence(Checked):
     """Cells of one row over some columns, or of one column over some rows, in their order."""
 
-    model_config = CHECKED
     row: str | None = None
     columns: Labels | None = None
     column: str | None = None
@@ -97,16 +99,15 @@ class CellSequence(BaseModel):
         return [(row, self.column or "") for row in self.rows or ()]
 
 
-class Best(BaseModel):
+class Best(Checked):
     """The cell that is best `among` its `column` (those above and below it) or its `row` (those beside it)."""
 
-    model_config = CHECKED
     row: str
     column: str
     among: Literal["column", "row"] = "column"
 
 
-class Claim(BaseModel):
+class Claim(Checked):
     """A conclusion of the table's reader, in exactly one of the forms `better`, `increasing`, `decreasing`, `best`.
 
     Attributes:
@@ -117,7 +118,6 @@ class Claim(BaseModel):
         not_as_printed: why the paper's own numbers do not show it although its text says so; None: they do.
     """
 
-    model_config = CHECKED
     text: str
     better: tuple[tuple[str, str], tuple[str, str]] | None = None
     increasing: CellSequence | None = None
@@ -133,7 +133,7 @@ class Claim(BaseModel):
         return [(self.best.row, self.best.column)] if self.best is not None else list(self.better or ())
 
 
-class PublishedTable(BaseModel):
+class PublishedTable(Checked):
     """A table of a paper, in the printed layout.
 
     Attributes:
@@ -149,7 +149,6 @@ class PublishedTable(BaseModel):
         cells: a list per row with a string per column: `90.51 ± 1.55`, `11.8`, or `-` where no number is printed.
     """
 
-    model_config = CHECKED
     name: str
     paper: Paper
     source: str

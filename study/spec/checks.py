@@ -21,6 +21,12 @@ BRANCH = re.compile(r"\[key\]|constrained-\w+|list\[.+\]")
 STRICT = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
+class Strict(BaseModel):
+    """A form that has no other keys, takes no value of another type, and is not changed."""
+
+    model_config = STRICT
+
+
 MOST_LINES, LONGEST = 40, 4000
 """Most problems that are told at once, and most characters about each."""
 

@@ -4,13 +4,13 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
 from study.catalogue import module_names
 from study.knobs import MOST
 from study.metrics import Direction
 from study.metrics.rules import RULES
-from study.spec.checks import STRICT
+from study.spec.checks import Strict
 from study.spec.objective import Constraint
 
 # Which values of a key are the same: false, 0, true and 1 are four, though Python calls two of them equal.
@@ -65,7 +65,7 @@ def configurations(value: Any) -> Any:
     return value
 
 
-class Resources(BaseModel):
+class Resources(Strict):
     """The resources of one trial; it trains on one card.
 
     Attributes:
@@ -78,7 +78,6 @@ class Resources(BaseModel):
             `all`: of all trials.
     """
 
-    model_config = STRICT
     cpu: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1
     gpu: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0
     accelerator: Annotated[str, Field(pattern=r"^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$")] | None = None
@@ -106,7 +105,7 @@ else:
 Scalar = bool | int | Annotated[float, Field(allow_inf_nan=False)] | str | None
 
 
-class Domain(BaseModel):
+class Domain(Strict):
     """Values that the search may give to one key: a range, or choices.
 
     A plain value stands for a single choice, `paper` for `range: paper`.
@@ -121,7 +120,6 @@ class Domain(BaseModel):
         when: other keys with lists of values: the key is searched only in trials where each has one of its values.
     """
 
-    model_config = STRICT
     range: Literal["paper"] | None = None
     low: Number | None = None
     high: Number | None = None
@@ -191,7 +189,7 @@ def _not_removed(value: Any) -> Any:
     return value
 
 
-class EarlyStopping(BaseModel):
+class EarlyStopping(Strict):
     """The rule by which searched trials go on or end early.
 
     Attributes:
@@ -203,7 +201,6 @@ class EarlyStopping(BaseModel):
             than the one before.
     """
 
-    model_config = STRICT
     name: StoppingName = "none"
     grace: Positive | None = None
     reduction: Annotated[int, Field(ge=2, le=MOST)] = 3
@@ -222,7 +219,7 @@ def _by_name(value: Any) -> Any:
     return {"name": value} if isinstance(value, str) else value
 
 
-class Confirm(BaseModel):
+class Confirm(Strict):
     """The configurations that run again on fresh seeds after the search, besides the baseline.
 
     Attributes:
@@ -232,13 +229,12 @@ class Confirm(BaseModel):
             stays as it is.
     """
 
-    model_config = STRICT
     top: Annotated[int, Field(ge=0, le=MOST)] = 0
     seeds: Annotated[int, Field(ge=2, le=MOST)] = 3
     rules: bool | Annotated[list[RuleName], Field(min_length=1)] = False
 
 
-class Plateau(BaseModel):
+class Plateau(Strict):
     """The search ends where it makes no progress.
 
     Attributes:
@@ -246,12 +242,11 @@ class Plateau(BaseModel):
         by: by how much they have to be better.
     """
 
-    model_config = STRICT
     trials: Positive
     by: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
 
 
-class Stop(BaseModel):
+class Stop(Strict):
     """The search ends when as many trials again would gain little, with the stated confidence.
 
     Attributes:
@@ -260,13 +255,12 @@ class Stop(BaseModel):
         trials: how many of the sampler's trials have to end first.
     """
 
-    model_config = STRICT
     gain: Annotated[float, Field(gt=0, allow_inf_nan=False)]
     confidence: Annotated[float, Field(ge=0.5, lt=1)] = 0.95
     trials: Annotated[int, Field(ge=10, le=MOST)] = 20
 
 
-class Search(BaseModel):
+class Search(Strict):
     """The search: its space, sampler, budget and metric.
 
     Attributes:
@@ -292,7 +286,6 @@ class Search(BaseModel):
         retries: how often a trial that was cut off runs again.
     """
 
-    model_config = STRICT
     space: dict[str, Domain] = Field(default_factory=dict)
     alternatives: dict[Literal["data", "model", "method"], dict[str, dict[str, Any]]] = Field(default_factory=dict)
     baseline: dict[str, Any] | None = None
@@ -332,10 +325,9 @@ AIM = {"metric", "direction", "constraints", "epoch", "epoch_window"}
 """The keys of a search that say what a trial is worth: an exported configuration keeps them."""
 
 
-class Layout(BaseModel):
+class Layout(Strict):
     """The outline of a study file."""
 
-    model_config = STRICT
     name: str
     data: dict[str, Any]
     model: dict[str, Any]

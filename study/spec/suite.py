@@ -9,13 +9,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from study.errors import UserError, nearest
 from study.knobs import MOST
 from study.metrics import available
 from study.metrics.rules import RULES
-from study.spec.checks import STRICT, Problems, check
+from study.spec.checks import Problems, Strict, check
 from study.spec.document import Document, Key, apply_profile, find, read, shipped_folder
 from study.spec.load import NAME_RULE, resolve
 from study.spec.schema import Positive, RuleName
@@ -26,13 +26,12 @@ from study.spec.study_spec import StudySpec
 Section = dict[str, Any]
 
 
-class SuiteMethod(BaseModel):
+class SuiteMethod(Strict):
     """A row of the table: a `method` section, the `space` that is searched for it, and what else it needs of its own.
 
     `enqueue` are configurations that each of its searches tries first; they count as trials.
     """
 
-    model_config = STRICT
     method: Section
     model: Section | None = None
     train: Section = Field(default_factory=dict)
@@ -40,10 +39,9 @@ class SuiteMethod(BaseModel):
     enqueue: list[Section] = Field(default_factory=list)
 
 
-class BaseSearch(BaseModel):
+class BaseSearch(Strict):
     """The keys of `search` that are the same for every method."""
 
-    model_config = STRICT
     sampler: Any = None
     metric: Any = None
     epoch: Any = None
@@ -53,27 +51,25 @@ class BaseSearch(BaseModel):
     retries: Any = None
 
 
-class Base(BaseModel):
+class Base(Strict):
     """The part that is the same for every method, unless a method's own section says otherwise."""
 
-    model_config = STRICT
     model: Section | None = None
     train: Section = Field(default_factory=dict)
     search: BaseSearch = BaseSearch()
     resources: Section = Field(default_factory=dict)
 
 
-class Budget(BaseModel):
+class Budget(Strict):
     """The budget of each search: so many `trials` of so many `epochs`; what the rules pick is judged on `seeds` fresh
     training seeds."""
 
-    model_config = STRICT
     trials: Positive
     epochs: Positive
     seeds: Annotated[int, Field(ge=2, le=1000)]
 
 
-class SuiteLayout(BaseModel):
+class SuiteLayout(Strict):
     """The outline of a suite file.
 
     `searches` is the number of independent searches of a method on a data set, each with a sampler's seed and training
@@ -81,7 +77,6 @@ class SuiteLayout(BaseModel):
     `base.search.metric`.
     """
 
-    model_config = STRICT
     name: str
     base: Base = Base()
     methods: Annotated[dict[str, SuiteMethod], Field(min_length=1)]

@@ -357,14 +357,10 @@ class Events:
         number = candidate.trial.number if candidate else None
         trials = self.record.trials.values() if number is not None else ()
         runs = [str(trial.number) for trial in trials if number in (trial.number, trial.repeats)]
-        for key in set(self._progress.marked.get(tag, ())) - set(runs):
-            self._untag(key, [tag])
+        for key in dict.fromkeys([*self._progress.marked.get(tag, ()), *runs]):
+            self._tag(key, {tag: "true"}) if key in runs else self._untag(key, [tag])
             if sign:
-                self._change(key).rename = self._name(int(key))
-        for key in runs:
-            self._tag(key, {tag: "true"})
-            if sign:
-                self._change(key).rename = sign + self._name(int(key))
+                self._change(key).rename = (sign if key in runs else "") + self._name(int(key))
         self._progress.marked[tag] = runs
 
     def _end(self, key: str, event: Event) -> None:

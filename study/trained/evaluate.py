@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from study import data
+from study.data import holdout
 from study.data.dataset import Dataset, Facts, Split
 from study.errors import UserError
 from study.files import below
@@ -80,9 +81,8 @@ def evaluate(
     # a registered model stands for itself: the network that found groups for its search is not a part of it
     config = replace(config, train=replace(config.train, inferred_groups="none"))
     weights(description, model.parent)  # refuses what was not written by study
-    counts = split == "test" and is_own
     place = str(take(device))
-    with _noted(home, description) if counts else nullcontext():
+    with _noted(home, description) if is_own and split == "test" else nullcontext():
         trial = Trial(config, dataset, place, begins=False)
         trial.load(below(model.parent, description.weights))
         try:
@@ -121,18 +121,15 @@ def _section(description: Description, study: str | None, assignments: list[str]
 
 def _with_all(dataset: Dataset) -> Dataset:
     """The data set with one split more: every sample that has a class."""
-    parts = [dataset.splits[name] for name in dataset.facts.splits]
-    target = np.concatenate([part.target for part in parts])
-    labelled = target >= 0
 
-    def joined(arrays: list[NDArray[Any] | None]) -> NDArray[Any] | None:
-        given = [array for array in arrays if array is not None]
-        return np.concatenate(given)[labelled] if len(given) == len(parts) else None
+    def joined(name: str) -> Any:
+        arrays = [getattr(dataset.splits[split], name) for split in dataset.facts.splits]
+        return None if any(array is None for array in arrays) else np.concatenate(arrays)
 
-    bias, condition = joined([part.bias for part in parts]), joined([part.condition for part in parts])
-    whole = Split(np.concatenate([part.inputs for part in parts])[labelled], target[labelled], bias, condition)
+    whole = Split(joined("inputs"), joined("target"), joined("bias"), joined("condition"))
+    whole = holdout.take(whole, whole.target >= 0)
     facts = replace(dataset.facts, splits=(*dataset.facts.splits, ALL))
-    if bias is not None:
+    if whole.bias is not None:
         facts = replace(facts, bias_splits=None)
     return Dataset(facts, {**dataset.splits, ALL: whole})
 

@@ -52,6 +52,8 @@ def seeds(spec: StudySpec, record: StudyRecord) -> Figure | None:
         axes.set_yticks(range(len(sides)), [plain(side.label) for side in reversed(sides)])
         axes.set_ylim(-0.6, len(sides) - 0.4)
         axes.set_xlabel(f"{plain(name)}\nseeds, mean ± sd")
+        if in_percent(name) and axes.get_xlim()[1] > 1.0:
+            axes.set_xlim(right=1.01)
         axes.xaxis.set_major_locator(MaxNLocator(5))
         metric_axis(axes, name, "x")
     for axes in panels[len(metrics) :]:
@@ -76,11 +78,9 @@ def _seed_row(axes: Axes, side: Side, name: str, height: int) -> None:
             "not read", (0.02, height), xycoords=("axes fraction", "data"), color=GREY, va="center", fontsize=9.5
         )
         return
-    below = above = spread.deviation or 0.0
-    if in_percent(name):
-        above = min(above, max(0.0, 1.0 - spread.mean))
-    line = [[below], [above]]
-    axes.errorbar(spread.mean, height, xerr=line, fmt="|", color=colour, markersize=16, markeredgewidth=2.2, capsize=0)
+    axes.errorbar(
+        spread.mean, height, xerr=spread.deviation, fmt="|", color=colour, markersize=16, markeredgewidth=2.2, capsize=0
+    )
     axes.scatter(values, [height] * len(values), s=26, facecolors="white", edgecolors=colour, linewidths=1.3, zorder=3)
 
 

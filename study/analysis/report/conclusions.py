@@ -171,24 +171,18 @@ TOO_SMALL = 0.05
 
 def too_small(spec: StudySpec, record: StudyRecord, side: Side) -> Iterator[str]:
     """A sentence on each split that is too small to tell the study's metric, whatever the seeds say."""
-    told = False
     for name in (spec.test_metric, spec.metric):
-        error = sampling_error(record, side, name)
-        if error is None or error < TOO_SMALL:
+        error, found = sampling_error(record, side, name), with_error(record, side, name)
+        if found is None or error is None or error < TOO_SMALL:
             continue
-        split, found = name.split("/")[0], with_error(record, side, name)
-        ends = formatting.between(name, found.interval() if found else None)
+        split = name.split("/")[0]
         count = samples(record, side, split, "conflicting_accuracy")
         few = f" ({count} conflict with the bias)" if count is not None else ""
-        which = {"val": "validation"}.get(split, split)
-        if told:
-            yield f"So is the {which} split{few}: they leave {ends} for {name}."
-        else:
-            yield (
-                f"The {which} split is too small to tell {name} closely: its own samples{few} leave {ends} for "
-                f"{side.label} (95% interval), however many seeds there are."
-            )
-        told = True
+        yield (
+            f"The {'validation' if split == 'val' else split} split is too small to tell {name} closely: its own "
+            f"samples{few} leave {formatting.between(name, found.interval())} for {side.label} (95% interval), however "
+            "many seeds there are."
+        )
 
 
 def _final(spec: StudySpec, record: StudyRecord, final: Side) -> list[str]:
@@ -232,8 +226,8 @@ def _gain(spec: StudySpec, record: StudyRecord, reference: Side, best: Side) -> 
     if test_gain is None:
         if abs(gain.value) < ROUNDING:
             return [sentence, *map(str, ties(record, spec))]
-        label = best.label[0].upper() + best.label[1:]
-        return [sentence, f"{label} against the baseline: {_difference_text(spec, name, gain, reference, best)}."]
+        text = _difference_text(spec, name, gain, reference, best)
+        return [sentence, f"Against the baseline {best.label} has {text}."]
     after, before = (formatting.mean(test, side.spread(test)) for side in (best, reference))
     on_which = "" if best.seeds(test) == best.seeds(name) else f" ({_seeds_text(test, reference, best)})"
     second = f"On the test split, which chose nothing, {test} is {after} against {before} of the baseline{on_which}"

@@ -52,7 +52,7 @@ def test_a_gap_is_lowered_and_a_fraction(writer):
     study.trial("search", [0.1], metric="val/equalized_odds")
     first, second = conclusions(spec, study.record())
     assert first.startswith("The search lowered val/equalized_odds from 0.300 (baseline) to 0.100 (trial 1)")
-    assert second.startswith("Trial 1 against the baseline: -0.200,")
+    assert second.startswith("Against the baseline trial 1 has -0.200,")
 
 
 @pytest.mark.parametrize(
