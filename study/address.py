@@ -99,7 +99,8 @@ def give_token() -> None:
             raise UserError(f"{path}: others can read this token: chmod 600 {shlex.quote(str(path))}")
         path.read_bytes()
     except OSError as error:
-        raise UserError(f"RAY_AUTH_TOKEN_PATH: {path}: {error.strerror}") from None
+        gone = ". If its cluster is down: unset RAY_AUTH_TOKEN_PATH STUDY_ADDRESS" if named else ""
+        raise UserError(f"RAY_AUTH_TOKEN_PATH: {path}: {error.strerror}{gone}") from None
     if named:
         os.environ.setdefault("RAY_AUTH_MODE", "token")
 

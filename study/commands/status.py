@@ -47,7 +47,7 @@ def document(folder: StudyFolder) -> dict[str, Any]:
 def lines(document: dict[str, Any]) -> list[str]:
     """The same for people."""
     texts = summary.lines(document)
-    if "lead" in document and (document.get("final") or document.get("best")):  # what a cluster runs may lack it
+    if "lead" in document and (document["state"] != "running" or document.get("final") or document.get("best")):
         texts += lead.lines(document["lead"])
     texts += [f"warning   {tie['message']}" for tie in document["ties"]]
     if way := document.get("ablation"):

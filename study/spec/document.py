@@ -237,8 +237,9 @@ def _parse(text: str) -> tuple[Any, dict[Key, int] | None]:
         yaml.Constructor = _Constructor
         tree = yaml.load(text)
     except MarkedYAMLError as error:
-        mark = error.problem_mark
-        raise _NotYaml(str(error.problem), mark.line + 1 if mark else 1) from None
+        mark, begun = error.problem_mark, error.context_mark
+        since = f" ({error.context}, which begins in line {begun.line + 1})" if begun else ""
+        raise _NotYaml(f"{error.problem}{since}", mark.line + 1 if mark else 1) from None
     except ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
         raise _NotYaml(f"the character U+{ord(text[error.position]):04X} is not allowed", line) from None

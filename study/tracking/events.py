@@ -354,8 +354,7 @@ class Events:
     def _mark(self, tag: str, find: Callable[[StudyRecord, StudySpec], Candidate | None], sign: str = "") -> None:
         """Tag the runs of a configuration and put a sign before their names; take both from those of an earlier one."""
         candidate = find(self.record, self._spec) if self._spec.final_seeds is None else None
-        number = candidate.trial.number if candidate else None
-        trials = self.record.trials.values() if number is not None else ()
+        number, trials = candidate.trial.number if candidate else -1, self.record.trials.values()
         runs = [str(trial.number) for trial in trials if number in (trial.number, trial.repeats)]
         for key in dict.fromkeys([*self._progress.marked.get(tag, ()), *runs]):
             self._tag(key, {tag: "true"}) if key in runs else self._untag(key, [tag])

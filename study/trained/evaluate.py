@@ -128,9 +128,8 @@ def _with_all(dataset: Dataset) -> Dataset:
 
     whole = Split(joined("inputs"), joined("target"), joined("bias"), joined("condition"))
     whole = holdout.take(whole, whole.target >= 0)
-    facts = replace(dataset.facts, splits=(*dataset.facts.splits, ALL))
-    if whole.bias is not None:
-        facts = replace(facts, bias_splits=None)
+    known = dataset.facts.bias_splits if whole.bias is None else None
+    facts = replace(dataset.facts, splits=(*dataset.facts.splits, ALL), bias_splits=known)
     return Dataset(facts, {**dataset.splits, ALL: whole})
 
 

@@ -129,6 +129,12 @@ def test_a_study_without_an_epoch_has_no_pace_yet(home: Home) -> None:
     assert found == ["study mine, of ada: running (1 running)", "pace      not known before the first epoch"]
 
 
+def test_a_study_that_ended_before_a_result_says_how_it_goes_on(home: Home) -> None:
+    told = status.lines(status.document(home.find("hers")))
+    assert told[0] == "study hers, of ada: interrupted (no trial yet)"
+    assert "study resume hers" in "\n".join(told)
+
+
 def test_a_stopped_study_has_something_left_to_do_and_a_complete_one_has_not(home: Home) -> None:
     for state, told in (("interrupted", r", about [\d:]+ left to do"), ("complete", "")):
         folder = home.create(quickstart(f"name={state}"))

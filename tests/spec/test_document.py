@@ -149,6 +149,7 @@ def test_profiles_of_another_form_are_refused(tmp_path: Path, profiles: str) -> 
         ("a: 1\n\tb: 2\n", ":2: not valid YAML"),
         ("a: 1\n---\na: 2\n", "not valid YAML: but found another document"),
         ("a: *b\n", ":1: not valid YAML: found undefined alias"),
+        ("a: 1\nb: {c: 1\nd: {e: 1}\n", "which begins in line 2"),
         ("a: 1\nb: 1\0\n", ":2: not valid YAML: the character U+0000 is not allowed"),
         (b"a: \xe9\n", "cannot be read: 'utf-8'"),
         (b"\xff\xfea\0", "cannot be read: 'utf-8'"),
