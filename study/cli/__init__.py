@@ -113,9 +113,9 @@ def main() -> None:
     except Interrupted as interrupted:
         _stopped(str(interrupted))
     except Exception as error:
-        if _was_interrupted(error):
-            _stopped("stopped")
         expected = _expected(error)
+        if _was_interrupted(error) or (expected is None and interrupt.has_come()):
+            _stopped("stopped")
         if expected is None or is_verbose():
             traceback.print_exc()
         message, status = expected or (f"{_name(error)}. {REPORT}", 1)
@@ -173,7 +173,8 @@ def _let_python_end() -> None:
 
 
 def _was_interrupted(error: BaseException | None) -> bool:
-    """Return whether an error came of an interrupt, as that of a library that was being loaded does."""
+    """Return whether an error came of an interrupt, as that of a library that was being loaded does. Others, as
+    pydantic's compiled core, put it into words."""
     while error and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__ or error.__context__
     return error is not None

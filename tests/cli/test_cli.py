@@ -95,6 +95,28 @@ def test_a_library_whose_import_was_interrupted_is_no_bug() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "stopped\n")
 
 
+SWALLOWED = """
+import signal
+from study import cli
+
+def app(**_):
+    try:
+        signal.raise_signal(signal.SIGTERM)
+    except KeyboardInterrupt as interrupt:
+        told = repr(interrupt)
+    raise ValueError(f"SchemaError: {told}")
+
+cli.app = app
+cli.main()
+"""
+
+
+def test_a_library_that_puts_an_interrupt_into_words_is_no_bug() -> None:
+    """As pydantic's compiled core does while a form is built: nothing but the words is left of it."""
+    done = subprocess.run([sys.executable, "-c", SWALLOWED], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "stopped\n")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
 def test_a_closed_stream_is_no_bug(tmp_path: Path, closed: str) -> None:
