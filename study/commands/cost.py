@@ -115,10 +115,11 @@ def measured_pace(spec: StudySpec, begins: Callable[[], object] = bool) -> Pace 
     if any(source.existing_path() is None for source in data.sources(spec.base["data"])):
         return f"its data are not here, see study data prepare {spec.base['data']['name']}"
     begins()
-    data.load(spec.base["data"])
     try:
         first_epoch = next(one_trial.run(spec))
     except (UserError, RuntimeError, MemoryError) as error:  # torch's errors are RuntimeErrors
+        if isinstance(error, UserError):
+            data.load(spec.base["data"])  # was it this that could not be done?
         return (str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}").splitlines()[0]
     device = torch.cuda.get_device_name() if spec.resources.gpu else f"the CPU of {platform.node()}"
     caveats = [

@@ -37,9 +37,10 @@ def small_cells(spec: StudySpec, cells: Mapping[str, Any], facts: Facts) -> list
     val, own, conflicting = cells["splits"]["val"], facts.on("val"), cells["splits"]["val"]["conflicting"]
     found = []
     if conflicting is not None and conflicting < FEW_CONFLICTING:
+        cures = "data.val=unbiased, a larger data.val_share, or " if spec.base["data"].get("val") == "biased" else ""
         found.append(
             f"val has only {_counted(conflicting)} in conflict with the bias: configurations are hardly told apart. "
-            "Better: data.val=unbiased, a larger data.val_share, or more data"
+            f"Better: {cures}more data"
         )
     if val["smallest"] is None or val["smallest"] >= FEW:
         return found

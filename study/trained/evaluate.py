@@ -68,7 +68,8 @@ def evaluate(
     encoding = description.encoding
     dataset = data.load(section) if encoding is None else data.encoded(section, encoding)
     dataset = numbered_as(dataset, description.facts)
-    is_own = fingerprint_of_test(dataset) == description.told["test_fingerprint"]
+    known = description.told["test_fingerprint"] if split in ("test", ALL) else None
+    is_own = known is not None and fingerprint_of_test(dataset) == known
     if split == ALL:
         if is_own or data.key(section) == data.key(description.config["data"]):
             raise UserError("--split all: these are the model's own data, and it was trained on a part of them")
@@ -126,8 +127,7 @@ def _with_all(dataset: Dataset) -> Dataset:
         arrays = [getattr(dataset.splits[split], name) for split in dataset.facts.splits]
         return None if any(array is None for array in arrays) else np.concatenate(arrays)
 
-    whole = Split(joined("inputs"), joined("target"), joined("bias"), joined("condition"))
-    whole = holdout.take(whole, whole.target >= 0)
+    whole = holdout.take(Split(*map(joined, ("inputs", "target", "bias", "condition"))), joined("target") >= 0)
     known = dataset.facts.bias_splits if whole.bias is None else None
     facts = replace(dataset.facts, splits=(*dataset.facts.splits, ALL), bias_splits=known)
     return Dataset(facts, {**dataset.splits, ALL: whole})

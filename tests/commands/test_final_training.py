@@ -184,7 +184,9 @@ def test_a_figure_carries_the_error_of_its_split_which_is_told_first_where_it_is
     ]
     first, *_, last = conclusions(spec, record)
     assert sum("is too small to tell" in sentence for sentence in conclusions(spec, record)) == 1
-    assert first.startswith("The test split is too small to tell test/accuracy closely: its own samples")
+    assert first.startswith(
+        "The test split is too small to tell test/accuracy closely: with the error of its own samples"
+    )
     assert "57.6 to 87.8%" in first
     assert "(95% interval 57.6 to 87.8%, the error of the split included)" in last
     assert (

@@ -1,17 +1,19 @@
 """A web server of a test's own, on loopback."""
 
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 
-class Silent(BaseHTTPRequestHandler):
+class Silent(ABC, BaseHTTPRequestHandler):
     """Gives an answer, and prints nothing of what it is asked."""
 
+    @abstractmethod
     def answer(self) -> None:
-        raise NotImplementedError
+        """Give it, by `tell`."""
 
     def do_GET(self) -> None:
         self.answer()

@@ -197,6 +197,20 @@ def test_all_rows_of_another_table_are_measured_and_counted(loans: StudyFolder, 
         evaluate(home, place, "all", device="cpu")
 
 
+def test_other_rows_without_a_test_split_are_not_the_models_own(loans: StudyFolder, here: Path) -> None:
+    """Neither side has one: nothing is the same on both."""
+    frame = pd.read_csv(table_of(loans)).iloc[::-1]
+    frame.assign(part=[("train", "val")[row % 2] for row in range(len(frame))]).to_csv("parts.csv", index=False)
+    place = loans.description_file(0)
+    description = Description.read(place)
+    replace(description, told={**description.told, "test_fingerprint": None}).write(place)
+    settings = [f"data.path={Path('parts.csv').absolute()}", "data.split=part"]
+    try:
+        assert evaluate(Home(here / "home"), place, "all", assignments=settings, device="cpu")[1] == len(frame)
+    finally:
+        description.write(place)
+
+
 def test_figures_of_groups_have_their_names_beside_them(loans: StudyFolder) -> None:
     done = CliRunner().invoke(app, ["evaluate", str(loans.description_file(0)), "--device", "cpu"])
     assert done.exit_code == 0, done.stderr

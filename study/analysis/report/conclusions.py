@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from study.analysis.statistics import formatting
-from study.analysis.statistics.debiased import samples, sampling_error, with_error
+from study.analysis.statistics.debiased import samples, with_error
 from study.analysis.statistics.difference import (
     ROUNDING,
     Difference,
@@ -172,16 +172,16 @@ TOO_SMALL = 0.05
 def too_small(spec: StudySpec, record: StudyRecord, side: Side) -> Iterator[str]:
     """A sentence on each split that is too small to tell the study's metric, whatever the seeds say."""
     for name in (spec.test_metric, spec.metric):
-        error, found = sampling_error(record, side, name), with_error(record, side, name)
-        if found is None or error is None or error < TOO_SMALL:
+        found = with_error(record, side, name)
+        if found is None or (found.split_error or 0.0) < TOO_SMALL:
             continue
         split = name.split("/")[0]
         count = samples(record, side, split, "conflicting_accuracy")
         few = f" ({count} conflict with the bias)" if count is not None else ""
         yield (
-            f"The {'validation' if split == 'val' else split} split is too small to tell {name} closely: its own "
-            f"samples{few} leave {formatting.between(name, found.interval())} for {side.label} (95% interval), however "
-            "many seeds there are."
+            f"The {'validation' if split == 'val' else split} split is too small to tell {name} closely: with the "
+            f"error of its own samples{few} {side.label} has {formatting.between(name, found.interval())} "
+            "(95% interval), and more seeds do not take that error away."
         )
 
 
@@ -206,9 +206,8 @@ def _gain(spec: StudySpec, record: StudyRecord, reference: Side, best: Side) -> 
     if abs(gain.value) < ROUNDING:
         first = f"The search gained nothing: {name} is {before} for the baseline and {after} for {best.label}"
     elif spec.better(gain.value, 0.0) and gain.clear is False and not gain.is_vague:
-        verb = "raise" if spec.mode == "max" else "lower"
-        first = f"The search did not {verb} {name} beyond the spread over seeds: it is {before} for the baseline"
-        first += f" and {after} for {best.label}"
+        verb = "rise" if spec.mode == "max" else "fall"
+        first = f"{name} did not {verb} beyond the spread over seeds: {before} (baseline), {after} ({best.label})"
     elif spec.better(gain.value, 0.0):
         verb = "raised" if spec.mode == "max" else "lowered"
         first = f"The search {verb} {name} from {before} (baseline) to {after} ({best.label})"
@@ -226,12 +225,11 @@ def _gain(spec: StudySpec, record: StudyRecord, reference: Side, best: Side) -> 
     if test_gain is None:
         if abs(gain.value) < ROUNDING:
             return [sentence, *map(str, ties(record, spec))]
-        text = _difference_text(spec, name, gain, reference, best)
-        return [sentence, f"Against the baseline {best.label} has {text}."]
+        return [sentence, f"Against the baseline {best.label} has {_change_text(spec, name, gain, reference, best)}."]
     after, before = (formatting.mean(test, side.spread(test)) for side in (best, reference))
     on_which = "" if best.seeds(test) == best.seeds(name) else f" ({_seeds_text(test, reference, best)})"
     second = f"On the test split, which chose nothing, {test} is {after} against {before} of the baseline{on_which}"
-    return [sentence, f"{second}: {_difference_text(spec, test, test_gain, reference, best)}."]
+    return [sentence, f"{second}: {_change_text(spec, test, test_gain, reference, best)}."]
 
 
 def _drop(spec: StudySpec, record: StudyRecord, best: Side) -> Iterator[str]:
@@ -245,7 +243,7 @@ def _drop(spec: StudySpec, record: StudyRecord, best: Side) -> Iterator[str]:
         yield f"In the search {best.label} had {spec.metric} {before}; on the fresh seeds the mean differs by {amount}."
 
 
-def _difference_text(spec: StudySpec, name: str, difference: Difference, reference: Side, best: Side) -> str:
+def _change_text(spec: StudySpec, name: str, difference: Difference, reference: Side, best: Side) -> str:
     """A difference, and whether it exceeds the spread over seeds."""
     if difference.interval == (0.0, 0.0):
         return "the same on all seeds"

@@ -51,6 +51,23 @@ def test_a_front_of_one_is_no_line(writer):
     assert "front" not in labels
 
 
+def test_seeds_at_the_top_end_their_axis_there_and_long_names_do_not_meet(writer):
+    """No accuracy is over 100%."""
+    name, test = "val/shrunk_unbiased_accuracy", "test/shrunk_unbiased_accuracy"
+    spec, study = load_study("quickstart", [f"search.metric={name}"]), writer()
+    for stage in ("baseline", "search"):
+        study.trial(stage, [1.0], metric=name)
+    for seed, number in ((1, 0), (2, 0), (1, 1), (2, 1)):
+        fresh = study.trial("confirm", [1.0], metric=name, repeats=number, seed=seed)
+        study.append("tested", trial=fresh, metrics={test: 1.0})
+    figure = FIGURES["seeds"](spec, study.record())
+    figure.draw_without_rendering()
+    left, right = figure.axes
+    assert right.get_xlabel().startswith(test)
+    assert left.get_xlim()[1] <= 1.02
+    assert left.xaxis.label.get_window_extent().x1 < right.xaxis.label.get_window_extent().x0
+
+
 def test_nothing_is_drawn_of_nothing(spec, writer):
     study = writer()
     study.trial("search", [], state="failed")
