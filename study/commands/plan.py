@@ -25,6 +25,9 @@ FEW_CONFLICTING = 17
 """Validation samples that conflict with the bias below which more trials chose worse configurations, see
 tests/benchmarks/results/draft-space.md."""
 
+CURES = {"biased": "data.val=unbiased, a larger data.val_share, or ", "unbiased": "a larger data.val_share or "}
+"""What gives validation more such samples, by how it is cut (`data.val`), before "more data"."""
+
 MOST_ROWS = 16
 """Cells up to which people are shown the count of each; the JSON document always has them all."""
 
@@ -37,10 +40,9 @@ def small_cells(spec: StudySpec, cells: Mapping[str, Any], facts: Facts) -> list
     val, own, conflicting = cells["splits"]["val"], facts.on("val"), cells["splits"]["val"]["conflicting"]
     found = []
     if conflicting is not None and conflicting < FEW_CONFLICTING:
-        cures = "data.val=unbiased, a larger data.val_share, or " if spec.base["data"].get("val") == "biased" else ""
         found.append(
             f"val has only {_counted(conflicting)} in conflict with the bias: configurations are hardly told apart. "
-            f"Better: {cures}more data"
+            f"Better: {CURES.get(spec.base['data'].get('val'), '')}more data"
         )
     if val["smallest"] is None or val["smallest"] >= FEW:
         return found
