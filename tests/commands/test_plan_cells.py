@@ -24,7 +24,9 @@ def test_a_validation_split_that_hardly_conflicts_with_the_bias_is_warned_of() -
     assert warning.startswith("val has only 10 samples in conflict with the bias: ")
     assert "data.val=unbiased" in warning
     told = plan(quickstart("data.val=unbiased", "data.val_share=0.008"))["warnings"]
-    assert "Better: a larger data.val_share or more data" in next(line for line in told if "in conflict with the bias" in line)
+    assert "Better: a larger data.val_share or more data" in next(
+        line for line in told if "in conflict with the bias" in line
+    )
 
 
 @pytest.mark.parametrize(
