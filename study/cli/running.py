@@ -265,6 +265,10 @@ def reproduce(
     profile: Profile = None,
     seeds: Annotated[str | None, typer.Option("--seeds", metavar="S,S", help="Training seeds, as 0,1,2.")] = None,
     assignments: Set = None,
+    readings: Annotated[
+        str | None,
+        typer.Option("--readings", metavar="R,R", help="Compare readings of the paper's protocol; all: each."),
+    ] = None,
     only_report: Annotated[bool, typer.Option("--report", help="Run nothing; print the table so far.")] = False,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -274,7 +278,17 @@ def reproduce(
     from study.home.folder import Home
 
     home, request = Home.locate(), reproducing.Request(name, profile, tuple(assignments or ()), seeds)
-    outcome = None if only_report else reproducing.reproduce(home, table, request, view(quiet or as_json))
+    shown = view(quiet or as_json)
+    if readings is not None:
+        from study.reproduce import readings as comparing
+
+        ends = [] if only_report else list(reproducing.reproduce_readings(home, table, request, readings, shown))
+        compared = reproducing.compared_readings(home, table, request, readings)
+        print_json(comparing.document(compared)) if as_json else tell(comparing.markdown(compared))
+        if ends:
+            end(ends[-1])
+        return
+    outcome = None if only_report else reproducing.reproduce(home, table, request, shown)
     current = reproducing.current_table(home, table, request)
     print_json(reproducing.document(current)) if as_json else tell(reproducing.markdown(current))
     if outcome is not None and not as_json:

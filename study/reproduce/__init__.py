@@ -3,20 +3,33 @@
 The paper's numbers are in `study.published`, the study file of the same name in `search_spaces/`.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from study import published
 from study.commands.final_training import parse_seeds
 from study.commands.run import differences, listed, run_left
 from study.commands.session import RunEnd, View
-from study.errors import UserError
+from study.errors import UserError, nearest
 from study.home.folder import Home
 from study.home.record import StudyRecord
+from study.reproduce.readings import Comparison, compare
 from study.reproduce.reproduction import Reproduction, build_reproduction, document, markdown, printed_alone, tabulate
 from study.spec import StudySpec, load_study
+from study.spec.load import declared_readings
 from study.text import typed
 
-__all__ = ["Request", "current_table", "document", "markdown", "reproduce", "tabulate"]
+__all__ = [
+    "ALL",
+    "Request",
+    "compared_readings",
+    "current_table",
+    "document",
+    "markdown",
+    "reproduce",
+    "reproduce_readings",
+    "tabulate",
+]
 
 
 # The study of a published table: started or continued; and its table in any state.
@@ -51,13 +64,77 @@ def reproduce(home: Home, table: str, request: Request, view: View) -> RunEnd | 
         UserError: there is no such table, nothing of it can be run here, a study of that name has other settings, or
             see `study.commands.run.start`.
     """
+    _check_can_run(table)
+    return next(run_left(home, [_study_to_run(home, table, request, request.name or table)], view), None)
+
+
+ALL = "all"
+"""In the place of readings: every one that the table's study file declares."""
+
+
+def reproduce_readings(home: Home, table: str, request: Request, readings: str, view: View) -> Iterator[RunEnd]:
+    """Run what is left of a table's studies under some readings of its protocol, one after the other.
+
+    Args:
+        readings: names with commas between them, or `ALL`.
+
+    Raises:
+        UserError: see `reproduce`; or the table's study file declares no such reading.
+    """
+    _check_can_run(table)
+    studies = _reading_studies(table, request, readings)
+    specs = [_study_to_run(home, table, request, name, reading) for reading, name in studies.items()]
+    yield from run_left(home, specs, view)
+
+
+def compared_readings(home: Home, table: str, request: Request, readings: str) -> Comparison:
+    """The table under some readings of its protocol with the results so far.
+
+    Raises:
+        UserError: see `reproduce_readings`.
+    """
+    paper_table, full = published.load(table), load_study(table)
+    studies = _reading_studies(table, request, readings)
+    found = {}
+    for reading, name in studies.items():
+        if _has_begun(home, name):
+            found[reading] = tabulate(home.find(name), table)
+        else:
+            spec = _requested_study(table, request, name, reading)
+            found[reading] = build_reproduction(paper_table, spec, StudyRecord(), full)
+    return compare(paper_table, declared_readings(table), studies, found)
+
+
+def _reading_studies(table: str, request: Request, readings: str) -> dict[str, str]:
+    """The name of each asked reading's study: the table's for the reading that the study file has."""
+    declared = declared_readings(published.load(table).name)
+    asked = list(declared) if readings == ALL else [name.strip() for name in readings.split(",") if name.strip()]
+    if unknown := [name for name in asked if name not in declared]:
+        there = f"Allowed: {ALL}, {', '.join(declared)}" if declared else "Its study file declares none"
+        raise UserError(
+            f"--readings {readings}: {unknown[0]!r} is no reading of {table}. {nearest(unknown[0], declared)}{there}"
+        )
+    if not asked:
+        raise UserError(f"--readings: {table} declares {', '.join(declared) or 'none'}")
+    name = request.name or table
+    return {reading: name if declared[reading].taken else f"{name}--{reading}" for reading in asked}
+
+
+def _check_can_run(table: str) -> None:
     why_not = published.load(table).no_study
     if why_not:
         numbers = typed("reproduce", table, "--report")
         raise UserError(f"{table}: nothing of it can be run here: {why_not}. Its printed numbers: {numbers}")
-    name = request.name or table
+
+
+def _study_to_run(home: Home, table: str, request: Request, name: str, reading: str | None = None) -> StudySpec:
+    """The study of a table that begins or goes on.
+
+    Raises:
+        UserError: one of that name has other settings.
+    """
     if not _has_begun(home, name) or request.assignments or request.seeds or request.profile:
-        spec = _requested_study(table, request)
+        spec = _requested_study(table, request, name, reading)
     else:
         spec = home.find(name).checked_spec()
     if differing := list(differences(home, [spec])):
@@ -65,7 +142,7 @@ def reproduce(home: Home, table: str, request: Request, view: View) -> RunEnd | 
             f"{name}: exists already, with other settings. To go on with it as it is, leave out --profile, --seeds and "
             f"--set. To run it with these settings, give another name: --name\n{listed(differing)}"
         )
-    return next(run_left(home, [spec], view), None)
+    return spec
 
 
 def current_table(home: Home, table: str, request: Request) -> Reproduction:
@@ -78,7 +155,7 @@ def current_table(home: Home, table: str, request: Request) -> Reproduction:
     if paper_table.no_study:
         return printed_alone(paper_table)
     if request.name is None and not _has_begun(home, name):
-        return build_reproduction(paper_table, _requested_study(table, request), StudyRecord(), load_study(table))
+        return build_reproduction(paper_table, _requested_study(table, request, name), StudyRecord(), load_study(table))
     return tabulate(home.find(name), table)
 
 
@@ -86,9 +163,10 @@ def _has_begun(home: Home, name: str) -> bool:
     return name in [folder.name for folder in home.studies()]
 
 
-def _requested_study(table: str, request: Request) -> StudySpec:
-    """The study of a table with the requested options."""
-    spec = load_study(table, [*request.assignments, *_seeds(request.seeds)], request.profile, request.name or table)
+def _requested_study(table: str, request: Request, name: str, reading: str | None = None) -> StudySpec:
+    """The study of a table with the requested options, under this name and reading of its protocol."""
+    overrides = [*request.assignments, *_seeds(request.seeds)]
+    spec = load_study(table, overrides, request.profile, name, reading=reading)
     if spec.objective.window is not None:
         raise UserError(
             "search.epoch: 'best' given, allowed is last: a table is compared at the last epoch, and where the paper "

@@ -36,6 +36,8 @@ from study.published import PER_UNIT, Claim, PublishedTable
 from study.ranking import Spread
 from study.spec import StudySpec, load_study
 from study.spec.declarations import declaration
+from study.spec.load import declared_readings
+from study.spec.readings import is_of
 from study.spec.space import grid_cells
 from study.text import escaped
 
@@ -262,7 +264,8 @@ def cell_notes(
     """
     documents = list(_documents(table, spec, full))
     protocol = OWN if OWN in table.source else PAPERS
-    lines = [_budget(spec, record, full, ours, documents, protocol), *_variants(here for here, _ in documents)]
+    lines = [_budget(spec, record, full, ours, documents, protocol), *_reading(table, spec)]
+    lines += _variants(here for here, _ in documents)
     reasons = reasons_text(missing, [row.label for row in table.rows], [column.label for column in table.columns])
     lines += [f"Missing: {reason}." for reason in reasons]
     lines += _no_verdicts(table)
@@ -325,6 +328,13 @@ def _budget(
     )
     comparison = f"Against {protocol}: {shortfall}." if shortfall else f"This is {protocol}, as in the study file."
     return f"Budget: {what}; {trial_time}. {comparison}"
+
+
+def _reading(table: PublishedTable, spec: StudySpec) -> Iterator[str]:
+    """Yield which reading of the protocol was run, where the table's study file declares readings."""
+    declared, values = declared_readings(table.name), spec.to_document()
+    for name in [name for name, reading in declared.items() if is_of(reading, values)]:
+        yield f"Reading of the protocol: {name}, {declared[name].about} ({declared[name].source})."
 
 
 def _variants(documents: Iterator[Document]) -> Iterator[str]:
@@ -394,7 +404,7 @@ def build_reproduction(table: PublishedTable, spec: StudySpec, record: StudyReco
         reasons,
         _grid(table, last, reasons, [LAST_EPOCH, *sentences]),
         _grid(table, best, reasons, [BEST_EPOCH]) if any(cell.values for cell in best.values()) else None,
-        claims_table(_verdicts(table, last)),
+        claims_table(verdicts(table, last)),
     )
 
 
@@ -402,11 +412,11 @@ def printed_alone(table: PublishedTable) -> Reproduction:
     """A table of which nothing can be run here: the paper's numbers alone."""
     reasons = dict.fromkeys(places(table), PUBLISHED_ONLY)
     grid = _grid(table, {}, reasons, [f"Not run: {table.no_study}.", spread_note(table), *table.notes])
-    claims = claims_table(_verdicts(table, {}))
+    claims = claims_table(verdicts(table, {}))
     return Reproduction(table, {}, {}, reasons, grid, None, claims)
 
 
-def _verdicts(table: PublishedTable, cells: Cells) -> dict[str, ClaimResult]:
+def verdicts(table: PublishedTable, cells: Cells) -> dict[str, ClaimResult]:
     """The verdict on each claim of a table, by its text."""
     verdicts = {}
     for claim in table.claims:
@@ -518,7 +528,7 @@ def tabulate(folder: StudyFolder, table: str) -> Reproduction:
 def write(reproduction: Reproduction, out: Path) -> None:
     """`reproduction.md`, `.tex` and `.csv`, each replaced in one step."""
     tables = [reproduction.last_grid] + ([reproduction.best_grid] if reproduction.best_grid else [])
-    caption = f"{_title(reproduction)}. {reproduction.table.caption}"
+    caption = f"{title(reproduction.table)}. {reproduction.table.caption}"
     content = {
         "md": markdown(reproduction),
         "tex": "\n\n".join(to_latex(grid, reproduction.best_along, caption=caption) for grid in tables) + "\n",
@@ -529,7 +539,11 @@ def write(reproduction: Reproduction, out: Path) -> None:
 
 def markdown(reproduction: Reproduction) -> str:
     """The table, its notes, and whether the paper's claims hold."""
-    parts = [f"# {_title(reproduction)}", reproduction.table.caption, _with_notes(reproduction, reproduction.last_grid)]
+    parts = [
+        f"# {title(reproduction.table)}",
+        reproduction.table.caption,
+        _with_notes(reproduction, reproduction.last_grid),
+    ]
     if len(reproduction.claims):
         parts += ["## Claims", markdown_table(reproduction.claims), CLAIM_RULE]
     if reproduction.best_grid is not None:
@@ -568,6 +582,6 @@ def document(reproduction: Reproduction) -> dict[str, Any]:
     }
 
 
-def _title(reproduction: Reproduction) -> str:
-    paper = reproduction.table.paper
-    return f"{reproduction.table.name}: {reproduction.table.source} of {paper.authors} ({paper.year}), {paper.title}"
+def title(table: PublishedTable) -> str:
+    """Return what stands above a table: its name, its place and its paper."""
+    return f"{table.name}: {table.source} of {table.paper.authors} ({table.paper.year}), {table.paper.title}"

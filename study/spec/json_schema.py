@@ -19,6 +19,7 @@ from study.knobs import Knob
 from study.methods import OWN
 from study.spec.checks import STRICT, checked, one_of, plain
 from study.spec.load import NAME_RULE
+from study.spec.readings import Reading
 from study.spec.schema import Domain, Layout, Resources, Scalar, Search
 from study.spec.search_checks import NEVER_SEARCHED
 from study.spec.sections import CATALOGUES, section_knobs
@@ -42,6 +43,7 @@ WORDS = {
     "final_seeds": "The training seeds of a final training, which has one trial for each and no search.",
     "origin": "Where an exported configuration comes from.",
     "profiles": "Blocks of overrides, by name, for --profile: dotted keys and their values.",
+    "readings": "What a paper's text and code leave open, by name: the keys in which the readings differ.",
 }
 UNION: Any = Union
 MAPPING: Any = dict
@@ -135,6 +137,7 @@ def _file() -> Any:
     name = Annotated[str, Field(pattern=f"^{NAME_RULE.pattern}$", description=WORDS["name"])]
     fields |= {"name": (name, ...), "search": (search, FREE), "resources": (_resources(), FREE)}
     fields["profiles"] = _told(dict[str, dict[str, Any] | None] | None, "profiles"), FREE
+    fields["readings"] = _told(dict[str, Reading], "readings"), FREE
     for key in ("final_seeds", "origin"):
         fields[key] = _told(Layout.model_fields[key].annotation, key), None
     return MODEL("file", __base__=Layout, **fields)

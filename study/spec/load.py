@@ -19,6 +19,7 @@ from study.spec.checks import Problems, check, section_model, shown
 from study.spec.configuration import FORMAT, configuration_digest
 from study.spec.declarations import declaration, schedule, with_grace
 from study.spec.document import Document, Key, apply_profile, assigned, find, override, read
+from study.spec.readings import Reading, apply_reading, take_readings
 from study.spec.schema import Domain, Layout, Search, distinct
 from study.spec.search_checks import (
     check_cases,
@@ -283,27 +284,41 @@ def load_study(
     name: str | None = None,
     *,
     one_trial: bool = False,
+    reading: str | None = None,
 ) -> StudySpec:
     """The study of a shipped name or a file's path, with overrides applied and everything checked.
 
     Args:
+        reading: of its protocol, see `study.spec.readings`; None: the file's own. It overrides a profile.
         one_trial: only its own configuration is run, so that early stopping need not suit its epochs.
 
     Raises:
         UserError: says everything that is wrong, each with file, line, key, what was given and what is allowed.
     """
-    document = _changed(spec, list(assignments), profile)
+    document = _changed(spec, list(assignments), profile, reading)
     if name is not None:
         document.set("name", name, "--name")
     return resolve(document, one_trial)
 
 
-def _changed(spec: str, assignments: list[str], profile: str | None = None) -> Document:
+def _changed(spec: str, assignments: list[str], profile: str | None = None, reading: str | None = None) -> Document:
     document = read(find(spec))
+    readings = take_readings(document)
     check_origin(document, [*([f"--profile {profile}"] if profile else []), *assignments])
     apply_profile(document, profile)
+    if reading is not None:
+        apply_reading(document, readings, reading)
     set_keys(document, assignments)
     return document
+
+
+def declared_readings(spec: str) -> dict[str, Reading]:
+    """The readings of a protocol that the file of a shipped name or a path declares, by name.
+
+    Raises:
+        UserError: there is no such file, or they are not well declared.
+    """
+    return take_readings(read(find(spec)))
 
 
 def check_origin(document: Document, changes: Iterable[str]) -> None:

@@ -111,7 +111,8 @@ def test_the_table_states_budget_variant_and_what_is_missing(begin: Begin) -> No
     assert "model.name lenet instead of simple_conv_net" in notes
     assert "search.replicates 2 instead of 3" in notes
     assert "train.epochs 2 instead of 80" in notes
-    assert "method.alpha_squared true; method.base_temperature 0.07" in notes
+    assert "method.alpha_squared false; method.base_temperature 0.07" in notes
+    assert "Reading of the protocol: once" in notes
     assert "method.variant reference" in notes
     assert "Missing: not run (not part of this study: see --profile): 0.995; 0.99." in notes
     assert f"failed (every trial failed): {ROW}: lambda = 1, alpha = 0.01." in notes

@@ -12,8 +12,10 @@ from study.spec import load_study
 class Course:
     """Writes what happened in a study of a table, trial by trial."""
 
-    def __init__(self, home: Home, table: str, *assignments: str, profile: str | None = None) -> None:
-        self.folder: StudyFolder = home.create(load_study(table, assignments, profile))
+    def __init__(
+        self, home: Home, table: str, *assignments: str, profile: str | None = None, name: str | None = None
+    ) -> None:
+        self.folder: StudyFolder = home.create(load_study(table, assignments, profile, name))
         self._ledger, self._number = Ledger(self.folder.ledger_file), count()
         self._ledger.append("opened", owner="ada", data="d", dataset="Biased-MNIST", spec="s")
 
