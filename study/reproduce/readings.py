@@ -225,9 +225,7 @@ def supported(comparison: Comparison) -> str:
         "tells apart, the share in the printed order less the share in the contrary one, mean over seeds."
     )
     if leading is None or not comparison.pairs:
-        return (
-            f"No two readings have cells yet whose order the print tells: study reproduce {table.name} --readings all."
-        )
+        return f"No cells have run yet whose order the print tells: study reproduce {table.name} --readings all."
     gaps = ", ".join(
         f"{_number(gap.value, '+')} over {name}{_interval(gap)}" for name, gap in comparison.differences.items()
     )
