@@ -37,7 +37,7 @@ def lacking(metric: str, classes: Sequence[int], cells: Sequence[Sequence[int]] 
     if not cells:
         return []
     table = {(y, s): count for y, row in enumerate(cells) for s, count in enumerate(row)}
-    if metric == "equalized_odds":
+    if metric in ("equalized_odds", "equalized_odds_difference"):
         return [cell for y, row in enumerate(cells) for cell in _alone(y, row)]
     if metric == "equal_opportunity":
         return _alone(1, cells[1])
@@ -67,7 +67,7 @@ MOST_CELLS = 3
 INSTEAD = ("shrunk_unbiased_accuracy", *DEBIASED, "balanced_accuracy", "accuracy")
 """The metrics that may be searched by instead, where the split has them."""
 
-BY_ONE_CELL = ("worst_group_accuracy", "equalized_odds", "equal_opportunity")
+BY_ONE_CELL = ("worst_group_accuracy", "equalized_odds", "equalized_odds_difference", "equal_opportunity")
 """Metrics that a single cell can decide, so that each one that is left out is told."""
 
 

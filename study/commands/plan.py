@@ -31,7 +31,13 @@ CURES = {"biased": "data.val=unbiased, a larger data.val_share, or ", "unbiased"
 MOST_ROWS = 16
 """Cells up to which people are shown the count of each; the JSON document always has them all."""
 
-BY_CELL = ("unbiased_accuracy", "worst_group_accuracy", "equalized_odds", "equal_opportunity")
+BY_CELL = (
+    "unbiased_accuracy",
+    "worst_group_accuracy",
+    "equalized_odds",
+    "equalized_odds_difference",
+    "equal_opportunity",
+)
 """Metrics to which a cell of few samples counts as much as one of many, or alone."""
 
 

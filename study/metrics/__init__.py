@@ -91,7 +91,13 @@ METRICS: Mapping[str, Metric] = {
         "`shrunk_worst_group_accuracy` of the cells of class and inferred group."
     ),
     "equalized_odds": Grouped(
-        "Mean gap between bias classes of the rate of an output, given the class (FSCL paper Eq. 6).", "min"
+        "Mean gap between bias classes of the rate of an output, given the class (FSCL paper Eq. 6).",
+        "min",
+    ),
+    "equalized_odds_difference": Grouped(
+        "Largest gap between bias classes of the rate of an output, given the class, as fairlearn defines it: never "
+        "below `equalized_odds`.",
+        "min",
     ),
     "equal_opportunity": Metric(
         "Largest gap between bias classes of the true positive rate.",

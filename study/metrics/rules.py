@@ -64,6 +64,7 @@ DEBIASED = (
     "conflicting_accuracy",
     "unbiased_accuracy",
     "equalized_odds",
+    "equalized_odds_difference",
     "equal_opportunity",
     "demographic_parity",
     "accuracy_parity",

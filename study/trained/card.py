@@ -83,8 +83,14 @@ def _sizes(samples: Split, facts: Facts) -> list[int]:
     return sorted(counts[counts > 0].tolist())
 
 
-FAIRNESS = ("equalized_odds", "equal_opportunity", "demographic_parity", "accuracy_parity")
-"""Gaps between groups; 0 is fair, all are fractions."""
+FAIRNESS = (
+    "equalized_odds_difference",
+    "equalized_odds",
+    "equal_opportunity",
+    "demographic_parity",
+    "accuracy_parity",
+)
+"""Gaps between groups; 0 is fair, all are fractions. The first is fairlearn's, the second the papers' mean."""
 
 
 def card(spec: StudySpec, record: StudyRecord, trial: TrialRecord, dataset: Dataset, description: str) -> str:

@@ -117,6 +117,15 @@ def equalized_odds(outcome: Outcome) -> Tensor:
     return torch.where((pairs > 0).all(), total / (pairs * cells.shape[2]).sum(), torch.nan)
 
 
+def equalized_odds_difference(outcome: Outcome) -> Tensor:
+    """Largest gap between groups of the rate of an output, given the class, a fraction, 0 is fair.
+
+    With two classes it is fairlearn's `equalized_odds_difference`; nan where `equalized_odds` is.
+    """
+    cells = outcome.counts.by_group
+    return gap((cells / cells.sum(2, keepdim=True)).transpose(0, 1)).amax()
+
+
 def equal_opportunity(outcome: Outcome) -> Tensor:
     """Largest difference between bias classes of the true positive rate, class 1 being the positive one (Hardt)."""
     return gap(outcome.counts.group_accuracy[1])
@@ -163,6 +172,7 @@ COMPUTED: Mapping[str, Callable[[Outcome], Tensor]] = {
     "inferred_conflicting_accuracy": conflicting_accuracy_if_any,
     "inferred_worst_group_accuracy": shrunk_worst_group_accuracy,
     "equalized_odds": equalized_odds,
+    "equalized_odds_difference": equalized_odds_difference,
     "equal_opportunity": equal_opportunity,
     "demographic_parity": demographic_parity,
     "accuracy_parity": accuracy_parity,

@@ -8,7 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from fairlearn.metrics import MetricFrame, demographic_parity_difference, equal_opportunity_difference
+from fairlearn.metrics import (
+    MetricFrame,
+    demographic_parity_difference,
+    equal_opportunity_difference,
+    equalized_odds_difference,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, recall_score, roc_auc_score, top_k_accuracy_score
@@ -58,6 +63,7 @@ def test_each_metric_by_hand() -> None:
         "shrunk_worst_group_accuracy": 0.5,
         # class 0: groups (1, 0) and (1/2, 1/2); class 1: (1/2, 1/2) and (0, 1): every difference is 1/2
         "equalized_odds": 0.5,
+        "equalized_odds_difference": 0.5,
         "equal_opportunity": 0.5,
         # output 1: one of the four of bias class 0, three of the four of bias class 1
         "demographic_parity": 0.5,
@@ -184,6 +190,7 @@ def oracle(prediction: list[int], target: list[int], bias: list[int], of: Facts)
         "worst_group_accuracy": min(by_cell),
         "unbiased_accuracy": sum(by_cell) / len(by_cell),
         "equalized_odds": sum(gaps) / len(gaps) if every else None,
+        "equalized_odds_difference": max(gaps) if every else None,
     }
     if of.classes != of.bias_classes:
         return found
@@ -230,6 +237,10 @@ def test_gaps_and_balance_are_those_of_fairlearn_and_scikit_learn(
         for output in range(of.classes)
     ]
     assert found["demographic_parity"] == pytest.approx(max(rates))
+    compared = {(y, b) for y, b in zip(target, bias, strict=True)}
+    if of.classes == 2 and len(compared) == 2 * len(set(bias)):
+        odds = equalized_odds_difference(target, prediction, sensitive_features=bias)
+        assert found["equalized_odds_difference"] == pytest.approx(odds, rel=0, abs=1e-12)
     if of.classes == 2 and len({b for y, b in zip(target, bias, strict=True) if y == 1}) == len(set(bias)):
         gap = equal_opportunity_difference(target, prediction, sensitive_features=bias)
         assert found["equal_opportunity"] == pytest.approx(gap)

@@ -29,7 +29,13 @@ from study.ranking import Candidate, Spread, baseline, candidates, epochs, sprea
 from study.spec import StudySpec, objective
 from study.spec.objective import Objective
 
-GAPS = ("equalized_odds", "equal_opportunity", "demographic_parity", "accuracy_parity")
+GAPS = (
+    "equalized_odds",
+    "equalized_odds_difference",
+    "equal_opportunity",
+    "demographic_parity",
+    "accuracy_parity",
+)
 
 
 @styled
