@@ -72,10 +72,13 @@ def balanced(groups: NDArray[np.int64], share: float, seed: int | Sequence[int])
 
 
 def cells(labels: Labelled) -> NDArray[np.int64]:
-    """A label per (class, bias class), or the class where there are no bias labels, (N,)."""
+    """A label per (class, bias class), or the class where there are no bias labels, (N,).
+
+    Of each class the samples whose bias is not known, -1, are a cell of their own.
+    """
     if labels.bias is None or not len(labels.bias):
         return labels.target
-    return labels.target * (int(labels.bias.max()) + 1) + labels.bias
+    return labels.target * (int(labels.bias.max()) + 2) + labels.bias + 1
 
 
 def choose(

@@ -124,11 +124,6 @@ class Labels:
     bias_edges: tuple[float, ...] | None = None
 
     @property
-    def cells(self) -> NDArray[np.int64]:
-        """A label per (class, bias class), (N,)."""
-        return self.target if self.bias is None else self.target * ((self.bias_classes or 0) + 1) + self.bias + 1
-
-    @property
     def some_bias(self) -> bool:
         """Return whether the bias of samples is not known."""
         return self.bias is not None and bool((self.bias < 0).any())
@@ -329,7 +324,7 @@ def divided(
     names = list(table[options.split]) if options.split else by_folder
     place = f"{path}: column {options.split!r}" if options.split else str(path)
     together = holdout.together(group_codes(table, options, path), copies)
-    splits = divide(labels.cells, names, options, place, together)
+    splits = divide(holdout.cells(labels), names, options, place, together)
     labels = with_positive_last(labels, options.positive, path)
     return numbered_by_class(labels, splits["train"]), splits
 

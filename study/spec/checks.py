@@ -187,7 +187,7 @@ def _explain(model: type[BaseModel], detail: Mapping[str, Any], key: Key) -> str
         return f"{shown(value)} given. {close}Allowed: {allowed}"
     message = detail["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
     message = message.replace("a valid dictionary", "a mapping of keys to values")
-    message = re.sub(r" or instance of \w+$", "", message)
+    message = re.sub(r" or instance of \w+$", "", message.replace("a valid boolean", "true or false"))
     if isinstance(value, dict | list) and kind == "value_error":
         return message
     return f"{shown(value)} given, {message if kind == 'value_error' else 'allowed is ' + message}"

@@ -1,9 +1,12 @@
 """A YAML document that remembers where each key stands, with overrides applied."""
 
+import codecs
 import copy
 import io
 import itertools
 import os
+import re
+import string
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -20,7 +23,7 @@ from ruamel.yaml.reader import ReaderError
 from ruamel.yaml.scalarbool import ScalarBoolean
 
 from study.errors import UserError, nearest
-from study.text import shortened
+from study.text import shortened, some
 
 # Where study files are: a path, or the name of one that ships with the package.
 
@@ -47,7 +50,7 @@ def find(spec: str) -> Path:
     if path.suffix in (".yaml", ".yml") or len(path.parts) > 1:
         if os.path.isfile(spec):  # False also for an impossible path: too long, a null in it
             return path
-        raise UserError(f"{spec}: no such file")
+        raise UserError(f"{spec}: {_of_folder(path) if os.path.isdir(spec) else 'no such file'}")
     names = shipped()
     if spec in names:
         return names[spec]
@@ -57,13 +60,23 @@ def find(spec: str) -> Path:
     exported = Path(os.environ.get("STUDY_HOME") or "studies", spec, "best.yaml")
     if os.path.isfile(exported):
         raise UserError(f"{spec}: a study, no study file. Did you mean {exported}, which it exported?")
+    if spec and os.path.isdir(spec):
+        raise UserError(f"{spec}: {_of_folder(path)}")
     raise UserError(
         f"{spec}: no study file of that name. {nearest(spec, names)}For a file of your own give its path, ending in "
         ".yaml. Shipped ones: study spaces"
     )
 
 
+def _of_folder(folder: Path) -> str:
+    there = some(sorted(str(file) for kind in ("*.yaml", "*.yml") for file in folder.glob(kind)))
+    return f"a folder, no study file. {f'In it: {there}' if there else 'None is in it'}"
+
+
 Key = tuple[str, ...]
+
+ASIDE = "x-"
+"""The beginning of top-level keys that are places for anchors alone."""
 
 MOST_VALUES, DEEPEST = 20_000, 30
 """Most values that a study file may have, and most levels of nesting."""
@@ -124,14 +137,20 @@ def read(path: Path) -> Document:
         UserError: not readable, not YAML, or not a mapping.
     """
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        content = path.read_bytes()
+    except OSError as error:
         raise UserError(f"{path}: cannot be read: {error}") from None
-    return parse(text, str(path))
+    if content[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) or b"\0" in content[:4]:
+        raise UserError(f"{path}: is in UTF-16 or UTF-32. Save it as UTF-8")
+    try:
+        return parse(content.decode(), str(path))
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise UserError(f"{path}:{line}: is not in UTF-8, but perhaps in Latin-1. Save it as UTF-8") from None
 
 
 def parse(text: str, source: str) -> Document:
-    """The document of a study file's text.
+    """The document of a study file's text, without its keys `x-NAME`: places for anchors, which say nothing themselves.
 
     Args:
         source: what messages call it.
@@ -145,7 +164,9 @@ def parse(text: str, source: str) -> Document:
         place = source if error.line is None else f"{source}:{error.line}"
         raise UserError(f"{place}: not valid YAML: {error}") from None
     if lines is None:
-        raise UserError(f"{source}: a study file is a mapping of sections, this is {type(values).__name__}")
+        given = "this is empty" if values is None else f"this is {type(values).__name__}"
+        raise UserError(f"{source}: a study file is a mapping of sections, {given}")
+    values = {key: value for key, value in values.items() if not key.startswith(ASIDE)}
     return Document(source, copy.deepcopy(values), {key: f"{source}:{line}" for key, line in lines.items()})
 
 
@@ -160,20 +181,41 @@ def override(document: Document, assignments: Iterable[str]) -> None:
 
 
 def assigned(assignment: str, option: str = "--set") -> tuple[str, Any, str]:
-    """Key, value and place of one `key=value`; `option`: what messages call it.
+    """Key, value and place of one `key=value`, or `key: value` as in a file; `option`: what messages call it.
 
     Raises:
         UserError: not of that form.
     """
-    key, equals, text = assignment.partition("=")
+    as_in_file = AS_IN_FILE.fullmatch(assignment)
+    key, equals, text = as_in_file.groups() if as_in_file else assignment.partition("=")
     place = f"{option} {shortened(assignment)}"
     if not equals or not key or not all(key.split(".")):
         raise UserError(f"{place}: not of the form key=value, as in {option} train.epochs=10")
     try:
-        value = copy.deepcopy(_parse(text)[0])
+        return key, _value(text), place
     except _NotYaml as error:
         raise UserError(f"{place}: the value is not valid YAML: {error}") from None
-    return key, value, place
+
+
+AS_IN_FILE = re.compile(r"([\w.-]+)(:) +(.*)", re.DOTALL)
+
+SIGNS = frozenset(string.punctuation + "\t ") - {"~"}
+"""Signs of which YAML reads none alone, but for `~`, as a value that anybody means."""
+
+LIST_OF_WORDS = re.compile(r"\[[^\[\]{}'\"\0]*\]")
+
+
+def _value(text: str) -> Any:
+    """The value of a text as YAML, also where a shell took the quotes away that a sign needs: `,`, `[?, #NULL!]`."""
+    if text in SIGNS:
+        return text
+    if LIST_OF_WORDS.fullmatch(text) and any(map(_is_mark, words := [word.strip() for word in text[1:-1].split(",")])):
+        return [word if _is_mark(word) else _value(word) for word in words]
+    return copy.deepcopy(_parse(text)[0])
+
+
+def _is_mark(word: str) -> bool:
+    return bool(word) and ({*word} <= SIGNS or word[0] in "#*%@&!|>`")
 
 
 def apply_profile(document: Document, profile: str | None) -> None:

@@ -18,6 +18,7 @@ from study import metrics
 from study.knobs import Knob
 from study.methods import OWN
 from study.spec.checks import STRICT, checked, one_of, plain
+from study.spec.document import ASIDE
 from study.spec.load import NAME_RULE
 from study.spec.readings import Reading
 from study.spec.schema import Domain, Layout, Resources, Scalar, Search
@@ -65,7 +66,11 @@ def schema() -> Schema:
     """The schema, draft 2020-12, of the study files that this installation can read."""
     _, found = models_json_schema([(_file(), "validation")])
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "A study file", "type": "object"}
-    return head | {"if": IS_OWN, "else": {"$ref": "#/$defs/file"}, "$defs": _plain(found)["$defs"]}
+    definitions = _plain(found)["$defs"]
+    definitions["file"]["patternProperties"] = {
+        f"^{ASIDE}": {"description": "A place for anchors, which says nothing."}
+    }
+    return head | {"if": IS_OWN, "else": {"$ref": "#/$defs/file"}, "$defs": definitions}
 
 
 def text() -> str:

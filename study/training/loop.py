@@ -211,8 +211,7 @@ def with_share(dataset: Dataset, share: float) -> Dataset:
     if share == 1.0:
         return dataset
     train = dataset.splits["train"]
-    groups = train.target if train.bias is None else train.target * (int(train.bias.max()) + 1) + train.bias
-    _, chosen = holdout.stratified(groups, share, SEED)
+    _, chosen = holdout.stratified(holdout.cells(train), share, SEED)
     splits = {**dataset.splits, "train": holdout.take(train, chosen)}
     return replace(dataset, splits=splits, stored_fingerprint=f"{dataset.fingerprint}, {share} of train")
 

@@ -60,8 +60,16 @@ def test_every_kind_cuts_the_cells_of_a_split(counts: list[int], share: float, s
 def test_cells_of_labels_without_a_bias_are_their_classes() -> None:
     target = np.array([0, 2, 1])
     assert holdout.cells(Labels(target)).tolist() == [0, 2, 1]
-    assert holdout.cells(Labels(target, np.array([0, 1, 1]))).tolist() == [0, 5, 3]
     assert holdout.cells(Labels(target[:0], target[:0])).tolist() == []
+
+
+@given(classes=st.integers(1, 4), biases=st.integers(1, 4), lowest=st.sampled_from([-1, 0]))
+def test_each_pair_of_class_and_bias_is_a_cell_of_its_own_and_unknown_bias_too(
+    classes: int, biases: int, lowest: int
+) -> None:
+    pairs = [(target, bias) for target in range(classes) for bias in range(lowest, biases)]
+    found = holdout.cells(Labels(*np.array(pairs).T))
+    assert len({*found.tolist()}) == len(pairs)
 
 
 def test_without_bias_labels_the_classes_are_balanced() -> None:

@@ -90,6 +90,19 @@ def test_a_replaced_section_forgets_the_lines_of_its_keys(file: Path) -> None:
         ("", None),
         ("a=b", "a=b"),
         ("no", "no"),
+        # quotes that a shell took away
+        (",", ","),
+        (";", ";"),
+        ("|", "|"),
+        ("-", "-"),
+        ("\t", "\t"),
+        ("~", None),
+        ("-5", -5),
+        ("[?]", ["?"]),
+        ("[-, ?, 9, n/a]", ["-", "?", 9, "n/a"]),
+        ("[#NULL!, *]", ["#NULL!", "*"]),
+        ('["?", a]', ["?", "a"]),
+        ("[-1, ~]", [-1, None]),
     ],
 )
 def test_a_value_is_read_as_yaml_1_2(file: Path, text: str, value: object) -> None:
@@ -97,6 +110,13 @@ def test_a_value_is_read_as_yaml_1_2(file: Path, text: str, value: object) -> No
     override(document, [f"train.x={text}"])
     assert document.values["train"]["x"] == value
     assert type(document.values["train"]["x"]) is type(value)
+
+
+@pytest.mark.parametrize(("text", "value"), [('","', ","), ("[a: 1]", [{"a": 1}]), ("=", "="), ("a=b", "a=b")])
+def test_a_key_can_be_set_as_it_stands_in_a_file(file: Path, text: str, value: object) -> None:
+    document = read(file)
+    override(document, [f"train.x: {text}"])
+    assert document.values["train"]["x"] == value
 
 
 @pytest.mark.parametrize("assignment", ["train.epochs", "=3", "train..epochs=3", ".x=3", "x.=3"])
@@ -143,7 +163,8 @@ def test_profiles_of_another_form_are_refused(tmp_path: Path, profiles: str) -> 
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("", "a study file is a mapping"),
+        ("", "a study file is a mapping of sections, this is empty"),
+        ("# nothing yet\n---\n", "a study file is a mapping of sections, this is empty"),
         ("just words\n", "a study file is a mapping"),
         ("name: x\nname: y\n", ':2: not valid YAML: found duplicate key "name"'),
         ("a: 1\n\tb: 2\n", ":2: not valid YAML"),
@@ -151,8 +172,10 @@ def test_profiles_of_another_form_are_refused(tmp_path: Path, profiles: str) -> 
         ("a: *b\n", ":1: not valid YAML: found undefined alias"),
         ("a: 1\nb: {c: 1\nd: {e: 1}\n", "which begins in line 2"),
         ("a: 1\nb: 1\0\n", ":2: not valid YAML: the character U+0000 is not allowed"),
-        (b"a: \xe9\n", "cannot be read: 'utf-8'"),
-        (b"\xff\xfea\0", "cannot be read: 'utf-8'"),
+        (b"a: 1\nb: \xe9\n", ":2: is not in UTF-8, but perhaps in Latin-1. Save it as UTF-8"),
+        ("a: 1\n".encode("utf-16"), "is in UTF-16 or UTF-32. Save it as UTF-8"),
+        ("a: 1\n".encode("utf-16-be"), "is in UTF-16 or UTF-32. Save it as UTF-8"),
+        ("a: 1\n".encode("utf-32"), "is in UTF-16 or UTF-32. Save it as UTF-8"),
         ("a: 1\nb: 2001-99-99\n", ":2: not valid YAML: a value that cannot be read: month must be in 1..12"),
         ("a: 1\nb: !!omap x\n", ":2: not valid YAML: a value that cannot be read"),
         ("a: 1\n? - - 1\n: 2\n", "not valid YAML: a key or value that cannot be read: unhashable"),
@@ -200,6 +223,12 @@ def test_anchors_and_merge_keys_are_plain_values(tmp_path: Path) -> None:
     assert document.values["a"]["x"] is document.values["d"] is True
     assert document.place(("b", "x")) == f"{path}:2"
     assert document.place(("b", "y")) == f"{path}:4"
+
+
+def test_keys_for_anchors_are_no_sections(tmp_path: Path) -> None:
+    path = tmp_path / "aside.yaml"
+    path.write_text("x-adam: &adam {optimizer: adam}\ntrain: {<<: *adam, epochs: 2}\n")
+    assert read(path).values == {"train": {"optimizer": "adam", "epochs": 2}}
 
 
 def test_a_byte_order_mark_is_no_part_of_the_first_key(tmp_path: Path) -> None:

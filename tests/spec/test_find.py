@@ -23,6 +23,17 @@ def test_a_file_that_is_not_there_is_told(spec: str) -> None:
         find(spec)
 
 
+def test_a_folder_is_told_with_the_study_files_in_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("birds").mkdir()
+    for spec in ("birds", "./birds", str(tmp_path / "birds")):
+        with pytest.raises(UserError, match=r"birds: a folder, no study file\. None is in it"):
+            find(spec)
+    (tmp_path / "birds" / "one.yaml").touch()
+    with pytest.raises(UserError, match=r"In it: birds/one\.yaml"):
+        find("birds")
+
+
 NO_NAMES = ["", ".", "..", "a/b", "../a", "/a", "-a", ".a", "a b", "a\n", "ä", "a" * 101, "a\0b"]
 READ_ANOTHER_WAY = ["%2e%2e%2fa", "a%2fb", "a%00", "a\\b", "a\uff0e\uff0e\uff0fb", "a\u2215b", "a\u2025"]
 

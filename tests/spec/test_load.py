@@ -223,3 +223,9 @@ def test_what_is_set_away_takes_its_own_keys_along(capsys: pytest.CaptureFixture
     assert "space.method.lambda: unknown key" in refused("method.regulariser=none", "search.space.method.lambda.low=1")
     chosen = "search.space.method.regulariser={choices: [none, fair_kl]}"
     assert "method.lambda" in quickstart(chosen, "search.baseline=null", "method.regulariser=none").search.space
+
+
+def test_yes_and_off_are_told_what_is_allowed(tmp_path: Path) -> None:
+    for word in ("yes", "off"):
+        with pytest.raises(UserError, match=rf"train\.with_val: '{word}' given, allowed is true or false"):
+            load_study("quickstart", [f"train.with_val={word}"])

@@ -1,9 +1,13 @@
 """Training on less than the training split, and on more."""
 
+from collections import Counter
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from small import config, digits
 
+from study.data.dataset import Split
 from study.training import Trial
 from study.training.loop import with_share, with_val
 
@@ -30,6 +34,16 @@ def test_a_trial_on_both_reports_nothing_of_validation_and_learns_from_more() ->
     assert not [name for name in reports[-1] if name.startswith("val/")]
     assert reports[-1]["train/loss"] != list(alone.run())[-1]["train/loss"]
     assert both.evaluate("test")["test/accuracy"] == pytest.approx(alone.evaluate("test")["test/accuracy"], abs=0.3)
+
+
+def test_a_share_of_training_is_exact_in_each_cell_also_where_the_bias_is_not_known() -> None:
+    dataset = digits()
+    train = dataset.splits["train"]
+    size = 60
+    pairs = [(1, -1)] * size + [(0, 1)] * size + [(1, 0)] * size + [(0, -1)] * size + [(1, 1)] * size
+    whole = Split(train.inputs[: 5 * size], *np.array(pairs).T)
+    found = with_share(replace(dataset, splits={**dataset.splits, "train": whole}), 0.1).splits["train"]
+    assert Counter(zip(found.target.tolist(), found.bias.tolist(), strict=True)) == dict.fromkeys(pairs, size // 10)
 
 
 def test_a_part_comes_before_the_whole_of_validation() -> None:
