@@ -137,7 +137,7 @@ def study(trials: int, every: float, seconds: float, sync: float) -> None:
     space = "{method.alpha: {low: 0.001, high: 1.0}, method.lambda: {low: 0.0, high: 2.0}}"
     given = [f"search.space={space}", f"search.trials={trials}", "search.baseline=null", "search.confirm={top: 0}"]
     given += ["search.sampler=random", "search.early_stopping={name: asha, grace: 500}", f"train.epochs={EPOCHS}"]
-    spec = load_study("quickstart", [*given, f"resources.cpu={cores / trials}", f"search.concurrency={trials}"])
+    spec = load_study("fairkl_digits", [*given, f"resources.cpu={cores / trials}", f"search.concurrency={trials}"])
     home = Home.locate()
     folder = home.create(spec)
     datasets, ledger = data.load_all(spec.data_sections), Ledger(folder.ledger_file)

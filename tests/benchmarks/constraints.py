@@ -47,7 +47,7 @@ def optimum() -> float:
 
 def study(sampler: str, told: str, seed: int) -> StudySpec:
     given = (f"search.sampler={sampler}", f"search.space={SPACE}", f"search.constraints={LIMITS[told]}")
-    return load_study("quickstart", [*given, "search.baseline=null", "search.trials=24", f"search.seed={seed}"])
+    return load_study("fairkl_digits", [*given, "search.baseline=null", "search.trials=24", f"search.seed={seed}"])
 
 
 def regret(sampler: str, told: str, seed: int, trials: int, best: float) -> float:

@@ -65,7 +65,7 @@ def study(trials: int, reports: int, seconds: float, tracking: str, slots: int, 
     given.append("search.sampler=tpe")
     if slots:
         given.append(f"resources.cpu={(os.cpu_count() or 1) / slots}")
-    spec = load_study("quickstart", [*given, "search.early_stopping={}", f"train.epochs={reports}"])
+    spec = load_study("fairkl_digits", [*given, "search.early_stopping={}", f"train.epochs={reports}"])
     home = Home.locate()
     folder = home.create(spec)
     datasets, ledger = data.load_all(spec.data_sections), Ledger(folder.ledger_file)

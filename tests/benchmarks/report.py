@@ -120,7 +120,7 @@ def study_of(trials: int, epochs: int) -> "StudySpec":
 
     settings = [f"search.space={SPACE}", f"search.trials={trials}", "search.baseline=null", "search.confirm={top: 0}"]
     settings += ["search.sampler=tpe", "search.early_stopping={name: asha, grace: 4, reduction: 3}"]
-    return load_study("quickstart", [*settings, f"train.epochs={epochs}"])
+    return load_study("fairkl_digits", [*settings, f"train.epochs={epochs}"])
 
 
 def read_back(runs: int, epochs: int, trials: int) -> None:

@@ -37,7 +37,7 @@ def study(sampler: str, metrics: int) -> StudySpec:
     space = ", ".join(f"{key}: {domain}" for key, domain in SPACE.items())
     metric = ["val/accuracy", "[val/accuracy, val/equalized_odds]"][metrics - 1]
     given = (f"search.sampler={sampler}", f"search.metric={metric}", f"search.space={{{space}}}")
-    return load_study("quickstart", [*given, "search.baseline=null", "search.trials=100000"])
+    return load_study("fairkl_digits", [*given, "search.baseline=null", "search.trials=100000"])
 
 
 def told(spec: StudySpec, number: int, params: dict[str, Any], noise: np.random.Generator) -> TrialEnd:

@@ -131,8 +131,8 @@ def test_data_that_cannot_be_described_are_told_with_the_file(own: str) -> None:
 
 
 def test_a_profile_applies_before_the_overrides() -> None:
-    assert load_study("quickstart", profile="gpu").resources.gpu == 0.25
-    assert load_study("quickstart", ["resources.gpu=0.5"], profile="gpu").resources.gpu == 0.5
+    assert load_study("fairkl_digits", profile="gpu").resources.gpu == 0.25
+    assert load_study("fairkl_digits", ["resources.gpu=0.5"], profile="gpu").resources.gpu == 0.5
 
 
 @pytest.mark.parametrize(
@@ -187,11 +187,11 @@ def test_what_is_longer_than_a_message_is_shortened(assignment: str) -> None:
 )
 def test_early_stopping_need_not_suit_a_single_trial(assignments: tuple[str, ...]) -> None:
     assert "search.early_stopping." in refused(*assignments)
-    assert load_study("quickstart", assignments, one_trial=True).epochs == int(
+    assert load_study("fairkl_digits", assignments, one_trial=True).epochs == int(
         assignments[0].removeprefix("train.epochs=")
     )
     with pytest.raises(UserError, match=r"train\.epochs: 0 given"):
-        load_study("quickstart", ["train.epochs=0"], one_trial=True)
+        load_study("fairkl_digits", ["train.epochs=0"], one_trial=True)
 
 
 def test_the_epoch_of_a_trial_is_the_last_or_the_best_in_a_window() -> None:
@@ -228,4 +228,4 @@ def test_what_is_set_away_takes_its_own_keys_along(capsys: pytest.CaptureFixture
 def test_yes_and_off_are_told_what_is_allowed(tmp_path: Path) -> None:
     for word in ("yes", "off"):
         with pytest.raises(UserError, match=rf"train\.with_val: '{word}' given, allowed is true or false"):
-            load_study("quickstart", [f"train.with_val={word}"])
+            load_study("fairkl_digits", [f"train.with_val={word}"])

@@ -123,11 +123,11 @@ def test_a_function_is_missing(tmp_path: Path) -> None:
 @pytest.mark.parametrize("key", ["data", "model"])
 def test_a_method_of_this_package_needs_data_and_a_network(key: str) -> None:
     with pytest.raises(UserError, match=rf"{key}.name: 'none' given"):
-        load_study("quickstart", [f"{key}={{name: none}}"])
+        load_study("fairkl_digits", [f"{key}={{name: none}}"])
 
 
 def test_neither_is_a_choice_of_a_search_or_an_alternative() -> None:
     with pytest.raises(UserError, match=r"method.name.*'own_function' given"):
-        load_study("quickstart", ["search.space.method.name={choices: [own_function]}"])
+        load_study("fairkl_digits", ["search.space.method.name={choices: [own_function]}"])
     with pytest.raises(UserError, match=r"search.alternatives.method.mine.name: 'own_function' given"):
-        load_study("quickstart", ["search.alternatives.method.mine={name: own_function, function: a:b}"])
+        load_study("fairkl_digits", ["search.alternatives.method.mine={name: own_function, function: a:b}"])

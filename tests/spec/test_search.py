@@ -79,13 +79,13 @@ def test_epsilon_and_temperature_are_valid_together_at_their_largest() -> None:
     """Each alone would pass: epsilon 8 at the file's temperature 0.1, temperature 0.5 at the file's epsilon 0."""
     space = "search.space={method.epsilon: {low: 0, high: 8}, method.temperature: {low: 0.1, high: 0.5}}"
     with pytest.raises(UserError, match=r"search.space.method.epsilon: .*at most 2/temperature = 4 "):
-        load_study("quickstart", [space])
+        load_study("fairkl_digits", [space])
 
 
 def test_more_given_configurations_than_trials_are_refused() -> None:
     enqueue = "search.enqueue=[{method.lambda: 1.0}, {method.lambda: 2.0}]"
     with pytest.raises(UserError, match=r"search.trials: 2 given, allowed is at least 3"):
-        load_study("quickstart", [enqueue, "search.trials=2"])
+        load_study("fairkl_digits", [enqueue, "search.trials=2"])
 
 
 def test_groups_that_are_inferred_can_be_searched_by() -> None:

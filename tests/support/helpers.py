@@ -28,7 +28,7 @@ SEARCH = {
 
 
 def _with_search(text: str) -> str:
-    """The shipped quickstart with this search, a line for each key."""
+    """The shipped `fairkl_digits`, called quickstart, with this search, a line for each key."""
     lines = [line for line in text.splitlines(keepends=True) if not line.startswith("  # ")]
     for key, value in SEARCH.items():
         name = key.removeprefix("search.")
@@ -38,12 +38,17 @@ def _with_search(text: str) -> str:
     return "".join(lines)
 
 
-QUICKSTART = _with_search((ROOT / "search_spaces" / "quickstart.yaml").read_text(encoding="utf-8"))
+QUICKSTART = _with_search(
+    (ROOT / "search_spaces" / "fairkl_digits.yaml")
+    .read_text(encoding="utf-8")
+    .replace("name: fairkl_digits", "name: quickstart")
+)
 
 
 def quickstart(*assignments: str) -> StudySpec:
-    """The shipped quickstart with `SEARCH` and overrides."""
-    return load_study("quickstart", (*(f"{key}={json.dumps(value)}" for key, value in SEARCH.items()), *assignments))
+    """The shipped `fairkl_digits`, called quickstart, with `SEARCH` and overrides."""
+    changes = [f"{key}={json.dumps(value)}" for key, value in SEARCH.items()]
+    return load_study("fairkl_digits", ["name=quickstart", *changes, *assignments])
 
 
 def searching(space: str, *others: str) -> StudySpec:
@@ -59,7 +64,7 @@ def refused(*given: str, of: Callable[..., StudySpec] = quickstart) -> str:
 
 
 def named(name: str) -> StudySpec:
-    """The shipped quickstart by another name, whatever that is."""
+    """The shipped `fairkl_digits`, called quickstart, by another name, whatever that is."""
     return replace(quickstart(), name=name)
 
 

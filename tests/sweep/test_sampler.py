@@ -285,7 +285,7 @@ GP = """
 from study.spec import load_study
 from study.sweep.search_stage import Sampler
 
-Sampler(load_study("quickstart", ["search.sampler=gp"]))
+Sampler(load_study("fairkl_digits", ["search.sampler=gp"]))
 import optuna._gp.batched_lbfgsb  # says so where greenlet is missing
 """
 

@@ -54,7 +54,7 @@ def test_a_front_of_one_is_no_line(writer):
 def test_seeds_at_the_top_end_their_axis_there_and_long_names_do_not_meet(writer):
     """No accuracy is over 100%."""
     name, test = "val/shrunk_unbiased_accuracy", "test/shrunk_unbiased_accuracy"
-    spec, study = load_study("quickstart", [f"search.metric={name}"]), writer()
+    spec, study = load_study("fairkl_digits", [f"search.metric={name}"]), writer()
     for stage in ("baseline", "search"):
         study.trial(stage, [1.0], metric=name)
     for seed, number in ((1, 0), (2, 0), (1, 1), (2, 1)):
@@ -93,7 +93,7 @@ def test_optuna_draws_the_search_with_the_numbers_of_its_trials(spec, wide):
 def test_a_parameter_that_no_trial_has_is_not_drawn(writer):
     space = "{method.alpha: {low: 0.01, high: 1.0, log: true}, method.name: {choices: [sup_con, eps_sup_info_nce]}"
     epsilon = "method.epsilon: {low: 0, high: 1, when: {method.name: [eps_sup_info_nce]}}"
-    spec = load_study("quickstart", [f"search.space={space}, {epsilon}}}"])
+    spec = load_study("fairkl_digits", [f"search.space={space}, {epsilon}}}"])
     study = writer()
     study.trial("baseline", [0.5], params={"method.alpha": 0.0})  # on no log axis
     for number in range(4):
@@ -171,9 +171,9 @@ def test_all_trials_alike_say_nothing_about_importance(spec, writer):
 def test_which_metrics_are_weighed(spec, wide, frozen):
     assert trade_off_metrics(spec, wide) == ("val/equalized_odds", "val/accuracy")
     assert trade_off_metrics(spec, frozen) is None
-    two = load_study("quickstart", ["search.sampler=tpe", "search.metric=[val/worst_group_accuracy, val/accuracy]"])
+    two = load_study("fairkl_digits", ["search.sampler=tpe", "search.metric=[val/worst_group_accuracy, val/accuracy]"])
     assert trade_off_metrics(two, frozen) == ("val/accuracy", "val/worst_group_accuracy")
-    gap = load_study("quickstart", ["search.metric=val/accuracy_parity"])
+    gap = load_study("fairkl_digits", ["search.metric=val/accuracy_parity"])
     assert trade_off_metrics(gap, wide) == ("val/accuracy_parity", "val/accuracy")
 
 

@@ -76,7 +76,7 @@ def test_models_are_looked_at(spec, models):
 @pytest.mark.slow
 def test_every_confirmed_configuration_is_looked_at_and_the_epochs_that_were_kept(writer, tmp_path):
     """Those besides the baseline and the best, and epochs before the last, are in the similarities alone."""
-    spec, study = load_study("quickstart", ["train.epochs=4", "train.keep_epochs=[1, 3]"]), writer()
+    spec, study = load_study("fairkl_digits", ["train.epochs=4", "train.keep_epochs=[1, 3]"]), writer()
     study.append("opened", owner="ada", data=joint_fingerprint(load_all(spec.data_sections)))
     study.trial("baseline", [0.3])
     for one, value in zip(PARAMS[1:], (0.6, 0.5), strict=True):

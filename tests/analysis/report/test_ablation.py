@@ -13,7 +13,7 @@ from study.analysis.report.sections import TITLE, ablation_section, report_page
 from study.analysis.statistics.ablation_effects import document
 from study.spec import load_study
 
-SPEC = load_study("quickstart", ["search.early_stopping={}", "search.confirm={top: 2, seeds: 2}"])
+SPEC = load_study("fairkl_digits", ["search.early_stopping={}", "search.confirm={top: 2, seeds: 2}"])
 
 
 def begun(study):
@@ -114,7 +114,7 @@ def test_the_report_holds_section_figure_and_trials(writer):
 
 def test_the_metrics_of_constraints_are_shown_too(writer):
     given = ["search.sampler=tpe", "search.early_stopping={}", "search.constraints=[val/equalized_odds <= 0.1]"]
-    spec = load_study("quickstart", given)
+    spec = load_study("fairkl_digits", given)
     record = ablated(writer(), also={"val/equalized_odds": 0.05})
     frame = ablation_frame(spec, record)
     assert list(frame["metric"].unique()) == ["val/accuracy", "val/equalized_odds", "test/accuracy"]

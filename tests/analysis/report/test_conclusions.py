@@ -46,7 +46,7 @@ def test_a_gain_that_the_test_split_denies(spec, writer):
 
 
 def test_a_gap_is_lowered_and_a_fraction(writer):
-    spec = load_study("quickstart", ["search.metric=val/equalized_odds"])
+    spec = load_study("fairkl_digits", ["search.metric=val/equalized_odds"])
     study = writer()
     study.trial("baseline", [0.3], metric="val/equalized_odds")
     study.trial("search", [0.1], metric="val/equalized_odds")

@@ -15,7 +15,7 @@ def side(label: str, accuracy: float, known: tuple[float, ...] = ()) -> Side:
     trials = [
         TrialRecord(0, "confirm", {}, seed, state="complete", reports=[epoch]) for seed, epoch in enumerate(epochs)
     ]
-    return Side(label, 0, trials, load_study("quickstart"))
+    return Side(label, 0, trials, load_study("fairkl_digits"))
 
 
 @pytest.mark.parametrize(
@@ -29,5 +29,5 @@ def side(label: str, accuracy: float, known: tuple[float, ...] = ()) -> Side:
     ],
 )
 def test_the_reason_is_computed(best: float, known: tuple[float, ...], sentence: str | None) -> None:
-    reason = why_nothing_gained(load_study("quickstart"), side("baseline", 0.5, known), side("trial 1", best))
+    reason = why_nothing_gained(load_study("fairkl_digits"), side("baseline", 0.5, known), side("trial 1", best))
     assert reason is None if sentence is None else reason is not None and reason.startswith(sentence)

@@ -112,7 +112,7 @@ def test_no_text_in_the_csv_is_a_formula_and_numbers_are_numbers(writer, tmp_pat
     study = writer()
     study.trial("search", [0.5], params={"method.alpha": -0.5, "data.key": "=1+2"}, reason="@x\n=y", state="failed")
     study.trial("search", [0.5], params={"method.alpha": -1e-5, "data.key": "-0.5"})
-    spec = load_study("quickstart", ["search.trials=2"])
+    spec = load_study("fairkl_digits", ["search.trials=2"])
     record = study.record()
     write_report(spec, record, tmp_path)
     frame = pd.read_csv(tmp_path / "trials.csv", dtype={"data.key": str})
@@ -132,7 +132,7 @@ def test_the_same_study_gives_the_same_bytes(spec, frozen, report, tmp_path):
 
 @pytest.mark.slow
 def test_user_text_is_text(writer, tmp_path, quick):
-    spec = load_study("quickstart", ["search.trials=2"])
+    spec = load_study("fairkl_digits", ["search.trials=2"])
     study = writer()
     study.trial("search", [0.5], reason=HOSTILE, state="failed")
     study.trial("search", [0.5], params={"method.alpha": 0.1, "data.key": HOSTILE})

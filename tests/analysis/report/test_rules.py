@@ -4,8 +4,8 @@ from study.analysis.report.page import Page, to_markdown
 from study.analysis.report.rules import rules_section
 from study.spec import load_study
 
-ASKED = load_study("quickstart", ["search.early_stopping={}", "search.confirm={top: 1, seeds: 3, rules: true}"])
-NOT_ASKED = load_study("quickstart", ["search.early_stopping={}", "search.confirm={top: 1, seeds: 3}"])
+ASKED = load_study("fairkl_digits", ["search.early_stopping={}", "search.confirm={top: 1, seeds: 3, rules: true}"])
+NOT_ASKED = load_study("fairkl_digits", ["search.early_stopping={}", "search.confirm={top: 1, seeds: 3}"])
 
 
 def write(study, fresh=(), balanced=(0.3, 0.6, 0.7)):
@@ -38,7 +38,7 @@ def test_before_the_picks_have_run(writer):
     assert rows[3].startswith("| worst_class_accuracy | classes | 0 (baseline), first of 3 that tie | 0.0% | 3 | 1.0 |")
     assert rows[4].startswith("| balanced_accuracy | classes | 2 | 70.0% | 2 |")
     assert "This study chose by val/accuracy: trial 1. What other rules pick changes nothing." in text
-    assert "study confirm quickstart --rules runs each of them on fresh seeds and reads test for it." in text
+    assert "study confirm fairkl_digits --rules runs each of them on fresh seeds and reads test for it." in text
     assert "differ" not in text
 
 

@@ -22,7 +22,7 @@ def study_of(writer, *values: tuple[float, ...], metric: str = "val/accuracy"):
 
 @pytest.fixture(scope="module")
 def of_four():
-    return load_study("quickstart", ["search.confirm={top: 4, seeds: 3}"])
+    return load_study("fairkl_digits", ["search.confirm={top: 4, seeds: 3}"])
 
 
 CLEAR = ((0.80, 0.81, 0.82), (0.79, 0.805, 0.80), (0.30, 0.305, 0.33), (0.78, 0.83, 0.79))
@@ -38,7 +38,7 @@ def test_what_cannot_be_told_from_the_best_and_the_runner_up_in_pairs(of_four, w
 
 
 def test_where_less_is_better(writer):
-    spec = load_study("quickstart", ["search.confirm={top: 2, seeds: 3}", "search.metric=val/equalized_odds"])
+    spec = load_study("fairkl_digits", ["search.confirm={top: 2, seeds: 3}", "search.metric=val/equalized_odds"])
     values = ((0.10, 0.11, 0.12), (0.50, 0.52, 0.53))
     found = rivals(spec, study_of(writer, *values, metric="val/equalized_odds"))
     assert found.undecided == ()

@@ -44,7 +44,7 @@ def test_a_parameter_that_was_not_given_has_the_files_value(spec, writer):
 def test_a_parameter_that_a_method_does_not_have_is_missing(writer):
     methods = "search.space={method.name: {choices: [sup_con, eps_sup_con, ce]}, method.epsilon: paper}"
     label = "search.alternatives={method: {ce: {name: cross_entropy}}}"
-    spec = load_study("quickstart", [label, methods, "search.baseline=null"])
+    spec = load_study("fairkl_digits", [label, methods, "search.baseline=null"])
     study = writer()
     study.trial("search", [0.5], params={"method.name": "eps_sup_con", "method.epsilon": 0.1})
     study.trial("search", [0.5], params={"method.name": "ce"})

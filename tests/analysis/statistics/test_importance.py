@@ -30,7 +30,7 @@ def searched(key: str, domain: str) -> StudySpec:
     """The quickstart, which searches this key beside alpha."""
     space = f"search.space={{method.alpha: {{low: 0.01, high: 1, log: true}}, {key}: {domain}}}"
     settings = ["train.epochs=4", "search.early_stopping.grace=1", "search.trials=12", "search.baseline=null"]
-    return load_study("quickstart", [space, *settings])
+    return load_study("fairkl_digits", [space, *settings])
 
 
 def draws(spec: StudySpec, count: int) -> list[dict[str, object]]:

@@ -7,7 +7,7 @@ from study.analysis.statistics.rule_picks import rule_picks
 from study.home.record import StudyRecord
 from study.spec import load_study
 
-SPEC = load_study("quickstart", ["train.epochs=1", "search.early_stopping={}", "search.trials=4"])
+SPEC = load_study("fairkl_digits", ["train.epochs=1", "search.early_stopping={}", "search.trials=4"])
 FRESH = {0: (0.40, 0.42, 0.44), 1: (0.50, 0.52, 0.54), 2: (0.60, 0.62, 0.64), 3: (0.56, 0.58, 0.60)}
 
 
@@ -51,7 +51,7 @@ def test_where_nothing_is_complete_there_is_no_pick():
 
 
 def test_where_less_is_better_regret_and_range_are_turned(writer):
-    spec = load_study("quickstart", ["search.early_stopping={}", "search.metric=val/equalized_odds"])
+    spec = load_study("fairkl_digits", ["search.early_stopping={}", "search.metric=val/equalized_odds"])
     study = writer()
     for odds, accuracy in ((0.1, 0.5), (0.2, 0.9)):
         study.trial("search", [odds], metric="val/equalized_odds", also={"val/accuracy": accuracy})

@@ -121,7 +121,7 @@ def of_selection(name: str, split: str = "val") -> Table:
     shown = curves[..., COLUMNS.index(f"{split}/accuracy")]
     test = curves[:, :, -1, COLUMNS.index("test/accuracy")]
     label = name if split == "val" else f"{name}-{split}"
-    return Table(label, load_study("quickstart", space), params, np.nan_to_num(shown), test, np.ones(len(params)))
+    return Table(label, load_study("fairkl_digits", space), params, np.nan_to_num(shown), test, np.ones(len(params)))
 
 
 def without_baseline(table: Table) -> Table:

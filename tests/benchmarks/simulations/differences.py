@@ -145,7 +145,7 @@ def study_of(truth: Truth, seed: int) -> tuple[StudySpec, StudyRecord]:
 
 @cache
 def _spec(top: int, seeds: int) -> StudySpec:
-    return load_study("quickstart", [f"search.confirm={{top: {top}, seeds: {seeds}}}"])
+    return load_study("fairkl_digits", [f"search.confirm={{top: {top}, seeds: {seeds}}}"])
 
 
 def _record(values: np.ndarray) -> StudyRecord:

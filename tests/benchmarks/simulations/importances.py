@@ -33,7 +33,7 @@ COMPARED = 3
 @cache
 def spec() -> StudySpec:
     settings = ["search.sampler=tpe", SPACE, "search.early_stopping={}", "train.epochs=4", "search.baseline=null"]
-    return load_study("quickstart", settings)
+    return load_study("fairkl_digits", settings)
 
 
 def drawn(trials: int, generator: np.random.Generator) -> tuple[Array, list[dict[str, Any]]]:

@@ -85,7 +85,7 @@ def spec_of(rule: str, epochs: int, metric: str = "val/accuracy", space: str = S
         f"train.epochs={epochs}",
         f"search.metric={metric}",
     ]
-    return load_study("quickstart", [*settings, "search.baseline=null", *([more] if more else [])])
+    return load_study("fairkl_digits", [*settings, "search.baseline=null", *([more] if more else [])])
 
 
 def stopped(spec: StudySpec, curves: Array, params: list[dict[str, Any]]) -> Search:

@@ -152,7 +152,7 @@ def told(values: Floats) -> SoFar:
     return SoFar([float(value) for value in values if math.isfinite(value)], -math.inf, len(values))
 
 
-RANDOM = load_study("quickstart", ["search.sampler=random", "search.trials=24"])
+RANDOM = load_study("fairkl_digits", ["search.sampler=random", "search.trials=24"])
 SEARCHES = {
     "TPE on the quickstart's space, seed noise 1 point": ("tpe", "none"),
     "TPE with ASHA on the quickstart's space, seed noise 1 point": ("tpe", "asha"),
@@ -168,7 +168,7 @@ def search(name: str, seed: int, trials: int) -> tuple[Floats, Floats]:
     sampler_name, stopping = SEARCHES[name]
     rule = f"search.early_stopping={{name: {stopping}, grace: 4, reduction: 3}}"
     given = [f"search.seed={seed}", f"search.sampler={sampler_name}", rule]
-    spec = load_study("quickstart", [*given, f"search.trials={trials}"])
+    spec = load_study("fairkl_digits", [*given, f"search.trials={trials}"])
     generator, sampler, rule = np.random.default_rng(seed), Sampler(spec), early_stopping(spec)
     best = generator.uniform(0.3, 0.7, 2)
     values, true = np.full(trials, -math.inf), np.full(trials, -math.inf)
