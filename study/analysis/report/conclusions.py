@@ -7,7 +7,6 @@ from functools import partial
 from study.analysis.statistics import formatting
 from study.analysis.statistics.debiased import samples, with_error
 from study.analysis.statistics.difference import (
-    ROUNDING,
     Difference,
     Side,
     difference,
@@ -203,7 +202,7 @@ def _gain(spec: StudySpec, record: StudyRecord, reference: Side, best: Side) -> 
     assert gain is not None  # both sides are complete and have the metric
     after, before = (formatting.mean(name, side.spread(name)) for side in (best, reference))
     is_baseline = ranked(record, spec)[0].trial.stage == "baseline"
-    if abs(gain.value) < ROUNDING:
+    if gain.value == 0.0:
         first = f"The search gained nothing: {name} is {before} for the baseline and {after} for {best.label}"
     elif spec.better(gain.value, 0.0) and gain.clear is False and not gain.is_vague:
         verb = "rise" if spec.mode == "max" else "fall"
@@ -223,7 +222,7 @@ def _gain(spec: StudySpec, record: StudyRecord, reference: Side, best: Side) -> 
     sentence = f"{first}, chosen by the validation split, {_seeds_text(name, reference, best)}.{closing}"
     test_gain = difference(best.values(test), reference.values(test), best.among)
     if test_gain is None:
-        if abs(gain.value) < ROUNDING:
+        if gain.value == 0.0:
             return [sentence, *map(str, ties(record, spec))]
         return [sentence, f"Against the baseline {best.label} has {_change_text(spec, name, gain, reference, best)}."]
     after, before = (formatting.mean(test, side.spread(test)) for side in (best, reference))

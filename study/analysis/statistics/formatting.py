@@ -52,8 +52,23 @@ def mean(metric: str, spread: Spread | None) -> str:
 
 def change(metric: str, number: float, signed: bool = True) -> str:
     """`+16.0 points`, or `+0.012`."""
-    sign = "+" if signed else ""
-    return f"{100 * number:{sign}.1f} points" if in_percent(metric) else f"{number:{sign}.3f}"
+    (text,) = _in_its_unit(metric, number)
+    text = text if signed else text.removeprefix("+")
+    return f"{text} points" if in_percent(metric) else text
+
+
+def _in_its_unit(metric: str, *numbers: float) -> list[str]:
+    """`+16.0` of percent, else `+0.012`, all with as many decimals as tell them apart; `+0.0004` where these would show
+    nothing of a number."""
+    scale, digits = (100, 1) if in_percent(metric) else (1, 3)
+    scaled = [round(scale * number, MOST_DIGITS) for number in numbers]
+    while len({round(each, digits) for each in scaled}) < len(set(scaled)) and digits < MOST_DIGITS:
+        digits += 1
+    return [f"{each:+.1g}" if each and not round(each, digits) else f"{each + 0.0:+.{digits}f}" for each in scaled]
+
+
+MOST_DIGITS = 12
+"""Decimals of a number at most: what is smaller is the noise of rounding."""
 
 
 ALIKE = "on every seed alike"
@@ -86,8 +101,7 @@ def interval(metric: str, difference: "Difference") -> str:
         return ALIKE
     if difference.is_vague:
         return VAGUE
-    scale, digits = (100, 1) if in_percent(metric) else (1, 3)
-    return " to ".join(f"{scale * end:+.{digits}f}" for end in difference.interval)
+    return " to ".join(_in_its_unit(metric, *difference.interval))
 
 
 def verdict(difference: "Difference", better: bool) -> str:
