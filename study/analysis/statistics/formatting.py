@@ -104,13 +104,18 @@ def interval(metric: str, difference: "Difference") -> str:
     return " to ".join(_in_its_unit(metric, *difference.interval))
 
 
-def verdict(difference: "Difference", better: bool) -> str:
-    """Return what a difference tells beyond its amount; `better`: whether its direction is the wanted one."""
-    if difference.clear is None:
-        return "which one seed cannot tell from luck"
-    if difference.clear:
-        return f"{'better' if better else 'worse'} beyond the spread over seeds"
-    return "within the spread over seeds"
+def judged(metric: str, difference: "Difference", better: bool, where: str = "") -> str:
+    """The `amount` of a difference, and what it tells beyond that.
+
+    Args:
+        better: whether its direction is the wanted one.
+        where: as in `amount`.
+    """
+    if difference.clear is None or difference.is_vague:
+        seeds = "one seed" if difference.clear is None else "two seeds"
+        return f"{change(metric, difference.value)}{where}, which {seeds} cannot tell from luck"
+    told = f"{'better' if better else 'worse'} beyond" if difference.clear else "within"
+    return f"{amount(metric, difference, where=where)}, {told} the spread over seeds"
 
 
 def between(metric: str, ends: tuple[float, float] | None) -> str:
