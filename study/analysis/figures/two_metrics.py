@@ -45,20 +45,20 @@ def trade_off(spec: StudySpec, record: StudyRecord) -> Figure | None:
     across, up = metrics
     reference, points = baseline(record, spec), _points(spec, record, across, up)
     names, measured = confirmed(spec, record, across, up)
-    are_shown = [len(marks) >= FEWEST for marks in trade_off_marks(spec, record)]
-    if not any(are_shown):
+    if max(map(len, trade_off_marks(spec, record))) < FEWEST:
         return None
     if measured:
         ends = [measured[0], *([measured[-1]] if measured[-1][0].label == "baseline" else [])]
-        title = _title(names, [(side.label, x.mean, y.mean) for side, (x, y) in ends], " on fresh seeds")
+        where = f" on {'test' if names[0].startswith('test') else 'validation'}, fresh seeds"
+        title = _title(names, [(side.label, x.mean, y.mean) for side, (x, y) in ends], where)
     else:
         at = point(spec, reference, across, up) if reference else None
         title = _title(metrics, [("best", *points[0][1]), *([("baseline", *at)] if at else [])], " in the search")
-    figure, drawn = new(title, 4.0, sum(are_shown))
+    figure, drawn = new(title, 4.0, bool(points) + bool(measured))
     axes = iter(drawn)
-    if are_shown[0]:
+    if points:
         _search(spec, next(axes), points, reference, (across, up))
-    if are_shown[1]:
+    if measured:
         _confirmed(spec, next(axes), measured, names)
     legend(figure, drawn[0])
     return figure

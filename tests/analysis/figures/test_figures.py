@@ -73,7 +73,7 @@ def test_the_title_of_the_trade_off_is_of_the_seeds_that_count(writer):
         for seed in (1, 2):
             study.trial("confirm", [value], seed=seed, repeats=of, also={"val/equalized_odds": 0.2})
     title = " ".join(FIGURES["trade_off"](spec, study.record()).get_suptitle().split())
-    assert title.endswith("on fresh seeds: 60.0% and 0.200 (trial 1), 40.0% and 0.200 (baseline)")
+    assert title.endswith("on validation, fresh seeds: 60.0% and 0.200 (trial 1), 40.0% and 0.200 (baseline)")
 
 
 def test_the_front_keeps_the_constraints(writer):

@@ -156,10 +156,10 @@ def test_differences_that_are_equal_but_for_rounding_do_not_make_it_certain():
     assert found.interval[1] - found.interval[0] > 0.05
 
 
-MILLIARDTHS = st.integers(-(10**9), 10**9).map(lambda number: number / 1e9)
+BILLIONTHS = st.integers(-(10**9), 10**9).map(lambda number: number / 1e9)
 
 
-@given(MILLIARDTHS, MILLIARDTHS.map(abs), st.sampled_from(["val/accuracy", "val/equalized_odds", "val/loss"]))
+@given(BILLIONTHS, BILLIONTHS.map(abs), st.sampled_from(["val/accuracy", "val/equalized_odds", "val/loss"]))
 def test_an_interval_as_it_is_printed_has_its_two_ends_and_their_signs(value, reach, metric):
     found = Difference(value, (value - reach, value + reach))
     printed = formatting.interval(metric, found)
