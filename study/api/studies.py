@@ -199,10 +199,11 @@ class Study:
             name: one of `figures`.
 
         Raises:
-            UserError: there is no such figure, or there is nothing to draw yet.
+            UserError: there is no such figure, or nothing to draw, and why.
         """
         from study.analysis.figures import FIGURES, shown
         from study.analysis.figures.by_optuna import by_optuna
+        from study.analysis.figures.missing import why_missing
         from study.api.notebook import show_figures
 
         show_figures()
@@ -215,7 +216,8 @@ class Study:
         else:
             drawn = by_optuna(self.spec, self.record, [name]).get(name)
         if drawn is None:
-            raise UserError(f"{name!r}: there is nothing to draw yet in {self.name}, which is {self.state}")
+            why = why_missing(name, self.spec, self.record)
+            raise UserError(f"{name!r}: there is nothing to draw in {self.name}, which is {self.state}: {why}")
         return drawn
 
     def report(self, out: str | Path | None = None, models: bool = False, pdf: bool = False) -> Path:

@@ -59,11 +59,13 @@ def export(
     paths = [out.with_stem(f"{out.stem}-{place}") if several else out for place in range(1, len(candidates) + 1)]
     for path in paths:
         check_output(path)
+    won = ranking.best(record, spec)
+    is_baseline = won is not None and won.trial.stage == "baseline"
     for path, candidate in zip(paths, candidates, strict=True):
         study = exported(folder, spec, record, candidate, choice)
         file = path.name if path.name.isprintable() else "FILE"
         head = HEADER.format(study=spec.name, train=typed("train", file), trial=typed("trial", file))
-        head += BASELINE if candidate.trial.stage == "baseline" else ""
+        head += BASELINE if is_baseline and candidate.trial.stage == "baseline" else ""
         write_output(path, head + study.to_yaml())
     return [Exported(path, candidate, spec.objective) for path, candidate in zip(paths, candidates, strict=True)]
 

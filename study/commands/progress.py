@@ -1,11 +1,12 @@
 """The numbers of a study while it runs, from its record, which they only read."""
 
+import math
 import time
 
 from study import ranking
 from study.commands.plan import confirm_trials, rule_trials
 from study.home.events import ENDED, Stage
-from study.home.record import StudyRecord
+from study.home.record import StudyRecord, TrialRecord
 from study.metrics import printed, searchable
 from study.ranking import ablation, ties
 from study.ranking.picks import picked
@@ -82,18 +83,24 @@ class StudyProgress:
     def best(self) -> str:
         """The best complete trial so far and the baseline's value; of a final training the mean of what is complete.
         Empty before there is one."""
-        spec = self._spec
+        spec, record = self._spec, self._record
         if spec.final_seeds is not None:
-            finals = [trial for trial in self._record.by_stage("final") if trial.state == "complete"]
+            finals = [trial for trial in record.by_stage("final") if trial.state == "complete"]
             mean = ranking.spreads(spec.objective, finals).get(spec.metric)
             return f"{spec.metric} {printed(spec.metric, mean.mean)} (mean of {mean.count})" if mean else ""
-        best = next(iter(ranking.searched(self._record, spec)), None)
-        reference = ranking.baseline(self._record, spec)
+        best = next(iter(ranking.searched(record, spec)), None)
+        reference = ranking.baseline(record, spec)
         if best is None:
             return f"baseline {spec.metric} {printed(spec.metric, reference.value)}" if reference else ""
-        way = "lowest" if spec.mode == "min" else "highest"
-        before = f", baseline {printed(spec.metric, reference.value)}" if reference else ""
-        return f"{spec.metric} {printed(spec.metric, best.value)} ({way}, trial {best.trial.number}){before}"
+        way = f"{'lowest' if spec.mode == 'min' else 'highest'} in the search"
+        value, before = best.value, reference.value if reference else None
+        fresh = ranking.candidates(record, spec)[0]
+        if fresh.confirmed and ranking.is_confirmed(record, spec):
+            best, value, seeds = fresh, fresh.confirmed.mean, fresh.confirmed.count
+            way = f"mean of {seeds} fresh seed{'s' * (seeds > 1)}"
+            before = reference.confirmed.mean if reference and reference.confirmed else None
+        against = f", baseline {printed(spec.metric, before)}" if before is not None else ""
+        return f"{spec.metric} {printed(spec.metric, value)} ({way}, trial {best.trial.number}){against}"
 
     def enqueued(self) -> int:
         """Configurations that users asked for and that were not tried yet."""
@@ -141,7 +148,10 @@ class StudyProgress:
 
     def line(self) -> str:
         """All that is known of it, in one line."""
-        counts = ", ".join(f"{count} {state}" for state, count in self.counts().items() if count)
+        most = "" if self._are_picks_known() else "at most "
+        counts = ", ".join(
+            f"{most if state == 'waiting' else ''}{count} {state}" for state, count in self.counts().items() if count
+        )
         asked = {"enqueued": self.enqueued(), "stopping": self.stopping()}
         counts += "".join(f", {count} {what}" for what, count in asked.items() if count)
         best, seconds = self.best(), self.remaining()
@@ -159,17 +169,30 @@ class StudyProgress:
         spec = self._spec
         if spec.final_seeds is not None:
             return len(spec.final_seeds)
-        return self._configurations() * len(spec.seeds) + self._confirming() + self._ablating()
+        configurations = self._configurations()
+        return configurations * len(spec.seeds) + self._confirming(configurations) + self._ablating()
 
-    def _confirming(self) -> int:
-        """Trials on fresh seeds; those for the picks of other rules at most, until the search has tried everything."""
-        spec, record, configurations = self._spec, self._record, self._configurations()
+    def _are_picks_known(self) -> bool:
+        """Return whether it is known which trials run on fresh seeds for the picks of other rules, if any do."""
+        searched = self._searched()
+        is_over = len(searched) >= self._configurations() * len(self._spec.seeds)
+        are_ended = is_over and all(trial.state in ENDED for trial in searched)
+        return are_ended or self._spec.final_seeds is not None or not ranking.confirm(self._record, self._spec).rules
+
+    def _searched(self) -> list[TrialRecord]:
+        return list(self._record.by_stage("baseline", "search", "replicate"))
+
+    def _confirming(self, configurations: int) -> int:
+        """Trials on fresh seeds; those for the picks of other rules at most, until the search has tried everything.
+
+        Args:
+            configurations: that the search will have completed.
+        """
+        spec, record = self._spec, self._record
         plan = ranking.confirm(record, spec)
-        searched = list(record.by_stage("baseline", "search", "replicate"))
-        is_over = len(searched) >= configurations * len(spec.seeds) and all(trial.state in ENDED for trial in searched)
-        if plan.rules and is_over:
+        if plan.rules and self._are_picks_known():
             return self._fresh_trials()
-        reports = (trial.reports[0] for trial in searched if trial.reports)
+        reports = (trial.reports[0] for trial in self._searched() if trial.reports)
         reported = next(reports, [f"val/{name}" for name in searchable()])
         return confirm_trials(spec, plan, configurations) + rule_trials(spec, plan, configurations, reported)
 
@@ -197,15 +220,18 @@ class StudyProgress:
         return sum(trial.epochs for trial in list(self._record.trials.values()))
 
     def expected(self) -> float:
-        """Epochs that the study will have run, if the trials to come take as many as those did that ended."""
+        """Epochs that the study will have run, if the trials to come take as many as those did that ended, and as large
+        a share of them is complete."""
         spec = self._spec
-        trials = [trial.searched for trial in self._record.by_stage("baseline", "search", "replicate")]
+        trials = [trial.searched for trial in self._searched()]
         ended = [trial for trial in trials if trial.ended is not None]
         mean = sum(trial.epochs for trial in ended) / len(ended) if ended else spec.epochs
         if spec.final_seeds is not None:
             return len(spec.final_seeds) * spec.epochs
-        tries = self._configurations() * len(spec.seeds)
-        return tries * mean + (self._confirming() + self._ablating()) * spec.epochs + self._longer()
+        tries = self._configurations()
+        share = sum(trial.state == "complete" for trial in ended) / len(ended) if ended else 1.0
+        fresh = self._confirming(math.ceil(tries * share))
+        return tries * len(spec.seeds) * mean + (fresh + self._ablating()) * spec.epochs + self._longer()
 
     def _longer(self) -> int:
         """Epochs that trials run beyond those of the study."""

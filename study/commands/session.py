@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from study import data, ranking
 from study.analysis.report import lead
 from study.analysis.report.lead import wrapped
+from study.analysis.statistics.next_step import is_over_baseline
 from study.cluster.log_share import shown
 from study.commands import extending, final_training
 from study.commands.export import export
@@ -206,11 +207,16 @@ def _next_commands(end: RunEnd, steps: Sequence[Mapping[str, Any]], has_baseline
         return [f"{'      ' if place else 'next: '}{use}" for place, use in enumerate(uses)]
     if spec.varied_data:
         return []
-    train = typed("train", folder.best_file.name if is_job() else _relative(folder.best_file))
+    uses = [typed("train", folder.best_file.name if is_job() else _relative(folder.best_file))]
+    is_over = is_over_baseline(spec, end.record)
+    if is_over is False:
+        uses = ["keep the baseline, which best.yaml holds", f"{uses[0]}   the baseline on new seeds"]
+    elif is_over is None:
+        uses.append("keep the baseline, from which it is not told apart")
     why = wrapped("advice", steps[0]["why"]) if steps else []
     if steps and steps[0]["command"]:
-        return [*why, f"next: {steps[0]['command']}", f"or:   {train}"]
-    return [*why, f"next: {train}"]
+        uses.insert(0, steps[0]["command"])
+    return [*why, *(f"{'or:   ' if place else 'next: '}{use}" for place, use in enumerate(uses))]
 
 
 def _baseline_as_well(spec: StudySpec) -> list[str]:

@@ -20,6 +20,7 @@ from study.home.requests import waiting
 from study.metrics import printed
 from study.ranking import ablation, summary, ties
 from study.ranking.remaining_gain import remaining_gain, sentence
+from study.ranking.selection import trials_of
 from study.text import in_columns, moment
 
 
@@ -104,7 +105,8 @@ def asked_lines(asked: Mapping[str, Any] | None) -> Iterator[str]:
 
 
 def overview(home: Home) -> list[dict[str, Any]]:
-    """One row per study, the oldest first: name, state, owner, trials by state, metric, best value, when it began.
+    """One row per study, the oldest first: name, state, owner, trials by state, metric, best value, over how
+    many seeds, when it began.
 
     Of a study that does not run its row is kept in its folder, and made again once its ledger or study file has another
     size or time; one that cannot be read or written is as if it were not there.
@@ -136,6 +138,7 @@ def _row(folder: StudyFolder) -> dict[str, Any]:
         "trials": {state: count for state, count in record.counts().items() if count},
         "metric": spec.metric,
         "best": None if best is None else best.confirmed.mean if best.confirmed else best.value,
+        "seeds": 0 if best is None else len(trials_of(best)),
         "began": record.sessions[0]["time"] if record.sessions else None,
     }
     if record.state != "running":
@@ -150,7 +153,8 @@ def table(home: Home, rows: list[dict[str, Any]]) -> str:
         return f"no studies in {home.path}; a first one: study run quickstart"
     found = [("study", "state", "owner", "best", "began", "trials")]
     for row in rows:
-        best = "-" if row["best"] is None else f"{row['metric']} {printed(row['metric'], row['best'])}"
+        seeds = f" ({row['seeds']} seed{'s' * (row['seeds'] > 1)})" if row.get("seeds") else ""  # not of older ones
+        best = "-" if row["best"] is None else f"{row['metric']} {printed(row['metric'], row['best'])}{seeds}"
         trials = ", ".join(f"{count} {state}" for state, count in row["trials"].items())
         found.append((row["name"], row["state"], row["owner"] or "-", best, moment(row["began"]), trials))
     return "\n".join(in_columns(found, (28, 12, 12, 28, 24)))

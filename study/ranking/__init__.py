@@ -104,12 +104,21 @@ class Candidate:
 T = TypeVar("T")
 
 
+NOISE = 1e-6
+"""Of a metric's size: numbers that differ by less are equal but for the rounding of 32-bit floats."""
+
+
 def spread(values: Iterable[float | None]) -> Spread | None:
-    """Mean, sample standard deviation and count of the values that are not None; None without any."""
+    """Mean, sample standard deviation and count of the values that are not None; None without any.
+
+    The deviation is 0 where it is the noise of rounding (`NOISE`).
+    """
     numbers = [value for value in values if value is not None]
     if not numbers:
         return None
-    return Spread(statistics.fmean(numbers), statistics.stdev(numbers) if len(numbers) > 1 else None, len(numbers))
+    deviation = statistics.stdev(numbers) if len(numbers) > 1 else None
+    is_noise = deviation is not None and deviation <= NOISE * max(map(abs, numbers))
+    return Spread(statistics.fmean(numbers), 0.0 if is_noise else deviation, len(numbers))
 
 
 def spreads(goal: Objective, trials: Sequence[TrialRecord]) -> dict[str, Spread]:

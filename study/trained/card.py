@@ -12,7 +12,7 @@ from study.data.cells import contents
 from study.home.record import StudyRecord, TrialRecord
 from study.metrics import METRICS, group_names
 from study.metrics.rules import FEWEST
-from study.ranking import Spread, epochs
+from study.ranking import NOISE, Spread, epochs
 from study.spec import StudySpec
 from study.text import escaped, rows_as_markdown
 from study.trained.predictions import warning, wilson
@@ -240,7 +240,7 @@ def _gains(gains: Mapping[str, Any]) -> Iterator[str]:
             yield f"{sentence}, which one seed cannot tell from luck."
             continue
         low, high = gain["interval"]
-        if low == high:
+        if high - low <= NOISE * max(abs(low), abs(high)):
             yield f"{sentence}, on every seed alike."
             continue
         how = "Student's t of the differences by seed" if gain["paired"] else "Welch's t"

@@ -46,15 +46,43 @@ def test_the_picks_of_other_rules_are_at_most_so_many_until_the_search_is_over()
     assert StudyProgress(RULES, alike).counts()["waiting"] == 4
 
 
+def test_a_number_that_may_become_smaller_is_said_to_be_the_most() -> None:
+    other = {"val/balanced_accuracy": 0.1}
+    trials = [Told("baseline", [0.1], further=other), *(Told("search", [0.2], "pruned") for _ in range(2))]
+    begun, over = (StudyProgress(RULES, record(*trials, *more)) for more in ([], [Told("search", [0.3])]))
+    assert "at most 7 waiting" in begun.line()
+    few = "of four configurations two will be complete, so that rules have no choice"
+    assert begun.expected() == 4 * 1 + 4 * RULES.epochs, few
+    assert "at most" not in over.line()
+    assert ": 4 waiting, " in over.line()
+
+
+ONCE = [Told("baseline", [0.4]), Told("search", [0.9]), Told("search", [0.3]), Told("search", [0.3])]
+
+
 @pytest.mark.parametrize(
     ("trials", "words"),
     [
         ([], ""),
         ([Told("search", [0.9], "pruned")], ""),
         ([Told("baseline", [0.25])], "baseline val/accuracy 25.0%"),
-        ([Told("search", [0.5]), Told("search", [0.75])], "val/accuracy 75.0% (highest, trial 1)"),
-        ([Told("baseline", [0.25]), Told("search", [0.5])], "val/accuracy 50.0% (highest, trial 1), baseline 25.0%"),
-        ([Told("baseline", [0.9]), Told("search", [0.5])], "val/accuracy 50.0% (highest, trial 1), baseline 90.0%"),
+        ([Told("search", [0.5]), Told("search", [0.75])], "val/accuracy 75.0% (highest in the search, trial 1)"),
+        (
+            [Told("baseline", [0.25]), Told("search", [0.5])],
+            "val/accuracy 50.0% (highest in the search, trial 1), baseline 25.0%",
+        ),
+        (
+            [Told("baseline", [0.9]), Told("search", [0.5])],
+            "val/accuracy 50.0% (highest in the search, trial 1), baseline 90.0%",
+        ),
+        (
+            [*ONCE, *(Told("confirm", [0.5 + of / 10], repeats=of, seed=seed) for of in (0, 1) for seed in (1, 2))],
+            "val/accuracy 60.0% (mean of 2 fresh seeds, trial 1), baseline 50.0%",
+        ),
+        (
+            [*ONCE, Told("confirm", [0.1], repeats=1, seed=1)],
+            "val/accuracy 90.0% (highest in the search, trial 1), baseline 40.0%",
+        ),
     ],
 )
 def test_the_best_so_far(trials: list[Told], words: str) -> None:

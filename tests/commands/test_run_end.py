@@ -16,6 +16,7 @@ from study.commands.session import RunEnd, closing_lines
 from study.errors import Stopped, UserError
 from study.home.folder import Home
 from study.home.record import StudyRecord
+from study.ranking.selection import Choice
 
 SPEC = quickstart("search.confirm={top: 0, seeds: 2}")
 PARAMS = {"method.alpha": 1.0, "method.lambda": 0.0, "method.epsilon": 0.0}
@@ -72,6 +73,50 @@ def test_a_job_names_no_path_of_its_machine(tmp_path: Path, monkeypatch: pytest.
     assert not any(str(tmp_path) in line or "study ui" in line or "secret" in line for line in lines)
     assert any(line.startswith("MLflow UI  http://127.0.0.1:5000/#/") for line in lines) is bool(uri)
     assert "next: study train best.yaml" in lines
+
+
+@pytest.mark.parametrize(
+    ("baseline", "best", "said"),
+    [
+        (
+            (0.8, 0.81, 0.82),
+            (0.6, 0.62, 0.61),
+            ["next: keep the baseline, which best.yaml holds", "or:   study train "],
+        ),
+        (
+            (0.8, 0.81, 0.82),
+            (0.8, 0.81, 0.82),
+            ["next: keep the baseline, which best.yaml holds", "or:   study train "],
+        ),
+        ((0.6, 0.7, 0.8), (0.8, 0.7, 0.65), ["next: study train ", "or:   keep the baseline, from which it is not"]),
+        ((0.6, 0.61, 0.62), (0.8, 0.82, 0.81), ["next: study train "]),
+    ],
+    ids=["worse", "equal", "not told apart", "better"],
+)
+def test_a_study_that_gained_nothing_says_to_keep_the_baseline(
+    tmp_path: Path, baseline: tuple[float, ...], best: tuple[float, ...], said: list[str]
+) -> None:
+    spec = quickstart("search.confirm={top: 1, seeds: 3}")
+    folder = Home(tmp_path).create(spec)
+    other = {"method.alpha": 0.5, "method.lambda": 0.5, "method.epsilon": 0.1}
+    fresh = [
+        Told("confirm", [value], params=params, seed=seed, repeats=of)
+        for of, (params, values) in enumerate([(PARAMS, baseline), (other, best)])
+        for seed, value in enumerate(values, 1)
+    ]
+    told = [Told("baseline", [0.5], params=PARAMS), Told("search", [0.5], params=other), *fresh]
+    write_ledger(folder.ledger_file, *told)
+    append_event(folder.ledger_file, "closed", state="complete")
+    record = StudyRecord.load(folder.ledger_file)
+    export(folder, spec, record, folder.best_file)
+    export(folder, spec, record, tmp_path / "baseline.yaml", Choice(trial=0))
+    is_said = "the search found nothing better" in (tmp_path / "baseline.yaml").read_text()
+    assert is_said == ("which best" in said[0]), "of the baseline in a file of its own, too"
+    lines = closing_lines(RunEnd(folder, spec, record, None))
+    found = [line for line in lines if line.startswith(("next: ", "or:   "))]
+    assert len(found) == len(said)
+    assert all(line.startswith(start) for line, start in zip(found, said, strict=True)), found
+    assert ("Keep the baseline: the search found nothing better." in " ".join(lines)) == ("which best" in said[0])
 
 
 def failed(home: Path, state: str, *trials: Told, limit: int = 1) -> RunEnd:

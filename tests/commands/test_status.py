@@ -56,6 +56,7 @@ def test_the_best_of_the_list_is_that_of_the_result(home: Home) -> None:
     write_ledger(home.create(spec).ledger_file, Told("search", [0.9]), *fresh)
     (row,) = (row for row in status.overview(home) if row["name"] == "sure")
     assert row["best"] == pytest.approx(0.65)
+    assert "val/accuracy 65.0% (2 seeds)" in status.table(home, [row])
 
 
 def test_rows_are_kept_until_a_ledger_or_a_study_file_changes(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:

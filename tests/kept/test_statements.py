@@ -9,7 +9,7 @@ import pytest
 from helpers import Told, quickstart, record
 from kept import reading
 
-from study.analysis.report.page import Table
+from study.analysis.report.page import Table, to_markdown
 from study.analysis.report.sections import report_page
 from study.analysis.statistics import formatting
 from study.home.record import StudyRecord
@@ -30,8 +30,7 @@ WHO = r"[Tt]rial \d+"
 GAIN = re.compile(
     r"(?P<metric>\w+/\w+) is [^;]*? against [^;]*? of the baseline[^:]*: \S+(?: points)?"
     r"(?: on the seeds that both have)?(?: \(95% interval (?P<interval>[^)]*)\)"
-    r"| \(too few seeds to tell\)| on every seed alike)?, "
-    r"(?P<verdict>(?:better|worse) beyond|within|which one seed)"
+    r"| on every seed alike)?, (?P<verdict>(?:better|worse) beyond|within|which one seed|which two seeds)"
 )
 
 
@@ -41,7 +40,7 @@ def statements(spec: StudySpec, told: StudyRecord) -> Iterator[Statement]:
     parts = dict(page.lead)
     best = "best"
     for found in GAIN.finditer(parts.get("Result", "")):
-        apart = {"which one seed": None, "within": False}.get(found["verdict"], True)
+        apart = {"which one seed": None, "which two seeds": False, "within": False}.get(found["verdict"], True)
         yield Statement(best, "baseline", found["metric"], found["interval"], apart)
     sure = parts.get("How sure", "")
     if runner_up := re.search(r"runner-up, (trial \d+), is \S+(?: points)? \((?:95% interval )?([^)]*)\)", sure):
@@ -105,6 +104,31 @@ KINDS = {
         [Told("baseline", [0.5]), Told("search", [0.7]), *(Told("search", [0.4], "pruned") for _ in range(4))],
     ),
     "one configuration": (ALONE, [Told("search", [0.7])]),
+    "equal but for rounding": (
+        ONE,
+        [
+            Told("baseline", [0.5]),
+            *TWO,
+            *confirmed(SAME, (0.5 + 1 / 30, 0.5 + 1 / 30 + 2e-16, 0.53333336), (0.5 + 1e-16, 0.5, 0.5)),
+        ],
+    ),
+    "differences equal but for rounding": (
+        ONE,
+        [Told("baseline", [0.5]), *TWO, *confirmed((0.1, 0.2, 0.3), (0.4, 0.5, 0.6), (0.35, 0.45, 0.55))],
+    ),
+    "no number on a seed": (
+        ONE,
+        [
+            Told("baseline", [0.5]),
+            *TWO,
+            *confirmed((0.5, 0.52, 0.51)),
+            *(
+                Told("confirm", [None if (of, seed) in ((1, 2), (1, 3)) else 0.6 + seed / 50], seed=seed, repeats=of)
+                for of in (1, 2)
+                for seed in (1, 2, 3)
+            ),
+        ],
+    ),
     "rules alone": (
         ALONE,
         [Told("baseline", [0.5]), *TWO, *(Told("rule", [0.7], seed=seed, repeats=1) for seed in (1, 2, 3))],
@@ -112,15 +136,25 @@ KINDS = {
 }
 
 
+def study_of(name: str) -> tuple[StudySpec, StudyRecord]:
+    if name not in KINDS:
+        return reading.loaded(name)
+    spec, trials = KINDS[name]
+    told = record(*trials)
+    told.state = "complete"
+    return spec, told
+
+
 @pytest.mark.parametrize("name", [*reading.STUDIES, *KINDS])
 def test_no_two_statements_of_a_page_differ(name: str) -> None:
-    if name in KINDS:
-        spec, trials = KINDS[name]
-        told = record(*trials)
-        told.state = "complete"
-    else:
-        spec, told = reading.loaded(name)
-    assert disagreements(spec, told) == []
+    assert disagreements(*study_of(name)) == []
+
+
+@pytest.mark.parametrize("name", [*reading.STUDIES, *KINDS])
+def test_no_interval_of_a_page_is_without_width_and_no_number_is_missing(name: str) -> None:
+    page = to_markdown(report_page(*study_of(name), {}))
+    assert not re.findall(r"([+-]?[\d.]+%?) to \1(?![\d.])", page)
+    assert not re.findall(r"\bnan\b(?! in epoch)|\binf\b|[\d]e-1\d", page)
 
 
 def test_what_is_read_from_a_page() -> None:

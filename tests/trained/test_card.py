@@ -121,6 +121,9 @@ def test_it_says_what_the_search_gained_and_how_sure_that_is() -> None:
         "Student's t of the differences by seed; the choice among 2 configurations is allowed for)." in said
     )
     assert "by +0.1000 test/accuracy, which one seed cannot tell from luck." in said
+    noise = {"val/accuracy": {**gain, "interval": [0.22, 0.22 + 1e-16]}}
+    alike = card(replace(spec, origin=ORIGIN | {"gain": noise}), found, best, dataset(), "birds")
+    assert "by +0.2200 val/accuracy, on every seed alike." in alike
     changed = replace(spec, origin=ORIGIN | {"gain": gains, "changed": ["train.epochs=1"]})
     assert "differed from the baseline" not in card(changed, found, best, dataset(), "birds")
 

@@ -1,6 +1,6 @@
 """Figures of a study: what papers and the verdict need, drawn with Matplotlib; `by_optuna` has those of the search.
 
-Each function gives a Matplotlib figure, or None where there is nothing to draw yet.
+Each function gives a Matplotlib figure, or None where there is nothing to draw: `missing` says why.
 """
 
 from collections.abc import Callable

@@ -9,7 +9,7 @@ from optuna import visualization
 from optuna.study import Study
 from optuna.trial import TrialState
 
-from study.analysis.figures.style import BLACK
+from study.analysis.figures.style import BLACK, FEWEST
 from study.analysis.statistics.frame import thin, varied
 from study.home.record import StudyRecord, as_searched
 from study.metrics import in_percent
@@ -26,6 +26,8 @@ MOST = 300
 def by_optuna(spec: StudySpec, record: StudyRecord, names: Iterable[str] | None = None) -> dict[str, go.Figure]:
     """Those of these figures, all unless given, that have something to show."""
     record = as_searched(record)
+    if len(searched(record, spec)) < FEWEST:
+        return {}
     study = as_optuna(spec, record)
     drawn = {name: OPTUNA[name](spec, record, study) for name in names or OPTUNA}
     return {name: plain(figure) for name, figure in drawn.items() if figure and figure.data}

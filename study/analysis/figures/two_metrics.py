@@ -12,6 +12,7 @@ from study.analysis.figures.style import (
     BLACK,
     BLUE,
     COMPLETE_MARK,
+    FEWEST,
     ORANGE,
     RASTERIZED,
     VERMILLION,
@@ -50,9 +51,16 @@ def trade_off(spec: StudySpec, record: StudyRecord) -> Figure | None:
     across, up = metrics
     reference, points = baseline(record, spec), _points(spec, record, across, up)
     names, measured = confirmed(spec, record, across, up)
-    if len(points) < 2 and not measured:
+    if max(map(len, trade_off_marks(spec, record))) < FEWEST:
         return None
-    figure, drawn = new(_title(spec, points, reference, across, up), 4.0, bool(points) + bool(measured))
+    if measured:
+        ends = [measured[0], *([measured[-1]] if measured[-1][0].label == "baseline" else [])]
+        where = f" on {'test' if names[0].startswith('test') else 'validation'}, fresh seeds"
+        title = _title(names, [(side.label, x.mean, y.mean) for side, (x, y) in ends], where)
+    else:
+        at = point(spec, reference, across, up) if reference else None
+        title = _title(metrics, [("best", *points[0][1]), *([("baseline", *at)] if at else [])], " in the search")
+    figure, drawn = new(title, 4.0, bool(points) + bool(measured))
     axes = iter(drawn)
     if points:
         _search(spec, next(axes), points, reference, (across, up))
@@ -60,6 +68,16 @@ def trade_off(spec: StudySpec, record: StudyRecord) -> Figure | None:
         _confirmed(spec, next(axes), measured, names)
     legend(figure, drawn[0])
     return figure
+
+
+def trade_off_marks(spec: StudySpec, record: StudyRecord) -> tuple[list[Any], list[Any]]:
+    """The configurations with both metrics in the search, the baseline with them, and on fresh seeds."""
+    metrics = trade_off_metrics(spec, record)
+    if metrics is None:
+        return [], []
+    points, reference = _points(spec, record, *metrics), baseline(record, spec)
+    at = point(spec, reference, *metrics) if reference and points else None
+    return [*points, *([at] if at else [])], confirmed(spec, record, *metrics)[1]
 
 
 def trade_off_metrics(spec: StudySpec, record: StudyRecord) -> tuple[str, str] | None:
@@ -196,14 +214,11 @@ def _reported(spec: StudySpec, record: StudyRecord) -> set[str]:
     return {name for trial in record.trials.values() for name in (trial.reports[-1] if trial.reports else ())}
 
 
-def _title(
-    spec: StudySpec, points: list[tuple[Candidate, Any]], reference: Candidate | None, across: str, up: str
-) -> str:
-    named = [("best", points[0][1])] if points else []
-    if reference and (at := point(spec, reference, across, up)):
-        named.append(("baseline", at))
-    texts = [f"{formatting.value(up, y)} and {formatting.value(across, x)} ({name})" for name, (x, y) in named]
-    return f"{_short(up).capitalize()} and {_short(across)}: {', '.join(texts)}"
+def _title(names: tuple[str, str], told: Sequence[tuple[str, float, float]], where: str) -> str:
+    """Both metrics, across and up, of some configurations, and where they are from."""
+    across, up = names
+    texts = [f"{formatting.value(up, y)} and {formatting.value(across, x)} ({label})" for label, x, y in told]
+    return f"{_short(up).capitalize()} and {_short(across)}{where}: {', '.join(texts)}"
 
 
 def _short(name: str) -> str:

@@ -7,7 +7,6 @@ from functools import partial
 from study.analysis.statistics import formatting
 from study.analysis.statistics.debiased import samples, with_error
 from study.analysis.statistics.difference import (
-    ROUNDING,
     Difference,
     Side,
     difference,
@@ -15,6 +14,7 @@ from study.analysis.statistics.difference import (
     of_a_rule,
     sides,
 )
+from study.analysis.statistics.next_step import is_used_up
 from study.home.record import StudyRecord
 from study.ranking import epochs, ranked, ties
 from study.ranking.remaining_gain import remaining_gain, sentence
@@ -123,7 +123,8 @@ def caveats(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
         yield reason
     planned = record.limit(spec.trials)
     if is_search and record.tried < planned:
-        ended = f": {formatting.LIMITS[record.enough]}" if record.enough in formatting.LIMITS else ""
+        why = "every configuration of the space" if is_used_up(spec, record) else record.enough
+        ended = f": {formatting.LIMITS[why]}" if why in formatting.LIMITS else ""
         yield f"{record.tried} of the {planned} planned trials of the search were started{ended}."
     for state in ("running", "waiting", "interrupted"):
         if numbers := [trial.number for trial in trials if trial.state == state]:
@@ -203,15 +204,15 @@ def _gain(spec: StudySpec, record: StudyRecord, reference: Side, best: Side) -> 
     assert gain is not None  # both sides are complete and have the metric
     after, before = (formatting.mean(name, side.spread(name)) for side in (best, reference))
     is_baseline = ranked(record, spec)[0].trial.stage == "baseline"
-    if abs(gain.value) < ROUNDING:
+    if gain.value == 0.0:
         first = f"The search gained nothing: {name} is {before} for the baseline and {after} for {best.label}"
     elif spec.better(gain.value, 0.0) and gain.clear is False and not gain.is_vague:
         verb = "rise" if spec.mode == "max" else "fall"
         first = f"{name} did not {verb} beyond the spread over seeds: {before} (baseline), {after} ({best.label})"
-    elif spec.better(gain.value, 0.0):
+    elif spec.better(gain.value, 0.0) and gain.clear:
         verb = "raised" if spec.mode == "max" else "lowered"
         first = f"The search {verb} {name} from {before} (baseline) to {after} ({best.label})"
-    elif is_baseline:
+    elif is_baseline and not spec.better(gain.value, 0.0):
         first = f"The search found nothing better than the baseline: {name} is {before} for the baseline"
         first += f" and {after} for the best of the search ({best.label})"
     else:
@@ -223,7 +224,7 @@ def _gain(spec: StudySpec, record: StudyRecord, reference: Side, best: Side) -> 
     sentence = f"{first}, chosen by the validation split, {_seeds_text(name, reference, best)}.{closing}"
     test_gain = difference(best.values(test), reference.values(test), best.among)
     if test_gain is None:
-        if abs(gain.value) < ROUNDING:
+        if gain.value == 0.0:
             return [sentence, *map(str, ties(record, spec))]
         return [sentence, f"Against the baseline {best.label} has {_change_text(spec, name, gain, reference, best)}."]
     after, before = (formatting.mean(test, side.spread(test)) for side in (best, reference))
@@ -248,8 +249,8 @@ def _change_text(spec: StudySpec, name: str, difference: Difference, reference: 
     if difference.interval == (0.0, 0.0):
         return "the same on all seeds"
     is_part = difference.paired and set(reference.seeds(name)) != set(best.seeds(name))
-    amount = formatting.amount(name, difference, where=" on the seeds that both have" if is_part else "")
-    return f"{amount}, {formatting.verdict(difference, spec.better(difference.value, 0.0))}"
+    where = " on the seeds that both have" if is_part else ""
+    return formatting.judged(name, difference, spec.better(difference.value, 0.0), where)
 
 
 def _value_text(name: str, side: Side) -> str:

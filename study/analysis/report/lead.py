@@ -52,9 +52,8 @@ def _metric(spec: StudySpec, name: str, reference: Side | None, best: Side) -> s
         return f"Its {name} is {reached}."
     change = difference(best.values(name), reference.values(name), among=best.among)
     assert change is not None  # both have values
-    amount = formatting.amount(name, change)
-    verdict = formatting.verdict(change, (change.value < 0) == (spec.direction(name) == "min"))
-    return f"{name} is {reached} against {formatting.mean(name, before)} of the baseline: {amount}, {verdict}."
+    told = formatting.judged(name, change, (change.value < 0) == (spec.direction(name) == "min"))
+    return f"{name} is {reached} against {formatting.mean(name, before)} of the baseline: {told}."
 
 
 def _limit(limit: Constraint, compared: list[Side]) -> Iterator[str]:
@@ -218,19 +217,30 @@ def _how_sure(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
     against, won = rivals(spec, record), ranking.best(record, spec)
     if against is None or (won and won.trial.stage == "baseline"):
         return
-    best, seeds = against.best, against.best.seeds(spec.metric)
-    if against.gap.interval is None:
+    best, (fewest, most) = against.best, against.seeds
+    kept = _in_question(spec, record)
+    if most == 1:
         number = against.compared - 1
-        others = "other complete configuration" if number == 1 else f"{number} other complete configurations"
-        yield f"On {formatting.seeds(seeds)} alone nothing tells {best.label} from the {others}."
+        others = f"{'' if number == 1 else f'{number} '}other complete configuration{'s' * (number > 1)}{kept}"
+        yield f"On {formatting.seeds(best.seeds(spec.metric))} alone nothing tells {best.label} from the {others}."
         return
-    where = f"the {against.compared} configurations that ran on {formatting.count(len(seeds), 'seed')}"
+    ran = formatting.count(most, "seed") if fewest == most else f"{fewest} to {most} seeds"
+    where = f"the {against.compared} configurations that ran on {ran}{kept and ' and'}{kept.removeprefix(' that')}"
     if against.undecided:
         yield f"Of {where}, {best.label} cannot be told from {formatting.trials(against.undecided)}."
     else:
         yield f"{best.label.capitalize()} is the best of {where} (95% confidence)."
     gap = formatting.amount(spec.metric, against.gap)
     yield f"The difference to the runner-up, {against.runner_up.label}, is {gap}."
+
+
+def _in_question(spec: StudySpec, record: StudyRecord) -> str:
+    """Return which configurations are compared with the best, where there are limits."""
+    best = ranking.candidates(record, spec)[0]
+    if not spec.objective.constraints:
+        return ""
+    missed = (best.confirmed_score or best.score).violation
+    return " that miss the limits by no more" if missed else " that keep the limits"
 
 
 def _search(spec: StudySpec, record: StudyRecord) -> Iterator[str]:

@@ -8,6 +8,7 @@ import pandas as pd
 
 from study import ranking
 from study.analysis.figures.by_optuna import OPTUNA
+from study.analysis.figures.missing import not_shown
 from study.analysis.figures.two_metrics import has_front
 from study.analysis.report.conclusions import caveats
 from study.analysis.report.lead import lead
@@ -17,8 +18,6 @@ from study.analysis.statistics import formatting
 from study.analysis.statistics.ablation_effects import Effect, Part, ablation_effects, frame_of
 from study.analysis.statistics.debiased import group_range, sampling_error, worst_group
 from study.analysis.statistics.difference import Difference, Side, difference, final_side, sides, split_metrics
-from study.analysis.statistics.frame import varied
-from study.analysis.statistics.importance import explained
 from study.analysis.tables import report_tables
 from study.analysis.tables.grid import ablation_notes, printed_ablation
 from study.analysis.tables.report_tables import front_note, printed_front
@@ -163,8 +162,6 @@ def caption(name: str, spec: StudySpec, record: StudyRecord) -> str:
     means = "" if len(spec.seeds) == 1 else f" (mean over its {len(spec.seeds)} seeds)"
     missed = " What is grey or dotted misses a constraint." if spec.search.constraints else ""
     kept = " keep the constraints and" if spec.search.constraints else ""
-    if spec.final_seeds is not None and name == "trade_off":
-        return "The mark is the mean over the seeds, the lines one sample standard deviation to each side."
     repeats = "" if spec.final_seeds is not None else " Trials that repeat one on another seed are left out."
     given = {"mean": means, "missed": missed, "repeats": repeats, "rungs": _rungs(spec)}
     has_line = spec.search.baseline is not None
@@ -319,9 +316,7 @@ def report_page(
         report_tables.printed_configurations(spec, record),
     )
     figure_notes = [Text(EXTENDED)] if record.lengthened else []
-    if "importance" not in pictures and varied(spec):
-        why = explained(spec, as_searched(record)).missing
-        figure_notes.append(Text(f"Not shown: how important each parameter is. The reason: {why}."))
+    figure_notes += map(Text, not_shown(spec, record, pictures))
     tables = [first, *(table for table in [report_tables.printed_beside(spec, record)] if len(table))]
     notes, on_front = [summary_note(spec, record), *groups(spec, record)], printed_front(spec, record)
     open_points = list(caveats(spec, record))
@@ -351,9 +346,9 @@ def report_page(
 def _ranking_note(spec: StudySpec, record: StudyRecord) -> str:
     candidates = ranking.candidates(record, spec)
     means = "," if len(spec.seeds) == 1 else f", the mean over {formatting.seeds(spec.seeds)},"
-    is_confirmed = any(candidate.repeats for candidate in candidates)
-    note = f"Ordered by the value in the search{means}{' and' if is_confirmed else ''}".removesuffix(",")
-    note += " by the mean on fresh seeds once all of these have run." if is_confirmed else "."
+    note = f"Ordered by the value in the search{means}".removesuffix(",") + "."
+    if ranking.is_confirmed(record, spec):
+        note = f"Those on fresh seeds come first, by their mean there. The others: o{note[1:]}"
     if spec.search.constraints:
         note += f" Those that keep {', '.join(spec.search.constraints)} come before those that do not."
     rest = len(candidates) - report_tables.TOP

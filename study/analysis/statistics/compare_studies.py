@@ -36,8 +36,8 @@ def against(first: Study, other: Study) -> dict[str, Any]:
     Final trainings chose nothing.
 
     Returns:
-        Each as `Difference.to_document`; empty for the same study, or where data, splits or epochs differ, or the bests
-        share fewer than two seeds.
+        Each as `Difference.to_document`, with `too_few_seeds` to tell; empty for the same study, or where data, splits
+        or epochs differ, or the bests share fewer than two seeds.
     """
     one, two = (_best(*study) for study in (other, first))
     if one is None or two is None or first[0].name == other[0].name or _measured_by(first[0]) != _measured_by(other[0]):
@@ -46,7 +46,11 @@ def against(first: Study, other: Study) -> dict[str, Any]:
         name: difference(one.values(name), two.values(name), one.among * two.among)
         for name in _compared_metrics([summary.summary(*first)])
     }
-    return {name: gap.to_document() for name, gap in gaps.items() if gap and gap.paired}
+    return {name: _document(gap) for name, gap in gaps.items() if gap and gap.paired}
+
+
+def _document(gap: Difference) -> dict[str, Any]:
+    return gap.to_document() | {"too_few_seeds": gap.is_vague}
 
 
 def _best(spec: StudySpec, record: StudyRecord) -> Side | None:
@@ -189,7 +193,7 @@ def _gains(spec: StudySpec, record: StudyRecord, document: dict[str, Any]) -> di
     for name in document["best"]["metrics"]:
         gain = difference(best.values(name), baseline.values(name), best.among)
         if gain:
-            gains[name] = gain.to_document()
+            gains[name] = _document(gain)
     return gains
 
 
@@ -219,6 +223,8 @@ def _gain(gain: dict[str, Any] | None, name: str) -> str:
     if gain is None:
         return formatting.MISSING
     gained = Difference(gain["difference"], tuple(gain["interval"]) if gain["interval"] else None)
+    if gain.get("too_few_seeds"):
+        return f"{formatting.change(name, gained.value)} ({formatting.VAGUE})"
     return formatting.amount(name, gained, words="")
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from study.analysis.statistics.frame import metric
 from study.home.record import StudyRecord, TrialRecord
-from study.ranking import Candidate, Spread, baseline, candidates, is_confirmed, spread
+from study.ranking import NOISE, Candidate, Spread, baseline, candidates, is_confirmed, spread
 from study.spec import StudySpec
 
 # Student's t of the best of several: how far its mean lies from its true one, in its own standard errors.
@@ -61,9 +61,6 @@ def chosen_quantile(level: float, freedom: float, among: int = 1) -> float:
 
 CONFIDENCE = 0.95
 
-ROUNDING = 1e-12
-"""Differences that deviate by less are equal."""
-
 
 @dataclass(frozen=True)
 class Side:
@@ -105,6 +102,7 @@ class Difference:
     """A difference of means and its interval, None where there are too few values for one.
 
     Attributes:
+        value: 0 where it is the noise of rounding (`study.ranking.NOISE`).
         paired: whether it is the mean over shared seeds of the difference on each.
         among: from how many configurations the first was chosen, which the interval allows for.
         error, freedom: the standard error of the value and its degrees of freedom; None without an interval.
@@ -201,10 +199,11 @@ def difference(
         None if either has no value. Without an interval where a side has a single value.
     """
     by_seed = spread(one[seed] - other[seed] for seed in one if seed in other)
-    if by_seed is None or by_seed.deviation is None or by_seed.deviation < ROUNDING:
+    noise = NOISE * max(map(abs, chain(one.values(), other.values())), default=0.0)
+    if by_seed is None or by_seed.deviation is None or by_seed.deviation <= noise:
         return difference_of_means(spread(one.values()), spread(other.values()), confidence, among)
-    error = by_seed.deviation / math.sqrt(by_seed.count)
-    return _around(by_seed.mean, error, by_seed.count - 1, confidence, True, among)
+    error, value = by_seed.deviation / math.sqrt(by_seed.count), by_seed.mean
+    return _around(value if abs(value) > noise else 0.0, error, by_seed.count - 1, confidence, True, among)
 
 
 def difference_of_means(
@@ -214,6 +213,8 @@ def difference_of_means(
     if one is None or other is None:
         return None
     value = one.mean - other.mean
+    if abs(value) <= NOISE * max(abs(one.mean), abs(other.mean)):
+        value = 0.0
     if one.deviation is None or other.deviation is None:
         return Difference(value, None, False, among)
     variances = [side.deviation**2 / side.count for side in (one, other) if side.deviation is not None]
@@ -227,7 +228,6 @@ def difference_of_means(
 
 def _around(value: float, error: float, freedom: float, confidence: float, is_paired: bool, among: int) -> Difference:
     """The interval of a value with this standard error."""
-
     reach = chosen_quantile((1 + confidence) / 2, freedom, max(1, among)) * error
     return Difference(value, (value - reach, value + reach), is_paired, among, error, freedom)
 

@@ -52,8 +52,23 @@ def mean(metric: str, spread: Spread | None) -> str:
 
 def change(metric: str, number: float, signed: bool = True) -> str:
     """`+16.0 points`, or `+0.012`."""
-    sign = "+" if signed else ""
-    return f"{100 * number:{sign}.1f} points" if in_percent(metric) else f"{number:{sign}.3f}"
+    (text,) = _in_its_unit(metric, number)
+    text = text if signed else text.removeprefix("+")
+    return f"{text} points" if in_percent(metric) else text
+
+
+def _in_its_unit(metric: str, *numbers: float) -> list[str]:
+    """`+16.0` of percent, else `+0.012`, all with as many decimals as tell them apart; `+0.0004` where these would show
+    nothing of a number."""
+    scale, digits = (100, 1) if in_percent(metric) else (1, 3)
+    scaled = [round(scale * number, MOST_DIGITS) for number in numbers]
+    while len({round(each, digits) for each in scaled}) < len(set(scaled)) and digits < MOST_DIGITS:
+        digits += 1
+    return [f"{each:+.1g}" if each and not round(each, digits) else f"{each + 0.0:+.{digits}f}" for each in scaled]
+
+
+MOST_DIGITS = 12
+"""Decimals of a number at most: what is smaller is the noise of rounding."""
 
 
 ALIKE = "on every seed alike"
@@ -86,17 +101,21 @@ def interval(metric: str, difference: "Difference") -> str:
         return ALIKE
     if difference.is_vague:
         return VAGUE
-    scale, digits = (100, 1) if in_percent(metric) else (1, 3)
-    return " to ".join(f"{scale * end:+.{digits}f}" for end in difference.interval)
+    return " to ".join(_in_its_unit(metric, *difference.interval))
 
 
-def verdict(difference: "Difference", better: bool) -> str:
-    """Return what a difference tells beyond its amount; `better`: whether its direction is the wanted one."""
-    if difference.clear is None:
-        return "which one seed cannot tell from luck"
-    if difference.clear:
-        return f"{'better' if better else 'worse'} beyond the spread over seeds"
-    return "within the spread over seeds"
+def judged(metric: str, difference: "Difference", better: bool, where: str = "") -> str:
+    """The `amount` of a difference, and what it tells beyond that.
+
+    Args:
+        better: whether its direction is the wanted one.
+        where: as in `amount`.
+    """
+    if difference.clear is None or difference.is_vague:
+        seeds = "one seed" if difference.clear is None else "two seeds"
+        return f"{change(metric, difference.value)}{where}, which {seeds} cannot tell from luck"
+    told = f"{'better' if better else 'worse'} beyond" if difference.clear else "within"
+    return f"{amount(metric, difference, where=where)}, {told} the spread over seeds"
 
 
 def between(metric: str, ends: tuple[float, float] | None) -> str:

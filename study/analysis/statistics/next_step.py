@@ -7,10 +7,10 @@ The steps that apply, in this order; the first is the one to take:
 3. `search`: the best configuration came, or with several metrics the front last grew, in the last `LATE` of the
    search's trials.
 4. `confirm`: the best configurations have not run on fresh seeds, not even as a rule's pick.
-5. `seeds`: it is open whether the best is better than the baseline, or, if it is, than the runner-up; and it ran on two
-   seeds, or `MOST_SEEDS` paired seeds can be expected to tell, if the difference is as large as it was measured.
-6. `enough`: none of these. That a difference is too small to tell is said, and that few trials do not tell whether more
-   of them or wider ranges are needed.
+5. `seeds`: it is open whether the best is better than the baseline, or, if it is, than the runner-up; and it ran on one
+   or two seeds, or `MOST_SEEDS` paired seeds are more likely enough to tell than not.
+6. `enough`: none of these. How many seeds a difference may take is said all the same, and that few trials do not tell
+   whether more of them or wider ranges are needed.
 """
 
 import math
@@ -18,7 +18,8 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from statistics import NormalDist, stdev
+from functools import cache
+from statistics import NormalDist
 from typing import Any, Literal
 
 from study import ranking
@@ -197,7 +198,8 @@ class Rivals:
         gap: the best minus the runner-up, in the study's metric. Both were chosen by what they are compared by: its
             interval allows for the best among all (see `study.analysis.statistics.difference`); the runner-up's own
             luck makes the difference smaller.
-        compared: how many configurations ran on these seeds.
+        compared: how many configurations were compared on these seeds.
+        seeds: on how many of them the one ran that ran on the fewest, and on the most.
         undecided: the trials that cannot be told from the best, the nearest first. Among the best and these is the
             truly best of all that were compared, with 95% confidence or more: one is left out only where the interval
             of its difference to the best, which allows for the choice of the best and is the one that is printed,
@@ -210,6 +212,7 @@ class Rivals:
     runner_up: Side
     gap: Difference
     compared: int
+    seeds: tuple[int, int]
     undecided: tuple[int, ...]
 
 
@@ -229,47 +232,81 @@ def rivals(spec: StudySpec, record: StudyRecord) -> Rivals | None:
     if gap is None:
         return None
     undecided = [other.number for other in others if not _is_worse(spec, best, other)]
-    return Rivals(best, others[0], gap, len(peers), tuple(undecided))
+    ran = [len(peer.values(spec.metric)) for peer in peers]
+    return Rivals(best, others[0], gap, len(peers), (min(ran), max(ran)), tuple(undecided))
 
 
 # How many paired seeds make a difference clear.
 
-POWER = 0.8
-"""Chance with which a difference of the measured size is to come out as clear."""
+POWER, CASES = 0.8, "4 of 5 cases"
+"""Chance with which a true difference is to come out as clear; the same in words."""
 
-BOUND = 0.8
-"""Confidence of the upper bound of the standard deviation that is reckoned with: it is known from few seeds."""
+SURE = 0.9
+"""Confidence of the range of seeds needed: each of its ends is wrong in at most 5% of studies."""
 
-MOST_SEEDS = 10
+MOST_SEEDS = 20
 """More than these nobody runs to tell two configurations apart."""
 
 
-def seeds_needed(gap: float, deviation: float, freedom: float, among: int = 1) -> int | None:
-    """The paired seeds with which a difference is clear, if it truly is as large as it was measured.
+@dataclass(frozen=True)
+class SeedsNeeded:
+    """The seeds, in all, with which a difference that was not clear comes out as clear, with a chance of `POWER`.
 
-    The interval is that of `study.analysis.statistics.difference`; its power is that of the noncentral t. A standard
-    deviation of few values may be far too small by chance, so its upper 80% bound is taken for it (Browne 1995,
-    Statistics in Medicine 14): in at most 20% of studies the answer has less power than it promises. Of the answers
-    alone more may, where `MOST_SEEDS` are truly too few: then there is one only where the deviation is too small.
+    Attributes:
+        fewest, most: the ends of the range that holds the true number, or one more than there were, with confidence
+            `SURE`; None: more than `MOST_SEEDS`.
+        middle: the number that is as likely too large as too small; None as before.
+        following: how many to run next, at most twice as many as there were, where these can be enough.
+    """
+
+    fewest: int | None
+    middle: int | None
+    most: int | None
+    following: int
+
+
+def seeds_needed(gap: Difference, seeds: int) -> SeedsNeeded:
+    """The seeds that a difference needs whose interval holds zero.
+
+    Few seeds know neither the difference nor its spread, so both are taken as unknown: T = difference / standard error
+    has the noncentral t distribution F, whose noncentrality over the root of the seeds is the effect. Its bounds solve
+    F(T) = level (Hedges and Olkin 1985, ch. 5). That the difference was not clear shifts T: its largest effect solves
+    F(T) / F(limit of clear) instead, which is right whenever it is asked. For the best of several, T is too large
+    by luck; the lower bound takes that out by the ratio of the quantiles for one and for several.
 
     Args:
-        gap: the difference of the means, not 0.
-        deviation: sample standard deviation of the paired differences.
-        freedom: degrees of freedom that it is known with.
-        among: from how many configurations the better one was chosen.
-
-    Returns:
-        At least 2; None where `MOST_SEEDS` are too few.
+        gap: with an interval, not clear, its standard error above 0.
+        seeds: behind it.
     """
-    if gap == 0.0 or math.isnan(gap):
-        return None
-    from scipy.special import chdtri  # here, so that what needs no interval is told at once
+    assert gap.error
+    assert gap.freedom is not None
+    measured, root, miss = abs(gap.value) / gap.error, math.sqrt(seeds), (1 - SURE) / 2
+    clear = chosen_quantile((1 + CONFIDENCE) / 2, gap.freedom, gap.among)
+    lucky = chosen_quantile(1 - miss, gap.freedom, gap.among) / chosen_quantile(1 - miss, gap.freedom)
+    least = _noncentrality(measured / lucky, gap.freedom, 1 - miss)
+    middle = _noncentrality(measured, gap.freedom, 0.5)
+    largest = _noncentrality(measured, gap.freedom, miss, clear)
+    fewest, expected, most = (_enough_seeds(size / root, seeds, gap.among) for size in (largest, middle, least))
+    next_step = max(fewest or 0, min(expected or MOST_SEEDS, max(2 * seeds, CONFIRMED), MOST_SEEDS))
+    return SeedsNeeded(fewest, expected, most, next_step)
 
-    bound = deviation * math.sqrt(freedom / float(chdtri(freedom, BOUND)))
-    if bound == 0.0:
-        return 2
-    enough = (seeds for seeds in range(2, MOST_SEEDS + 1) if power(abs(gap) / bound, seeds, among) >= POWER)
-    return next(enough, None)
+
+def _enough_seeds(size: float, seeds: int, among: int) -> int | None:
+    """The fewest seeds, more than these, whose power is enough; None: more than `MOST_SEEDS`."""
+    return next((more for more in range(seeds + 1, MOST_SEEDS + 1) if power(size, more, among) >= POWER), None)
+
+
+def _noncentrality(measured: float, freedom: float, level: float, limit: float = math.inf) -> float:
+    """With which noncentrality T is at most the measured one with chance `level`, given that it is below a limit."""
+    from scipy.optimize import brentq  # here, so that what needs no interval is told at once
+
+    def beyond(noncentrality: float) -> float:
+        return _below(measured, freedom, noncentrality) / _below(limit, freedom, noncentrality) - level
+
+    largest = float(_deviations(freedom)[-1]) * measured + 4
+    if beyond(0.0) <= 0:
+        return 0.0
+    return math.inf if beyond(largest) > 0 else float(brentq(beyond, 0.0, largest, xtol=1e-6))
 
 
 def power(size: float, seeds: int, among: int = 1) -> float:
@@ -278,12 +315,27 @@ def power(size: float, seeds: int, among: int = 1) -> float:
     Args:
         size: the difference in standard deviations of the paired differences.
         seeds: at least 2.
-        among: as in `seeds_needed`.
+        among: from how many configurations the better one was chosen.
     """
-    from scipy.special import nctdtr
-
     limit = chosen_quantile((1 + CONFIDENCE) / 2, seeds - 1, among)
-    return 1 - float(nctdtr(seeds - 1, math.sqrt(seeds) * size, limit))
+    return 1 - _below(limit, seeds - 1, math.sqrt(seeds) * size)
+
+
+def _below(limit: float, freedom: float, noncentrality: float) -> float:
+    """The noncentral t's distribution function, as the mean over its standard deviation: SciPy's fails where the
+    noncentrality is large."""
+    from scipy.special import ndtr
+
+    return 1.0 if math.isinf(limit) else float(ndtr(limit * _deviations(freedom) - noncentrality).mean())
+
+
+@cache
+def _deviations(freedom: float) -> Any:
+    """Sample standard deviations of values with standard deviation 1, of equal chance, in order."""
+    import numpy as np
+    from scipy.special import chdtri
+
+    return np.sqrt(chdtri(freedom, 1 - (np.arange(2000) + 0.5) / 2000) / freedom)
 
 
 LATE = 0.25
@@ -358,7 +410,7 @@ def next_steps(spec: StudySpec, record: StudyRecord) -> list[Step]:
     if best is None or spec.varied_data:
         return []
     when, found = came(spec, record), [_widen(edge) for edge in edges(spec, record) if edge.further]
-    if when and when.late and not declaration(spec.search.sampler).every_cell and not _is_used_up(spec, record):
+    if when and when.late and not declaration(spec.search.sampler).every_cell and not is_used_up(spec, record):
         more = f"+{math.ceil(when.of / 2)}"
         late = f"the {formatting.ordinal(when.place)} of {when.of} of the search: more may be better."
         several = len(spec.objective.metrics) > 1
@@ -373,14 +425,27 @@ def next_steps(spec: StudySpec, record: StudyRecord) -> list[Step]:
             why = "The baseline ran on the search's own seeds alone, so the gain is known on these only."
         found.append(Step("confirm", why, typed("confirm", spec.name, "--top", top, "--seeds", CONFIRMED)))
     further = [step for step in found if step.kind != "enough"]
-    return further or found or [Step("enough", _enough(spec, record), None)]
+    keep = "Keep the baseline: the search found nothing better. " if is_over_baseline(spec, record) is False else ""
+    return further or found or [Step("enough", f"{keep}{_enough(spec, record)}", None)]
+
+
+def is_over_baseline(spec: StudySpec, record: StudyRecord) -> bool | None:
+    """Return whether the search found what is better than the baseline; None where its seeds do not tell."""
+    reference, best = sides(spec, record)
+    won = ranking.best(record, spec)
+    if reference is None or best is None or won is None:
+        return True
+    gain = difference(best.values(spec.metric), reference.values(spec.metric), best.among)
+    if won.trial.stage == "baseline":
+        return False
+    return None if gain is not None and gain.clear is False else True
 
 
 def _enough(spec: StudySpec, record: StudyRecord) -> str:
     """Return what was not asked for; of so few trials that `edges` cannot judge them, that this is not known."""
     trials = sum(trial.state != "waiting" for trial in record.by_stage("search"))
     seeds = " Nothing that was measured asks for more seeds." if ranking.is_confirmed(record, spec) else ""
-    if _is_used_up(spec, record):
+    if is_used_up(spec, record):
         return f"Every configuration of the space was tried.{seeds}"
     if trials <= AHEAD + BEHIND:
         few = f"{formatting.count(trials, 'trial')} of the search {'is' if trials == 1 else 'are'} too few to say"
@@ -389,7 +454,7 @@ def _enough(spec: StudySpec, record: StudyRecord) -> str:
     return f"Nothing that was measured asks for a wider range{more}."
 
 
-def _is_used_up(spec: StudySpec, record: StudyRecord) -> bool:
+def is_used_up(spec: StudySpec, record: StudyRecord) -> bool:
     """Return whether every configuration of the space was tried."""
     there = count_configurations(spec.search, spec.space)
     return there is not None and record.tried >= there
@@ -410,38 +475,31 @@ def _seeds(spec: StudySpec, record: StudyRecord, reference: Side | None, best: S
         if gain is not None and not spec.better(gain.value, 0.0):
             return []
         if gain is not None and not gain.clear:
-            return _more(spec, record, best, reference)
+            return _more(spec, record, best, reference, gain)
     others = rivals(spec, record)
     if others is None or others.runner_up.number not in others.undecided:
         return []
-    return _more(spec, record, best, others.runner_up)
+    return _more(spec, record, best, others.runner_up, others.gap)
 
 
-def _more(spec: StudySpec, record: StudyRecord, best: Side, other: Side) -> list[Step]:
-    one, two = best.values(spec.metric), other.values(spec.metric)
-    pairs = [one[seed] - two[seed] for seed in one.keys() & two.keys()]
-    if len(pairs) < 2:
-        return []
-    gap = sum(pairs) / len(pairs)
-    what = (
-        f"{best.label.capitalize()} and {'the ' if other.label == 'baseline' else ''}{other.label} are not told apart "
-        f"on {formatting.count(len(pairs), 'seed')}"
-    )
-    needed: int | None = CONFIRMED
-    if len(pairs) == 2:
-        why = f"{what}, and two say little of how far seeds lie apart."
-    else:
-        needed = seeds_needed(gap, stdev(pairs), len(pairs) - 1, best.among)
-        amount = formatting.change(spec.metric, abs(gap), False)
-        if needed is None:
-            small = f"{what}: a difference of {amount} is too small beside its spread for {MOST_SEEDS} seeds to tell."
-            return [Step("enough", small, None)]
-        if needed <= len(pairs):
-            return []
-        why = (
-            f"{what}. If their difference of {amount} and its spread are as measured, {needed} seeds show it with a "
-            f"chance of at least {POWER:.0%}."
-        )
+def _more(spec: StudySpec, record: StudyRecord, best: Side, other: Side, gap: Difference) -> list[Step]:
+    seeds = len(best.values(spec.metric).keys() & other.values(spec.metric).keys())
     order = [candidate.trial.number for candidate in ranking.searched(record, spec)]
     top = max(order.index(number) + 1 for number in (best.number, other.number) if number in order)
-    return [Step("seeds", why, typed("confirm", spec.name, "--top", top, "--seeds", needed))]
+    pair = f"{best.label.capitalize()} and {'the ' if other.label == 'baseline' else ''}{other.label}"
+    if gap.interval is None or seeds < 2:
+        why = f"{pair} ran on {formatting.count(seeds, 'seed')} in common, which cannot tell them apart."
+        return [Step("seeds", why, typed("confirm", spec.name, "--top", top, "--seeds", CONFIRMED))]
+    if not gap.error:
+        return []  # alike on every seed
+    needed = seeds_needed(gap, seeds)
+    what = f"{pair} are not told apart on {seeds} seeds. To tell them apart in {CASES} takes"
+    if needed.fewest is None:
+        return [Step("enough", f"{what} more than {MOST_SEEDS} seeds ({SURE:.0%} confidence).", None)]
+    most = f"more than {MOST_SEEDS}" if needed.most is None else str(needed.most)
+    between = f"{needed.fewest} seeds" if most == str(needed.fewest) else f"between {needed.fewest} and {most} seeds"
+    why = f"{what} {between} in all ({SURE:.0%} confidence); {needed.following} is a good next step"
+    command = typed("confirm", spec.name, "--top", top, "--seeds", needed.following)
+    if needed.middle is None and seeds > 2:
+        return [Step("enough", f"{why}: {command}", None)]
+    return [Step("seeds", f"{why}.", command)]

@@ -12,7 +12,7 @@ from scipy.special import stdtr
 
 from study.analysis.statistics import formatting
 from study.analysis.statistics.cell_tables import Cell
-from study.analysis.statistics.difference import ROUNDING, difference, difference_of_means
+from study.analysis.statistics.difference import difference, difference_of_means
 from study.analysis.tables.grid import Entry, Grid, notes_on, to_entry
 from study.metrics import is_share, lower_is_better
 from study.ranking import Spread, spread
@@ -172,7 +172,7 @@ def _p(more: Cell, less: Cell) -> float:
         gap = difference_of_means(spread(more.values), spread(less.values))
     assert gap  # both have values
     assert gap.error is not None  # of two or more
-    if gap.error < ROUNDING:
+    if gap.error == 0.0:
         return float(round(gap.value, DECIMALS) <= 0)
     return float(stdtr(gap.freedom, -gap.value / gap.error))
 

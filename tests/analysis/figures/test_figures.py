@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from study.analysis.figures import FIGURES
+from study.analysis.figures import FIGURES, shown
 from study.analysis.figures.by_optuna import OPTUNA, by_optuna, plain
+from study.analysis.figures.missing import not_shown, why_missing
 from study.analysis.figures.two_metrics import trade_off_metrics
 from study.analysis.report.report import as_pdf, as_png
 from study.analysis.statistics.frame import thin
@@ -32,6 +33,49 @@ LIMITED = load_study(
 )
 
 
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_a_plot_of_two_configurations_is_left_out_with_its_reason(writer, number):
+    study, spec = writer(), load_study("quickstart", ["search.baseline=null"])
+    for place in range(number):
+        study.trial("search", [0.7 + place / 10], also={"val/equalized_odds": 0.1})
+    record = study.record()
+    drawn = {*by_optuna(spec, record), *(["trade_off"] if FIGURES["trade_off"](spec, record) else [])}
+    kinds = {"slice", "parallel_coordinate", "optimization_history", "trade_off"}
+    assert drawn == (kinds if number == 3 else set())
+    for name in kinds:
+        assert (why_missing(name, spec, record) is None) == (name in drawn)
+    said = not_shown(spec, record, drawn)
+    has = "1 trial of the search has" if number == 1 else f"{number} trials of the search have"
+    assert f"how important each parameter is. The reason: {has} a value, {LEAST} are needed." in said[0]
+    assert any(f"The reason: {has} a value, 3 are needed." in line for line in said[1:]) == (number < 3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted({*FIGURES, *OPTUNA}))
+def test_a_figure_has_a_reason_or_is_drawn(spec, wide, frozen, final_spec, writer, name):
+    final = writer()
+    final.trial("final", [0.5], also={"val/equalized_odds": 0.1})
+    for study, record in ((spec, wide), (spec, frozen), (final_spec, final.record()), (spec, writer().record())):
+        draws = by_optuna(study, record, [name]) if name in OPTUNA else FIGURES[name](study, shown(name, record))
+        assert draws or why_missing(name, study, record)
+
+
+def test_the_title_of_the_trade_off_is_of_the_seeds_that_count(writer):
+    study, spec = writer(), load_study("quickstart")
+    for stage, value in (("baseline", 0.5), ("search", 0.9), ("search", 0.8), ("search", 0.7)):
+        study.trial(stage, [value], also={"val/equalized_odds": 0.1})
+    title = " ".join(FIGURES["trade_off"](spec, study.record()).get_suptitle().split())
+    assert "in the search: 90.0% and 0.100 (best)" in title
+    study = writer()
+    for stage, value in (("baseline", 0.5), ("search", 0.9), ("search", 0.8), ("search", 0.7)):
+        study.trial(stage, [value], also={"val/equalized_odds": 0.1})
+    for of, value in ((0, 0.4), (1, 0.6), (2, 0.5)):
+        for seed in (1, 2):
+            study.trial("confirm", [value], seed=seed, repeats=of, also={"val/equalized_odds": 0.2})
+    title = " ".join(FIGURES["trade_off"](spec, study.record()).get_suptitle().split())
+    assert title.endswith("on validation, fresh seeds: 60.0% and 0.200 (trial 1), 40.0% and 0.200 (baseline)")
+
+
 def test_the_front_keeps_the_constraints(writer):
     """Accuracy 0.5 at a gap of 0.1 misses the limit; 0.7 at 0.2 and 0.8 at 0.3 are the front; 0.65 at 0.4 is none."""
     study = writer()
@@ -44,7 +88,7 @@ def test_the_front_keeps_the_constraints(writer):
 
 def test_a_front_of_one_is_no_line(writer):
     study = writer()
-    for value in (0.7, 0.8):
+    for value in (0.7, 0.75, 0.8):
         study.trial("search", [value], also={"val/equalized_odds": 0.1})
     labels = FIGURES["trade_off"](LIMITED, study.record()).axes[0].get_legend_handles_labels()[1]
     assert "best" in labels

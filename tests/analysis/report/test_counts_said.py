@@ -2,6 +2,7 @@
 
 import pytest
 from helpers import Told, quickstart, record
+from kept import reading
 
 from study.analysis.figures import FIGURES
 from study.analysis.report.conclusions import caveats
@@ -55,8 +56,9 @@ TOP = "search.confirm={top: 1, seeds: 3}"
         (
             10,
             (-0.10, 0.001, 0.11),
-            "Trial 1 and the baseline are not told apart on 3 seeds: a difference of 0.4 points is too "
-            "small beside its spread for 10 seeds to tell.",
+            "Trial 1 and the baseline are not told apart on 3 seeds. To tell them apart in 4 of 5 cases takes between "
+            "10 and more than 20 seeds in all (90% confidence); 10 is a good next step: study confirm quickstart "
+            "--top 1 --seeds 10",
         ),
     ],
 )
@@ -96,6 +98,12 @@ def test_what_ended_a_search_is_said(enough: str | None, ended: str) -> None:
     told.enough = enough
     said = next(caveat for caveat in caveats(ONE, told) if "were started" in caveat)
     assert said == f"2 of the 4 planned trials of the search were started{ended}"
+
+
+def test_a_space_that_is_used_up_is_said_to_have_ended_the_search() -> None:
+    spec, told = reading.loaded("grid")
+    said = next(caveat for caveat in caveats(spec, told) if "were started" in caveat)
+    assert said == "9 of the 20 planned trials of the search were started: its space has no more configurations."
 
 
 def test_the_worst_group_is_named_with_its_size() -> None:

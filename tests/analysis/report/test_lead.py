@@ -68,7 +68,49 @@ def test_more_seeds_where_the_runner_up_cannot_be_told_from_the_best() -> None:
     assert command is not None
     assert command.startswith("study confirm quickstart --top 2 --seeds ")
     assert 3 < int(command.split()[-1]) <= 10
-    assert "If their difference of 5.5 points and its spread are as measured, " in said(PLAIN, found)["Next"]
+    number = command.split()[-1]
+    assert (
+        f" and more than 20 seeds in all (90% confidence); {number} is a good next step." in said(PLAIN, found)["Next"]
+    )
+
+
+def test_how_many_seeds_each_ran_on_is_said_of_all() -> None:
+    found = over(*TRIALS, *confirmed([0.30, 0.32, 0.34], [0.70, 0.72, 0.75, 0.74, 0.73], [0.665, 0.665, 0.675]))
+    assert "Of the 2 configurations that ran on 3 to 5 seeds, trial 1 " in said(PLAIN, found)["How sure"]
+    found = over(*TRIALS, *confirmed([0.30, 0.32, 0.34], [0.70, 0.72, 0.75], [0.665]))
+    sure = said(PLAIN, found)["How sure"]
+    assert "Of the 2 configurations that ran on 1 to 3 seeds, trial 1 cannot be told from trial 2." in sure
+
+
+def test_with_limits_the_others_are_those_that_keep_them() -> None:
+    spec = quickstart("train.epochs=1", "search.early_stopping={name: none}", "search.trials=11",
+                      "search.confirm={top: 0}", "search.constraints=['val/unbiased_accuracy >= 0.5']")  # fmt: skip
+    told = [Told("search", [0.9 - at / 10], further={"val/unbiased_accuracy": at / 4}) for at in range(4)]
+    assert "tells trial 2 from the other complete configuration that keep" in said(spec, over(*told))["How sure"]
+
+
+def test_two_seeds_that_do_not_tell_are_not_said_to_be_within_a_spread() -> None:
+    spec = quickstart("train.epochs=1", "search.early_stopping={name: none}", "search.trials=11",
+                      "search.confirm={top: 1, seeds: 2}")  # fmt: skip
+    result = said(spec, over(*TRIALS, *confirmed([0.5, 0.6], [0.8, 0.7])))["Result"]
+    assert "has +20.0 points, which two seeds cannot tell from luck." in result
+    assert "within" not in result
+
+
+def test_one_seed_asks_for_more() -> None:
+    diverged = [Told("confirm", [], "failed", seed=seed, repeats=of) for of in (0, 1, 2) for seed in (2, 3)]
+    found = over(*TRIALS, *confirmed([0.30], [0.70], [0.66]), *diverged)
+    assert first_step(PLAIN, found) == ("seeds", "study confirm quickstart --top 1 --seeds 5")
+    assert "ran on 1 seed in common, which cannot tell them apart" in said(PLAIN, found)["Next"]
+
+
+def test_what_is_alike_on_every_seed_asks_for_no_more() -> None:
+    found = over(*TRIALS, *confirmed([0.3] * 3, [0.3 + 1e-17] * 3, [0.2] * 3))
+    assert first_step(PLAIN, found)[0] == "enough"
+    found = over(*TRIALS, *confirmed([0.3] * 3, [0.7, 0.7 + 1e-16, 0.7], [0.7] * 3))
+    assert first_step(PLAIN, found)[0] == "enough"
+    sure = said(PLAIN, found)["How sure"]
+    assert sure.endswith("The difference to the runner-up, trial 2, is +0.0 points on every seed alike.")
 
 
 def test_what_the_best_was_worth_as_a_rules_pick_is_no_matter_of_luck() -> None:

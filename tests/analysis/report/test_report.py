@@ -3,6 +3,7 @@ import json
 import re
 import zlib
 from base64 import b64decode
+from contextlib import closing
 from html.parser import HTMLParser
 
 import numpy as np
@@ -13,6 +14,8 @@ from plotly.offline import get_plotlyjs
 
 from study.analysis import trials_frame, write_report
 from study.errors import UserError
+from study.home.ledger import Ledger
+from study.home.record import StudyRecord
 from study.spec import load_study
 from study.text import plain_cell
 
@@ -34,6 +37,21 @@ class Reader(HTMLParser):
 
     def handle_data(self, data):
         self.text.append(data)
+
+
+@pytest.fixture(scope="module")
+def frozen(frozen_ledger, tmp_path_factory):
+    """With a third configuration, the fewest that plots show."""
+    path = tmp_path_factory.mktemp("plotted") / "ledger.jsonl"
+    path.write_bytes(frozen_ledger.read_bytes())
+    with closing(Ledger(path)) as ledger:
+        params = {"method.alpha": 0.3, "method.lambda": 0.5, "method.epsilon": 0.1}
+        ledger.append("trial", trial=14, stage="search", params=params, seed=0)
+        ledger.append("started", trial=14, node="here")
+        ledger.append("report", trial=14, epoch=1, metrics={"val/accuracy": 0.1})
+        ledger.append("ended", trial=14, state="complete", reason=None)
+        ledger.append("closed", state="complete")
+    return StudyRecord.load(path)
 
 
 @pytest.fixture(scope="module")
@@ -135,7 +153,8 @@ def test_user_text_is_text(writer, tmp_path, quick):
     spec = load_study("fairkl_digits", ["search.trials=2"])
     study = writer()
     study.trial("search", [0.5], reason=HOSTILE, state="failed")
-    study.trial("search", [0.5], params={"method.alpha": 0.1, "data.key": HOSTILE})
+    for alpha in (0.1, 0.2, 0.3):
+        study.trial("search", [0.5], params={"method.alpha": alpha, "data.key": HOSTILE})
     study.append("opened", owner="ada", **{"commit": HOSTILE, "<b>key": {"<i>": "x"}})
     object.__setattr__(spec, "name", HOSTILE)  # a name from elsewhere than the checked file
     write_report(spec, study.record(), tmp_path)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from study.analysis.statistics import formatting
-from study.analysis.statistics.difference import chosen_quantile, difference, difference_of_means, sides
+from study.analysis.statistics.difference import Difference, chosen_quantile, difference, difference_of_means, sides
 from study.ranking import Spread, spread
 
 SPREADS = st.builds(Spread, st.floats(0, 1), st.none() | st.floats(0, 0.5), st.integers(2, 9))
@@ -129,3 +129,45 @@ def test_without_fresh_seeds_it_was_chosen_among_all_that_ran(spec, writer):
 def test_two_seeds_that_cannot_tell_say_so(other: list[float], told: str) -> None:
     found = difference(dict(enumerate([0.7] * len(other))), dict(enumerate(other)))
     assert formatting.amount("test/accuracy", found) == told
+
+
+NOISY = [1 / 30, 1 / 30 + 2e-17, 0.033333335]
+"""Equal but for the rounding of floats, of 64 and of 32 bits."""
+
+
+@pytest.mark.parametrize("size", [1.0, 1e4, 1e-5])
+def test_values_that_are_equal_but_for_rounding_have_no_spread(size):
+    one, other = [size * (value + 0.1) for value in NOISY], [size * 0.1] * 3
+    found = difference(dict(enumerate(one)), dict(enumerate(other)))
+    assert found.is_alike
+    assert formatting.amount("val/equalized_odds", found).endswith(formatting.ALIKE)
+    assert spread(one).deviation == 0.0
+    same = difference(dict(enumerate(one)), dict(enumerate(reversed(one))))
+    assert (same.value, same.interval) == (0.0, (0.0, 0.0))
+    assert difference({0: one[0]}, {0: one[1]}).value == 0.0, "of one seed each, too"
+    luck = difference({0: 0.1 + 0.2, 1: 0.1, 2: 0.2}, {0: 0.1, 1: 0.2, 2: 0.3})
+    assert (luck.value, luck.paired) == (0.0, True)
+
+
+def test_differences_that_are_equal_but_for_rounding_do_not_make_it_certain():
+    one, other = [0.68 + 1e-16, 0.70000001, 0.72], [0.48, 0.50, 0.52]
+    found = difference(dict(enumerate(one)), dict(enumerate(other)))
+    assert not found.paired
+    assert found.interval[1] - found.interval[0] > 0.05
+
+
+BILLIONTHS = st.integers(-(10**9), 10**9).map(lambda number: number / 1e9)
+
+
+@given(BILLIONTHS, BILLIONTHS.map(abs), st.sampled_from(["val/accuracy", "val/equalized_odds", "val/loss"]))
+def test_an_interval_as_it_is_printed_has_its_two_ends_and_their_signs(value, reach, metric):
+    found = Difference(value, (value - reach, value + reach))
+    printed = formatting.interval(metric, found)
+    if found.interval[0] == found.interval[1]:
+        assert printed == formatting.ALIKE
+        return
+    low, high = map(float, printed.split(" to "))
+    assert low < high, printed
+    for end, shown in zip(found.interval, (low, high), strict=True):
+        assert np.sign(round(end, 12)) == np.sign(shown), printed
+    assert np.sign(float(formatting.change(metric, value).split()[0])) == np.sign(value)

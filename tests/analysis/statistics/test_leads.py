@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from study.analysis.statistics.debiased import group_range, sampling_error, worst_group
-from study.analysis.statistics.difference import final_side
+from study.analysis.statistics.difference import Difference, chosen_quantile, final_side
 from study.analysis.statistics.next_step import MOST_SEEDS, edges, last_growth, power, seeds_needed
 
 
@@ -19,7 +19,8 @@ from study.analysis.statistics.next_step import MOST_SEEDS, edges, last_growth, 
 def test_small_simulations_keep_what_the_lead_promises() -> None:
     rng = np.random.default_rng(11)
     rows = [
-        *leads.seeds(300, rng),
+        *leads.seeds(200, rng, leads.SEEDS),
+        *leads.following(200, rng),
         leads.false_alarms(2, 24, 60, rng),
         leads.hits(20, rng),
         leads.nothing_better(10, rng),
@@ -29,20 +30,42 @@ def test_small_simulations_keep_what_the_lead_promises() -> None:
     assert [row.statement for row in rows if not row.holds] == []
 
 
-def test_the_seeds_that_a_difference_needs() -> None:
-    """Of 1 standard deviation, known: 10 pairs have a power of 80.3%, 9 one of 75% (tables of Cohen 1988)."""
-    assert seeds_needed(1.0, 1.0, 1e9) == 10
-    assert seeds_needed(-1.0, 1.0, 1e9) == 10
+def test_the_range_of_seeds_holds_the_true_number_wherever_it_is_said() -> None:
+    rng = np.random.default_rng(5)
+    rows = list(leads.seeds(80, rng, [(3, 1.5, 1), (5, 1.0, 1), (3, 1.5, 5)]))
+    assert [row for row in rows if not row.holds] == []
+    assert all(row.draws > 20 for row in rows)
+
+
+def open_gap(measured: float, freedom: float, among: int = 1) -> Difference:
+    """A difference of so many standard errors whose interval holds zero."""
+    return Difference(measured, (-1.0, 1.0 + measured), True, among, 1.0, freedom)
+
+
+def test_the_power_is_that_of_the_noncentral_t() -> None:
+    """Of 1 standard deviation 10 pairs have a power of 80.3%, 9 one of 75% (tables of Cohen 1988)."""
+    assert power(1.0, 10) == pytest.approx(0.803, abs=0.002)
     assert power(1.0, 9) < 0.8 <= power(1.0, 10)
-    known, few, chosen = seeds_needed(2.5, 1.0, 1e9), seeds_needed(2.5, 1.0, 2), seeds_needed(2.5, 1.0, 1e9, among=5)
-    assert known is not None
-    assert few is not None
-    assert chosen is not None
-    assert few > known, "a spread known from few seeds is taken to be larger"
-    assert chosen > known
-    assert seeds_needed(0.9, 1.0, 1e9) is None, f"more than {MOST_SEEDS}"
-    assert seeds_needed(0.0, 1.0, 2) is None
-    assert seeds_needed(1.0, 0.0, 2) == 2
+    assert power(1.0, 10, among=5) < power(1.0, 10)
+    assert power(50.0, 20) == pytest.approx(1.0), "SciPy's has no number for it"
+
+
+@given(st.integers(2, 20), st.floats(0, 1), st.integers(1, 6))
+def test_a_range_of_seeds_is_in_order_and_its_step_within_reach(seeds: int, share: float, among: int) -> None:
+    limit = chosen_quantile(0.975, seeds - 1, among)
+    found = seeds_needed(open_gap(share * limit * 0.999, seeds - 1, among), seeds)
+    ends = [end or MOST_SEEDS + 1 for end in (found.fewest, found.middle, found.most)]
+    assert seeds < ends[0] <= ends[1] <= ends[2]
+    if found.fewest:
+        assert max(seeds + 1, found.fewest) <= found.following <= MOST_SEEDS
+
+
+def test_the_smaller_the_difference_the_more_seeds_it_takes() -> None:
+    found = [seeds_needed(open_gap(size, 4), 5) for size in (0.1, 1.0, 2.0, 2.7)]
+    middles = [each.middle or MOST_SEEDS + 1 for each in found]
+    assert middles == sorted(middles, reverse=True)
+    assert len(set(middles)) > 2
+    assert seeds_needed(open_gap(0.1, 19), 20).fewest is None, f"more than {MOST_SEEDS}"
 
 
 THREE = ("val/accuracy", "val/worst_group_accuracy", "val/unbiased_accuracy")

@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from study.analysis.statistics.debiased import sampling_error
-from study.analysis.statistics.difference import Side, difference
-from study.analysis.statistics.next_step import POWER, came, edges, rivals, seeds_needed
-from study.analysis.statistics.next_step import power as power_of
+from study.analysis.statistics.difference import Difference, Side, difference
+from study.analysis.statistics.next_step import MOST_SEEDS, POWER, came, edges, power, rivals, seeds_needed
 from study.spec import StudySpec
 
 from .row import Row
@@ -38,7 +37,8 @@ LEAD = "report, status, run"
 def rows(draws: int) -> Iterator[Row]:
     """Rows of whole studies take a quarter of the draws."""
     rng, fewer = np.random.default_rng(7), max(20, draws // 4)
-    yield from seeds(draws, rng)
+    yield from seeds(draws, rng, SEEDS)
+    yield from following(draws, rng)
     for params, trials in ((1, 12), (2, 24), (4, 24), (4, 60)):
         yield false_alarms(params, trials, fewer, rng)
     yield hits(fewer, rng)
@@ -49,29 +49,61 @@ def rows(draws: int) -> Iterator[Row]:
     yield split_error(draws, rng)
 
 
-def seeds(draws: int, rng: np.random.Generator) -> Iterator[Row]:
-    """From the spread that was measured on few seeds, and, where it is known, by the intervals themselves."""
-    statement = "N seeds show it with a chance of at least 80%"
-    for pilot, size in ((3, 2.0), (5, 1.0), (10, 0.7)):
-        measured = np.sqrt(rng.chisquare(pilot - 1, draws) / (pilot - 1))
-        answers = [(seeds_needed(size, float(deviation), pilot - 1), float(deviation)) for deviation in measured]
-        given = [(needed, deviation) for needed, deviation in answers if needed is not None]
-        as_measured = [power_of(size / deviation, needed) >= POWER for needed, deviation in given]
-        kept = [power_of(size, needed) >= POWER for needed, _ in given]
-        broken = [not each for each in kept] + [False] * (draws - len(given))
-        truth = f"true difference {size:g} sd of the paired differences; sd from {pilot} seeds"
-        yield row(LEAD, statement, f"{truth}, which is as measured", "always", 1.0, 1.0, as_measured)
-        yield row(LEAD, statement, truth, "broken in at most 20% of all studies", 0.0, 0.2, broken)
-        yield row(LEAD, statement, truth, "kept, of those that it is said in: not promised", 0.0, 1.0, kept)
-    for among, size in ((1, 1.0), (5, 1.5)):
-        needed = seeds_needed(size, 1.0, 1e9, among)
-        assert needed is not None
-        level = dict.fromkeys(range(needed), 0.0)
-        gaps = rng.normal(size, 1.0, (draws, needed)).tolist()
-        found = (difference(dict(enumerate(gap)), level, among) for gap in gaps)
-        clear = [bool(one and one.clear) for one in found]
-        truth = f"true difference {size:g} sd; sd known; the best of {among}; N = {needed}"
-        yield row(LEAD, statement, truth, "at least 80%", 0.8, 1.0, clear)
+def seeds(draws: int, rng: np.random.Generator, of: Sequence[tuple[int, float, int]]) -> Iterator[Row]:
+    """The range against the true number of seeds, wherever it is said.
+
+    Args:
+        of: seeds that were run, true difference in standard deviations, from how many the best was chosen.
+    """
+    for pilot, size, among in of:
+        gains = rng.normal(size, 1.0, (draws, among, pilot))
+        found = [_gap(gain[gain.mean(1).argmax()], among) for gain in gains]
+        open_ones = [gap for gap in found if gap.clear is False and gap.value > 0]
+        least = next((n for n in range(pilot + 1, MOST_SEEDS + 1) if power(size, n, among) >= POWER), MOST_SEEDS + 1)
+        inside = []
+        for gap in open_ones:
+            needed = seeds_needed(gap, pilot)
+            low, high = ((end or MOST_SEEDS + 1) for end in (needed.fewest, needed.most))
+            inside.append(low <= least <= high)
+        truth = f"true difference {size:g} sd of the paired differences; {pilot} seeds; the best of {among}"
+        yield row(LEAD, "between A and B seeds", truth, "holds the true number in at least 90%", 0.9, 1.0, inside)
+
+
+SEEDS = [
+    *((pilot, size, 1) for pilot, sizes in ((2, 4), (3, 4), (5, 3), (10, 2)) for size in (0.7, 1.0, 1.5, 2.5)[:sizes]),
+    *((pilot, size, among) for pilot in (3, 5) for size in (0.0, 1.5) for among in (2, 5)),
+]
+
+
+def following(draws: int, rng: np.random.Generator) -> Iterator[Row]:
+    """What comes of running as many seeds as are proposed, step by step."""
+    statement = "N is a good next step: whoever follows is told which is better"
+    for size, least in ((1.0, 0.5), (1.5, 0.8), (2.5, 0.95)):
+        ends = [_followed(rng.normal(size, 1.0, MOST_SEEDS)) is True for _ in range(draws)]
+        truth = f"true difference {size:g} sd of the paired differences; from 3 seeds on"
+        yield row(LEAD, statement, truth, f"in at least {least:.0%}", least, 1.0, ends)
+    ends = [_followed(rng.normal(0.0, 1.0, MOST_SEEDS)) is not None for _ in range(draws)]
+    truth = "no difference; from 3 seeds on, looked at after each step"
+    yield row(LEAD, "N is a good next step: two are told apart", truth, "in at most 10%", 0.0, 0.1, ends)
+
+
+def _gap(values: Floats, among: int = 1) -> Difference:
+    gap = difference(dict(enumerate(values.tolist())), dict.fromkeys(range(len(values)), 0.0), among)
+    assert gap is not None
+    return gap
+
+
+def _followed(values: Floats) -> bool | None:
+    """Whether the first is told to be better, after as many steps as are proposed; None: they end before."""
+    ran = 3
+    while True:
+        gap = _gap(values[:ran])
+        if gap.clear:
+            return gap.value > 0
+        needed = seeds_needed(gap, ran)
+        if needed.middle is None or ran == MOST_SEEDS:
+            return None
+        ran = needed.following
 
 
 def row(where: str, statement: str, truth: str, nominal: str, low: float, high: float, found: Sequence[bool]) -> Row:

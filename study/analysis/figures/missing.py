@@ -1,0 +1,62 @@
+"""Why a figure of a study is not drawn."""
+
+from collections.abc import Container
+
+from study.analysis.figures.style import FEWEST
+from study.analysis.figures.two_metrics import trade_off_marks, trade_off_metrics
+from study.analysis.statistics import formatting
+from study.analysis.statistics.frame import varied
+from study.analysis.statistics.importance import explained
+from study.home.record import StudyRecord, as_searched
+from study.ranking import searched
+from study.spec import StudySpec
+
+OF_SEARCH = {
+    "importance": "how important each parameter is",
+    "trade_off": "one metric over the other",
+    "slice": "the metric over each parameter",
+    "parallel_coordinate": "all parameters side by side",
+    "optimization_history": "the metric in the order of the trials",
+}
+"""Figures that the report names where they are missing though the study has what they show: what that is."""
+
+
+def why_missing(name: str, spec: StudySpec, record: StudyRecord) -> str | None:
+    """The reason, to stand behind a colon; None where the figure is drawn."""
+    search = as_searched(record)
+    if name == "seeds":
+        return f"no configuration has run on fresh seeds (study confirm {spec.name})"
+    if name == "ablation":
+        return f"its steps have not run on a seed (study ablate {spec.name})"
+    if name == "learning_curves":
+        return f"no trial has reported {spec.metric}"
+    if name == "importance":
+        return explained(spec, search).missing or None
+    if name == "trade_off":
+        if trade_off_metrics(spec, search) is None:
+            return "the trials do not report the study's metric with a fairness gap or a second metric"
+        return _too_few(max(map(len, trade_off_marks(spec, search))), "configuration", "configurations", "both metrics")
+    if spec.final_seeds is not None:
+        return "a final training searches nothing"
+    needed = {"slice": 1, "parallel_coordinate": 2}.get(name, 0)
+    if len(varied(spec)) < needed:
+        return f"{formatting.count(len(varied(spec)), 'parameter')} searched, {needed} needed"
+    return _too_few(len(searched(search, spec)), "trial of the search", "trials of the search", "a value")
+
+
+def not_shown(spec: StudySpec, record: StudyRecord, drawn: Container[str]) -> list[str]:
+    """A sentence for each reason for which figures of `OF_SEARCH` that this study could have are not drawn."""
+    if spec.final_seeds is not None:
+        return []
+    by_reason: dict[str, list[str]] = {}
+    possible = {"trade_off": trade_off_metrics(spec, record) is not None, "parallel_coordinate": len(varied(spec)) > 1}
+    for name, words in OF_SEARCH.items():
+        reason = None if name in drawn else why_missing(name, spec, record)
+        if reason and possible.get(name, bool(varied(spec))):
+            by_reason.setdefault(reason, []).append(words)
+    return [f"Not shown: {formatting.listed(words)}. The reason: {reason}." for reason, words in by_reason.items()]
+
+
+def _too_few(marks: int, what: str, whats: str, having: str) -> str | None:
+    has = f"{formatting.count(marks, what, whats)} {'has' if marks == 1 else 'have'} {having}"
+    return f"{has}, {FEWEST} are needed" if marks < FEWEST else None
