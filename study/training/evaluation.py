@@ -14,6 +14,7 @@ from study.methods import Method
 from study.training import augment, metrics, probes
 from study.training.augment import evaluation_resize, output_shape
 from study.training.config import TrainOptions, TrialConfig
+from study.training.counts import Counts
 from study.training.device import Resident
 from study.training.diverged import check_features
 
@@ -70,6 +71,7 @@ class Evaluation:
 
     Attributes:
         batch: samples that are taken at a time.
+        counts: of the method's encoder, by split, where its final word was asked for.
     """
 
     def __init__(
@@ -84,6 +86,7 @@ class Evaluation:
         self._method, self._online, self._splits = method, online, splits
         self._facts, self._options, self._inferred = facts, options, inferred
         self.batch = batch_size(options, method.views, facts.shape)
+        self.counts: dict[str, Counts] = {}
 
     @torch.no_grad()
     def __call__(self, split: str, final: bool = False) -> dict[str, float]:
@@ -101,7 +104,10 @@ class Evaluation:
             prefix = f"{split}/" if name == "encoder" else f"{split}/{name}_"
             scores = self.scores(name, features)
             ruling = split in ("val", "test") and name == "encoder"
-            of_encoder = self._metrics(split, scores, self._predicted(split, name, scores), errors=ruling)
+            predicted, data = self._predicted(split, name, scores), self._splits[split]
+            of_encoder = self._metrics(split, scores, predicted, errors=ruling)
+            if final and name == "encoder":
+                self.counts[split] = Counts.of(predicted, data.target, data.bias, self._facts.on(split))
             if final and self._options.final:
                 of_encoder |= self._final(split, name, features)
             values |= {f"{prefix}{metric}": value for metric, value in of_encoder.items()}

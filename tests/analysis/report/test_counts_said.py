@@ -103,8 +103,9 @@ def test_the_worst_group_is_named_with_its_size() -> None:
     told = record(Told("search", [0.6], further={**own, "val/worst_group_accuracy_standard_error": 0.1}))
     told.groups = {"val": [[40, 8], [0, 30]], "classes": ["cat", "dog"], "biases": ["dark", "light"]}
     worst, named, error = groups(ONE, told)
-    assert worst.startswith("The worst group on val: trial 0 25.0")
-    assert worst.endswith("(cat with light of 8 samples). The split has 3 groups of 8 to 40 samples.")
+    said = "On val trial 0 serves class 'cat' with bias class 'light' worst of 3 groups: 2 of 8 right (7% to 59%)"
+    assert worst.startswith(said)
+    assert any(part.title == "Groups" and part.text.startswith(said) for part in lead(ONE, told))
     assert named.startswith("Groups by name: group_0_0: class 'cat', bias class 'dark'; group_0_1: ")
     assert error.startswith("The split's error is the standard error of the value of trial 0, because the split is a")
     gap = record(Told("search", [0.6], further={**own, "val/equalized_odds": 0.1}))
