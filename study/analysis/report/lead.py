@@ -10,7 +10,7 @@ from study import ranking
 from study.analysis.report.conclusions import conclusions, more_search
 from study.analysis.statistics import formatting, spent
 from study.analysis.statistics.debiased import worst_group
-from study.analysis.statistics.difference import Side, difference, final_side, sides
+from study.analysis.statistics.difference import Side, difference, final_side, side_of, sides
 from study.analysis.statistics.next_step import Rivals, came, edges, next_steps, rivals
 from study.home.record import StudyRecord, as_searched
 from study.ranking import epochs
@@ -214,7 +214,8 @@ def _values(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
 def _groups(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
     """Which groups the best, or the final training, serves worst, on test where it was read; nothing where no group can
     be named."""
-    side = final_side(spec, record) or sides(spec, record)[1]
+    won = ranking.best(record, spec)
+    side = final_side(spec, record) or (side_of(spec, won) if won else None)
     if side is None or spec.varied_data:
         return
     split = "test" if any(trial.tested for trial in side.trials) else "val"
