@@ -222,8 +222,8 @@ def extend(home: Home, spec: StudySpec, function: bytes | None = None) -> StudyF
     folder = _study_called(home, spec.name)
     if folder is None and (other := trained_as_the_other(home, spec)) is not None:
         raise UserError(
-            f"{spec.name}: would train what {other.name} has trained: the best of {(spec.origin or {})['study']} is its "
-            f"baseline, so there is nothing to compare it with. To use it: {typed('predict', other.name)} INPUTS"
+            f"{spec.name}: would train what {other.name} has trained: the best of {(spec.origin or {})['study']} is "
+            f"its baseline, so there is nothing to compare it with. To use it: {typed('predict', other.name)} INPUTS"
         )
     if folder is None:
         return home.create(spec, function)
