@@ -7,7 +7,7 @@ from study import ranking
 from study.data import Dataset, Facts, user_data
 from study.data.cells import contents
 from study.home.record import StudyRecord, TrialRecord
-from study.metrics import METRICS, group_names
+from study.metrics import METRICS, group_names, is_standard_error
 from study.metrics.worst_group import Counts, wilson, worst_group
 from study.ranking import Spread, epochs
 from study.spec import StudySpec
@@ -110,12 +110,13 @@ def _data(spec: StudySpec, dataset: Dataset, description: str) -> Iterator[str]:
 
 
 def _metrics(spec: StudySpec, trials: Sequence[TrialRecord], trial: TrialRecord) -> Iterator[list[str]]:
-    values = _values(spec, trial)
-    for name, spread in ranking.spreads(spec.objective, trials).items():
-        if not name.split("/")[1].startswith("group_"):
-            ends = spread.interval()
+    values, spreads = _values(spec, trial), ranking.spreads(spec.objective, trials)
+    undefined = [name for name in values if name.startswith(("val/", "test/")) and name not in spreads]
+    for name in [*spreads, *undefined]:
+        if not name.split("/")[1].startswith("group_") and not is_standard_error(name):
+            ends = spreads[name].interval() if name in spreads else None
             interval = "-" if ends is None else f"{ends[0]:.3f} to {ends[1]:.3f}"
-            yield [name, _spread(spread), interval, _number(values.get(name))]
+            yield [name, _spread(spreads.get(name)), interval, _number(values.get(name))]
 
 
 def _worst(spec: StudySpec, trial: TrialRecord, dataset: Dataset) -> Iterator[str]:

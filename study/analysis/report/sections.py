@@ -188,7 +188,6 @@ def _rungs(spec: StudySpec) -> str:
 # What the summary says of groups: which is the worst, on how many samples, and how far its accuracy may be off.
 
 WORST = "worst_group_accuracy"
-BY_CLASS = ("equalized_odds", "equal_opportunity")
 
 
 def groups(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
@@ -199,7 +198,7 @@ def groups(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
     for split in ("val", "test"):
         yield from (text for side in compared if (text := _worst(record, side, split)))
         cells = (record.groups or {}).get(split)
-        if cells and any(side.spread(f"{split}/{name}") for side in compared for name in BY_CLASS):
+        if cells and any(side.spread(f"{split}/{name}") for side in compared for name in DEBIASED):
             yield f"On {split} {group_names.compared(cells, (record.groups or {}).get('classes'))}"
     if named := _named(record):
         yield named

@@ -424,8 +424,7 @@ def _more(spec: StudySpec, record: StudyRecord, best: Side, other: Side) -> list
         return []
     gap = sum(pairs) / len(pairs)
     what = (
-        f"{best.label.capitalize()} and {'the ' if other.label == 'baseline' else ''}{other.label} are not told apart "
-        f"on {formatting.count(len(pairs), 'seed')}"
+        f"By {spec.metric} {best.words} and {other.words} are not told apart on {formatting.count(len(pairs), 'seed')}"
     )
     needed: int | None = CONFIRMED
     if len(pairs) == 2:
