@@ -165,17 +165,23 @@ def evaluate(
 
     home = Home.locate()
     with find_model(home, model, seed) as description:
-        measured, samples = evaluating.evaluate(home, description, split, data, assignments or (), device)
-        groups = evaluating.group_words(description, measured)
+        found = evaluating.evaluate(home, description, split, data, assignments or (), device)
+        groups = evaluating.group_words(description, found.metrics)
+    worst = found.worst_group
     if as_json:
-        print_json({**measured, "samples": samples, **({"groups": groups} if groups else {})})
+        named = {"groups": groups} if groups else {}
+        named |= {"worst_group": worst.to_document()} if worst else {}
+        print_json({**found.metrics, "samples": found.samples, **named})
         return
-    tell(f"{samples} samples")
-    for name, value in measured.items():
+    tell(f"{found.samples} samples")
+    for name, value in found.metrics.items():
         if is_standard_error(name):
             continue
-        error = measured.get(f"{name}_standard_error")
-        line = f"{name:<32} {value:.6g}{'' if error is None else f' ± {error:.2g}'}"
+        error = found.metrics.get(f"{name}_standard_error")
+        number = "not defined" if value is None else f"{value:.6g}"
+        line = f"{name:<32} {number}{'' if error is None else f' ± {error:.2g}'}"
         tell(f"{line:<44} {groups[name]}" if name in groups else line)
-    if any(map(is_standard_error, measured)):
+    if any(map(is_standard_error, found.metrics)):
         tell("±: standard error, as the split is a sample")
+    if worst:
+        tell(" ".join(worst.sentences()))

@@ -15,6 +15,7 @@ from study.home.record import BY_HAND, EVERY_CONFIGURATION, StudyRecord, TrialRe
 from study.ranking.picks import are_confirmed, picked
 from study.spec import StudySpec
 from study.spec.search_checks import count_configurations
+from study.sweep.agenda import LaterStages
 from study.text import typed
 from study.training import own_function
 from study.training.config import bound
@@ -74,7 +75,7 @@ def failures(folder: StudyFolder) -> list[int]:
 
 def _failures(spec: StudySpec, record: StudyRecord) -> list[int]:
     found = failed_trials(record)
-    if not found and not any(trial.untested for trial in record.trials.values()):
+    if not found and not any(trial.untested for trial in LaterStages(spec, record).to_test()):
         raise UserError(f"{spec.name}: no trial has failed")
     return found
 

@@ -133,7 +133,7 @@ def _counterpart(home: Home, spec: StudySpec) -> tuple[StudySpec, StudyRecord] |
     for folder, other in _of_same_study(home, spec):
         theirs = other.origin or {}
         is_other = bool(theirs.get("baseline")) != bool(origin.get("baseline"))
-        is_as_found = _changed_trials(theirs) == _changed_trials(origin)
+        is_as_found = _changed_trials(theirs) == _changed_trials(origin) and not _is_same(spec, other)
         if is_other and is_as_found and set(other.final_seeds or ()) & set(spec.final_seeds or ()):
             record = StudyRecord.load(folder.ledger_file)
             if any(trial.state == "complete" for trial in record.by_stage("final")):
@@ -154,6 +154,27 @@ def _of_same_study(home: Home, spec: StudySpec) -> Iterator[tuple[StudyFolder, S
             is_same = other.final_seeds is not None and theirs.get("study") == origin["study"] and len(ids) < 2
             if is_same and other.name != spec.name and _measured_by(other) == _measured_by(spec):
                 yield folder, other
+
+
+def trained_as_the_other(home: Home, spec: StudySpec) -> StudySpec | None:
+    """The final training of the best configuration, for that of the baseline, and the other way round, where the search
+    found nothing better than its baseline: both are of one configuration. None where there is none."""
+    is_baseline = bool((spec.origin or {}).get("baseline"))
+    others = (other for _, other in _of_same_study(home, spec) if _is_same(spec, other))
+    return next((other for other in others if bool((other.origin or {}).get("baseline")) != is_baseline), None)
+
+
+def is_of_baseline(home: Home, spec: StudySpec) -> bool:
+    """Return whether a final training is of its study's baseline, which may be the best that the study found."""
+    with suppress(UserError):  # the study is not here, has no baseline, or is of another version
+        return _is_same(spec, baseline_of(home, str((spec.origin or {})["study"])))
+    return False
+
+
+def _is_same(one: StudySpec, other: StudySpec) -> bool:
+    """Return whether two are of one configuration; of what exports differ in without it: the seed of their trial."""
+    bases = [{**spec.base, "train": {**spec.base["train"], "seed": 0}} for spec in (one, other)]
+    return bases[0] == bases[1]
 
 
 def _changed_trials(origin: Mapping[str, Any]) -> list[str]:
@@ -196,9 +217,14 @@ def extend(home: Home, spec: StudySpec, function: bytes | None = None) -> StudyF
         function: the pickled training function that a new one's folder gets.
 
     Raises:
-        UserError: the name is taken by another configuration.
+        UserError: the name is taken by another configuration; or the baseline is the best, and trained as such.
     """
     folder = _study_called(home, spec.name)
+    if folder is None and (other := trained_as_the_other(home, spec)) is not None:
+        raise UserError(
+            f"{spec.name}: would train what {other.name} has trained: the best of {(spec.origin or {})['study']} is "
+            f"its baseline, so there is nothing to compare it with. To use it: {typed('predict', other.name)} INPUTS"
+        )
     if folder is None:
         return home.create(spec, function)
     existing = folder.checked_spec()

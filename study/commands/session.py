@@ -203,7 +203,7 @@ def _next_commands(end: RunEnd, steps: Sequence[Mapping[str, Any]], has_baseline
     folder, spec = end.folder, end.spec
     if spec.final_seeds is not None:
         uses = [] if spec.function else [f"predict {spec.name} INPUTS", f"evaluate {spec.name} --split test"]
-        uses = [f"study {use}" for use in uses] + ([] if has_baseline else _baseline_as_well(spec))
+        uses = [f"study {use}" for use in uses] + ([] if has_baseline else _baseline_as_well(folder, spec))
         return [f"{'      ' if place else 'next: '}{use}" for place, use in enumerate(uses)]
     if spec.varied_data:
         return []
@@ -219,10 +219,10 @@ def _next_commands(end: RunEnd, steps: Sequence[Mapping[str, Any]], has_baseline
     return [*why, *(f"{'or:   ' if place else 'next: '}{use}" for place, use in enumerate(uses))]
 
 
-def _baseline_as_well(spec: StudySpec) -> list[str]:
-    """Return how the baseline is trained on the seeds of a final training of what a study found."""
+def _baseline_as_well(folder: StudyFolder, spec: StudySpec) -> list[str]:
+    """Return how the baseline is trained on the seeds of a final training of what a study found, if that is another."""
     origin, seeds = spec.origin or {}, ",".join(map(str, spec.final_seeds or ()))
-    if "study" not in origin or origin.get("baseline"):
+    if "study" not in origin or final_training.is_of_baseline(Home(folder.path.parent), spec):
         return []
     return [f"{typed('train', origin['study'], '--baseline', '--seeds', seeds)}   what it is to be compared with"]
 

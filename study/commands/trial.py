@@ -1,5 +1,6 @@
 """One trial of a study in this process, without Ray: for debugging."""
 
+import math
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 
@@ -46,7 +47,8 @@ def table(metrics: Mapping[str, float]) -> list[str]:
 def _cell(metrics: Mapping[str, float], name: str) -> str:
     error = metrics.get(f"{name}{ERROR}")
     beside = "" if error is None else f" ± {error:.2g}"
-    return f"{metrics[name]:.4g}{beside}" if name in metrics else ""
+    value = metrics.get(name)
+    return "" if value is None else f"{value:.4g}{beside}" if math.isfinite(value) else "not defined"
 
 
 def run(

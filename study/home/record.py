@@ -104,8 +104,8 @@ class TrialRecord:
         device: that it last ran on, see `study.training.device.facts`; empty: not known.
         earlier: start and end of each run before it was extended, in seconds since the epoch.
         reports: metrics of each epoch, in order.
-        tested: metrics on the test split, empty if it was not read.
-        untested: why it could not be read, where it should have been.
+        tested: metrics on the test split, None for one that is not a number; empty if it was not read.
+        untested: why it could not be read, where it should have been; None once it was.
         enqueued: a user asked for its configuration while the study ran.
         stops_at: the epoch after which it ends because a user asked for that, None: nobody did.
         until: the epoch that it was extended to, or its configuration before it was decided on; None: the study's.
@@ -129,7 +129,7 @@ class TrialRecord:
     device: dict[str, str] = field(default_factory=dict)
     earlier: list[tuple[float, float]] = field(default_factory=list)
     reports: list[Epoch] = field(default_factory=list)
-    tested: dict[str, float] = field(default_factory=dict)
+    tested: dict[str, float | None] = field(default_factory=dict)
     untested: str | None = None
     started: float | None = None
     ended: float | None = None
@@ -507,7 +507,8 @@ class StudyRecord:
             self.story.append(("ended", trial.number, trial.epochs, None))
 
     def _tested(self, event: ledger.Event) -> None:
-        self.trials[event["trial"]].tested = event["metrics"]
+        trial = self.trials[event["trial"]]
+        trial.tested, trial.untested = event["metrics"], None
 
     def _untested(self, event: ledger.Event) -> None:
         self.trials[event["trial"]].untested = event["reason"]

@@ -26,6 +26,21 @@ def words(metric: str, classes: Names, biases: Names) -> str | None:
     return f"class {classes[target]!r}, bias class {biases[bias]!r}"
 
 
+def group(of_class: int, of_bias: int, classes: Names, biases: Names) -> str:
+    """A group in a sentence, `class 'no' with bias class 'f'`; by number where names are unknown.
+
+    Args:
+        classes, biases: names in the order of their numbers.
+    """
+    told = (quoted(name(names, code)) if names else code for names, code in ((classes, of_class), (biases, of_bias)))
+    return "class {} with bias class {}".format(*told)
+
+
+def name(names: Names, code: int) -> str:
+    """The name of a class or bias class; its number where names are unknown."""
+    return names[code] if names and code < len(names) else str(code)
+
+
 def compared(cells: Sequence[Sequence[int]], classes: Names) -> str:
     """Of which classes the gaps between groups are, in a sentence.
 

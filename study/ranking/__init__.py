@@ -24,6 +24,7 @@ from study.home.events import ENDED, Stage
 from study.home.record import StudyRecord, TrialRecord
 from study.metrics import is_standard_error
 from study.metrics.rules import RULES
+from study.metrics.worst_group import wilson
 from study.ranking import epochs
 from study.spec import StudySpec, objective
 from study.spec.objective import Objective, Score
@@ -69,11 +70,7 @@ class Spread:
         reach = float(stdtrit(min(freedom, MANY), (1 + confidence) / 2))
         least = min(self.split_error / math.sqrt(2), 0.5)  # of none right: half a sample, as its error was taken
         share = min(max(self.mean, least), 1 - least)
-        samples = share * (1 - share) / variance
-        centre = (self.mean + reach**2 / (2 * samples)) / (1 + reach**2 / samples)
-        width = math.sqrt(self.mean * (1 - self.mean) / samples + reach**2 / (4 * samples**2))
-        half = reach * width / (1 + reach**2 / samples)
-        return max(0.0, centre - half), min(1.0, centre + half)
+        return wilson(self.mean, share * (1 - share) / variance, reach)
 
 
 @dataclass(frozen=True)

@@ -133,7 +133,7 @@ STATUS = {"complete": "FINISHED", "pruned": "KILLED", "failed": "FAILED", "inter
 STAR = "★ "
 """Before the names of the best configuration's runs."""
 
-OF_AN_END = ("pruned_by", "interrupted", "failure", "failure_kind")
+OF_AN_END = ("pruned_by", "interrupted", "failure", "failure_kind", "test_failure")
 """Tags that a trial which runs again does not keep."""
 
 
@@ -281,6 +281,7 @@ class Events:
     def _tested(self, event: Event) -> None:
         total = self.record.trials[event["trial"]].total(self._spec.epochs)
         self._point(str(event["trial"]), event["metrics"], event, total)
+        self._untag(str(event["trial"]), ["test_failure"])
 
     def _untested(self, event: Event) -> None:
         self._tag(str(event["trial"]), {"test_failure": event["reason"]})

@@ -171,6 +171,8 @@ def _register(client: "MlflowClient", name: str, progress: Tracked, model: Model
         "study.seed": str(description.told["seed"]),
         "study.model": description.weights_digest,
     }
+    if worst := description.worst_group:
+        tags["study.worst_group"] = " ".join(worst.sentences())[:LONGEST]
     logged = _log(client, name, progress.experiment, run_id, model, description, tags)
     try:
         client.create_registered_model(name)

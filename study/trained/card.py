@@ -1,37 +1,22 @@
 """The card of a final model: what it is, its data, how well it does for which groups, and how it was chosen."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from typing import Any
 
-import numpy as np
-
 from study import ranking
-from study.data import Dataset, Facts, Split, user_data
+from study.data import Dataset, Facts, user_data
 from study.data.cells import contents
 from study.home.record import StudyRecord, TrialRecord
-from study.metrics import METRICS, group_names
-from study.metrics.rules import FEWEST
+from study.metrics import METRICS, group_names, is_standard_error
+from study.metrics.worst_group import Counts, wilson, worst_group
 from study.ranking import NOISE, Spread, epochs
 from study.spec import StudySpec
 from study.text import escaped, rows_as_markdown
-from study.trained.predictions import warning, wilson
 
-# How well a final model does for each group of class and bias class, and which it serves worst.
+MISSING = "not defined"
+"""In the place of a number that is none."""
 
-ALIKE = 1e-6
-"""Difference of accuracies below which they are the same."""
-
-
-@dataclass(frozen=True)
-class Group:
-    """A group on a split: its class and bias class by name, how many samples it has, and the share of right ones."""
-
-    target: str
-    bias: str
-    samples: int
-    accuracy: float
-    metric: str
+# How well a final model does for each group of class and bias class.
 
 
 def split_of(trial: TrialRecord) -> str:
@@ -39,48 +24,21 @@ def split_of(trial: TrialRecord) -> str:
     return "test" if trial.tested else "val"
 
 
-def groups(spec: StudySpec, trial: TrialRecord, dataset: Dataset) -> list[Group]:
-    """Those with samples and a measured accuracy, by class and then bias class; none where there are too many."""
-    split, facts = split_of(trial), dataset.facts
-    samples, found = dataset.splits[split], []
-    for target in range(facts.classes):
-        for bias in range(facts.on(split).bias_classes or 0):
-            metric = f"{split}/group_{target}_{bias}_accuracy"
-            accuracy = trial.tested.get(metric, epochs.value(spec.objective, trial, metric))
-            if accuracy is None or samples.bias is None:
-                continue
-            count = int(np.sum((samples.target == target) & (samples.bias == bias)))
-            names = (facts.class_names or tuple(map(str, range(facts.classes))))[target]
-            bias_names = facts.bias_names or tuple(map(str, range(facts.bias_classes or 0)))
-            found.append(Group(names, bias_names[bias], count, accuracy, metric))
-    return found
-
-
-def worst_group(spec: StudySpec, trial: TrialRecord, dataset: Dataset) -> dict[str, Any] | None:
-    """Return what `predictions.warning` needs, as plain values; None where groups are not known, or all of `FEWEST`
-    samples and more are served alike."""
+def counts(spec: StudySpec, trial: TrialRecord, dataset: Dataset) -> Counts | None:
+    """The groups of that split; None without bias labels there."""
     split = split_of(trial)
-    values = {**epochs.values(spec.objective, trial), **trial.tested}
-    overall, least = values.get(f"{split}/accuracy"), values.get(f"{split}/worst_group_accuracy")
-    if overall is None or least is None or overall - least < ALIKE:
+    samples, facts = dataset.splits.get(split), dataset.facts.on(split)
+    found = None if samples is None else contents(samples, facts)
+    if found is None or not found["cells"]:
         return None
-    found = groups(spec, trial, dataset)
-    sizes = _sizes(dataset.splits[split], dataset.facts)
-    group = min((one for one in found if one.samples >= FEWEST), key=lambda one: one.accuracy, default=None)
-    if (found and (group is None or overall - group.accuracy < ALIKE)) or (not found and sizes and sizes[0] < FEWEST):
-        return None
-    of_group = None if group is None else asdict(group)
-    least = least if group is None else group.accuracy
-    return {"split": split, "overall": overall, "accuracy": least, "group": of_group, "sizes": sizes}
+    values = _values(spec, trial)
+    labelled = found["samples"] - found["unlabelled"]
+    return Counts.of(split, found["cells"], lambda name: values.get(f"{split}/{name}"), labelled)
 
 
-def _sizes(samples: Split, facts: Facts) -> list[int]:
-    """Return how many samples each group has that has any, in ascending order."""
-    if samples.bias is None or not facts.bias_classes:
-        return []
-    known = (samples.target >= 0) & (samples.bias >= 0)
-    counts = np.bincount(samples.target[known] * facts.bias_classes + samples.bias[known])
-    return sorted(counts[counts > 0].tolist())
+def _values(spec: StudySpec, trial: TrialRecord) -> dict[str, float | None]:
+    """Every metric of a trial on validation and test; None for what is not a number."""
+    return {**epochs.values(spec.objective, trial), **trial.tested}
 
 
 FAIRNESS = (
@@ -106,6 +64,7 @@ def card(spec: StudySpec, record: StudyRecord, trial: TrialRecord, dataset: Data
         f"# {spec.name}",
         f"`{spec.base['method']['name']}` on `{spec.base['model']['name']}`, trained for {spec.epochs} epochs on seeds "
         f"{seeds}. The weights are those of seed {trial.seed}, {_preference(spec, dataset)}.",
+        *_worst(spec, trial, dataset),
         *_beginning(record),
         "## Data",
         *_data(spec, dataset, description),
@@ -157,12 +116,19 @@ def _data(spec: StudySpec, dataset: Dataset, description: str) -> Iterator[str]:
 
 
 def _metrics(spec: StudySpec, trials: Sequence[TrialRecord], trial: TrialRecord) -> Iterator[list[str]]:
-    for name, spread in ranking.spreads(spec.objective, trials).items():
-        value = trial.tested.get(name, epochs.value(spec.objective, trial, name))
-        if not name.split("/")[1].startswith("group_"):
-            ends = spread.interval()
+    values, spreads = _values(spec, trial), ranking.spreads(spec.objective, trials)
+    undefined = [name for name in values if name.startswith(("val/", "test/")) and name not in spreads]
+    for name in [*spreads, *undefined]:
+        if not name.split("/")[1].startswith("group_") and not is_standard_error(name):
+            ends = spreads[name].interval() if name in spreads else None
             interval = "-" if ends is None else f"{ends[0]:.3f} to {ends[1]:.3f}"
-            yield [name, _spread(spread), interval, "-" if value is None else f"{value:.4f}"]
+            yield [name, _spread(spreads.get(name)), interval, _number(values.get(name))]
+
+
+def _worst(spec: StudySpec, trial: TrialRecord, dataset: Dataset) -> Iterator[str]:
+    found, facts = counts(spec, trial, dataset), dataset.facts
+    if found and (worst := worst_group(found, facts.class_names, facts.bias_names)):
+        yield escaped(" ".join(worst.sentences()))
 
 
 def _groups(spec: StudySpec, trials: Sequence[TrialRecord], trial: TrialRecord, dataset: Dataset) -> Iterator[str]:
@@ -172,7 +138,8 @@ def _groups(spec: StudySpec, trials: Sequence[TrialRecord], trial: TrialRecord, 
     if not facts.bias_classes:
         yield "The data have no bias labels on this split, so how the model treats groups is not known."
         return
-    rows = list(_group_rows(spec, trials, trial, dataset))
+    found = counts(spec, trial, dataset)
+    rows = list(_group_rows(spec, trials, found, facts)) if found else []
     if rows:
         yield (
             f"Accuracy on the {split} split by class and bias class. The interval is Wilson's 95% interval for the "
@@ -183,28 +150,22 @@ def _groups(spec: StudySpec, trials: Sequence[TrialRecord], trial: TrialRecord, 
         )
     else:
         yield f"There are {facts.classes} x {facts.bias_classes} groups, too many to list. The gaps are between these."
-    if sentence := warning(worst_group(spec, trial, dataset)):
-        yield escaped(f"{sentence[0].upper()}{sentence[1:]}.")
-    gaps = [
-        f"- {name} {trial.tested[f'{split}/{name}']:.4f}: {METRICS[name].about}"
-        for name in FAIRNESS
-        if f"{split}/{name}" in trial.tested
-    ]
-    if gaps:
+    values = _values(spec, trial)
+    known = {name: values[f"{split}/{name}"] for name in FAIRNESS if f"{split}/{name}" in values}
+    if known:
+        gaps = (f"- {name} {_number(value)}: {METRICS[name].about}" for name, value in known.items())
         yield "Gaps, 0 is fair:\n\n" + "\n".join(gaps)
         cells = contents(dataset.splits[split], facts)["cells"]
         yield escaped(f"On {split} {group_names.compared(cells, facts.class_names)}")
 
 
-def _group_rows(
-    spec: StudySpec, trials: Sequence[TrialRecord], trial: TrialRecord, dataset: Dataset
-) -> Iterator[list[str]]:
-    values = ranking.spreads(spec.objective, trials)
-    for group in groups(spec, trial, dataset):
-        low, high = wilson(group.accuracy, group.samples)
-        interval = f"{low:.3f} to {high:.3f}"
-        spread = _spread(values[group.metric])
-        yield [group.target, group.bias, str(group.samples), spread, f"{group.accuracy:.4f}", interval]
+def _group_rows(spec: StudySpec, trials: Sequence[TrialRecord], found: Counts, facts: Facts) -> Iterator[list[str]]:
+    spreads = ranking.spreads(spec.objective, trials)
+    for (y, s), (right, samples) in found.known.items():
+        low, high = wilson(right / samples, samples)
+        spread = spreads.get(f"{found.split}/group_{y}_{s}_accuracy")
+        names = group_names.name(facts.class_names, y), group_names.name(facts.bias_names, s)
+        yield [*names, str(samples), _spread(spread), _number(right / samples), f"{low:.3f} to {high:.3f}"]
 
 
 def _choice(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
@@ -260,5 +221,11 @@ def _limits(spec: StudySpec, dataset: Dataset) -> Iterator[str]:
     yield "\n".join(f"- {limit}" for limit in limits)
 
 
-def _spread(spread: Spread) -> str:
+def _spread(spread: Spread | None) -> str:
+    if spread is None:
+        return MISSING
     return f"{spread.mean:.4f}" + ("" if spread.deviation is None else f" ± {spread.deviation:.4f}")
+
+
+def _number(value: float | None) -> str:
+    return MISSING if value is None else f"{value:.4f}"

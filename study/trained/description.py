@@ -15,6 +15,7 @@ from study.data import Encoding, Facts
 from study.data.table_columns import Column
 from study.errors import UserError
 from study.files import write_whole
+from study.metrics.worst_group import Counts, Group, WorstGroup, worst_group
 from study.training import TrialConfig
 
 FORMAT = 1
@@ -51,6 +52,13 @@ class Description:
         """The classes' names, in the order of the scores; their numbers where the data set names none."""
         return self.facts.class_names or tuple(map(str, range(self.facts.classes)))
 
+    @property
+    def worst_group(self) -> WorstGroup | None:
+        """Which groups it serves worst, on the split that it is described on; None where that is not known."""
+        if (counts := self.told.get("groups")) is not None:
+            return worst_group(Counts(**counts), self.facts.class_names, self.facts.bias_names)
+        return _of_enough(self.told.get("worst_group"))
+
     def write(self, path: Path) -> None:
         """Write it in one step."""
         values = {"format": FORMAT, **asdict(self)}
@@ -78,6 +86,17 @@ class Description:
         told = values.pop("encoding", None)
         encoding = None if told is None else tuple(Column(**{**of, "values": _tuple(of["values"])}) for of in told)
         return cls(facts=Facts(**facts), encoding=encoding, **values)
+
+
+def _of_enough(told: Mapping[str, Any] | None) -> WorstGroup | None:
+    """What an earlier version knew: the worst of the groups of `FEWEST` samples and more, or only its accuracy."""
+    if told is None or not (sizes := told["sizes"]):
+        return None
+    if (of := told["group"]) is None:
+        return WorstGroup(told["split"], tuple(sizes), (), told["accuracy"], accuracy=told["overall"])
+    name = f"class {of['target']!r} with bias class {of['bias']!r}"
+    worst = Group(name, of["accuracy"] * of["samples"], of["samples"])
+    return WorstGroup(told["split"], tuple(sizes), (), None, of_enough=worst)
 
 
 def _tuple(value: Any) -> Any:

@@ -1,8 +1,8 @@
 """The metrics of a trained model on a split of its data set, or of another of the same kind."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,9 @@ from study.errors import UserError
 from study.files import below
 from study.home.folder import Home
 from study.home.ledger import Ledger, read
+from study.home.record import finite
 from study.metrics import group_names
+from study.metrics.worst_group import Counts, WorstGroup, worst_group
 from study.spec import load_study
 from study.spec.document import Document, override
 from study.spec.load import resolve
@@ -31,6 +33,21 @@ ALL = "all"
 """The split that is every sample with a class, of data that are not the model's own."""
 
 
+@dataclass(frozen=True)
+class Evaluated:
+    """What came of it.
+
+    Attributes:
+        metrics: as `SPLIT/NAME`, None for one that is no number on this split.
+        samples: of the split.
+        worst_group: which groups are served worst; None where that is not known, or all alike.
+    """
+
+    metrics: Mapping[str, float | None]
+    samples: int
+    worst_group: WorstGroup | None
+
+
 def evaluate(
     home: Home,
     model: Path,
@@ -38,9 +55,8 @@ def evaluate(
     study: str | None = None,
     assignments: Iterable[str] = (),
     device: str | None = None,
-) -> tuple[dict[str, float], int]:
-    """Every metric of a trained model on a split, as `SPLIT/NAME`, and of how many samples; on its own data the values
-    of its training.
+) -> Evaluated:
+    """Every metric of a trained model on a split; on its own data the values of its training.
 
     Classes and bias classes are numbered as the model does, by name; a bias of numbers has the model's groups, unless
     the data's own edges are given.
@@ -87,7 +103,8 @@ def evaluate(
         trial = Trial(config, dataset, place, begins=False)
         trial.load(below(model.parent, description.weights))
         try:
-            return trial.evaluate(split, final=True), len(dataset.splits[split])
+            measured = finite(trial.evaluate(split, final=True))
+            return Evaluated(measured, len(dataset.splits[split]), _groups(trial, split, measured))
         except Diverged as diverged:
             raise UserError(f"{model}: {diverged}: the model cannot be measured on these data") from None
 
@@ -141,6 +158,15 @@ def _check(model: Facts, facts: Facts, split: str) -> None:
         raise UserError(f"data: classes {facts.class_names} given, the model was trained on {model.class_names}")
     if split not in facts.splits:
         raise UserError(f"--split {split}: the data have {', '.join(facts.splits)}, and all")
+
+
+def _groups(trial: Trial, split: str, measured: Mapping[str, float | None]) -> WorstGroup | None:
+    """Return which groups it serves worst, by the counts of this evaluation."""
+    facts, cells = trial.dataset.facts.on(split), trial.evaluate.counts[split]
+    right, samples = cells.cells.right.tolist(), cells.cells.samples.long().tolist()
+    unknown = int(cells.table[:, -1].sum()) if facts.bias_classes else None
+    found = Counts(split, samples, right, unknown, measured[f"{split}/accuracy"])
+    return worst_group(found, facts.class_names, facts.bias_names)
 
 
 @contextmanager

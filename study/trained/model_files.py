@@ -1,7 +1,7 @@
 """The models of a final training as self-contained files."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -103,7 +103,7 @@ def _described(
         "metrics": {**epochs.values(spec.objective, trial), **trial.tested},
         "data_fingerprint": dataset.fingerprint,
         "test_fingerprint": fingerprint_of_test(dataset),
-        "worst_group": card.worst_group(spec, trial, dataset),
+        "groups": asdict(groups) if (groups := card.counts(spec, trial, dataset)) else None,
         "code": session,
         "origin": dict(spec.origin or {}),
     }

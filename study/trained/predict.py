@@ -12,7 +12,7 @@ from study.data.table_columns import Encoding
 from study.errors import UserError, nearest
 from study.text import quoted, some
 from study.trained.classifier import Classifier
-from study.trained.predictions import Prediction, Predictions, Sample, of_probabilities, warning
+from study.trained.predictions import Prediction, Predictions, Sample, of_probabilities
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -117,7 +117,8 @@ def _encoding(classifier: Classifier) -> Encoding:
 
 
 def _warning(classifier: Classifier) -> str | None:
-    return warning(classifier.description.told.get("worst_group"))
+    worst = classifier.description.worst_group
+    return None if worst is None else " ".join(worst.sentences())
 
 
 def _column(classifier: Classifier, column: str | None) -> str:

@@ -2,7 +2,6 @@
 
 import csv
 import io
-import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -132,34 +131,3 @@ def of_probabilities(
         Prediction(sample, names[int(row.argmax())], dict(zip(names, map(float, row), strict=True)))
         for sample, row in zip(samples, probabilities, strict=True)
     ]
-
-
-def wilson(share: float, count: int) -> tuple[float, float]:
-    """Wilson's 95% score interval of a share of `count` samples; without SciPy, which no model in MLflow requires."""
-    if count == 0:
-        return 0.0, 1.0
-    square = 1.959964**2 / count
-    centre, width = share + square / 2, math.sqrt(share * (1 - share) * square + square**2 / 4)
-    return (centre - width) / (1 + square), (centre + width) / (1 + square)
-
-
-def _with_interval(share: float, count: int) -> str:
-    low, high = wilson(share, count)
-    return f"{share:.1%}, by {count} samples {low:.0%} to {high:.0%}"
-
-
-def warning(worst: Mapping[str, Any] | None) -> str | None:
-    """Return which group the model serves worst, in a sentence; None where that is not known."""
-    if worst is None or not (sizes := worst["sizes"]):
-        return None
-    split, group = worst["split"], worst["group"]
-    overall = f"over all {_with_interval(worst['overall'], sum(sizes))} (95%)"
-    if group is None:
-        groups = f"{len(sizes)} groups of class and bias class, of {sizes[0]} to {sizes[-1]} samples"
-        return f"in the worst of {groups}, {worst['accuracy']:.1%} on {split} were right, {overall}"
-    right = round(group["accuracy"] * group["samples"])
-    return (
-        f"of its {len(sizes)} groups the model serves class {group['target']!r} with bias class {group['bias']!r} "
-        f"worst: on {split} {right} of {group['samples']} samples were right "
-        f"({_with_interval(group['accuracy'], group['samples'])}), {overall}"
-    )

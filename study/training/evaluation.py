@@ -14,6 +14,7 @@ from study.methods import Method
 from study.training import augment, metrics, probes
 from study.training.augment import evaluation_resize, output_shape
 from study.training.config import TrainOptions, TrialConfig
+from study.training.counts import Counts
 from study.training.device import Resident
 from study.training.diverged import check_features
 
@@ -70,6 +71,7 @@ class Evaluation:
 
     Attributes:
         batch: samples that are taken at a time.
+        counts: of the method's encoder, by split, where its final word was asked for.
     """
 
     def __init__(
@@ -84,6 +86,8 @@ class Evaluation:
         self._method, self._online, self._splits = method, online, splits
         self._facts, self._options, self._inferred = facts, options, inferred
         self.batch = batch_size(options, method.views, facts.shape)
+        self.counts: dict[str, Counts] = {}
+        self._fitted: dict[tuple[str, str], probes.Classifier] = {}
 
     @torch.no_grad()
     def __call__(self, split: str, final: bool = False) -> dict[str, float]:
@@ -101,7 +105,10 @@ class Evaluation:
             prefix = f"{split}/" if name == "encoder" else f"{split}/{name}_"
             scores = self.scores(name, features)
             ruling = split in ("val", "test") and name == "encoder"
-            of_encoder = self._metrics(split, scores, self._predicted(split, name, scores), errors=ruling)
+            predicted, data = self._predicted(split, name, scores), self._splits[split]
+            of_encoder = self._metrics(split, scores, predicted, errors=ruling)
+            if final and name == "encoder":
+                self.counts[split] = Counts.of(predicted, data.target, data.bias, self._facts.on(split))
             if final and self._options.final:
                 of_encoder |= self._final(split, name, features)
             values |= {f"{prefix}{metric}": value for metric, value in of_encoder.items()}
@@ -142,14 +149,38 @@ class Evaluation:
     def _final(self, split: str, encoder: str, features: Tensor) -> dict[str, Tensor]:
         """What `train.final` names, of probes fitted to the training split's features: `PROBE_METRIC`."""
         values: dict[str, Tensor] = {}
-        train, of_train, of_split = self.features("train", encoder), self._splits["train"], self._splits[split]
+        of_train, of_split = self._splits["train"], self._splits[split]
         for name in self._options.final:
             if name != "ridge":
-                probe = probes.PROBES[name](train, of_train.target, self._facts.classes, self._options.seed)
-                scores = probe(features)
+                scores = self._probe(encoder, name)(features)
                 measured = self._metrics(split, scores, scores.argmax(1))
                 values |= {f"{name}_{metric}": value for metric, value in measured.items()}
             elif of_train.condition is not None and of_split.condition is not None:
-                attribute = probes.ridge(train, of_train.condition)
+                attribute = self._probe(encoder, name)
                 values["condition_mse"] = probes.mean_squared_error(attribute, features, of_split.condition)
         return values
+
+    def _probe(self, encoder: str, name: str) -> probes.Classifier:
+        """What `train.final` names, fitted once for all splits."""
+        if (encoder, name) not in self._fitted:
+            train, of_train = self.features("train", encoder), self._splits["train"]
+            if name == "ridge":
+                assert of_train.condition is not None
+                fitted = probes.ridge(train, of_train.condition)
+            else:
+                fitted = probes.PROBES[name](train, of_train.target, self._facts.classes, self._options.seed)
+            self._fitted[encoder, name] = fitted
+        return self._fitted[encoder, name]
+
+    def kept_probes(self) -> dict[str, Tensor]:
+        """The tensors of the probes that were fitted to these networks, but those of all features."""
+        kept = {key: fitted for key, fitted in self._fitted.items() if key[1] in probes.KEPT}
+        return {".".join((*key, name)): tensor for key, fitted in kept.items() for name, tensor in vars(fitted).items()}
+
+    def take(self, kept: Mapping[str, Tensor]) -> None:
+        """Forget the probes that were fitted, as the networks are others, and take these, which `kept_probes` gave."""
+        tensors: dict[tuple[str, str], dict[str, Tensor]] = {}
+        for key, tensor in kept.items():
+            encoder, name, field = key.rsplit(".", 2)
+            tensors.setdefault((encoder, name), {})[field] = tensor
+        self._fitted = {key: probes.KEPT[key[1]](**of) for key, of in tensors.items()}

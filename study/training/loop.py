@@ -1,6 +1,7 @@
 """The training loop of one trial, top to bottom."""
 
 import ctypes
+import hashlib
 import sys
 import warnings
 from collections import deque
@@ -21,7 +22,7 @@ from torch.optim.lr_scheduler import LambdaLR
 from study import models
 from study.data import holdout
 from study.data.dataset import Dataset, Facts, Split
-from study.files import write_whole
+from study.files import digest_of_file, write_whole
 from study.methods import UNKNOWN, Batch, Labels, Method
 from study.training import augment, checkpoint, optimization
 from study.training.checkpoint import Checkpoint, Choice, ChosenWeights, Unusable
@@ -228,6 +229,9 @@ def _joined(first: NDArray[Any] | None, second: NDArray[Any] | None) -> Any:
     return None if first is None or second is None else np.concatenate([first, second])
 
 
+FITTED = ".probes.safetensors"
+"""The ending of the file beside a model's weights with the probes of `train.final`."""
+
 # What a trial has while it trains, besides its networks.
 
 
@@ -354,6 +358,7 @@ class TrainingLoop:
 
     def epoch(self, state: TrainingState, epoch: int, step: Step, clock: Clock) -> dict[str, float]:
         """Train an epoch, the `epoch`-th, and give its metrics; raises `Diverged` as `run`."""
+        self.evaluate.take({})
         self.method.begin_epoch(epoch, self.options.epochs)
         self.method.train()
         total, count = torch.zeros((), device=self.device), 0
@@ -453,11 +458,19 @@ class TrainingLoop:
         return int(content["epoch"]) if content else 0
 
     def save(self, path: Path) -> None:
-        """Write networks and probes, safetensors, in one step: a reader sees the whole file or none."""
+        """Write networks and their online probes, safetensors, in one step: a reader sees the whole file or none.
+
+        Before it, beside it, the probes of `train.final` that were fitted to these networks.
+        """
         from safetensors.torch import save
 
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, save({name: tensor.contiguous() for name, tensor in self._networks.state_dict().items()}))
+        content = save({name: tensor.contiguous() for name, tensor in self._networks.state_dict().items()})
+        if fitted := self.evaluate.kept_probes():
+            made_from = {"weights": hashlib.sha256(content).hexdigest(), "data": self.dataset.fingerprint}
+            tensors = {name: tensor.contiguous() for name, tensor in fitted.items()}
+            write_whole(path.with_suffix(FITTED), save(tensors, made_from))
+        write_whole(path, content)
 
     def load(self, path: Path) -> None:
         """Take the weights that `save` wrote for this configuration.
@@ -474,6 +487,19 @@ class TrainingLoop:
             does_not_fit = isinstance(error, RuntimeError)
             what = "does not fit these data or this version of study" if does_not_fit else "is damaged or cut short"
             raise Unusable(f"{path}: {what} ({' '.join(str(error).split())[:200]})") from None
+        self.evaluate.take(self._fitted_probes(path))
+
+    def _fitted_probes(self, path: Path) -> dict[str, Tensor]:
+        """The probes that lie beside weights; none where they were fitted to others, or to other data."""
+        from safetensors import SafetensorError, safe_open
+
+        try:
+            with safe_open(path.with_suffix(FITTED), "pt", str(self.device)) as kept:
+                made_from = {"weights": digest_of_file(path), "data": self.dataset.fingerprint}
+                names = kept.keys() if kept.metadata() == made_from else ()
+                return {name: kept.get_tensor(name) for name in names}
+        except (SafetensorError, OSError):
+            return {}
 
     def _resident(self, split: Split, facts: Facts) -> Resident:
         """The split on the device, or in the host's memory where it would take more of the device than `SHARE`."""

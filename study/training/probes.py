@@ -9,15 +9,62 @@ features (M, F) to scores (M, classes), the highest for the predicted class. Bot
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy, linear, normalize
+from torch.nn.functional import cross_entropy, linear, normalize, relu
 
 from study.errors import UserError
 from study.training.optimization import LBFGS, Adam
 
 Classifier = Callable[[Tensor], Tensor]
+
+# What is left of a probe that was fitted: a few tensors, which are kept with a model. Of `knn` all features would be.
+
+
+@dataclass(frozen=True)
+class Logistic:
+    """What `lbfgs` fits."""
+
+    weight: Tensor
+    offset: Tensor
+
+    def __call__(self, queries: Tensor) -> Tensor:
+        return linear(queries.float(), self.weight, self.offset)
+
+
+@dataclass(frozen=True)
+class Perceptron:
+    """What `mlp` fits."""
+
+    centre: Tensor
+    scale: Tensor
+    inner: Tensor
+    inner_bias: Tensor
+    outer: Tensor
+    outer_bias: Tensor
+
+    @torch.no_grad()
+    def __call__(self, queries: Tensor) -> Tensor:
+        hidden = linear((queries.float() - self.centre) / self.scale, self.inner, self.inner_bias)
+        return linear(relu(hidden), self.outer, self.outer_bias)
+
+
+@dataclass(frozen=True)
+class Ridge:
+    """What `ridge` fits."""
+
+    inputs: Tensor
+    outputs: Tensor
+    weight: Tensor
+
+    def __call__(self, queries: Tensor) -> Tensor:
+        return (queries.detach().double() - self.inputs) @ self.weight + self.outputs
+
+
+KEPT: dict[str, Callable[..., Classifier]] = {"lbfgs": Logistic, "mlp": Perceptron, "ridge": Ridge}
+"""By the name in `train.final`: made of their tensors by name."""
 
 VOTES = 2**24
 """Similarities held at a time: 64 MiB."""
@@ -93,8 +140,7 @@ def lbfgs(features: Tensor, target: Tensor, classes: int, seed: int, l2: float =
     with torch.enable_grad():
         optimizer.step(objective)
     weight = _weight(searched.detach(), root)
-    offset = bias.detach() - weight @ centre
-    return lambda queries: linear(queries.float(), weight, offset)
+    return Logistic(weight, bias.detach() - weight @ centre)
 
 
 def _root(rows: Tensor, l2: float) -> Tensor:
@@ -143,11 +189,7 @@ def mlp(
                 cross_entropy(network(rows[indices]), labels[indices]).backward()
                 optimizer.step()
 
-    @torch.no_grad()
-    def scores(queries: Tensor) -> Tensor:
-        return network((queries.float() - centre) / scale)
-
-    return scores
+    return Perceptron(centre, scale, *(parameter.detach() for parameter in network.parameters()))
 
 
 def _linear(inputs: int, outputs: int, generator: torch.Generator) -> nn.Linear:
@@ -189,8 +231,7 @@ def ridge(features: Tensor, condition: Tensor, l2: float = 1e-6) -> Callable[[Te
         moment += centred.T @ (values.double() - outputs)
     # the error is a mean over the K attributes, too, so that K scales the penalty in the normal equations
     product.diagonal().add_(l2 * width * count)
-    weight = torch.linalg.solve(product, moment)
-    return lambda queries: (queries.detach().double() - inputs) @ weight + outputs
+    return Ridge(inputs, outputs, torch.linalg.solve(product, moment))
 
 
 def mean_squared_error(predict: Callable[[Tensor], Tensor], features: Tensor, condition: Tensor) -> Tensor:

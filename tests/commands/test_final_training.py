@@ -1,5 +1,6 @@
 """Final training: a configuration on several seeds, and more seeds later."""
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from study.commands.final_training import (
     default_seeds,
     extend,
     final_study,
+    is_of_baseline,
     parse_seeds,
 )
 from study.commands.report import report
@@ -172,6 +174,26 @@ def test_best_and_baseline_stand_side_by_side_on_the_seeds_of_both(home: Home) -
     assert beside_baseline(other, other.spec(), StudyRecord.load(other.ledger_file)) is None
 
 
+def test_a_baseline_that_is_the_best_is_trained_once(home: Home) -> None:
+    """Whichever of the two is trained first; seeds of it may be added, and it is beside nothing."""
+    write_ledger(home.create(replace(SPEC, name="mine")).ledger_file, Told("baseline", [0.5]))
+    baseline = baseline_of(home, "mine")
+    best = replace(baseline, name="mine-best", origin={**(baseline.origin or {}), "baseline": False, "trial": 0})
+    best.base["train"]["seed"] = 5  # an export has that of its trial
+    for first, second in ((best, baseline), (baseline, best)):
+        trained = extend(home, final_study(first, [3, 4]))
+        final = final_study(second, [3, 4])
+        with pytest.raises(UserError, match=rf"{final.name}: would train what {trained.name} has trained"):
+            extend(home, final)
+        assert extend(home, final_study(first, [9])).spec().final_seeds == (3, 4, 9)
+        assert is_of_baseline(home, final_study(first, [3]))
+        shutil.rmtree(trained.path)
+    other = replace(best, base={**best.base, "method": {**best.base["method"], "alpha": 0.5}})
+    assert not is_of_baseline(home, final_study(other, [3]))
+    extend(home, final_study(baseline, [3]))
+    assert extend(home, final_study(other, [3])).name == "mine-final"
+
+
 @pytest.mark.slow
 def test_a_figure_carries_the_error_of_its_split_which_is_told_first_where_it_is_large(home: Home) -> None:
     folder = trained(home, {"study": "mine"}, 0.75)
@@ -196,8 +218,9 @@ def test_a_figure_carries_the_error_of_its_split_which_is_told_first_where_it_is
 
 
 def trained(home: Home, origin: dict[str, Any], accuracy: float, name: str | None = None) -> StudyFolder:
-    """A final training on two seeds with these accuracies."""
-    folder = extend(home, final_study(replace(SPEC, origin=origin), [3, 4], name))
+    """A final training on two seeds with these accuracies; that of a baseline is of another alpha than the others."""
+    spec = quickstart("method.alpha=0.25") if origin.get("baseline") else SPEC
+    folder = extend(home, final_study(replace(spec, origin=origin), [3, 4], name))
     ledger = Ledger(folder.ledger_file)
     ledger.append("opened", owner="ada", version="1", data="1", libraries={})
     for number, seed in enumerate((3, 4)):

@@ -125,6 +125,15 @@ def test_a_test_split_that_could_not_be_read_is_told() -> None:
     assert "test split not read for trials 0, 1: weights are gone" in lines(summary(quickstart(), told))
 
 
+def test_a_test_split_that_was_read_later_is_no_longer_told_as_unread() -> None:
+    told = record(Told("baseline", [0.4, 0.5]), Told("confirm", [0.4, 0.5], seed=1, repeats=0))
+    told.apply({"event": "untested", "trial": 1, "reason": "weights are gone", "time": 9.0})
+    told.apply({"event": "tested", "trial": 1, "metrics": {"test/accuracy": 0.5}, "time": 9.5})
+    assert told.trials[1].untested is None
+    assert summary(quickstart(), told)["untested"] == {}
+    assert not [said for said in caveats(quickstart(), told) if "could not be read" in said]
+
+
 BEFORE: list[Event] = [
     {"event": "created", "time": 1.0, "id": "study"},
     {"event": "opened", "time": 1.0, "owner": "ada", "version": "7.8"},

@@ -14,9 +14,10 @@ from study.home.record import StudyRecord, TrialRecord
 from study.spec import StudySpec
 from study.sweep.failures import Failure
 
+NONE = "search.early_stopping.name=none"
 STOPPINGS = {
     "asha": "search.early_stopping={name: asha, grace: 1, reduction: 2}",
-    "none": "search.early_stopping.name=none",
+    "none": NONE,
 }
 
 
@@ -99,3 +100,33 @@ def test_what_failed_as_it_was_extended_is_still_what_it_was_to_the_search(tmp_p
     record = Course(path, spec).play().record
     assert (record.trials[1].state, record.trials[1].epochs) == ("complete", 6)
     assert [event["event"] for event in read(path)].count("retried") == 1
+
+
+def test_a_test_split_that_was_read_at_last_is_not_read_again(tmp_path: Path) -> None:
+    """It failed once and was read once its cause was mended: nothing is left, however often a user asks."""
+    spec, path = spec_of("search.trials=2", "search.confirm={top: 1, seeds: 2}", NONE), tmp_path / "ledger.jsonl"
+    course = Course(path, spec)
+    course.agenda.tested = lambda number, metrics: course.agenda.untested(number, BROKEN)  # type: ignore[method-assign]
+    unread = [trial.number for trial in course.play().record.trials.values() if trial.untested]
+    assert len(unread) == 4
+    for _ in range(2):  # as long as nobody mends it, each asks for it again
+        assert not any(trial.tested for trial in retried(path, spec).trials.values())
+    again = Course(path, spec).play().record
+    assert [number for number, trial in again.trials.items() if trial.tested] == unread
+    with pytest.raises(UserError, match="no trial has failed"):
+        retried(path, spec)
+
+
+def test_a_test_split_that_is_no_longer_to_be_read_does_not_begin_a_session(tmp_path: Path) -> None:
+    """It could not be read for what was the best then; another configuration is the best now."""
+    spec, path = spec_of("search.trials=3", "search.confirm={top: 1, seeds: 2}", NONE), tmp_path / "ledger.jsonl"
+    first = Course(path, spec).play()
+    best = next(each for each in first.record.by_stage("confirm") if each.repeats != 0)
+    course = Course(path, spec)
+    course.record.apply(course.ledger.append("untested", trial=best.number, reason="broken"))
+    course.ledger.append("confirming", top=3, seeds=2)
+    course.ledger.close()
+    later = Course(path, spec, lambda trial, epoch: 0.99 if trial.number > best.number else score(trial, epoch)).play()
+    assert later.record.trials[best.number].untested
+    with pytest.raises(UserError, match="no trial has failed"):
+        retried(path, spec)

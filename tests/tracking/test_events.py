@@ -128,3 +128,13 @@ def test_the_run_of_a_trial_that_runs_again_holds_each_epoch_once_and_no_failure
             assert [point.step for point in change.points if point.name == "val/accuracy"] == [1, 2]
             assert change.status == "FINISHED"
             assert not change.tags.keys() & {"failure", "failure_kind", "pruned_by"}
+
+
+def test_a_reason_why_test_was_not_read_goes_once_it_was() -> None:
+    """In one change, and in another after it."""
+    final = Told("final", [0.5], seed=1)
+    unread, read = ("untested", {"trial": 0, "reason": "weights are gone"}), ("tested", {"trial": 0, "metrics": {}})
+    assert brought(quickstart(), final, more=[unread])["0"].tags["test_failure"] == "weights are gone"
+    by_key = brought(quickstart(), final, more=[unread, read])
+    assert "test_failure" not in by_key["0"].tags
+    assert "test_failure" in by_key["0"].untag

@@ -10,7 +10,7 @@ from study import data
 from study.commands.final_training import final_study
 from study.data import Dataset, Split
 from study.home.folder import StudyFolder
-from study.trained.card import card, wilson
+from study.trained.card import card
 from study.trained.model_files import best_seed
 
 MORE = "More search of this kind gains at most 0.01 with 95% confidence."
@@ -81,18 +81,27 @@ def test_groups_come_with_the_intervals_of_their_samples() -> None:
 
 
 def test_the_group_that_is_served_worst_is_named_with_its_samples() -> None:
-    """Of those that have enough of them: here 30, 10 and 20."""
+    """Whatever its size; here of 30, 10 and 20."""
     tested = {"group_0_0": 1.0, "group_0_1": 0.2, "group_1_1": 0.5, "worst_group": 0.2}
     found = text(final(0.7, 1), final(0.8, 2, **tested), of=times(10))
     expected = (
-        "Of its 3 groups the model serves class 'crow' with bias class 'sea' worst: on test 2 of 10 samples were right "
-        "(20.0%, by 10 samples 6% to 51%), over all 70.0%, by 60 samples 57% to 80% (95%)."
+        "On test the model serves class 'crow' with bias class 'sea' worst of 3 groups: 2 of 10 right (6% to 51%), "
+        "over all 70.0%. No sample on test is of class 'gull' with bias class 'land'."
     )
     assert expected in found
-    assert "class 'gull' with bias class 'sea' worst" in text(final(0.8, 2, **tested), of=times(9))
-    assert "worst:" not in text(final(0.8, 2, **tested))
-    alike = {"group_0_0": 0.7, "group_0_1": 0.7, "worst_group": 0.7}
-    assert "worst:" not in text(final(0.8, 2, **alike), of=times(10))
+    few = text(final(0.8, 2, **tested))
+    assert "too small to tell: class 'crow' with bias class 'sea'; class 'gull' with bias class 'sea', 1 of 2" in few
+    alike = {"group_0_0": 0.7, "group_0_1": 0.7, "group_1_1": 0.7, "worst_group": 0.7}
+    assert "worst of" not in text(final(0.8, 2, **alike), of=times(10))
+
+
+def test_what_is_not_defined_is_named_as_such() -> None:
+    """As a gap of groups of which one has no samples; on each seed, or on that of the weights alone."""
+    undefined = Told("final", [0.8], seed=2, tested={"test/accuracy": 0.7, "test/equalized_odds": None})
+    found = text(final(0.7, 1), undefined)
+    assert "- equalized_odds not defined: Mean gap" in found
+    assert "| test/equalized_odds | 0.2500 | - | not defined |" in found
+    assert "- equalized_odds not defined: Mean gap" in text(undefined)
 
 
 def test_the_users_names_are_printed_as_they_are() -> None:
@@ -126,15 +135,6 @@ def test_it_says_what_the_search_gained_and_how_sure_that_is() -> None:
     assert "by +0.2200 val/accuracy, on every seed alike." in alike
     changed = replace(spec, origin=ORIGIN | {"gain": gains, "changed": ["train.epochs=1"]})
     assert "differed from the baseline" not in card(changed, found, best, dataset(), "birds")
-
-
-@pytest.mark.parametrize(
-    ("share", "count", "low", "high"),
-    [(0.5, 100, 0.4038, 0.5962), (1.0, 10, 0.7225, 1.0), (0.0, 10, 0.0, 0.2775), (0.9, 1000, 0.8798, 0.9171)],
-)
-def test_wilsons_interval(share: float, count: int, low: float, high: float) -> None:
-    """Against the published calculator's values (as in Newcombe 1998)."""
-    assert wilson(share, count) == (pytest.approx(low, abs=1e-4), pytest.approx(high, abs=1e-4))
 
 
 @pytest.mark.slow

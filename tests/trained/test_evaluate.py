@@ -7,7 +7,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from study import files
+from study import data, files
 from study.errors import UserError
 from study.home.folder import Home
 from study.trained import Classifier, Description
@@ -46,3 +46,19 @@ def test_a_description_names_no_weights_outside_its_folder(model: Path, tmp_path
         for read in (Classifier.load, lambda file: evaluate(Home(tmp_path / "home"), file, "val")):
             with pytest.raises(UserError, match="cannot be the name of a file in"):
                 read(model)
+
+
+def test_of_many_groups_the_worst_are_named_by_their_own_counts(model: Path, tmp_path: Path) -> None:
+    """Of 100 groups none has a metric of its own."""
+    found = evaluate(Home(tmp_path / "home"), model, "val", device="cpu").worst_group
+    assert found is not None
+    description = Description.read(model)
+    split = data.load(description.config["data"]).splits["val"]
+    assert split.bias is not None
+    predicted = Classifier.load(model, "cpu").probabilities(split.inputs).argmax(1)
+    for group in (*found.worst, *found.too_small):
+        target, bias = (int(part.strip("'")) for part in group.name.removeprefix("class ").split(" with bias class "))
+        of_group = (split.target == target) & (split.bias == bias)
+        assert (group.samples, group.right) == (of_group.sum(), (predicted == target)[of_group].sum())
+    assert len({group.name for group in (*found.worst, *found.too_small)}) == sum(size < 10 for size in found.sizes)
+    assert sum(found.sizes) == len(split)

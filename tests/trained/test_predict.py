@@ -55,7 +55,7 @@ def test_the_rest_of_a_folder_is_classified_where_some_cannot_be_read(folder: St
     done = predict(folder, ".", "-o", "classes.csv")
     assert done.exit_code == 1
     assert rows((here / "classes.csv").read_text()) == [expected[0], expected[2]]
-    told = done.stderr.splitlines()
+    _, *told = done.stderr.splitlines()  # the first is of groups
     assert [line.partition(" (")[0] for line in told[:-1]] == [f"not readable: {n}.png" for n in (1, 3, 4, 5)]
     assert "3.png (is no image, or of a format that is not known)" in done.stderr
     assert "5.png (No such file or directory)" in done.stderr
@@ -119,11 +119,31 @@ def test_images_become_square_as_in_training(
         assert seen[-1][1:] == (8, frame)
 
 
-def test_groups_of_a_few_samples_are_not_warned_of(folder: StudyFolder, here: Path) -> None:
+def test_groups_of_a_few_samples_are_said_to_be_too_small_to_tell(folder: StudyFolder, here: Path) -> None:
     """98 groups of 1 to 4 digits: what one of them says is luck."""
     picture(here / "0.png")
-    assert "served worst" not in folder.card_file.read_text()
-    assert predict(folder, "0.png").stderr == ""
+    said = "Groups of fewer than 10 samples are too small to tell"
+    assert said in folder.card_file.read_text()
+    assert said in predict(folder, "0.png").stderr
+
+
+def test_a_model_of_an_earlier_version_names_the_worst_of_the_groups_that_it_looked_at(
+    folder: StudyFolder, here: Path, model: Path
+) -> None:
+    """And says how many groups it left out."""
+    picture(here / "0.png")
+    group = {"target": "ill", "bias": "f", "samples": 38, "accuracy": 35 / 38, "metric": "test/group_0_0_accuracy"}
+    told = {"split": "test", "overall": 0.9, "accuracy": 35 / 38, "group": group, "sizes": [5, 7, 38, 50]}
+    description = Description.read(model)
+    others = {key: value for key, value in description.told.items() if key != "groups"}
+    for of, said in (
+        (told, "too small to tell (2 of 4). On test the worst of those with 10 samples or more is class 'ill' with"),
+        ({**told, "group": None}, "On test, in the worst of 4 groups of class and bias class, of 5 to 50 samples, the"),
+    ):
+        replace(description, told={**others, "worst_group": of}).write(model)
+        assert said in CliRunner().invoke(app, ["predict", str(model), "0.png", "--device", "cpu"]).stderr
+    replace(description, told={**others, "worst_group": None}).write(model)
+    assert "warning" not in CliRunner().invoke(app, ["predict", str(model), "0.png", "--device", "cpu"]).stderr
 
 
 @pytest.mark.slow

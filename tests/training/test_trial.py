@@ -104,6 +104,38 @@ def test_probes_of_a_network_in_half_precision_are_fitted_in_full(dataset: Datas
     assert half.evaluate("val", final=True)["val/mlp_accuracy"] == float(right)
 
 
+def test_the_probes_of_the_last_epoch_are_fitted_once(
+    dataset: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For all splits, and for the test split that another process reads; not where weights or data are others."""
+    fitted = []
+    for name, fit in probes.PROBES.items():
+        monkeypatch.setitem(probes.PROBES, name, lambda *given, name=name, fit=fit: fitted.append(name) or fit(*given))
+    settings, data = (
+        config("train.final=[lbfgs,mlp,knn]", "train.report_test=true", "train.epochs=2"),
+        few(dataset, 300),
+    )
+    trial = Trial(settings, data, "cpu")
+    *_, last = trial.run()
+    assert sorted(fitted) == ["knn", "lbfgs", "mlp"]
+    trial.save(tmp_path / "model.safetensors")
+    again = Trial(settings, data, "cpu", begins=False)
+    again.load(tmp_path / "model.safetensors")
+    assert again.evaluate("test", final=True).items() <= last.items()
+    assert sorted(fitted) == ["knn", "knn", "lbfgs", "mlp"]
+    others = Trial(config("train.final=[lbfgs]", "train.epochs=2", seed=1), data, "cpu")
+    list(others.run())
+    others.save(tmp_path / "other.safetensors")
+    for weights, of in (("other", data), ("model", few(dataset, 200))):
+        (tmp_path / "mixed.safetensors").write_bytes((tmp_path / f"{weights}.safetensors").read_bytes())
+        (tmp_path / "mixed.probes.safetensors").write_bytes((tmp_path / "model.probes.safetensors").read_bytes())
+        mixed = Trial(config("train.final=[lbfgs]"), of, "cpu", begins=False)
+        mixed.load(tmp_path / "mixed.safetensors")
+        fitted.clear()
+        mixed.evaluate("test", final=True)
+        assert fitted == ["lbfgs"]
+
+
 @pytest.mark.slow
 def test_test_metrics_of_each_epoch_change_nothing(dataset: Dataset) -> None:
     """They are those that the test split gives when it is read, and nothing else differs."""

@@ -9,7 +9,8 @@ from typing import Any
 from study import ranking
 from study.analysis.report.conclusions import conclusions, more_search
 from study.analysis.statistics import formatting, spent
-from study.analysis.statistics.difference import Side, difference, sides
+from study.analysis.statistics.debiased import worst_group
+from study.analysis.statistics.difference import Side, difference, final_side, side_of, sides
 from study.analysis.statistics.next_step import Rivals, came, edges, next_steps, rivals
 from study.home.record import StudyRecord, as_searched
 from study.ranking import epochs
@@ -62,14 +63,10 @@ def _limit(limit: Constraint, compared: list[Side]) -> Iterator[str]:
     means = [(side, spread) for side in compared if (spread := side.spread(limit.metric))]
     broken = [(side, spread) for side, spread in means if limit.excess(spread.mean) > 0]
     kept = [(side, spread) for side, spread in means if limit.excess(spread.mean) <= 0]
-    parts = [f"{_name(side)} breaks it ({formatting.mean(limit.metric, spread)})" for side, spread in broken]
-    parts += [f"{_name(side)} keeps it ({formatting.mean(limit.metric, spread)})" for side, spread in kept]
+    parts = [f"{side.words} breaks it ({formatting.mean(limit.metric, spread)})" for side, spread in broken]
+    parts += [f"{side.words} keeps it ({formatting.mean(limit.metric, spread)})" for side, spread in kept]
     if parts:
         yield f"The limit {text}: {', '.join(parts)}."
-
-
-def _name(side: Side) -> str:
-    return "the baseline" if side.label == "baseline" else side.label
 
 
 # What the gain cost: a method that helps samples against the bias often loses some of those that go with it.
@@ -157,6 +154,7 @@ def lead(spec: StudySpec, record: StudyRecord) -> list[Part]:
     parts = {
         "Result": [*conclusions(spec, record), *several_metrics(spec, record), *_values(spec, record)],
         "Trade-off": [] if spec.varied_data else list(trade_off(spec, record)),
+        "Groups": list(_groups(spec, record)),
         "How sure": [] if spec.varied_data else list(_how_sure(spec, record)),
         "Search": [] if spec.varied_data else list(_search(spec, record)),
         "Cost": list(_cost(spec, record)),
@@ -210,6 +208,19 @@ def _values(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
     if best and not is_baseline and spec.final_seeds is None and (params := record.trials[best.number].params):
         values = ", ".join(f"{key} {parameter(value)}" for key, value in params.items())
         yield f"{best.label.capitalize()} has {values}."
+
+
+def _groups(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
+    """Which groups the best, or the final training, serves worst, on test where it was read; nothing where no group can
+    be named."""
+    won = ranking.best(record, spec)
+    side = final_side(spec, record) or (side_of(spec, won) if won else None)
+    if side is None or spec.varied_data:
+        return
+    split = "test" if any(trial.tested for trial in side.trials) else "val"
+    found = worst_group(record, side, split)
+    if found and (found.worst or found.too_small):
+        yield from found.sentences(side.words)
 
 
 def _how_sure(spec: StudySpec, record: StudyRecord) -> Iterator[str]:

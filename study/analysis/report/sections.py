@@ -16,7 +16,7 @@ from study.analysis.report.page import Block, Page, Picture, Points, Section, Ta
 from study.analysis.report.rules import rules_section
 from study.analysis.statistics import formatting
 from study.analysis.statistics.ablation_effects import Effect, Part, ablation_effects, frame_of
-from study.analysis.statistics.debiased import group_range, sampling_error, worst_group
+from study.analysis.statistics.debiased import sampling_error, worst_group
 from study.analysis.statistics.difference import Difference, Side, difference, final_side, sides, split_metrics
 from study.analysis.tables import report_tables
 from study.analysis.tables.grid import ablation_notes, printed_ablation
@@ -185,7 +185,6 @@ def _rungs(spec: StudySpec) -> str:
 # What the summary says of groups: which is the worst, on how many samples, and how far its accuracy may be off.
 
 WORST = "worst_group_accuracy"
-BY_CLASS = ("equalized_odds", "equal_opportunity")
 
 
 def groups(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
@@ -194,48 +193,37 @@ def groups(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
     if not any(side.spread(f"{split}/{name}") for side in compared for split in ("val", "test") for name in DEBIASED):
         return
     for split in ("val", "test"):
-        texts = [text for side in compared if (text := _worst(record, side, split))]
-        if texts:
-            yield f"The worst group on {split}: {'; '.join(texts)}.{_sizes(record, split)}"
+        yield from (text for side in compared if (text := _worst(record, side, split)))
         cells = (record.groups or {}).get(split)
-        if cells and any(side.spread(f"{split}/{name}") for side in compared for name in BY_CLASS):
+        if cells and any(side.spread(f"{split}/{name}") for side in compared for name in DEBIASED):
             yield f"On {split} {group_names.compared(cells, (record.groups or {}).get('classes'))}"
     if named := _named(record):
         yield named
     side = compared[-1]
-    whose = side.label if side.label.startswith("trial") else f"the {side.label}"
     if any(
         sampling_error(record, side, f"{split}/{name}") is not None for split in ("val", "test") for name in DEBIASED
     ):
         yield (
-            f"The split's error is the standard error of the value of {whose}, because the split is a sample: more "
-            "seeds do not make it smaller. The smallest of several groups is, besides, too low on average, the more so "
-            "the fewer samples they have."
+            f"The split's error is the standard error of the value of {side.words}, because the split is a sample: "
+            "more seeds do not make it smaller. The smallest of several groups is, besides, too low on average, the "
+            "more so the fewer samples they have."
         )
 
 
 def _worst(record: StudyRecord, side: Side, split: str) -> str | None:
-    """The worst group of a side, with its name and size where they are known."""
+    """Which groups a side serves worst; no more than the metric where the sizes of the groups are unknown."""
+    if found := worst_group(record, side, split):
+        return " ".join(found.sentences(side.words))
     value = side.spread(f"{split}/{WORST}")
-    if value is None:
-        return None
-    text = f"{side.label} {formatting.mean(WORST, value)}"
-    group = worst_group(record, side, split)
-    if group is None:
-        return text
-    samples = "" if group.samples is None else f" of {formatting.count(group.samples, 'sample')}"
-    return f"{text} ({group.name}{samples})"
+    is_counted = split in (record.groups or {})
+    told = f"The worst group of {side.words} on {split} has {formatting.mean(WORST, value)} right."
+    return None if value is None or is_counted else told
 
 
 def _named(record: StudyRecord) -> str | None:
     """Return which class and bias class each number of a group stands for; None for data without names."""
     found = group_names.of_study(record.groups)
     return f"Groups by name: {'; '.join(f'{name}: {words}' for name, words in found.items())}." if found else None
-
-
-def _sizes(record: StudyRecord, split: str) -> str:
-    found = group_range(record, split)
-    return f" The split has {found[0]} groups of {found[1]} to {found[2]} samples." if found else ""
 
 
 # What stands under the summary: over which seeds its numbers are, and what its interval allows for.

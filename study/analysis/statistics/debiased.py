@@ -2,41 +2,33 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from study.analysis.statistics.difference import Side
 from study.home.record import StudyRecord
-from study.metrics import GROUPS
+from study.metrics.worst_group import Counts, WorstGroup
+from study.metrics.worst_group import worst_group as worst
 from study.ranking import Spread
 
 
-@dataclass(frozen=True)
-class Group:
-    """One group of a split: a class with a bias class.
-
-    Attributes:
-        name: in words.
-        samples: None: not known.
-    """
-
-    name: str
-    samples: int | None
-
-
-def worst_group(record: StudyRecord, side: Side, split: str) -> Group | None:
-    """The group with the smallest accuracy, by its mean over a side's seeds.
-
-    None where the accuracies of the groups are no metrics of their own: a data set of many groups.
-    """
-    means = {cell: found.mean for name, cell in GROUPS.items() if (found := side.spread(f"{split}/{name}")) is not None}
-    if not means:
+def counts(record: StudyRecord, side: Side, split: str) -> Counts | None:
+    """How many are right of each group of a split, by the mean over a side's seeds; None where the sizes of groups are
+    not known: without bias labels, of several data sets, or of very many groups."""
+    cells = (record.groups or {}).get(split)
+    if not cells:
         return None
-    y, s = min(means, key=lambda cell: means[cell])
-    groups = record.groups or {}
-    names = (_named(groups.get("classes"), y, "class"), _named(groups.get("biases"), s, "bias class"))
-    cells = groups.get(split)
-    samples = cells[y][s] if cells and y < len(cells) and s < len(cells[y]) else None
-    return Group(f"{names[0]} with {names[1]}", samples)
+
+    def mean(name: str) -> float | None:
+        found = side.spread(f"{split}/{name}")
+        return found.mean if found else None
+
+    return Counts.of(split, cells, mean)
+
+
+def worst_group(record: StudyRecord, side: Side, split: str) -> WorstGroup | None:
+    """Which groups of a split a side serves worst; None where that is not known, or all are alike."""
+    found, names = counts(record, side, split), record.groups or {}
+    return worst(found, names.get("classes"), names.get("biases")) if found else None
 
 
 def sampling_error(record: StudyRecord, side: Side, name: str) -> float | None:
@@ -63,12 +55,6 @@ def with_error(record: StudyRecord, side: Side, name: str) -> Spread | None:
     return replace(found, split_error=sampling_error(record, side, name)) if found else None
 
 
-def group_range(record: StudyRecord, split: str) -> tuple[int, int, int] | None:
-    """Return how many groups of a split have samples, and those of the smallest and the largest; None: not known."""
-    sizes = [size for row in (record.groups or {}).get(split) or () for size in row if size]
-    return (len(sizes), min(sizes), max(sizes)) if sizes else None
-
-
 def samples(record: StudyRecord, side: Side, split: str, metric: str) -> int | None:
     """Of how many samples of a split an accuracy is; None where that is not known, and for other metrics."""
     cells: Sequence[Sequence[int]] | None = (record.groups or {}).get(split)
@@ -81,10 +67,7 @@ def samples(record: StudyRecord, side: Side, split: str, metric: str) -> int | N
         aligned = sum(row[place] for place, row in enumerate(cells))
         return aligned if metric == "aligned_accuracy" else total - aligned
     if metric == "worst_group_accuracy":
-        group = worst_group(record, side, split)
-        return group.samples if group else None
+        found = counts(record, side, split)
+        known = found.known.values() if found else ()
+        return min(known, key=lambda of: of[0] / of[1])[1] if known else None
     return None
-
-
-def _named(names: Sequence[str] | None, code: int, what: str) -> str:
-    return names[code] if names and code < len(names) else f"{what} {code}"

@@ -80,6 +80,11 @@ class Side:
     spec: StudySpec
     among: int = 1
 
+    @property
+    def words(self) -> str:
+        """Its label within a sentence: `trial 3`, `the baseline`."""
+        return self.label if self.label.startswith("trial") else f"the {self.label}"
+
     def spread(self, name: str) -> Spread | None:
         """Mean and sample standard deviation of a metric over the trials that have it."""
         return spread(metric(self.spec, trial, name) for trial in self.trials)

@@ -486,7 +486,7 @@ def _more(spec: StudySpec, record: StudyRecord, best: Side, other: Side, gap: Di
     seeds = len(best.values(spec.metric).keys() & other.values(spec.metric).keys())
     order = [candidate.trial.number for candidate in ranking.searched(record, spec)]
     top = max(order.index(number) + 1 for number in (best.number, other.number) if number in order)
-    pair = f"{best.label.capitalize()} and {'the ' if other.label == 'baseline' else ''}{other.label}"
+    pair = f"By {spec.metric} {best.words} and {other.words}"
     if gap.interval is None or seeds < 2:
         why = f"{pair} ran on {formatting.count(seeds, 'seed')} in common, which cannot tell them apart."
         return [Step("seeds", why, typed("confirm", spec.name, "--top", top, "--seeds", CONFIRMED))]

@@ -56,9 +56,9 @@ TOP = "search.confirm={top: 1, seeds: 3}"
         (
             10,
             (-0.10, 0.001, 0.11),
-            "Trial 1 and the baseline are not told apart on 3 seeds. To tell them apart in 4 of 5 cases takes between "
-            "10 and more than 20 seeds in all (90% confidence); 10 is a good next step: study confirm quickstart "
-            "--top 1 --seeds 10",
+            "By val/accuracy trial 1 and the baseline are not told apart on 3 seeds. To tell them apart in 4 of 5 "
+            "cases takes between 10 and more than 20 seeds in all (90% confidence); 10 is a good next step: study "
+            "confirm quickstart --top 1 --seeds 10",
         ),
     ],
 )
@@ -110,9 +110,11 @@ def test_the_worst_group_is_named_with_its_size() -> None:
     own = {"val/group_0_0_accuracy": 0.9, "val/group_0_1_accuracy": 0.25, "val/worst_group_accuracy": 0.25}
     told = record(Told("search", [0.6], further={**own, "val/worst_group_accuracy_standard_error": 0.1}))
     told.groups = {"val": [[40, 8], [0, 30]], "classes": ["cat", "dog"], "biases": ["dark", "light"]}
-    worst, named, error = groups(ONE, told)
-    assert worst.startswith("The worst group on val: trial 0 25.0")
-    assert worst.endswith("(cat with light of 8 samples). The split has 3 groups of 8 to 40 samples.")
+    worst, compared, named, error = groups(ONE, told)
+    said = "On val trial 0 serves class 'cat' with bias class 'light' worst of 3 groups: 2 of 8 right (7% to 59%)"
+    assert worst.startswith(said)
+    assert "equalized_odds is no number: of class 'dog' no two groups have samples" in compared
+    assert any(part.title == "Groups" and part.text.startswith(said) for part in lead(ONE, told))
     assert named.startswith("Groups by name: group_0_0: class 'cat', bias class 'dark'; group_0_1: ")
     assert error.startswith("The split's error is the standard error of the value of trial 0, because the split is a")
     gap = record(Told("search", [0.6], further={**own, "val/equalized_odds": 0.1}))

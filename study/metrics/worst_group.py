@@ -1,0 +1,247 @@
+"""The group that a model serves worst: one statement, made of counts, for all who tell it.
+
+A group is a class with a bias class. The one with the lowest share of right predictions is named whatever its size;
+small groups are named as too small to tell, for they are often those that conflict with the bias. Standard library
+only: a model in MLflow says it without SciPy.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from study.metrics.group_names import Names, group
+from study.metrics.rules import FEWEST
+
+ALIKE = 1e-6
+"""Difference of accuracies below which they are the same."""
+
+SURE = 1.959964
+"""Of a standard normal variable 95% lies within so many deviations."""
+
+
+def wilson(share: float, count: float, reach: float = SURE) -> tuple[float, float]:
+    """Wilson's score interval of a share of `count` samples.
+
+    Args:
+        share: 0 to 1.
+        reach: how many standard errors to each side; by default those of 95%.
+
+    Returns:
+        Its ends, within 0 and 1; these without a sample.
+    """
+    if count == 0:
+        return 0.0, 1.0
+    square = reach**2 / count
+    centre, width = share + square / 2, math.sqrt(max(0.0, share * (1 - share)) * square + square**2 / 4)
+    return max(0.0, (centre - width) / (1 + square)), min(1.0, (centre + width) / (1 + square))
+
+
+@dataclass(frozen=True)
+class Counts:
+    """The right predictions of each group of a split.
+
+    Attributes:
+        split: its name.
+        samples: of each class with each bias class; one row, of the groups that have any, where `right` is empty.
+        right: of these; a fraction where it is a mean over seeds or epochs; None: not known. Empty where no group's is.
+        unknown: samples with a class whose bias is unknown; None: that is not counted.
+        accuracy: over all samples with a class; None: not known.
+        lowest: the accuracy of the worst group, where `right` does not tell it.
+    """
+
+    split: str
+    samples: Sequence[Sequence[int]]
+    right: Sequence[Sequence[float | None]] = ()
+    unknown: int | None = None
+    accuracy: float | None = None
+    lowest: float | None = None
+
+    @classmethod
+    def of(
+        cls,
+        split: str,
+        samples: Sequence[Sequence[int]],
+        value: Callable[[str], float | None],
+        labelled: int | None = None,
+    ) -> "Counts":
+        """Those by which a split's metrics came about.
+
+        Args:
+            samples: of each class with each bias class.
+            value: gives a metric of the split, by its name without the split; None where it has none.
+            labelled: how many samples have a class; None: that is not known.
+        """
+        shares = [[value(f"group_{y}_{s}_accuracy") for s in range(len(row))] for y, row in enumerate(samples)]
+        is_known = any(share is not None for row in shares for share in row)
+        if not is_known:
+            samples, shares = [[size for row in samples for size in row if size]], []
+        right = [
+            [None if share is None else share * size for share, size in zip(*rows, strict=True)]
+            for rows in zip(shares, samples if shares else (), strict=True)
+        ]
+        unknown = None if labelled is None else labelled - sum(map(sum, samples))
+        return cls(split, samples, right, unknown, value("accuracy"), value("worst_group_accuracy"))
+
+    @property
+    def known(self) -> dict[tuple[int, int], tuple[float, int]]:
+        """By class and bias class, how many are right of how many, of the groups of which that is known."""
+        return {
+            (y, s): (right, size)
+            for y, (row, sizes) in enumerate(zip(self.right, self.samples, strict=False))
+            for s, (right, size) in enumerate(zip(row, sizes, strict=True))
+            if right is not None and size
+        }
+
+
+@dataclass(frozen=True)
+class Group:
+    """A group with samples: its name in words, how many of its samples are right, on average, and how many it has."""
+
+    name: str
+    right: float
+    samples: int
+
+    @property
+    def share(self) -> float:
+        """The share of right predictions."""
+        return self.right / self.samples
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Wilson's 95% interval of the accuracy, of which this share is seen."""
+        return wilson(self.share, self.samples)
+
+    @property
+    def is_small(self) -> bool:
+        """Return whether it has too few samples to tell its accuracy."""
+        return self.samples < FEWEST
+
+    @property
+    def counted(self) -> str:
+        """`0 of 8 right (0% to 32%)`."""
+        whole = abs(self.right - round(self.right)) < ALIKE
+        right = f"{round(self.right)}" if whole else f"on average {self.right:.1f}"
+        low, high = self.interval
+        return f"{right} of {self.samples} right ({low:.0%} to {high:.0%})"
+
+    def to_document(self) -> dict[str, Any]:
+        """As plain values."""
+        return {"group": self.name, "right": self.right, "samples": self.samples, "interval": list(self.interval)}
+
+
+@dataclass(frozen=True)
+class WorstGroup:
+    """What there is to say of the groups of a split.
+
+    Attributes:
+        split: its name.
+        sizes: samples of each group that has any, ascending.
+        worst: those of the lowest accuracy, the largest first; empty where all are alike or it is not known which.
+        lowest: that accuracy; None where all are alike.
+        too_small: the other groups of fewer than `FEWEST` samples, the lowest accuracy first; only where known.
+        of_enough: the worst of the groups with enough samples, where all of `worst` have fewer.
+        absent: the names of the groups without a sample.
+        unknown: samples whose bias is unknown.
+        accuracy: over all samples.
+    """
+
+    split: str
+    sizes: tuple[int, ...]
+    worst: tuple[Group, ...]
+    lowest: float | None
+    too_small: tuple[Group, ...] = ()
+    of_enough: Group | None = None
+    absent: tuple[str, ...] = ()
+    unknown: int | None = None
+    accuracy: float | None = None
+
+    def sentences(self, model: str = "the model") -> list[str]:
+        """Return it in words, at least one sentence.
+
+        Args:
+            model: whose predictions these are.
+        """
+        found = [*self._lowest(model), *self._too_small()]
+        if self.of_enough:
+            told = f"{self.of_enough.name}, {self.of_enough.counted}"
+            found.append(f"on {self.split} the worst of those with {FEWEST} samples or more is {told}")
+        if self.absent:
+            found.append(f"no sample on {self.split} is of {_listed(self.absent, NAMED)}")
+        if self.unknown:
+            found.append(f"{self.unknown} samples of unknown bias are in no group")
+        if self.worst or self.too_small or self.of_enough:
+            found.append("in brackets are Wilson's 95% intervals")
+        return [f"{text[0].upper()}{text[1:]}." for text in found]
+
+    def _lowest(self, model: str) -> Iterator[str]:
+        if self.lowest is None:
+            return
+        of = f"of {len(self.sizes)} groups"
+        over = "" if self.accuracy is None else f", over all {self.accuracy:.1%}"
+        if not self.worst:
+            sizes = f"{of} of class and bias class, of {self.sizes[0]} to {self.sizes[-1]} samples"
+            yield f"on {self.split}, in the worst {sizes}, {model} has {self.lowest:.1%} right{over}"
+        elif len(self.worst) == 1:
+            group = self.worst[0]
+            yield f"on {self.split} {model} serves {group.name} worst {of}: {group.counted}{over}"
+        else:
+            named = [f"{group.name}, {group.counted}" for group in self.worst]
+            listed = _listed(named, NAMED if self.lowest or len(named) > NONE_RIGHT else NONE_RIGHT)
+            yield f"on {self.split} {model} serves these worst {of}: {listed}{over}"
+
+    def _too_small(self) -> Iterator[str]:
+        few = sum(size < FEWEST for size in self.sizes)
+        if not few:
+            return
+        named = [group.name for group in self.worst if group.is_small]
+        named += [f"{group.name}, {group.counted}" for group in self.too_small]
+        which = f": {_listed(named, NAMED)}" if named else f" ({few} of {len(self.sizes)})"
+        yield f"groups of fewer than {FEWEST} samples are too small to tell{which}"
+
+    def to_document(self) -> dict[str, Any]:
+        """As plain values."""
+        groups = {name: [group.to_document() for group in getattr(self, name)] for name in ("worst", "too_small")}
+        return {"split": self.split, "lowest": self.lowest, **groups, "absent": list(self.absent)}
+
+
+NAMED, NONE_RIGHT = 4, 8
+"""Groups that a sentence names at most; and so many of those in which no sample is right, where these are all."""
+
+
+def worst_group(counts: Counts, classes: Names, biases: Names) -> WorstGroup | None:
+    """Which groups are served worst, and which are too small to tell; None where there is nothing to say: no group has
+    samples, or all have enough and the same accuracy.
+
+    Args:
+        classes, biases: names in the order of their numbers.
+    """
+    samples = {(y, s): size for y, row in enumerate(counts.samples) for s, size in enumerate(row)}
+    sizes = tuple(sorted(size for size in samples.values() if size))
+    known = [Group(group(*cell, classes, biases), *of) for cell, of in counts.known.items()]
+    known.sort(key=lambda group: (round(group.share, 9), -group.samples))
+    lowest, highest = (known[0].share, known[-1].share) if known else (counts.lowest, counts.accuracy)
+    if not sizes or lowest is None:
+        return None
+    is_alike = highest is not None and highest - lowest < ALIKE
+    if is_alike and sizes[0] >= FEWEST:
+        return None
+    worst = () if is_alike else tuple(group for group in known if group.share - known[0].share < ALIKE)
+    enough = next((group for group in known if not group.is_small), None)
+    return WorstGroup(
+        counts.split,
+        sizes,
+        worst,
+        None if is_alike else lowest,
+        tuple(group for group in known if group.is_small and group not in worst),
+        enough if worst and all(group.is_small for group in worst) else None,
+        tuple(group(*cell, classes, biases) for cell, size in samples.items() if not size),
+        counts.unknown,
+        counts.accuracy,
+    )
+
+
+def _listed(names: Sequence[str], most: int) -> str:
+    """The first ones, and how many more there are."""
+    more = [f"and {len(names) - most} more"] if len(names) > most else []
+    return "; ".join([*names[:most], *more])
