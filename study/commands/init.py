@@ -2,6 +2,7 @@
 
 import io
 import os
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,7 +12,8 @@ from ruamel.yaml import YAML
 
 from study import data, methods
 from study.commands.draft import ADDED, LINE, WITH_LABELS, Bias, Guess, Known, Wishes, default_methods, draft
-from study.data import cells, label_files, user_data
+from study.data import cells, findings, label_files, user_data
+from study.data.findings import WITHOUT, Finding
 from study.data.image_files import LEAST
 from study.data.label_files import is_hidden
 from study.data.sets import image_folder
@@ -159,6 +161,72 @@ def check_trials(answer: str) -> None:
         raise UserError(f"{answer!r} given, allowed is a whole number from 1 on")
 
 
+def ask_columns(section: Mapping[str, Any], flag: Sequence[str] | None, asker: Asker) -> dict[str, Any]:
+    """Return the section of a table with what the user decides of its columns: those that cannot be inputs, and those
+    that tell the class alone, all at once. One that is the same in every row is left out.
+
+    Args:
+        flag: columns that are left out; `none`: none of those that tell the class.
+
+    Raises:
+        UserError: some are to be decided and nobody can be asked; says all of them. Or the flag is for other data.
+    """
+    if section["name"] != "table":
+        if flag is not None:
+            raise UserError(f"--without {','.join(flag)}: is for tables")
+        return dict(section)
+    path, decided = label_files.locate(section["path"]), dict(section)
+    given = _columns_in(flag or (), label_files.names(path))
+    if given:
+        decided["without"] = [*decided.get("without", ()), *given]
+    found = data.survey(decided)
+    keeps = flag is not None and not given
+    asked = [one for one in found if one.kind == "refused" or (one.kind == "telling" and not keeps)]
+    if asked and asker.ask is None:
+        raise UserError(f"{findings.message(path, asked)}\n{_options(asked)}")
+    for line in findings.table(asked):
+        asker.say(line)
+    for key, values in findings.keys(asked).items():
+        decided = _asked_key(decided, key, values, asker)
+    if same := [one.column for one in found if one.kind == "constant"]:
+        decided["without"] = list(dict.fromkeys([*decided.get("without", ()), *same]))
+        asker.say(f"without: {some(same)}: the same in every row")
+    return decided
+
+
+def _columns_in(texts: Sequence[str], names: Sequence[str]) -> list[str]:
+    """The columns that texts name, each one column or several with commas; none for `none`."""
+    parts = [part for text in texts for part in ([text] if text in names else split_names(text))]
+    return [] if parts == ["none"] else parts
+
+
+def _options(asked: Sequence[Finding]) -> str:
+    """Return what to add to the command."""
+    keys = findings.keys(asked)
+    without = keys.pop(WITHOUT, ())
+    texts = [f"--without {shlex.quote(','.join(without))}"] if without else []
+    texts += [
+        f"--set {shlex.quote(findings.setting(key, values).replace(': ', '=', 1))}" for key, values in keys.items()
+    ]
+    keep = "; --without none keeps those that tell the class" if any(one.kind == "telling" for one in asked) else ""
+    return f"As options of study init: {' '.join(texts)}{keep}" if texts else "Mend them first"
+
+
+def _asked_key(section: Mapping[str, Any], key: str, values: Sequence[str], asker: Asker) -> dict[str, Any]:
+    """The section with a key as the user answers."""
+    name = key.removeprefix("data.")
+    before = list(section.get(name, ()))
+    others = {own: value for own, value in section.items() if own != name}
+    default = findings.setting(key, [*before, *values]).partition(": ")[2]
+
+    def check(answer: str) -> None:
+        if answer not in ("", "none"):
+            with_data_keys(others, [f"{key}={answer}"])
+
+    answer = asker(key, None, f"{key}, or none", default, check)
+    return dict(section) if answer in ("", "none") else with_data_keys(others, [f"{key}={answer}"])
+
+
 def ask_missing_values(section: Mapping[str, Any], flag: str | None, asker: Asker) -> tuple[dict[str, Any], str | None]:
     """Return the section of the user's files with what happens to rows of a table without a value, if it does not say
     yet, and a note about them for the file.
@@ -172,6 +240,7 @@ def ask_missing_values(section: Mapping[str, Any], flag: str | None, asker: Aske
         return dict(section), None
     path = label_files.locate(section["path"])
     rows = label_files.read_typed(path, **label_files.dialect(section))
+    rows = rows.drop(columns=list(section.get("without", ())))
     bias = user_data.columns_of(section.get("bias"), rows.columns, path)
     gaps = rows.drop(columns=bias).isna()
     incomplete = int(gaps.any(axis=1).sum())
@@ -183,7 +252,9 @@ def ask_missing_values(section: Mapping[str, Any], flag: str | None, asker: Aske
     question = f"{counted}. What happens to them, {' or '.join(allowed)}"
     answer = asker("--missing", flag, question, allowed[0], one_of(*allowed))
     remedy = "the rows are left out" if answer == "drop" else "the mean of the training rows, or a value of its own"
-    return {**section, "missing": answer}, f"{counted}. missing: {answer}: {remedy}."
+    note = f"{counted}. missing: {answer}: {remedy}."
+    asker.say(note)
+    return {**section, "missing": answer}, note
 
 
 # `--set` of `study init`: keys that go into the drafted file, which keeps its comments.
@@ -300,6 +371,7 @@ class Flags:
         methods: one or several.
         guess: what may betray the class where there are no bias labels.
         missing: what happens to rows of a table with missing values.
+        without: columns of a table that are no inputs, or `none`.
         assignments: keys of the file, `train.epochs=10`.
     """
 
@@ -314,6 +386,7 @@ class Flags:
     trials: int | None = None
     guess: str | None = None
     missing: str | None = None
+    without: Sequence[str] | None = None
     assignments: Sequence[str] = ()
 
 
@@ -334,8 +407,10 @@ def write(flags: Flags, out: Path | None, force: bool, asker: Asker) -> Path:
     if path.suffix not in (".yaml", ".yml") or not str(path).isprintable():
         raise UserError(f"{path}: cannot be a study file: its name must end in .yaml")
     check_output(path)
-    section = _validated(with_data_keys(data_section(flags, asker), flags.assignments))
+    section = with_data_keys(data_section(flags, asker), flags.assignments)
+    section = ask_columns(section, flags.without, asker)
     section, note = ask_missing_values(section, flags.missing, asker)
+    section = _validated(section)
     section = _with_positive(section, asker)
     bias = _bias(section, flags, asker)
     methods_flag = ",".join(flags.methods) if flags.methods else None
@@ -361,6 +436,8 @@ def write(flags: Flags, out: Path | None, force: bool, asker: Asker) -> Path:
         raise UserError(f"{error}\nNothing was written: the answers do not go together") from None
     write_output(path, text)
     for line in data.reading(wishes.data):
+        asker.say(line)
+    for line in findings.listed(data.columns(wishes.data)):
         asker.say(line)
     for warning in [*data.notes(wishes.data), *cells.warnings(cells.count(wishes.data))]:
         asker.say(f"warning: {warning}")
