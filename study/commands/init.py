@@ -187,7 +187,7 @@ def ask_columns(section: Mapping[str, Any], flag: Sequence[str] | None, asker: A
     for line in findings.table(asked):
         asker.say(line)
     for key, values in findings.keys(asked).items():
-        decided = _asked_key(decided, key, values, asker)
+        decided = _asked_key(decided, key, values, asker, path)
     if same := [one.column for one in found if one.kind == "constant"]:
         decided["without"] = list(dict.fromkeys([*decided.get("without", ()), *same]))
         asker.say(f"without: {some(same)}: the same in every row")
@@ -212,7 +212,7 @@ def _options(asked: Sequence[Finding]) -> str:
     return f"As options of study init: {' '.join(texts)}{keep}" if texts else "Mend them first"
 
 
-def _asked_key(section: Mapping[str, Any], key: str, values: Sequence[str], asker: Asker) -> dict[str, Any]:
+def _asked_key(section: Mapping[str, Any], key: str, values: Sequence[str], asker: Asker, path: Path) -> dict[str, Any]:
     """The section with a key as the user answers."""
     name = key.removeprefix("data.")
     before = list(section.get(name, ()))
@@ -221,7 +221,8 @@ def _asked_key(section: Mapping[str, Any], key: str, values: Sequence[str], aske
 
     def check(answer: str) -> None:
         if answer not in ("", "none"):
-            with_data_keys(others, [f"{key}={answer}"])
+            given = with_data_keys(others, [f"{key}={answer}"])
+            label_files.need(label_files.names(path), given[name] if key == WITHOUT else (), path)
 
     answer = asker(key, None, f"{key}, or none", default, check)
     return dict(section) if answer in ("", "none") else with_data_keys(others, [f"{key}={answer}"])

@@ -1,7 +1,7 @@
 """Inputs that tell the class alone: a copy of it with slips, a number whose threshold it is, gaps where it is one."""
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -28,6 +28,9 @@ ALIKE = 0.995
 """Share of rows in which columns that say the same say the same class."""
 
 Codes = NDArray[np.int64]
+
+Fit = Callable[[NDArray[np.float64], Codes, NDArray[np.float64], NDArray[np.float64]], Codes]
+"""Fits classes to values with a weight for each class, and predicts those of other values."""
 
 
 @dataclass(frozen=True)
@@ -114,18 +117,25 @@ class _Judged:
         return self.right >= NEARLY and self.skill >= SKILL
 
 
-def _judged(values: NDArray[np.float64], is_kinds: bool, codes: Codes, count: int, halves: Codes) -> _Judged:
-    """The better of two judgements: of all rows alike, and of all classes alike."""
+def _judged(values: NDArray[np.float64], is_words: bool, codes: Codes, count: int, halves: Codes) -> _Judged:
+    """The best of what a column may say: by its values one by one, by thresholds, and by its gaps alone."""
     gaps = np.isnan(values)
-    whole = _best(values, is_kinds or len(np.unique(values[~gaps])) <= KINDS, codes, count, halves)
-    if not whole.is_near or not gaps.any() or gaps.all():
-        return whole
-    alone = _best(gaps.astype(np.float64), True, codes, count, halves)
-    by_gaps = alone.is_near and alone.right >= whole.right - (1 - ALIKE)
-    return replace(whole, by_gaps=by_gaps, is_discrete=whole.is_discrete or by_gaps)
+    kinds = len(np.unique(values[~gaps]))
+    found = []
+    if gaps.any() and not gaps.all():
+        found.append(replace(_best(gaps.astype(np.float64), _kinds, codes, count, halves), by_gaps=True))
+    if is_words or kinds <= KINDS:
+        found.append(_best(values, _kinds, codes, count, halves))
+    if not is_words:
+        found.append(_best(values, _thresholds, codes, count, halves))
+    best = max(found, key=lambda one: (one.is_near, one.skill))
+    if found[0].by_gaps and found[0].is_near and found[0].right >= best.right - (1 - ALIKE):
+        best = found[0]
+    return replace(best, is_discrete=best.by_gaps or is_words or kinds <= 2 * count)
 
 
-def _best(values: NDArray[np.float64], is_discrete: bool, codes: Codes, count: int, halves: Codes) -> _Judged:
+def _best(values: NDArray[np.float64], fit: Fit, codes: Codes, count: int, halves: Codes) -> _Judged:
+    """The better of two judgements: of all rows alike, and of all classes alike."""
     sizes = np.bincount(codes, minlength=count)
     is_there = sizes >= LEAST
     found = []
@@ -133,13 +143,12 @@ def _best(values: NDArray[np.float64], is_discrete: bool, codes: Codes, count: i
         weights = np.where(is_there, 1 / np.maximum(sizes, 1), 0.0) if is_balanced else np.ones(count)
         predicted = np.empty_like(codes)
         for half in (0, 1):
-            fit = _kinds if is_discrete else _thresholds
             seen = halves != half
             predicted[~seen] = fit(values[seen], codes[seen], weights, values[~seen])
         hits = np.bincount(codes[predicted == codes], minlength=count)
         right = float((hits[is_there] / sizes[is_there]).mean()) if is_balanced else float(hits.sum() / len(codes))
         chance = 1 / max(int(is_there.sum()), 1) if is_balanced else float(sizes.max() / len(codes))
-        found.append(_Judged(predicted, right, chance, is_balanced, is_discrete))
+        found.append(_Judged(predicted, right, chance, is_balanced))
     plain, balanced = found
     return balanced if balanced.is_near and not plain.is_near else plain
 

@@ -204,8 +204,10 @@ def _found(table: _Read, options: Options) -> list[Finding]:
 
 def _of_telling(one: Telling, options: Options) -> Finding:
     """A column that tells the class alone. One that is named, or not far above the others, is but told of."""
-    asked = one.is_far and one.name not in options.features
-    return findings.out(one.name, str(one), "telling" if asked else "odd", "keep it by naming it in data.features")
+    if one.is_far and one.name not in options.features:
+        return findings.out(one.name, str(one), "telling", "keep it by naming it in data.features")
+    remedy = f"If it is known only after the class is: {findings.setting(WITHOUT, (one.name,))}"
+    return Finding(one.name, str(one), remedy, "odd", WITHOUT, (one.name,))
 
 
 def _facts(table: _Read) -> Facts:
