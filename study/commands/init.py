@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from ruamel.yaml import YAML
 
@@ -25,6 +25,9 @@ from study.spec.document import Document, override, parse, shipped_folder
 from study.spec.json_schema import FILE
 from study.spec.load import check_name, resolve
 from study.text import quoted, some
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Check = Callable[[str], None]
 """Raises a UserError if an answer cannot be used."""
@@ -249,6 +252,7 @@ def ask_missing_values(section: Mapping[str, Any], flag: str | None, asker: Aske
     if not incomplete and flag is None:
         return dict(section), None
     counted = f"{incomplete} of {len(rows)} rows have missing values, {unlabelled} of them no class"
+    counted += _unevenly(gaps.any(axis=1), rows[user_data.columns_of(section["target"], rows.columns, path)])
     allowed = ("drop",) if unlabelled else ("fill", "drop")
     question = f"{counted}. What happens to them, {' or '.join(allowed)}"
     answer = asker("--missing", flag, question, allowed[0], one_of(*allowed))
@@ -256,6 +260,19 @@ def ask_missing_values(section: Mapping[str, Any], flag: str | None, asker: Aske
     note = f"{counted}. missing: {answer}: {remedy}."
     asker.say(note)
     return {**section, "missing": answer}, note
+
+
+UNEVEN = 0.2
+"""Difference of the shares of two classes' rows with gaps from which on it is said: to drop them changes the classes."""
+
+
+def _unevenly(gaps: "pd.Series", classes: "pd.DataFrame") -> str:
+    """Return which classes the rows with gaps are of, where these are much more of one than of another."""
+    shares = gaps.groupby([classes[name] for name in classes]).mean().sort_values()
+    if not 2 <= len(shares) <= user_data.MOST_GROUPS or shares.iloc[-1] - shares.iloc[0] < UNEVEN:
+        return ""
+    least, most = (f"{100 * share:.0f}% of {name}" for name, share in shares.iloc[[0, -1]].items())
+    return f" ({most}, {least}: without them the classes are others)"
 
 
 # `--set` of `study init`: keys that go into the drafted file, which keeps its comments.

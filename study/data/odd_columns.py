@@ -219,20 +219,26 @@ FEW_IN_GROUP = 20
 """Rows of a group below which its own figures say next to nothing."""
 
 
-def small_groups(column: str, names: Sequence[str] | None, codes: NDArray[np.int64]) -> list[Finding]:
-    """A finding on the groups of a bias that have few rows.
+def small_groups(column: str, labels: user_data.Labels) -> list[Finding]:
+    """A finding on the groups of a class and a bias class that have few rows.
 
     Args:
         column: of the bias.
-        codes: of each row (N,), -1 where it is not known.
     """
-    counts = np.bincount(codes[codes >= 0])
-    few = [place for place in np.argsort(counts, kind="stable") if 0 < counts[place] < FEW_IN_GROUP]
+    if labels.bias is None:
+        return []
+    known = labels.bias >= 0
+    pairs, counts = np.unique(np.stack([labels.target[known], labels.bias[known]], 1), axis=0, return_counts=True)
+    few = [place for place in np.argsort(counts, kind="stable") if counts[place] < FEW_IN_GROUP]
     if not few:
         return []
-    shown = [f"{quoted(names[place]) if names else place} ({counts[place]} rows)" for place in few]
-    problem = f"has groups of few rows: {some(shown)}"
-    return [Finding(column, problem, "Join them with others in the table: few rows tell nothing of a group", "odd")]
+    names = [labels.class_names, labels.bias_names]
+    words = [
+        [quoted(of[code]) if of else str(code) for of, code in zip(names, pairs[place], strict=True)] for place in few
+    ]
+    shown = [f"{ours} with {theirs} ({counts[place]} rows)" for (ours, theirs), place in zip(words, few, strict=True)]
+    problem = f"has groups of few rows: {some(shown, 4)}"
+    return [Finding(column, problem, "Join groups in the table: of few rows nothing is told", "odd")]
 
 
 def one_to_one(

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from study.data.odd_columns import odd, row_numbers, small_groups
+from study.data.user_data import Labels
 
 ROWS = 300
 DRAW = np.random.default_rng(0)
@@ -118,5 +119,7 @@ def test_ordinary_numbers_are_not_odd(values: object) -> None:
 def test_an_id_that_repeats_is_a_group_and_groups_of_few_rows_are_named() -> None:
     (found,) = odd(pd.DataFrame({"patient_id": np.arange(ROWS) // 3}), ["patient_id"])
     assert found.helps == "data.group: patient_id"
-    (few,) = small_groups("race", ["a", "b", "c"], np.repeat([0, 1, 2], [9, 200, 20]))
-    assert few.problem == "has groups of few rows: 'a' (9 rows)"
+    bias = np.repeat([0, 1, -1, 0, 1], [9, 200, 5, 20, 40])
+    labels = Labels(np.repeat([0, 1], [214, 60]), bias, 2, 2, None, ("no", "yes"), ("a", "b"))
+    (few,) = small_groups("race", labels)
+    assert few.problem == "has groups of few rows: 'no' with 'a' (9 rows)"

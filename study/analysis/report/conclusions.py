@@ -116,7 +116,7 @@ def told_alone(spec: StudySpec, record: StudyRecord, side: Side) -> Iterator[str
     for name in ("test/accuracy", "val/accuracy"):
         reached = side.spread(name)
         if reached and reached.mean >= NEARLY_ALL:
-            is_known = all("telling" in of for of in datasets.values())
+            is_known = bool(datasets) and all("telling" in of for of in datasets.values())
             why = "That is no wonder, see above" if telling else f"{DOUBT}? {ALONE if is_known else OTHERS}"
             yield f"{name} of {side.label} is {formatting.mean(name, reached)}. {why}."
             return

@@ -197,8 +197,9 @@ def _found(table: _Read, options: Options) -> list[Finding]:
     if table.labels.is_number:
         number = user_data.number_target(table.rows, options, table.path)
         found += [replace(number, kind="odd")] if number else []
-    if options.bias and table.labels.bias is not None:
-        found += odd_columns.small_groups(options.bias, table.labels.bias_names, table.labels.bias)
+    if options.features and options.split is None:
+        found += [replace(one, kind="odd") for one in table_columns.of_split(table.rows, table.features)]
+    found += odd_columns.small_groups(options.bias, table.labels) if options.bias else []
     return found
 
 
@@ -214,7 +215,7 @@ def _facts(table: _Read) -> Facts:
     width = sum(
         1 if table_columns.is_number(table.rows[name]) else table.rows[name].nunique() for name in table.features
     )
-    told = tuple(f"column {quoted(one.name)}: {one}" for one in table.telling if one.is_far)
+    told = tuple(f"column {quoted(one.name)} {one}" for one in table.telling if one.is_far)
     return replace(user_data.facts(table.labels, (width,), table.splits), telling=told)
 
 
