@@ -79,6 +79,7 @@ def init(
 ) -> None:
     """Write a study file; asks for what is not given. Example: study init mine --data birds/ --bias place"""
     from study.commands import init as beginning
+    from study.commands.answers import Asker
     from study.text import typed
 
     def ask(question: str, default: str | None) -> str:
@@ -88,7 +89,7 @@ def init(
         name, data, labels, file, target, bias, method, gpu, trials, guess, missing, without, assignments or ()
     )
     answers = ask if sys.stdin.isatty() and not as_json else None
-    asker = beginning.Asker(answers, lambda sentence: tell(sentence, sys.stderr))
+    asker = Asker(answers, lambda sentence: tell(sentence, sys.stderr))
     path = beginning.write(flags, out, force, asker)
     print_json({"file": str(path)}) if as_json else tell(f"{path}: what would run: {typed('plan', path)}")
 

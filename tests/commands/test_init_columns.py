@@ -10,7 +10,8 @@ from init_folder import nobody, of, refused
 
 from study import data
 from study.commands import plan
-from study.commands.init import Asker, write
+from study.commands.answers import Asker
+from study.commands.init import write
 from study.spec import load_study
 from study.spec.load import load_checked, load_resolved
 

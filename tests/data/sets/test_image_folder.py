@@ -10,7 +10,7 @@ from pictures import numbers, picture, truncate
 
 from study import data
 from study.commands import init
-from study.commands.init import Asker
+from study.commands.answers import Asker
 from study.errors import UserError
 from study.spec import load_study
 
