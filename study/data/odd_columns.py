@@ -252,14 +252,18 @@ def one_to_one(
     """
     if codes is None:
         return []
-    known = codes >= 0
-    there = rows[known].assign(**{"": codes[known]})
-    kinds, told = there[""].nunique(), f"{key} ({'+'.join(named)})"
+    there, codes = rows[codes >= 0], codes[codes >= 0]
+    kinds, told = len(np.unique(codes)), f"{key} ({'+'.join(named)})"
     return [
         out(name, f"is an input, and has one value for each value of {told}: it tells it", "odd")
         for name in features
-        if name not in named and kinds == there[name].nunique() == there.groupby([name, ""], dropna=False).ngroups
+        if name not in named and kinds == there[name].nunique() and kinds == _pairs(there[name], codes)
     ]
+
+
+def _pairs(column: "pd.Series", codes: NDArray[np.int64]) -> int:
+    """The number of different pairs of a value, or a gap, and a code."""
+    return int(column.groupby([column, codes], dropna=False).ngroups)
 
 
 def values_of(rows: "pd.DataFrame", features: Sequence[str]) -> tuple[Mapping[str, NDArray[np.float64]], list[str]]:

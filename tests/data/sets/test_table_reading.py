@@ -434,11 +434,12 @@ def test_a_group_is_neither_class_nor_input(tmp_path: Path, keys: dict[str, obje
 def test_an_input_that_tells_the_bias_or_the_class_is_named(tmp_path: Path) -> None:
     rows = frame().assign(gender=lambda found: found["sex"].map({"f": "woman", "m": "man"}))
     section = {"name": "table", "path": str(write(tmp_path, rows)), "target": "repaid", "bias": "sex"}
-    (found,) = data.columns(section)
+    (found,) = (one for one in data.columns(section) if one.column == "gender")
     assert str(found).startswith("column 'gender' is an input, and has one value for each value of data.bias (sex)")
     write(tmp_path, rows.assign(gender=rows["repaid"].map({"no": 0, "yes": 1})))
-    (found,) = data.columns({**section, "features": ["age", "income", "gender"]})
-    assert (found.column, found.kind) == ("gender", "odd")
+    named = data.columns({**section, "features": ["age", "income", "gender"]})
+    (found,) = (one for one in named if one.column == "gender")
+    assert found.kind == "odd"
     assert "alone tells the class: right in 100.0%" in str(found)
 
 
@@ -446,3 +447,21 @@ def test_an_infinite_value_is_looked_at_without_a_warning_of_numpys() -> None:
     column = pd.DataFrame({"x": [1.0, np.inf, *range(2, 80)]})
     assert odd_columns.row_numbers(column, ["x"]) == ()
     assert odd_columns.odd(column, ["x"]) == []
+
+
+def test_a_wide_table_is_read_without_a_warning_of_pandas(tmp_path: Path) -> None:
+    draw = np.random.default_rng(0)
+    words = pd.DataFrame(draw.choice(["a", "b", " "], (120, 130))).add_prefix("w")
+    path = write(tmp_path, pd.concat([frame(), words], axis=1))
+    section = {"name": "table", "path": str(path), "target": "repaid", "bias": "sex", "missing": "fill"}
+    assert {one.column for one in [*data.survey(section), *data.columns(section)]} <= {"sex"}
+    assert data.load({**section, "words": [f"w{n}" for n in range(110)]}).facts.shape[0] > 260
+
+
+def test_ticket_numbers_are_no_marks_of_missing_values(tmp_path: Path) -> None:
+    rows = frame().assign(ticket=[f"A/5 {n}" if n % 4 == 0 else str(7000 + 13 * n) for n in range(120)])
+    with pytest.raises(
+        UserError, match=r"'ticket' holds numbers but for 'A/5 0'.* data\.without: \[ticket\]"
+    ) as caught:
+        load(write(tmp_path, rows))
+    assert "missing_marks" not in str(caught.value)
