@@ -64,6 +64,10 @@ def init(
     missing: Annotated[
         str | None, typer.Option("--missing", metavar="M", help="Rows of a table with missing values: fill or drop.")
     ] = None,
+    without: Annotated[
+        list[str] | None,
+        typer.Option("--without", metavar="COLUMNS", help="Columns of a table that are no inputs, a,b; or none."),
+    ] = None,
     assignments: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A key of the file; may be repeated.")
     ] = None,
@@ -75,16 +79,17 @@ def init(
 ) -> None:
     """Write a study file; asks for what is not given. Example: study init mine --data birds/ --bias place"""
     from study.commands import init as beginning
+    from study.commands.answers import Asker
     from study.text import typed
 
     def ask(question: str, default: str | None) -> str:
         return str(typer.prompt(printed(question), default=default, err=True))
 
     flags = beginning.Flags(
-        name, data, labels, file, target, bias, method, gpu, trials, guess, missing, assignments or ()
+        name, data, labels, file, target, bias, method, gpu, trials, guess, missing, without, assignments or ()
     )
     answers = ask if sys.stdin.isatty() and not as_json else None
-    asker = beginning.Asker(answers, lambda sentence: tell(sentence, sys.stderr))
+    asker = Asker(answers, lambda sentence: tell(sentence, sys.stderr))
     path = beginning.write(flags, out, force, asker)
     print_json({"file": str(path)}) if as_json else tell(f"{path}: what would run: {typed('plan', path)}")
 

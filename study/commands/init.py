@@ -2,7 +2,7 @@
 
 import io
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
@@ -10,8 +10,10 @@ from typing import Any, Literal, cast, get_args
 from ruamel.yaml import YAML
 
 from study import data, methods
+from study.commands.answers import Asker, Check, one_of, split_names, with_data_keys
 from study.commands.draft import ADDED, LINE, WITH_LABELS, Bias, Guess, Known, Wishes, default_methods, draft
-from study.data import cells, label_files, user_data
+from study.commands.init_columns import ask_columns, ask_missing_values
+from study.data import cells, findings, label_files, user_data
 from study.data.image_files import LEAST
 from study.data.label_files import is_hidden
 from study.data.sets import image_folder
@@ -24,46 +26,7 @@ from study.spec.json_schema import FILE
 from study.spec.load import check_name, resolve
 from study.text import quoted, some
 
-Check = Callable[[str], None]
-"""Raises a UserError if an answer cannot be used."""
-
-Question = Callable[[str, str | None], str]
-"""Asks a question with a default answer."""
-
 OWN = ("image_folder", "table")
-
-
-@dataclass(frozen=True)
-class Asker:
-    """Answers to questions: from flags, asked for until they can be used, or defaults.
-
-    Attributes:
-        ask: asks the user; None if nobody can be asked.
-        say: shows a sentence, as why an answer cannot be used.
-    """
-
-    ask: Question | None
-    say: Callable[[str], None]
-
-    def __call__(self, flag: str, flag_value: str | None, question: str, default: str | None, check: Check) -> str:
-        """One answer.
-
-        Raises:
-            UserError: the flag's value cannot be used; or there is none, no default, and nobody can be asked.
-        """
-        while flag_value is None and self.ask is not None:
-            answer = self.ask(question, default).strip()
-            try:
-                check(answer)
-            except UserError as error:
-                self.say(str(error))
-            else:
-                return answer
-        given = default if flag_value is None else flag_value
-        if given is None:
-            raise UserError(f"{flag}: is missing: {question}")
-        check(given)
-        return given
 
 
 def tables(folder: Path) -> str | None:
@@ -123,11 +86,6 @@ def allowed_by(knob: Knob) -> Check:
     return check
 
 
-def split_names(text: str) -> list[str]:
-    """The names of a comma-separated list, each once."""
-    return list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
-
-
 def check_methods(answer: str) -> None:
     """Checks that these methods exist, one or several."""
     allowed = methods.names()
@@ -143,72 +101,13 @@ def check_methods(answer: str) -> None:
             raise UserError(why)
 
 
-def one_of(*allowed: str) -> Check:
-    """Checks that this is one of a few words."""
-
-    def check(answer: str) -> None:
-        if answer not in allowed:
-            raise UserError(f"{answer!r} given. {nearest(answer, allowed)}Allowed: {', '.join(allowed)}")
-
-    return check
-
-
 def check_trials(answer: str) -> None:
     """Checks that this is a number of trials."""
     if not answer.isdecimal() or int(answer) < 1:
         raise UserError(f"{answer!r} given, allowed is a whole number from 1 on")
 
 
-def ask_missing_values(section: Mapping[str, Any], flag: str | None, asker: Asker) -> tuple[dict[str, Any], str | None]:
-    """Return the section of the user's files with what happens to rows of a table without a value, if it does not say
-    yet, and a note about them for the file.
-
-    Raises:
-        UserError: the flag is for another kind of data, or cannot be used.
-    """
-    if section["name"] != "table" or "missing" in section:
-        if flag is not None:
-            raise UserError(f"--missing {flag}: is for tables, and not beside --set data.missing")
-        return dict(section), None
-    path = label_files.locate(section["path"])
-    rows = label_files.read_typed(path, **label_files.dialect(section))
-    bias = user_data.columns_of(section.get("bias"), rows.columns, path)
-    gaps = rows.drop(columns=bias).isna()
-    incomplete = int(gaps.any(axis=1).sum())
-    unlabelled = int(gaps[user_data.columns_of(section["target"], rows.columns, path)].any(axis=1).sum())
-    if not incomplete and flag is None:
-        return dict(section), None
-    counted = f"{incomplete} of {len(rows)} rows have missing values, {unlabelled} of them no class"
-    allowed = ("drop",) if unlabelled else ("fill", "drop")
-    question = f"{counted}. What happens to them, {' or '.join(allowed)}"
-    answer = asker("--missing", flag, question, allowed[0], one_of(*allowed))
-    remedy = "the rows are left out" if answer == "drop" else "the mean of the training rows, or a value of its own"
-    return {**section, "missing": answer}, f"{counted}. missing: {answer}: {remedy}."
-
-
 # `--set` of `study init`: keys that go into the drafted file, which keeps its comments.
-
-
-def with_data_keys(section: Mapping[str, Any], assignments: Sequence[str]) -> dict[str, Any]:
-    """Return a `data` section with the assignments that are its own: what else is drafted depends on it.
-
-    Args:
-        assignments: `section.key=value`, each read as YAML.
-
-    Raises:
-        UserError: one is not of that form, is no key of this data set, or cannot have this value.
-    """
-    override(Document("--set", {}), assignments)
-    document = Document("--set", {"data": dict(section)})
-    override(document, [text for text in assignments if text.startswith("data.")])
-    values = dict(document.values["data"])
-    knobs = {knob.key: knob for knob in data.data_knobs(section["name"])}
-    for key in sorted(values.keys() - section.keys()):
-        if key not in knobs:
-            raise UserError(f"--set data.{key}: unknown key. {nearest(key, knobs)}Allowed: {', '.join(knobs)}")
-        if why := fault(knobs[key], values[key]):
-            raise UserError(f"--set data.{key}: {why}")
-    return values
 
 
 def with_other_keys(text: str, assignments: Sequence[str], file: str) -> str:
@@ -300,6 +199,7 @@ class Flags:
         methods: one or several.
         guess: what may betray the class where there are no bias labels.
         missing: what happens to rows of a table with missing values.
+        without: columns of a table that are no inputs, or `none`.
         assignments: keys of the file, `train.epochs=10`.
     """
 
@@ -314,6 +214,7 @@ class Flags:
     trials: int | None = None
     guess: str | None = None
     missing: str | None = None
+    without: Sequence[str] | None = None
     assignments: Sequence[str] = ()
 
 
@@ -334,8 +235,10 @@ def write(flags: Flags, out: Path | None, force: bool, asker: Asker) -> Path:
     if path.suffix not in (".yaml", ".yml") or not str(path).isprintable():
         raise UserError(f"{path}: cannot be a study file: its name must end in .yaml")
     check_output(path)
-    section = _validated(with_data_keys(data_section(flags, asker), flags.assignments))
+    section = with_data_keys(data_section(flags, asker), flags.assignments)
+    section = ask_columns(section, flags.without, asker)
     section, note = ask_missing_values(section, flags.missing, asker)
+    section = _validated(section)
     section = _with_positive(section, asker)
     bias = _bias(section, flags, asker)
     methods_flag = ",".join(flags.methods) if flags.methods else None
@@ -361,6 +264,8 @@ def write(flags: Flags, out: Path | None, force: bool, asker: Asker) -> Path:
         raise UserError(f"{error}\nNothing was written: the answers do not go together") from None
     write_output(path, text)
     for line in data.reading(wishes.data):
+        asker.say(line)
+    for line in findings.listed(data.columns(wishes.data)):
         asker.say(line)
     for warning in [*data.notes(wishes.data), *cells.warnings(cells.count(wishes.data))]:
         asker.say(f"warning: {warning}")

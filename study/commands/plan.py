@@ -2,12 +2,14 @@
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from study import data
 from study.commands import check_metrics
-from study.data import cells, user_data
+from study.data import cells, findings, user_data
 from study.data.dataset import Facts
+from study.data.findings import Finding
 from study.errors import UserError
 from study.metrics import group_names
 from study.metrics.rules import RULES
@@ -162,6 +164,7 @@ def plan(spec: StudySpec) -> dict[str, Any]:
         "bias_classes": facts.bias_classes,
         "cells": [counts for counts, _ in samples],
         "reading": [data.reading(section) for section in data_sections],
+        "columns": [[_plain(one) for one in data.columns(section)] for section in data_sections],
         "warnings": [*_weights(spec), *dict.fromkeys(warnings)],
         "space": {key: _searched(spec, key) for key in search.space},
         "configurations": search_checks.count_configurations(search, spec.space),
@@ -210,6 +213,10 @@ def budget(spec: StudySpec) -> dict[str, Any]:
             ),
         },
     }
+
+
+def _plain(finding: Finding) -> dict[str, Any]:
+    return {**asdict(finding), "values": list(finding.values)}
 
 
 def _weights(spec: StudySpec) -> list[str]:
@@ -292,10 +299,12 @@ def _cells(document: dict[str, Any]) -> list[str]:
     """The samples of each data set, the sets told apart by what differs."""
     sections = document["data"]
     lines = []
-    for section, reading, counts in zip(sections, document["reading"], document["cells"], strict=True):
+    each = zip(sections, document["reading"], document["columns"], document["cells"], strict=True)
+    for section, reading, columns, counts in each:
         own = {key: value for key, value in section.items() if any(other.get(key) != value for other in sections)}
         lines += [f"with {_listed(own)}:"] if own else []
         lines += [f"  {line}" for line in reading]
+        lines += [f"  {line}" for line in findings.listed([Finding(**values) for values in columns])]
         lines += [f"  {line}" for line in cell_lines(counts)]
     return lines
 

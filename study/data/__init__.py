@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from study.catalogue import Catalogue, modules
 from study.data.dataset import Dataset, Facts, Labelled, Split, joint_fingerprint
+from study.data.findings import Finding
 from study.data.source import Source, root
 from study.data.table_columns import Encoding
 from study.errors import UserError
@@ -29,6 +30,7 @@ class DataSet(Protocol):
         files(options)                          those of a user's own
         labels(options)                         the labels of each split, without its samples
         notes(options), reading(options)        sentences on how a user's files are read
+        columns(options), survey(options)       what is found about the columns of a user's table
         encoding(options)                       how the columns of a table become inputs
         encoded(options, encoding)              the data with inputs as another table's encoding makes them
         FRAME                                   how images become square
@@ -86,6 +88,12 @@ def _own() -> Mapping[str, Any]:
 
 
 CATALOGUE = Catalogue("study.data", ("Options", "describe", "load"), "study.data.sets", _own)
+
+
+def of_earlier(section: Mapping[str, Any]) -> dict[str, Any]:
+    """A `data` section of a study or model that may be of an earlier version: its inputs and splits stay as they were.
+    What such a section lacks had another meaning then than its default has now."""
+    return {**({"row_numbers": "even_steps"} if section.get("name") == "table" else {}), **section}
 
 
 def names() -> list[str]:
@@ -154,6 +162,16 @@ def reading(data: Mapping[str, Any]) -> list[str]:
     return list(_asked(data, "reading", []))
 
 
+def columns(data: Mapping[str, Any]) -> list[Finding]:
+    """Return what is found about the columns of a user's table; none where the module has no `columns`."""
+    return list(_asked(data, "columns", []))
+
+
+def survey(data: Mapping[str, Any]) -> list[Finding]:
+    """The same before there is a study file, with all that refuses the table; none where the module has no `survey`."""
+    return list(_asked(data, "survey", []))
+
+
 def encoding(data: Mapping[str, Any]) -> Encoding | None:
     """Return how the columns of a user's table become inputs; None: the data set's module does not tell it.
 
@@ -205,7 +223,8 @@ def inventory(datasets: Mapping[str, Dataset]) -> dict[str, dict[str, Any]]:
     """Of each data set, by `study.data.key` of its section.
 
     Returns:
-        `title`; `digest`, its fingerprint, which is one for all its splits; `shape` of a sample; `rows` by split; and
+        `title`; `telling` of a table, the inputs that tell the class alone; `digest`, its
+        fingerprint, which is one for all its splits; `shape` of a sample; `rows` by split; and
         `sources`: the addresses of the files that it is made from, the path of a user's own, none where it comes with
         the software.
     """
@@ -218,6 +237,7 @@ def inventory(datasets: Mapping[str, Dataset]) -> dict[str, dict[str, Any]]:
             "digest": dataset.fingerprint,
             "shape": list(dataset.facts.shape),
             "rows": {name: len(split) for name, split in dataset.splits.items()},
+            **({"telling": list(dataset.facts.telling)} if dataset.facts.is_table else {}),
             "sources": [own] if isinstance(own, str) else [source.url or source.path for source in sources(section)],
         }
     return told

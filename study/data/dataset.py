@@ -28,6 +28,7 @@ class Facts:
         unlabelled: whether `train` has samples without a class (target -1), which no classifier may be trained on.
         some_bias: whether the bias of some samples is not known (-1).
         bias_edges: where the bias is a user's column of numbers in groups, what these begin and end at.
+        telling: of a user's table, a sentence on each input that tells the class alone.
     """
 
     classes: int
@@ -44,6 +45,7 @@ class Facts:
     bias_names: tuple[str, ...] | None = None
     some_bias: bool = False
     bias_edges: tuple[float, ...] | None = None
+    telling: tuple[str, ...] = ()
 
     def on(self, split: str) -> "Facts":
         """The facts of one split: without bias classes if its samples have no bias labels."""

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from study.data import label_files, user_data
+from study.data import findings, label_files, user_data
+from study.data.findings import WITHOUT, Finding
 from study.data.label_files import LARGEST
 from study.errors import UserError
 from study.text import quoted, some
@@ -27,16 +28,18 @@ NAMELESS = re.compile(r"\s*|Unnamed: \d+")
 
 
 def check_header(header: Sequence[str], used: Sequence[str], path: Path) -> None:
-    """Refuse names that do not say which column is meant, or which may be one column twice.
+    """Raise a UserError for what `of_header` finds."""
+    findings.check(path, of_header(header, used))
+
+
+def of_header(header: Sequence[str], used: Sequence[str]) -> Iterator[Finding]:
+    """Find names that do not say which column is meant, or which may be one column twice.
 
     A second column of a label would be an input, and the class would be known from it.
 
     Args:
         header: names of all columns, in the order of the file.
         used: those that are labels or inputs.
-
-    Raises:
-        UserError: one of them is there twice, or two of them differ by spaces or case alone.
     """
     places: dict[str, list[str]] = {}
     for place, name in enumerate(header, 1):
@@ -44,19 +47,27 @@ def check_header(header: Sequence[str], used: Sequence[str], path: Path) -> None
     alike: dict[str, str] = {}
     for name in dict.fromkeys(used):
         if len(twice := places.get(name, [])) > 1:
-            problem = f"column {quoted(name)} is there {len(twice)} times, as column {' and '.join(twice)}"
-            raise UserError(f"{path}: {problem}. Rename or remove all but one")
-        if (other := alike.setdefault(name.strip().casefold(), name)) != name:
+            yield findings.out(
+                name,
+                f"is there {len(twice)} times, as column {' and '.join(twice)}",
+                more="rename or remove all but one",
+            )
+        elif (other := alike.setdefault(name.strip().casefold(), name)) != name:
             problem = f"columns {quoted(other)} and {quoted(name)} differ by spaces or case alone"
-            raise UserError(f"{path}: {problem}. Rename or remove one, or name the inputs in data.features")
+            remedy = f"Rename or remove one, or leave it out by {findings.setting(WITHOUT, (name,))}"
+            yield Finding("", problem, remedy, "refused", WITHOUT, (name,))
 
 
-def check_named(header: Sequence[str], path: Path) -> None:
-    """Raise a UserError if a column has no name: it is most likely the number of the row."""
-    for place, name in enumerate(header, 1):
-        if NAMELESS.fullmatch(name):
-            remedy = "Give it one or remove it, or name the inputs in data.features"
-            raise UserError(f"{path}: column {place} has no name. {remedy}")
+def without_name(header: Sequence[str], names: Sequence[str]) -> Iterator[Finding]:
+    """Find columns without a name: each is most likely the number of the row.
+
+    Args:
+        names: of the columns as pandas has written them.
+    """
+    for place, (written, name) in enumerate(zip(header, names, strict=True), 1):
+        if NAMELESS.fullmatch(written):
+            remedy = f"Give it one or remove it, or leave it out by {findings.setting(WITHOUT, (name,))}"
+            yield Finding("", f"column {place} has no name", remedy, "refused", WITHOUT, (name,))
 
 
 MISSING = "(missing)"
@@ -227,30 +238,29 @@ def absent(names: Sequence[str], encoding: Encoding) -> Iterator[str]:
     return (column.name for column in encoding if column.name not in names)
 
 
-# What cannot be an input: checks of the columns of a user's table.
+# What cannot be an input.
 
 
 GROUP_VALUES, LARGEST_GROUP = 50, 0.05
 """Different rows at least, and the share of all rows that equal ones have at most, for equal rows to be one sample."""
 
-FEWEST_ROWS = 20
-"""Rows from which on whole numbers in even steps are no accident."""
-
-GAPS = frozenset(("?", "??", "-", "--", "---", ".", "..", "n.a.", "N.A.", "na", "n/k", "*", "#NULL!", "#VALUE!"))
-"""Words of people and programs for a missing value that are none of `label_files.MISSING_MARKS`."""
-
 MOST_VALUES = 200
 """Different values that a column of text may have: more are names or a number column with a stray word."""
 
 
-def check_input(column: "pd.Series", path: Path) -> None:
-    """Raise a UserError if a column cannot be an input."""
+def no_input(column: "pd.Series") -> Iterator[Finding]:
+    """Find a number that is too large, and too many different texts."""
     name = str(column.name)
     if is_number(column):
-        label_files.check_size(numbers(column), name, path)
-    elif (values := column.nunique()) > MOST_VALUES:
-        problem = f"has {values} different texts, at most {MOST_VALUES} are allowed"
-        raise UserError(f"{path}: column {quoted(name)} {problem}. Leave it out of data.features, or make it numbers")
+        values = numbers(column)
+        wrong = np.flatnonzero(np.abs(values) > LARGEST)
+        if len(wrong):
+            what = f"{values[wrong[0]]:g} is too large: numbers up to {LARGEST:.1e} are allowed"
+            problem, remedy = f"column {name!r}, row {wrong[0] + 1}: {what}", f"Mend it, or leave it out by {WITHOUT}"
+            yield Finding("", problem, remedy, "refused", WITHOUT, (name,))
+    elif (count := column.nunique()) > MOST_VALUES:
+        problem = f"has {count} different texts, at most {MOST_VALUES} are allowed"
+        yield findings.out(name, problem, more="make it numbers")
 
 
 def reading(rows: "pd.DataFrame", features: Sequence[str]) -> list[str]:
@@ -273,79 +283,19 @@ def reading(rows: "pd.DataFrame", features: Sequence[str]) -> list[str]:
     ]
 
 
-def likely_gaps(rows: "pd.DataFrame", features: Sequence[str]) -> list[str]:
-    """A sentence for each input of words with one that looks like a missing value."""
-    found = []
+def of_split(rows: "pd.DataFrame", features: Sequence[str]) -> Iterator[Finding]:
+    """Find inputs, which nobody named, that say the split of each row."""
     for name in features:
-        there = [] if is_number(rows[name]) else sorted({*rows[name].unique()} & GAPS)
-        if there:
-            counts = [f"{quoted(word)} ({int((rows[name] == word).sum())} rows)" for word in there]
-            marks = ", ".join(f'"{word}"' for word in there)
-            found.append(
-                f"column {quoted(name)} has the words {some(counts)}. If they mean a missing value: "
-                f"data.missing_marks: [{marks}]"
-            )
-    return found
-
-
-def likely_dates(rows: "pd.DataFrame", features: Sequence[str]) -> list[str]:
-    """A sentence for each input of whole numbers that are days, as 20260131."""
-    import pandas as pd
-
-    found = []
-    for name in features:
-        there = rows[name].dropna()
-        if not is_number(there) or not len(there) or not np.isfinite(numbers(there)).all() or (there % 1).any():
-            continue
-        texts = there.map("{:.0f}".format)
-        if texts.str.len().eq(8).all() and pd.to_datetime(texts, format="%Y%m%d", errors="coerce").notna().all():
-            found.append(f"column {quoted(name)} looks like dates, as {texts.iloc[0]}, and is read as a number")
-    return found
-
-
-def spellings(rows: "pd.DataFrame", features: Sequence[str]) -> list[str]:
-    """A sentence for each input whose words differ by capitals or by how Unicode writes an accent alone."""
-    found = []
-    for name in features:
-        if is_number(rows[name]):
-            continue
-        alike: dict[str, list[str]] = {}
-        for word in sorted(rows[name].unique()):
-            alike.setdefault(user_data.folded(word), []).append(word)
-        if several := [some([quoted(word) for word in words]) for words in alike.values() if len(words) > 1]:
-            found.append(
-                f"column {quoted(name)} has words that may be one: {'; '.join(several[:3])}. Each is a kind of its own"
-            )
-    return found
-
-
-def check_no_split(rows: "pd.DataFrame", features: Sequence[str], split: str | None, path: Path) -> None:
-    """Raise a UserError if one of the inputs, which nobody named, says the split of each row."""
-    for name in features if split is None else ():
         if label_files.is_split(name, rows[name].dropna().unique().tolist()):
-            raise UserError(
-                f"{path}: column {quoted(name)} says which split a row belongs to, and would be an input. Give "
-                f"data.split: {name} to use it, or name the inputs in data.features"
+            remedy = f"Give data.split: {name} to use it, or leave it out by data.without"
+            yield Finding(
+                name,
+                "says which split a row belongs to, and would be an input",
+                remedy,
+                "refused",
+                "data.split",
+                (name,),
             )
-
-
-def running_numbers(rows: "pd.DataFrame", features: Sequence[str]) -> tuple[str, ...]:
-    """The columns that count the rows, in any order: whole numbers, another one in each row, in even steps.
-
-    Where a file is sorted by class, such a number tells the class of every row.
-    """
-    found = []
-    for name in features:
-        column = rows[name]
-        if column.dtype.kind not in "iuf" or len(column) < FEWEST_ROWS:
-            continue
-        values = np.sort(column.to_numpy())
-        if not np.isfinite(values).all():
-            continue
-        steps = np.diff(values)
-        if (values % 1 == 0).all() and steps[0] > 0 and (steps == steps[0]).all():
-            found.append(name)
-    return tuple(found)
 
 
 def to_keep_together(rows: "pd.DataFrame", features: Sequence[str]) -> NDArray[np.int64] | None:
@@ -363,38 +313,15 @@ def equal_rows(rows: "pd.DataFrame", features: Sequence[str]) -> NDArray[np.int6
     return rows.groupby(list(features), sort=False, dropna=False).ngroup().to_numpy().astype(np.int64)
 
 
-def one_to_one(
-    rows: "pd.DataFrame", features: Sequence[str], codes: NDArray[np.int64] | None, key: str, named: Sequence[str]
-) -> list[str]:
-    """A sentence for each input that has one value for each class or bias class.
-
-    Args:
-        codes: of each row, (N,), -1 where it is not known; None: there are none.
-        key: of the study file that names the `named` columns, which do not count.
-    """
-    if codes is None:
-        return []
-    known = codes >= 0
-    there = rows[known].assign(**{"": codes[known]})
-    kinds = there[""].nunique()
-    return [
-        f"column {quoted(name)} is an input, and has one value for each value of {key} ({'+'.join(named)}): it tells it"
-        for name in features
-        if name not in named and kinds == there[name].nunique() == there.groupby([name, ""], dropna=False).ngroups
-    ]
-
-
-def check_copies(
-    rows: "pd.DataFrame", inputs: Sequence[str], labels: user_data.Labels, target: str, path: Path
-) -> None:
-    """Refuse an input that nobody named and that says the class: another spelling of it, most likely."""
+def copies(rows: "pd.DataFrame", inputs: Sequence[str], labels: user_data.Labels, target: str) -> Iterator[Finding]:
+    """Find inputs that nobody named and that say the class: another spelling of it, most likely."""
     for name in inputs:
         if rows[name].nunique() != labels.classes:
             continue
         pairs = set(zip(rows[name].tolist(), labels.target.tolist(), strict=True))
         if len(pairs) == labels.classes:
-            problem = f"column {quoted(name)} has one value for each value of {target!r}: it would tell the class"
-            raise UserError(f"{path}: {problem}. Name the inputs in data.features, with it or without")
+            problem = f"has one value for each value of {target!r}: it would tell the class"
+            yield findings.out(name, problem, more="name the inputs in data.features, with it")
 
 
 # Columns of a user's table that are not what pandas takes them for: numbers with a few other texts among them, numbers
@@ -407,6 +334,9 @@ MOSTLY = 0.5
 DISTINCT_NUMBERS = 10
 """A column of more numbers than this counts as numbers with strays, too, as does one with a unit behind each; fewer may
 be kinds, as 36 months and 60 months."""
+
+GLANCE = 40
+"""Texts of a column by which it is told at a glance that they are not mostly of a form."""
 
 SHOWN = 3
 """Strays that a message shows."""
@@ -427,8 +357,11 @@ DATE = re.compile(
 WITH_UNIT = r"[+-]?\d[\d.,]*\s*([A-Za-zµ°%²³/]+)\.?"
 
 
-def with_numbers(rows: "pd.DataFrame", features: list[str], path: Path, decimal: str) -> "pd.DataFrame":
-    """The rows, with each input whose texts are all numbers as numbers.
+def with_numbers(
+    rows: "pd.DataFrame", features: Sequence[str], path: Path, decimal: str
+) -> tuple["pd.DataFrame", list[Finding]]:
+    """The rows, with each input whose texts are all numbers as numbers; and what cannot be one: numbers but for a few
+    texts, numbers written for people, dates or names, each with its place and what to do.
 
     What pandas read as text for the sake of rows that were then dropped becomes numbers so. The index of `rows` counts
     the rows of the file from 0.
@@ -436,31 +369,41 @@ def with_numbers(rows: "pd.DataFrame", features: list[str], path: Path, decimal:
     Args:
         features: the inputs that may be numbers.
         decimal: the mark of decimals, `.` or `,`.
-
-    Raises:
-        UserError: a column holds numbers but for a few texts, numbers written for people, dates or names; says where
-            and what to do.
     """
     import pandas as pd
 
     found: dict[str, pd.Series] = {}
+    doubts: list[Finding] = []
     for name in features:
         column = rows[name]
         if column.dtype.kind in "mM":
-            raise UserError(f"{path}: column {quoted(name)} holds dates. {_leave_out(name)}, or make it a number")
+            doubts.append(findings.out(name, "holds dates", more="make it a number"))
+            continue
         there = column[column.notna()]
-        if not (pd.api.types.is_object_dtype(column) or pd.api.types.is_string_dtype(column)) or there.empty:
+        is_object = pd.api.types.is_object_dtype(column)
+        if not (is_object or pd.api.types.is_string_dtype(column)) or there.empty:
             continue
-        if there.map(lambda value: isinstance(value, bool)).any():
+        if is_object and there.map(lambda value: isinstance(value, bool)).any():
             continue
-        plain = there.astype(str).str.strip()
-        parsed = pd.to_numeric(with_points(plain, decimal), errors="coerce")
+        place, kinds = pd.factorize(there.astype(str))  # each text is looked at once
+        texts = pd.Series(kinds).astype(str).str.strip()
+        numeric = pd.to_numeric(with_points(texts, decimal), errors="coerce")
+        plain, parsed = (one.take(place).set_axis(there.index) for one in (texts, numeric))
         if parsed.notna().all():
             found[name] = parsed.astype(np.float64).reindex(rows.index)
             continue
-        _check(plain, parsed.notna().to_numpy(bool), name, path, decimal)
+        if doubt := _doubt(plain, parsed.notna().to_numpy(bool), name, path, decimal):
+            doubts.append(doubt)
         found[name] = plain.reindex(rows.index)  # without the blanks around them
-    return rows.assign(**found)
+    return with_columns(rows, found), doubts
+
+
+def with_columns(rows: "pd.DataFrame", columns: Mapping[str, "pd.Series"]) -> "pd.DataFrame":
+    """The rows with other columns in the place of some; pandas' own way takes long for hundreds."""
+    import pandas as pd
+
+    parts = [columns.get(str(name), rows.iloc[:, place]) for place, name in enumerate(rows)]
+    return pd.concat(parts, axis=1).set_axis(rows.columns, axis=1) if columns else rows
 
 
 def with_points(texts: "pd.Series", decimal: str) -> "pd.Series":
@@ -469,8 +412,12 @@ def with_points(texts: "pd.Series", decimal: str) -> "pd.Series":
     return texts if decimal == "." else texts.str.translate({ord("."): "?", ord(","): "."})
 
 
-def _check(texts: "pd.Series", is_number: "np.ndarray", name: str, path: Path, decimal: str) -> None:
-    """Raise a UserError if texts, of which some are numbers, are most likely no kinds of something."""
+FEW_STRAYS = 3
+"""Different texts among numbers up to which they may be marks of missing values; more are codes, or slips."""
+
+
+def _doubt(texts: "pd.Series", is_number: "np.ndarray", name: str, path: Path, decimal: str) -> Finding | None:
+    """Find that texts, of which some are numbers, are most likely no kinds of something."""
     words = f"data.words: [{name}] if these are words that you want"
     if is_number.mean() >= MOSTLY or texts[is_number].nunique() > DISTINCT_NUMBERS:
         strays = texts[~is_number]
@@ -479,52 +426,46 @@ def _check(texts: "pd.Series", is_number: "np.ndarray", name: str, path: Path, d
             for row, text in zip(strays.index.tolist()[:SHOWN], strays, strict=False)
         ]
         more = f" and {len(strays) - SHOWN} more" if len(strays) > SHOWN else ""
-        marks = ", ".join(f'"{text}"' for text in sorted(set(strays))[:SHOWN])
-        raise UserError(
-            f"{path}: column {quoted(name)} holds numbers but for {', '.join(shown)}{more}. Mend them, or give "
-            f"data.missing_marks: [{marks}] if they mean that the value is missing, or {words}"
+        problem = f"holds numbers but for {', '.join(shown)}{more}"
+        if strays.nunique() > FEW_STRAYS:
+            return findings.out(name, problem, more=f"mend them, or give {words}")
+        marks = tuple(sorted(set(strays)))
+        remedy = (
+            f"Mend them, or give {findings.setting(findings.MARKS, marks)} if they mean that the value is missing, or "
+            f"{words}"
         )
+        return Finding(name, problem, remedy, "refused", findings.MARKS, marks)
     if decimal == "," and (point := _first(texts, path, r"[+-]?\d[\d.]*")):
-        raise UserError(
-            f"{path}: column {quoted(name)} holds numbers with a point, as {point}, but data.decimal is a "
-            f"comma. Write all numbers of the table in one way, or give {words}"
-        )
+        problem = f"holds numbers with a point, as {point}, but data.decimal is a comma"
+        return Finding(name, problem, f"Write all numbers of the table in one way, or give {words}")
     thousands = _first(texts, path, r"[+-]?\d{1,3}(,\d{3})+")
     if not thousands and (comma := _first(texts, path, r"[+-]?\d+[.,]\d+|[+-]?\d+")):
-        raise UserError(
-            f"{path}: column {quoted(name)} holds numbers with a decimal comma, as {comma}. Give "
-            f'data.decimal: ",", or {words}'
-        )
+        problem = f"holds numbers with a decimal comma, as {comma}"
+        return Finding(name, problem, f'Give data.decimal: ",", or {words}', "refused", "data.decimal", (",",))
     if money := _first(texts, path, rf"[{re.escape(SIGNS)}]*[+-]?[{re.escape(SIGNS)}]*\d[\d.,{re.escape(SIGNS)}]*"):
-        raise UserError(
-            f"{path}: column {quoted(name)} holds numbers written for people, as {money}. Write them "
-            f"without signs of money, per cent and thousands, or give {words}"
-        )
+        problem = f"holds numbers written for people, as {money}"
+        return Finding(name, problem, f"Write them without signs of money, per cent and thousands, or give {words}")
     if date := _first(texts, path, DATE):
-        remedy = f"{_leave_out(name)}, make it a number, or give {words}"
-        raise UserError(f"{path}: column {quoted(name)} holds dates, as {date}. {remedy}")
-    units = {found.group(1) for text in texts.unique() if (found := re.fullmatch(WITH_UNIT, text))}
-    if (measured := _first(texts, path, WITH_UNIT)) and len(units) < DISTINCT_NUMBERS < texts.nunique():
-        raise UserError(
-            f"{path}: column {quoted(name)} holds numbers with a unit, as {measured}. Write the numbers "
-            f"alone, all in one unit, or give {words}"
-        )
+        return findings.out(name, f"holds dates, as {date}", more=f"make it a number, or give {words}")
+    if measured := _first(texts, path, WITH_UNIT):
+        units = {found.group(1) for text in texts.unique() if (found := re.fullmatch(WITH_UNIT, text))}
+        if len(units) < DISTINCT_NUMBERS < texts.nunique():
+            problem = f"holds numbers with a unit, as {measured}"
+            return Finding(name, problem, f"Write the numbers alone, all in one unit, or give {words}")
     if (values := texts.nunique()) > max(FEWEST_TEXTS, UNIQUE * len(texts)):
-        raise UserError(
-            f"{path}: column {quoted(name)} has {values} different texts in {len(texts)} rows: names, not kinds, as "
-            f"{quoted(texts.iloc[0])} ({label_files.place(path, texts.index[0])}). "
-            f"{_leave_out(name)}, or give {words}"
-        )
+        example = f"{quoted(texts.iloc[0])} ({label_files.place(path, texts.index[0])})"
+        problem = f"has {values} different texts in {len(texts)} rows: names, not kinds, as {example}"
+        return findings.out(name, problem, more=f"give {words}")
+    return None
 
 
 def _first(texts: "pd.Series", path: Path, pattern: str | re.Pattern[str]) -> str | None:
     """The first of the texts that are as a pattern says, with its place; None where these are not most of them."""
+    glance = texts.iloc[:: max(1, len(texts) // GLANCE)].tolist()
+    if not any(re.fullmatch(pattern, text) for text in dict.fromkeys(glance)):
+        return None
     found = texts.isin([text for text in texts.unique() if re.fullmatch(pattern, text)])
     if found.mean() < MOSTLY:
         return None
     row = int(found[found].index[0])
     return f"{quoted(texts.loc[row])} ({label_files.place(path, row)})"
-
-
-def _leave_out(name: str) -> str:
-    return f"Name the inputs in data.features, without {quoted(name)}"

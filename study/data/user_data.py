@@ -15,6 +15,7 @@ from typing_extensions import Doc
 
 from study.data import conditions, holdout, label_files
 from study.data.dataset import Facts
+from study.data.findings import Finding
 from study.data.label_files import ALIASES, splits_of
 from study.errors import UserError
 from study.knobs import Range
@@ -43,6 +44,10 @@ class Options:
         Doc(
             "of two classes the positive one, for `equal_opportunity` and `auc`; null: the second by number or alphabet"
         ),
+    ] = None
+    target_bins: Annotated[
+        tuple[float, ...] | Literal["each"] | None,
+        Doc("makes classes of a target of numbers: [0.5] are under 0.5, and 0.5 and over; `each`: every number is one"),
     ] = None
     bias: Annotated[
         str | None, Doc("column of the bias (sensitive, spurious) classes; several combined: `gender+young`")
@@ -111,6 +116,7 @@ class Labels:
             the same.
         combined: whether the target or the bias is several columns.
         bias_edges: of the groups of a bias of numbers, None where it has none.
+        is_number: whether the target looks like a number that was measured, of which no classes were made.
     """
 
     target: NDArray[np.int64]
@@ -122,6 +128,7 @@ class Labels:
     bias_names: tuple[str, ...] | None = None
     combined: bool = False
     bias_edges: tuple[float, ...] | None = None
+    is_number: bool = False
 
     @property
     def some_bias(self) -> bool:
@@ -206,13 +213,20 @@ def labels(table: "pd.DataFrame", path: Path, options: Any, samples: Sequence[st
         raise UserError("data.val: 'unbiased' given, which needs bias labels. Name their column in data.bias")
     columns = columns_of(options.target, table.columns, path)
     target = _coded(table, columns, path)
+    if isinstance(options.target_bins, tuple):
+        target, _ = _binned(target, options.target_bins, path, getattr(options, "decimal", "."), "target")
+    found = number_target(table, options, path)
+    if found and (target.classes >= max(3, len(table)) or target.has_strays):
+        raise UserError(f"{path}: {found}")
     if not 2 <= target.classes < max(3, len(table)):
         problem = f"has {target.classes} different values in {len(table)} rows"
         raise UserError(f"{path}: column {options.target!r} {problem}: no classes. Name another in data.target")
     target.check_strays(path)
     condition = _condition(table, path, options, samples)
     several = len(columns) > 1
-    without_bias = Labels(target.codes, None, target.classes, None, condition, target.names, combined=several)
+    without_bias = Labels(
+        target.codes, None, target.classes, None, condition, target.names, combined=several, is_number=found is not None
+    )
     if options.bias is None:
         if options.bias_bins is not None:
             raise UserError("data.bias_bins: given without data.bias, whose numbers it makes groups of")
@@ -386,6 +400,11 @@ class _Coded:
         joined = tuple("+".join(reversed(names)) for names in product(*reversed(self.values)))
         return joined if len(set(joined)) == len(joined) else None
 
+    @property
+    def has_strays(self) -> bool:
+        """Return whether a class has one row alone."""
+        return any((np.bincount(codes[codes >= 0]) == 1).any() for codes in self.parts)
+
     def check_strays(self, path: Path) -> None:
         """Refuse a class of one row, which cannot be both learned and measured: it is most likely a slip."""
         for column, codes, values in zip(self.columns, self.parts, self.values, strict=True):
@@ -405,16 +424,16 @@ def _coded(table: "pd.DataFrame", columns: Sequence[str], path: Path, gaps: bool
 
 
 def _binned(
-    bias: _Coded, bins: Sequence[float] | Literal["quartiles"], path: Path, decimal: str
+    bias: _Coded, bins: Sequence[float] | Literal["quartiles"], path: Path, decimal: str, key: str = "bias"
 ) -> tuple[_Coded, tuple[float, ...]]:
-    """The bias with its column of numbers as groups, those with rows, and their edges."""
+    """The bias, or the target, with its column of numbers as groups, those with rows, and their edges."""
     numbers = [_numbers(values, decimal) for values in bias.values]
     found = [place for place, values in enumerate(numbers) if values is not None]
     if len(found) != 1:
         first = next((value for values in bias.values for value in values if _numbers([value], decimal) is None), None)
         problem = "several columns of numbers" if found else f"no column of numbers, but {quoted(first or '')}"
         raise UserError(
-            f"{path}: column {quoted('+'.join(bias.columns))}: data.bias_bins needs one of numbers, it has {problem}"
+            f"{path}: column {quoted('+'.join(bias.columns))}: data.{key}_bins needs one of numbers, it has {problem}"
         )
     place, codes = found[0], bias.parts[found[0]]
     values = numbers[place]
@@ -426,7 +445,8 @@ def _binned(
         edges = tuple(bins)
         if not edges or list(edges) != sorted(set(edges)) or not np.isfinite(edges).all():
             raise UserError(
-                f"data.bias_bins: {list(edges)} given; numbers in ascending order, or quartiles, are allowed"
+                f"data.{key}_bins: {list(edges)} given; numbers in ascending order, or "
+                f"{'quartiles, are' if key == 'bias' else 'each, are'} allowed"
             )
     texts = [f"{edge:.15g}" for edge in edges]
     between = [f"{low} to under {high}" for low, high in pairwise(texts)]
@@ -437,6 +457,25 @@ def _binned(
     parts[place] = np.append(group, -1)[codes]  # -1, not known, stays
     kinds[place] = [names[bin] for bin in occupied]
     return _Coded(bias.columns, parts, kinds), edges
+
+
+def number_target(table: "pd.DataFrame", options: Any, path: Path) -> Finding | None:
+    """A finding that the target is a number of which no classes were made; None where it is none."""
+    columns = columns_of(options.target, table.columns, path)
+    decimal = getattr(options, "decimal", ".")
+    if options.target_bins is not None or len(columns) != 1 or not measured(table[columns[0]].astype(str), decimal):
+        return None
+    values = _numbers(
+        [text for text in table[columns[0]].astype(str) if text not in label_files.MISSING_MARKS], decimal
+    )
+    assert values is not None  # it is measured
+    middle = f"{np.median(values):.6g}"
+    problem = f"holds numbers, {len(np.unique(values))} different ones: a number to predict, no classes"
+    remedy = (
+        f"Make classes of it: data.target_bins: [{middle}] (the median), or thresholds of your own; "
+        "data.target_bins: each, if every number is a class"
+    )
+    return Finding(columns[0], problem, remedy, "refused", "data.target_bins", (middle,))
 
 
 def measured(column: "pd.Series", decimal: str) -> bool:

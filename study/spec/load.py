@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from study import methods, metrics
+from study import data, methods, metrics
 from study.errors import UserError, nearest
 from study.knobs import Searched, knobs
 from study.spec import search_checks
@@ -373,6 +373,8 @@ def load_resolved(path: Path, name: str | None = None) -> StudySpec:
 
 def _in_folder(path: Path, name: str | None) -> Document:
     document = read(path)
+    if isinstance(document.values.get("data"), Mapping):
+        document.values["data"] = data.of_earlier(document.values["data"])
     if name is not None:
         document.values["name"] = name
     apply_profile(document, None)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from study import files
-from study.data import Encoding, Facts
+from study.data import Encoding, Facts, of_earlier
 from study.data.table_columns import Column
 from study.errors import UserError
 from study.files import write_whole
@@ -82,6 +82,7 @@ class Description:
             raise UserError(f"{path}: format {version}, this version of study reads {FORMAT}. Update study")
         if recorded_digest != files.digest_of_values({"format": version, **values}):
             raise UserError(f"{path}: was changed after it was written. Take the file that study train wrote")
+        values["config"]["data"] = of_earlier(values["config"]["data"])
         facts: dict[str, Any] = {key: _tuple(value) for key, value in values.pop("facts").items()}
         told = values.pop("encoding", None)
         encoding = None if told is None else tuple(Column(**{**of, "values": _tuple(of["values"])}) for of in told)

@@ -35,7 +35,7 @@ from scipy.stats import t
 
 from study import data
 from study.commands import init
-from study.commands.init import Asker
+from study.commands.answers import Asker
 from study.data import colour_bias
 from study.spec import load_study
 from study.training import Trial

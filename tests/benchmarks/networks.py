@@ -30,7 +30,7 @@ from torch import Tensor, nn
 
 from study import data
 from study.commands import init
-from study.commands.init import Asker
+from study.commands.answers import Asker
 from study.data import Dataset, colour_bias
 from study.models import Encoder, small_conv_net
 from study.spec import load_study

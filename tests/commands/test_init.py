@@ -16,7 +16,8 @@ from pictures import picture
 
 from study import methods
 from study.commands import trial as one_trial
-from study.commands.init import Asker, Flags, write
+from study.commands.answers import Asker
+from study.commands.init import Flags, write
 from study.errors import UserError
 from study.spec import StudySpec, json_schema, load_study
 from study.spec.document import read, shipped_folder

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 from pictures import picture
 
-from study.commands.init import Asker, Flags, write
+from study.commands.answers import Asker
+from study.commands.init import Flags, write
 from study.errors import UserError
 
 

@@ -74,7 +74,7 @@ def conclusions(spec: StudySpec, record: StudyRecord) -> list[str]:
     if spec.final_seeds is not None:
         if final is None:
             return ["No seed of the final training is complete yet."]
-        return [*too_small(spec, record, final), *_final(spec, record, final)]
+        return [*too_small(spec, record, final), *_final(spec, record, final), *told_alone(spec, record, final)]
     if best and spec.varied_data:
         end = "lowest" if spec.mode == "min" else "highest"
         return [
@@ -84,20 +84,48 @@ def conclusions(spec: StudySpec, record: StudyRecord) -> list[str]:
         ]
     if best and reference:
         on_fresh = _of_a_rule(spec, record, best)
-        return [*too_small(spec, record, best), *_gain(spec, record, reference, best), *on_fresh]
+        gain = _gain(spec, record, reference, best)
+        return [*too_small(spec, record, best), *gain, *on_fresh, *told_alone(spec, record, best)]
     if best and len(list(record.by_stage("search"))) == 1:
         reached = f"The one configuration, {best.label}, reaches {_value_text(spec.metric, best)}."
-        return [reached, *_of_a_rule(spec, record, best)]
+        return [reached, *_of_a_rule(spec, record, best), *told_alone(spec, record, best)]
     if best:
         return [
             f"The best configuration of the search, {best.label}, reaches {_value_text(spec.metric, best)}.",
             *_of_a_rule(spec, record, best),
             f"{_no_baseline(spec)}, so what the search gained is not known.",
+            *told_alone(spec, record, best),
         ]
     baseline_sentence = f"The baseline reaches {_value_text(spec.metric, reference)}. " if reference else ""
     if not record.trials:
         return ["No trial has been started yet."]
     return [f"{baseline_sentence}No trial of the search is complete yet, so its result is not known."]
+
+
+NEARLY_ALL = 0.99
+"""Accuracy from which on a table's result is to be doubted: tables seldom say so much of a class."""
+
+
+def told_alone(spec: StudySpec, record: StudyRecord, side: Side) -> Iterator[str]:
+    """Yield which inputs of the user's table tell the class alone, and what a result of nearly all may come from."""
+    if spec.function or spec.base["data"]["name"] != "table":
+        return
+    datasets = record.sessions[-1].get("datasets", {}) if record.sessions else {}
+    telling = list(dict.fromkeys(one for of in datasets.values() for one in of.get("telling", ())))
+    yield from (f"{one[0].upper()}{one[1:]}. A study without it: data.without." for one in telling)
+    for name in ("test/accuracy", "val/accuracy"):
+        reached = side.spread(name)
+        if reached and reached.mean >= NEARLY_ALL:
+            is_known = bool(datasets) and all("telling" in of for of in datasets.values())
+            why = "That is no wonder, see above" if telling else f"{DOUBT}? {ALONE if is_known else OTHERS}"
+            yield f"{name} of {side.label} is {formatting.mean(name, reached)}. {why}."
+            return
+
+
+DOUBT = "Is an input known only after the class is, or made from it"
+OTHERS = "data.without leaves inputs out; data.group keeps rows of one person or place in one split"
+ALONE = f"No column alone tells the class, several together may: {OTHERS}"
+"""The question behind a result of nearly all, and what helps."""
 
 
 def _of_a_rule(spec: StudySpec, record: StudyRecord, best: Side) -> Iterator[str]:

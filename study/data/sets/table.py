@@ -7,16 +7,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Doc
 
-from study.data import cache, holdout, label_files, table_columns, user_data
+from study.data import cache, findings, holdout, label_files, odd_columns, table_columns, user_data
 from study.data.cache import cached
 from study.data.dataset import Dataset, Facts, Labels, Split
+from study.data.findings import WITHOUT, Finding
+from study.data.odd_columns import RowNumbers
 from study.data.table_columns import Encoding
+from study.data.telling import Telling, telling
 from study.errors import UserError
 from study.text import quoted, some
 
@@ -37,6 +40,14 @@ class Options(user_data.Options):
     ]
     target: Annotated[str, Doc("column of the classes, whole numbers or names")]
     features: Annotated[tuple[str, ...], Doc("columns that are the inputs; empty: all that no other key names")] = ()
+    without: Annotated[tuple[str, ...], Doc("columns that are no inputs, whatever else says that they are")] = ()
+    row_numbers: Annotated[
+        RowNumbers,
+        Doc(
+            "columns that count or name the rows, as an id, are no inputs unless `features` names them; `even_steps`: "
+            "whole numbers in even steps alone, as in studies of earlier versions"
+        ),
+    ] = "leave_out"
     key: Annotated[str | None, Doc("column of the keys by which `condition_file` names the rows")] = None
     missing: Annotated[
         Literal["error", "drop", "fill"],
@@ -60,7 +71,9 @@ class _Read:
         splits: indices of each split's rows.
         fills: whether missing values are filled.
         left_out: columns that are no inputs since they count the rows.
+        named: columns that count the rows, and are inputs since `features` names them.
         same: the group of equal rows that each row is in, None where they need not be kept in one split.
+        telling: the inputs that tell the class alone.
     """
 
     path: Path
@@ -70,7 +83,14 @@ class _Read:
     splits: dict[str, NDArray[np.int64]]
     fills: bool
     left_out: tuple[str, ...]
+    named: tuple[str, ...]
     same: NDArray[np.int64] | None
+    telling: tuple[Telling, ...]
+
+    @property
+    def compared(self) -> list[str]:
+        """The inputs by which rows are equal: those that do not count the rows."""
+        return [name for name in self.features if name not in self.named] or self.features
 
 
 def describe(options: Options) -> Facts:
@@ -83,7 +103,8 @@ def load(options: Options) -> Dataset:
     places = files(options)
     with cache.unchanged(places):  # from before the rows are read until their content is known
         table = _read(options)
-        _read_once.cache_clear()  # a process that has loaded its data asks no more
+        _examined.cache_clear()  # a process that has loaded its data asks no more
+        _typed.cache_clear()
         return cached("table", options, _facts(table), lambda: _splits(table, _fitted(table)), places)
 
 
@@ -110,10 +131,12 @@ def reading(options: Options) -> list[str]:
     table = _read(options)
     names = label_files.names(table.path)
     used = {*table.features, *table.left_out, *user_data.label_columns(options, names, table.path)}
-    unnamed = [name for name in names if name not in used]
+    dropped = [name for name in names if name in _without(options, label_files.header(table.path, table.rows), names)]
+    unnamed = [name for name in names if name not in used and name not in dropped]
     return [
         *table_columns.reading(table.rows, table.features),
         *([f"  left out, as they count the rows: {some(table.left_out)}"] if table.left_out else []),
+        *([f"  left out, as data.without names them: {some(dropped)}"] if dropped else []),
         *([f"  left out, as data.features does not name them: {some(unnamed)}"] if unnamed else []),
     ]
 
@@ -126,86 +149,213 @@ def labels(options: Options) -> dict[str, Labels]:
 
 
 def notes(options: Options) -> list[str]:
-    """Return what was decided about the file that no key says."""
+    """Return what was decided about the rows that no key says."""
     table = _read(options)
     found = []
-    if table.left_out:
-        names = some([quoted(name) for name in table.left_out])
-        found.append(f"column {names} counts the rows and is no input: it may tell the class. With it: data.features")
     if options.group:
         found += user_data.group_notes(options.group, table.rows[options.group].tolist(), table.splits)
-    if repeated := table.rows.duplicated(table.features).sum():
-        across = user_data.copied(table.splits, table_columns.equal_rows(table.rows, table.features))
+    if repeated := table.rows.duplicated(table.compared).sum():
+        across = user_data.copied(table.splits, table_columns.equal_rows(table.rows, table.compared))
         kept = "" if table.same is not None else "; so few values make rows equal by chance, they are not kept together"
         told = f"some are in several splits: {across}{kept}" if across else "they stay in one split"
         found.append(f"{repeated} of {len(table.rows)} rows have the inputs of another one: {told}")
+    return found
+
+
+def columns(options: Options) -> list[Finding]:
+    """Return what is found about columns that are read: those that tell the class, are left out, or are odd."""
+    return _found(_read(options), options)
+
+
+def survey(options: Options) -> list[Finding]:
+    """Return the same before a study file is written, with all that would refuse the table, in one look. Rows without
+    a class do not count, and other gaps are looked at as values of their own."""
+    path = label_files.locate(options.path)
+    of_target = user_data.columns_of(options.target, label_files.names(path), path)
+    labels = label_files.read(path, usecols=of_target, **label_files.dialect(vars(options)))
+    target = user_data.number_target(labels, options, path)
+    thresholds = tuple(map(float, target.values)) if target else options.target_bins
+    examined = _examined_now(replace(options, target_bins=thresholds), is_survey=True)
+    found = [*([target] if target else []), *examined.findings]
+    known = {one.column for one in found}
+    return found + [one for one in (_found(examined.read, options) if examined.read else []) if one.column not in known]
+
+
+def _found(table: _Read, options: Options) -> list[Finding]:
+    found = [_of_telling(one, options) for one in table.telling]
     for key, codes in (("target", table.labels.target), ("bias", table.labels.bias)):
         named = user_data.columns_of(getattr(options, key), table.rows.columns, table.path)
-        found += table_columns.one_to_one(table.rows, table.features, codes, f"data.{key}", named)
+        found += odd_columns.one_to_one(table.rows, table.features, codes, f"data.{key}", named)
+    told = {one.column for one in found}
+    found = [one for place, one in enumerate(found) if one.column not in {before.column for before in found[:place]}]
+    found += [odd_columns.counts_rows(name) for name in table.left_out]
     found += [
-        note
-        for doubt in (table_columns.spellings, table_columns.likely_dates, table_columns.likely_gaps)
-        for note in doubt(table.rows, table.features)
+        replace(odd_columns.counts_rows(name), problem="counts the rows and is an input, as data.features names it")
+        for name in table.named
     ]
+    found += [one for one in odd_columns.odd(table.rows, table.features) if one.column not in told]
+    if table.labels.is_number:
+        number = user_data.number_target(table.rows, options, table.path)
+        found += [replace(number, kind="odd")] if number else []
+    if options.features and options.split is None:
+        found += [replace(one, kind="odd") for one in table_columns.of_split(table.rows, table.features)]
+    found += odd_columns.small_groups(options.bias, table.labels) if options.bias else []
     return found
+
+
+def _of_telling(one: Telling, options: Options) -> Finding:
+    """A column that tells the class alone. One that is named, or not far above the others, is but told of."""
+    if one.is_far and one.name not in options.features:
+        return findings.out(one.name, str(one), "telling", "keep it by naming it in data.features")
+    remedy = f"If it is known only after the class is: {findings.setting(WITHOUT, (one.name,))}"
+    return Finding(one.name, str(one), remedy, "odd", WITHOUT, (one.name,))
 
 
 def _facts(table: _Read) -> Facts:
     width = sum(
         1 if table_columns.is_number(table.rows[name]) else table.rows[name].nunique() for name in table.features
     )
-    return user_data.facts(table.labels, (width,), table.splits)
+    told = tuple(f"column {quoted(one.name)} {one}" for one in table.telling if one.is_far)
+    return replace(user_data.facts(table.labels, (width,), table.splits), telling=told)
 
 
 def _read(options: Options, dtype: Mapping[str, type] | None = None) -> _Read:
-    return _read_once(options, tuple((dtype or {}).items()), cache.states(files(options)))
+    examined = _examined_now(options, dtype)
+    findings.check(examined.path, examined.findings)
+    assert examined.read is not None  # nothing was refused
+    return examined.read
 
 
 @lru_cache(1)
-def _read_once(options: Options, types: tuple[tuple[str, type], ...], states: tuple[cache.State | None, ...]) -> _Read:
-    """As `_read`: a command asks several times, and a large file takes seconds."""
+def _typed(
+    path: Path,
+    types: tuple[tuple[str, type], ...],
+    dialect: tuple[tuple[str, Any], ...],
+    states: tuple[cache.State | None, ...],
+) -> "pd.DataFrame":
+    """The rows as pandas reads them. Kept: other keys may change meanwhile."""
+    return label_files.read_typed(path, dtype=dict(types), **dict(dialect))
+
+
+@dataclass(frozen=True)
+class _Examined:
+    """A file with all that is found that refuses it; `read` is None where that leaves nothing to be read."""
+
+    path: Path
+    findings: tuple[Finding, ...]
+    read: _Read | None
+
+
+def _examined_now(options: Options, dtype: Mapping[str, type] | None = None, is_survey: bool = False) -> _Examined:
+    return _examined(options, tuple((dtype or {}).items()), cache.states(files(options)), is_survey)
+
+
+@lru_cache(1)
+def _examined(
+    options: Options,
+    types: tuple[tuple[str, type], ...],
+    states: tuple[cache.State | None, ...],
+    is_survey: bool,
+) -> _Examined:
+    """As `_read`, with what refuses the file not yet raised. Kept: a command asks several times, and a large file takes
+    seconds."""
     path = label_files.locate(options.path)
     names = label_files.names(path)
     used = user_data.label_columns(options, names, path)
+    label_files.need(names, options.without, path)
+    _check_keys(options, names, path)
     as_text = [name for name in used if name not in options.condition]
     dtype = {**dict(types), **dict.fromkeys([*as_text, *options.words], str)}
-    rows = label_files.read_typed(path, dtype=dtype, **label_files.dialect(vars(options)))
+    dialect = label_files.dialect(vars(options)).items()
+    kept = tuple((key, tuple(value) if isinstance(value, list) else value) for key, value in dialect)
+    rows = _typed(path, tuple(dtype.items()), kept, cache.states([path]))
     label_files.need(rows.columns, options.words, path)
-    rows = rows.assign(**{name: label_files.as_text(rows[name]) for name in [*as_text, *options.words]})
-    rows = label_files.without_marks(rows, options.missing_marks)
-    features = list(options.features) or [str(name) for name in rows.columns if name not in used]
-    label_files.need(rows.columns, features, path)
+    texts = {name: label_files.as_text(rows[name]) for name in dict.fromkeys([*as_text, *options.words])}
+    rows = label_files.without_marks(table_columns.with_columns(rows, texts), options.missing_marks)
     header = label_files.header(path, rows)
-    table_columns.check_header(header, [*used, *features], path)
+    findings.check(path, table_columns.of_header(header, used))
+    features = list(options.features) or [str(name) for name in rows.columns if name not in used]
+    features = [name for name in features if name not in _without(options, header, names)]
+    label_files.need(rows.columns, features, path)
+    found = list(table_columns.of_header(header, [*used, *features]))
+    features = _but(features, found)
+    left_out = named = odd_columns.row_numbers(rows, features, options.row_numbers)
     if not options.features:
-        table_columns.check_named(header, path)
-    left_out: tuple[str, ...] = ()
-    if not options.features:
-        table_columns.check_no_split(rows, features, options.split, path)
-        left_out = table_columns.running_numbers(rows, features)
-        left_out = left_out if len(left_out) < len(features) else ()  # the only inputs are meant
+        found += table_columns.without_name(header, names)
+        found = [one for one in found if one.values[0] not in options.without]
+        found += table_columns.of_split(rows, features) if options.split is None else []
+        left_out, named = (left_out, ()) if len(left_out) < len(features) else ((), left_out)  # the only one is meant
         features = [name for name in features if name not in left_out]
-    if not features:
+    else:
+        left_out, named = (), named if options.row_numbers == "leave_out" else ()
+    if not features and not found:
         raise UserError(f"{path}: no column is left for the inputs; name some in data.features")
-    for column in user_data.columns_of(options.target, rows.columns, path):
-        if column in features:
-            raise UserError(f"data.features: has the target {column!r} in it")
     rows = rows[list(dict.fromkeys([*used, *features]))]
     if options.bias_gaps == "unknown":
         rows = _with_gaps(rows, user_data.columns_of(options.bias, rows.columns, path))
-    free = [name for name in features if name not in dtype]
-    rows = _complete(rows, used, options, free, path)
-    for name in features:
-        table_columns.check_input(rows[name], path)
+    features = _but(features, found)
+    lacks_labels = not is_survey and options.missing != "drop" and bool(rows[used].isna().any(axis=None))
+    rows, doubts = _complete(rows, used, options, [name for name in features if name not in dtype], path, is_survey)
+    found += doubts
+    features = _but(features, found)
+    found += [one for name in features for one in table_columns.no_input(rows[name])]
+    if lacks_labels:
+        return _Examined(path, tuple(found), None)
+    try:
+        read = _labelled(path, rows, options, _but(features, found), left_out, named, is_survey)
+    except UserError as error:
+        if not found:
+            raise
+        return _Examined(path, (*found, Finding("", str(error).removeprefix(f"{path}: "), "")), None)
+    if not options.features:
+        found += table_columns.copies(rows, read.features, read.labels, options.target)
+    return _Examined(path, tuple(found), read)
+
+
+def _check_keys(options: Options, names: list[str], path: Path) -> None:
+    """Refuse inputs that other keys name, too."""
+    if both := [name for name in options.features if name in options.without]:
+        raise UserError(f"data.features: has {both[0]!r} in it, which data.without leaves out")
+    for column in user_data.columns_of(options.target, names, path):
+        if column in options.features:
+            raise UserError(f"data.features: has the target {column!r} in it")
+    if options.group in options.features:
+        raise UserError(f"data.features: has the group {options.group!r} in it, which is no input")
+
+
+def _without(options: Options, header: list[str], names: list[str]) -> set[str]:
+    """The columns that are no inputs, with each that pandas has renamed since its name is there twice."""
+    named = {name for written, name in zip(header, names, strict=True) if written in options.without}
+    return {*options.without, *named}
+
+
+def _but(features: list[str], found: list[Finding]) -> list[str]:
+    """The inputs without those that are refused."""
+    refused = {one.column for one in found} | {name for one in found if one.key == WITHOUT for name in one.values}
+    return [name for name in features if name not in refused]
+
+
+def _labelled(
+    path: Path,
+    rows: "pd.DataFrame",
+    options: Options,
+    features: list[str],
+    left_out: tuple[str, ...],
+    named: tuple[str, ...],
+    is_survey: bool,
+) -> _Read:
+    """The rows with their labels and splits."""
     samples = [str(name) for name in rows[options.key]] if options.key else None
     labels = user_data.labels(rows, path, options, samples)
-    if not options.features:
-        table_columns.check_copies(rows, features, labels, options.target, path)
-    if options.group in features:
-        raise UserError(f"data.features: has the group {options.group!r} in it, which is no input")
-    same = table_columns.to_keep_together(rows, features)
+    inputs = [name for name in features if name not in named]
+    same = table_columns.to_keep_together(rows, inputs or features) if features else None
     labels, splits = user_data.divided(rows, path, options, labels, same)
-    return _Read(path, rows, labels, features, splits, options.missing == "fill", left_out, same)
+    fills = is_survey or options.missing == "fill"
+    train = splits["train"]
+    values, words = odd_columns.values_of(rows.iloc[train], features)
+    groups = holdout.together(user_data.group_codes(rows, options, path), same)
+    told = tuple(telling(values, words, labels.target[train], None if groups is None else groups[train]))
+    return _Read(path, rows, labels, features, splits, fills, left_out, named, same, told)
 
 
 def _with_gaps(rows: "pd.DataFrame", labelled: list[str]) -> "pd.DataFrame":
@@ -215,29 +365,32 @@ def _with_gaps(rows: "pd.DataFrame", labelled: list[str]) -> "pd.DataFrame":
 
 
 def _complete(
-    rows: "pd.DataFrame", labels: list[str], options: Options, features: list[str], path: Path
-) -> "pd.DataFrame":
-    """The rows after the rule for missing values; infinite numbers are missing, too. Which inputs are numbers is
-    decided by the rows that stay; `features`: those of which it is to be decided."""
-    missing = options.missing
+    rows: "pd.DataFrame", labels: list[str], options: Options, features: list[str], path: Path, is_survey: bool
+) -> tuple["pd.DataFrame", list[Finding]]:
+    """The rows after the rule for missing values, and what refuses some; infinite numbers are missing, too. Which
+    inputs are numbers is decided by the rows that stay; `features`: those of which it is to be decided."""
+    missing = "fill" if is_survey else options.missing
     must = list(dict.fromkeys(labels if missing == "fill" else rows))
     infinite = rows.isin([np.inf, -np.inf])
     kinds = {"missing": rows.isna(), "infinite": infinite}
     what = " or ".join(word for word, where in kinds.items() if where[must].any(axis=None))
-    rows = rows.mask(infinite)
-    if missing == "drop":
-        rows = rows.dropna()
+    rows = whole = rows.mask(infinite)
+    if missing == "drop" or is_survey:
+        rows = rows.dropna(subset=labels if is_survey else None)
         if rows.empty:
-            raise UserError(f"{path}: every row has a value that is {what}; data.missing: drop leaves none")
-    rows = table_columns.with_numbers(rows, features, path, options.decimal).reset_index(drop=True)
+            empty = [quoted(str(name)) for name in whole if whole[name].isna().all()]
+            why = f". Empty in every row: {some(empty)}; leave them out by data.without" if empty else ""
+            raise UserError(f"{path}: every row has a value that is {what}; data.missing: drop leaves none{why}")
+    rows, found = table_columns.with_numbers(rows, features, path, options.decimal)
+    rows = rows.reset_index(drop=True)
     counts = {str(name): int(rows[name].isna().sum()) for name in must}
-    gaps = [f"{quoted(name)} ({count})" for name, count in counts.items() if count]
-    if gaps:
+    if gaps := [f"{quoted(name)} ({count})" for name, count in counts.items() if count]:
         remedy = "Labels are not filled; set data.missing to drop" if missing == "fill" else "Set data.missing"
-        raise UserError(f"{path}: values are {what} in {some(gaps)} of {len(rows)} rows. {remedy}, or mend them")
+        problem = f"values are {what} in {some(gaps)} of {len(rows)} rows"
+        found.append(Finding("", problem, f"{remedy}, or mend them", key="data.missing", values=("drop",)))
     texts = [name for name in rows if not table_columns.is_number(rows[name])]
     filled = rows.astype(dict.fromkeys(texts, object)).fillna(dict.fromkeys(texts, table_columns.MISSING))
-    return filled.astype(dict.fromkeys(texts, str))
+    return filled.astype(dict.fromkeys(texts, str)), found
 
 
 def _fitted(table: _Read) -> Encoding:

@@ -1,9 +1,15 @@
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
 import pytest
 from helpers import Told, quickstart, record
 
+from study import data
 from study.analysis.report.conclusions import caveats, conclusions
 from study.analysis.report.lead import lead
 from study.analysis.statistics.next_step import next_steps
+from study.data import inventory
 from study.spec import load_study
 
 
@@ -109,3 +115,38 @@ def test_values_on_different_data_rank_nothing() -> None:
 def test_a_configuration_that_is_given_may_differ_in_its_data(given: str) -> None:
     values = "method.alpha: 1.0, method.lambda: 0.0, method.epsilon: 0.0, data.rho: 0.5"
     assert quickstart(given % values).varied_data == ["data.rho"]
+
+
+STUDY = """\
+name: people
+data: {name: table, path: people.csv, target: status, bias: sex, val: biased}
+model: {name: mlp}
+method: {name: cross_entropy}
+train: {epochs: 1}
+search: {metric: val/accuracy, trials: 2, baseline: {}, space: {train.learning_rate: {low: 0.001, high: 0.01}}}
+"""
+
+
+@pytest.mark.parametrize("reached", [0.9, 0.995])
+@pytest.mark.parametrize("leaks", [True, False, None])
+def test_a_column_that_tells_the_class_is_named_and_a_result_of_nearly_all_is_doubted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reached: float, leaks: bool | None
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    draw = np.random.default_rng(0)
+    yes, sex = draw.integers(0, 2, 200), draw.choice(["f", "m"], 200)
+    copy = np.where(np.arange(200) % 50 == 0, 1 - yes, yes)
+    columns = {"x": draw.normal(size=200), "sex": sex, "status": yes} | ({"copy": copy} if leaks else {})
+    pd.DataFrame(columns).to_csv("people.csv", index=False)
+    Path("people.yaml").write_text(STUDY)
+    spec = load_study("people.yaml")
+    study = record(Told("baseline", [0.7]), Told("search", [reached]))
+    if leaks is not None:  # None: a session of an earlier version
+        section = spec.base["data"]
+        study.sessions[-1]["datasets"] = inventory({data.key(section): data.load(section)})
+    *_, last = conclusions(spec, study)
+    said = " ".join(conclusions(spec, study))
+    assert ("Column 'copy' alone tells the class: right in 9" in said) == bool(leaks)
+    assert ("val/accuracy of trial 1 is 99.5%" in last) == (reached > 0.99)
+    assert ("No column alone tells the class" in last) == (reached > 0.99 and leaks is False)
+    assert ("no wonder" in last) == (reached > 0.99 and bool(leaks))

@@ -10,7 +10,7 @@ from pictures import numbers, picture, truncate
 
 from study import data
 from study.commands import init
-from study.commands.init import Asker
+from study.commands.answers import Asker
 from study.errors import UserError
 from study.spec import load_study
 
@@ -131,7 +131,7 @@ def test_described_without_reading_images(home):
         ({"file": "path"}, r"no column 'path'"),
         ({"split": "gender"}, r"column 'gender', row 1: 'f' is not a split, allowed: training, valid"),
         ({"condition": ["gender"]}, r"column 'gender', row 1: 'f' is not a finite number"),
-        ({"target": "weight"}, r"column 'weight' has 40 different values in 40 rows: no classes"),
+        ({"target": "weight"}, r"column 'weight' holds numbers, 40 different ones"),
         ({"labels": "list.csv"}, r"mine/list\.csv: not found"),
         ({"labels": "x" * 300}, r"mine/x+: not found"),
         ({"path": "x" * 300}, r"x+: not found\. Looked for"),

@@ -13,7 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from study import data
-from study.data import table_columns
+from study.data import odd_columns
 from study.data.dataset import Dataset
 from study.errors import UserError
 
@@ -224,10 +224,10 @@ def test_a_running_number_is_no_input_unless_it_is_named(tmp_path: Path) -> None
         counted = rows.assign(id=number)
         same(load(write(tmp_path, counted)), plain)
         section = {"name": "table", "path": str(tmp_path / "rows.csv"), "target": "repaid", "bias": "sex"}
-        assert [note for note in data.notes(section) if "'id' counts the rows" in note]
+        assert "id" in [one.column for one in data.columns(section) if one.kind == "left out"]
         assert load(tmp_path / "rows.csv", features=["age", "id"]).facts.shape == (2,)
-    for other in (number**2, np.arange(120) / 2):
-        assert load(write(tmp_path, rows.assign(id=other))).facts.shape[0] == plain.facts.shape[0] + 1
+    for other in (number**2, np.random.default_rng(0).permutation(120) / 2):
+        assert load(write(tmp_path, rows.assign(size=other))).facts.shape[0] == plain.facts.shape[0] + 1
 
 
 @pytest.mark.parametrize("words", [("train", "dev", "test"), ("Training", "validation", "testing"), (0, 1, 2)])
@@ -344,9 +344,9 @@ def test_what_each_input_is_read_as_is_told_in_a_few_lines(tmp_path: Path) -> No
         "  left out, as they count the rows: id",
     ]
     assert data.describe(section).shape == (11,)
-    notes = data.notes(section)
-    assert "column 'city' has words that may be one: 'KIEL', 'Kiel'. Each is a kind of its own" in notes
-    assert "column 'day' looks like dates, as 20260101, and is read as a number" in notes
+    problems = {one.column: one.problem for one in data.columns(section)}
+    assert problems["city"] == "has words that may be one: 'KIEL', 'Kiel'"
+    assert problems["day"] == "looks like dates, as 20260101, and is read as a number"
     assert data.reading({**section, "features": ["age"]})[-1] == (
         "  left out, as data.features does not name them: income, city, term, owner, id, day"
     )
@@ -434,14 +434,34 @@ def test_a_group_is_neither_class_nor_input(tmp_path: Path, keys: dict[str, obje
 def test_an_input_that_tells_the_bias_or_the_class_is_named(tmp_path: Path) -> None:
     rows = frame().assign(gender=lambda found: found["sex"].map({"f": "woman", "m": "man"}))
     section = {"name": "table", "path": str(write(tmp_path, rows)), "target": "repaid", "bias": "sex"}
-    (note,) = data.notes(section)
-    assert note.startswith("column 'gender' is an input, and has one value for each value of data.bias (sex)")
+    (found,) = (one for one in data.columns(section) if one.column == "gender")
+    assert str(found).startswith("column 'gender' is an input, and has one value for each value of data.bias (sex)")
     write(tmp_path, rows.assign(gender=rows["repaid"].map({"no": 0, "yes": 1})))
-    notes = data.notes({**section, "features": ["age", "income", "gender"]})
-    assert any("'gender' is an input, and has one value for each value of data.target (repaid)" in n for n in notes)
+    named = data.columns({**section, "features": ["age", "income", "gender"]})
+    (found,) = (one for one in named if one.column == "gender")
+    assert found.kind == "odd"
+    assert "alone tells the class: right in 100.0%" in str(found)
 
 
 def test_an_infinite_value_is_looked_at_without_a_warning_of_numpys() -> None:
     column = pd.DataFrame({"x": [1.0, np.inf, *range(2, 80)]})
-    assert table_columns.running_numbers(column, ["x"]) == ()
-    assert table_columns.likely_dates(column, ["x"]) == []
+    assert odd_columns.row_numbers(column, ["x"]) == ()
+    assert odd_columns.odd(column, ["x"]) == []
+
+
+def test_a_wide_table_is_read_without_a_warning_of_pandas(tmp_path: Path) -> None:
+    draw = np.random.default_rng(0)
+    words = pd.DataFrame(draw.choice(["a", "b", " "], (120, 130))).add_prefix("w")
+    path = write(tmp_path, pd.concat([frame(), words], axis=1))
+    section = {"name": "table", "path": str(path), "target": "repaid", "bias": "sex", "missing": "fill"}
+    assert {one.column for one in [*data.survey(section), *data.columns(section)]} <= {"sex"}
+    assert data.load({**section, "words": [f"w{n}" for n in range(110)]}).facts.shape[0] > 260
+
+
+def test_ticket_numbers_are_no_marks_of_missing_values(tmp_path: Path) -> None:
+    rows = frame().assign(ticket=[f"A/5 {n}" if n % 4 == 0 else str(7000 + 13 * n) for n in range(120)])
+    with pytest.raises(
+        UserError, match=r"'ticket' holds numbers but for 'A/5 0'.* data\.without: \[ticket\]"
+    ) as caught:
+        load(write(tmp_path, rows))
+    assert "missing_marks" not in str(caught.value)

@@ -1,0 +1,127 @@
+"""What `study init` asks of a table's columns: which are no inputs, and what happens to rows with gaps."""
+
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from study import data
+from study.commands.answers import Asker, one_of, split_names, with_data_keys
+from study.data import findings, label_files, user_data
+from study.data.findings import WITHOUT, Finding
+from study.errors import UserError
+from study.text import some
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def ask_columns(section: Mapping[str, Any], flag: Sequence[str] | None, asker: Asker) -> dict[str, Any]:
+    """Return the section of a table with what the user decides of its columns: those that cannot be inputs, and those
+    that tell the class alone, all at once. One that is the same in every row is left out.
+
+    Args:
+        flag: columns that are left out; `none`: none of those that tell the class.
+
+    Raises:
+        UserError: some are to be decided and nobody can be asked; says all of them. Or the flag is for other data.
+    """
+    if section["name"] != "table":
+        if flag is not None:
+            raise UserError(f"--without {','.join(flag)}: is for tables")
+        return dict(section)
+    path, decided = label_files.locate(section["path"]), dict(section)
+    given = _columns_in(flag or (), label_files.names(path))
+    if given:
+        decided["without"] = [*decided.get("without", ()), *given]
+    found = data.survey(decided)
+    keeps = flag is not None and not given
+    asked = [one for one in found if one.kind == "refused" or (one.kind == "telling" and not keeps)]
+    if asked and asker.ask is None:
+        raise UserError(f"{findings.message(path, asked)}\n{_options(asked)}")
+    for line in findings.table(asked):
+        asker.say(line)
+    for key, values in findings.keys(asked).items():
+        decided = _asked_key(decided, key, values, asker, path)
+    if same := [one.column for one in found if one.kind == "constant"]:
+        decided["without"] = list(dict.fromkeys([*decided.get("without", ()), *same]))
+        asker.say(f"without: {some(same)}: the same in every row")
+    return decided
+
+
+def _columns_in(texts: Sequence[str], names: Sequence[str]) -> list[str]:
+    """The columns that texts name, each one column or several with commas; none for `none`."""
+    parts = [part for text in texts for part in ([text] if text in names else split_names(text))]
+    return [] if parts == ["none"] else parts
+
+
+def _options(asked: Sequence[Finding]) -> str:
+    """Return what to add to the command."""
+    keys = findings.keys(asked)
+    without = keys.pop(WITHOUT, ())
+    texts = [f"--without {shlex.quote(','.join(without))}"] if without else []
+    texts += [
+        f"--set {shlex.quote(findings.setting(key, values).replace(': ', '=', 1))}" for key, values in keys.items()
+    ]
+    keep = "; --without none keeps those that tell the class" if any(one.kind == "telling" for one in asked) else ""
+    return f"As options of study init: {' '.join(texts)}{keep}" if texts else "Mend them first"
+
+
+def _asked_key(section: Mapping[str, Any], key: str, values: Sequence[str], asker: Asker, path: Path) -> dict[str, Any]:
+    """The section with a key as the user answers."""
+    name = key.removeprefix("data.")
+    before = list(section.get(name, ()))
+    others = {own: value for own, value in section.items() if own != name}
+    default = findings.setting(key, [*before, *values]).partition(": ")[2]
+
+    def check(answer: str) -> None:
+        if answer not in ("", "none"):
+            given = with_data_keys(others, [f"{key}={answer}"])
+            label_files.need(label_files.names(path), given[name] if key == WITHOUT else (), path)
+
+    answer = asker(key, None, f"{key}, or none", default, check)
+    return dict(section) if answer in ("", "none") else with_data_keys(others, [f"{key}={answer}"])
+
+
+def ask_missing_values(section: Mapping[str, Any], flag: str | None, asker: Asker) -> tuple[dict[str, Any], str | None]:
+    """Return the section of the user's files with what happens to rows of a table without a value, if it does not say
+    yet, and a note about them for the file.
+
+    Raises:
+        UserError: the flag is for another kind of data, or cannot be used.
+    """
+    if section["name"] != "table" or "missing" in section:
+        if flag is not None:
+            raise UserError(f"--missing {flag}: is for tables, and not beside --set data.missing")
+        return dict(section), None
+    path = label_files.locate(section["path"])
+    rows = label_files.read_typed(path, **label_files.dialect(section))
+    rows = rows.drop(columns=list(section.get("without", ())))
+    bias = user_data.columns_of(section.get("bias"), rows.columns, path)
+    gaps = rows.drop(columns=bias).isna()
+    incomplete = int(gaps.any(axis=1).sum())
+    unlabelled = int(gaps[user_data.columns_of(section["target"], rows.columns, path)].any(axis=1).sum())
+    if not incomplete and flag is None:
+        return dict(section), None
+    counted = f"{incomplete} of {len(rows)} rows have missing values, {unlabelled} of them no class"
+    counted += _unevenly(gaps.any(axis=1), rows[user_data.columns_of(section["target"], rows.columns, path)])
+    allowed = ("drop",) if unlabelled else ("fill", "drop")
+    question = f"{counted}. What happens to them, {' or '.join(allowed)}"
+    answer = asker("--missing", flag, question, allowed[0], one_of(*allowed))
+    remedy = "the rows are left out" if answer == "drop" else "the mean of the training rows, or a value of its own"
+    note = f"{counted}. missing: {answer}: {remedy}."
+    asker.say(note)
+    return {**section, "missing": answer}, note
+
+
+UNEVEN = 0.2
+"""Difference of two classes' shares of rows with gaps from which on it is said: to drop these changes the classes."""
+
+
+def _unevenly(gaps: "pd.Series", classes: "pd.DataFrame") -> str:
+    """Return which classes the rows with gaps are of, where these are much more of one than of another."""
+    shares = gaps.groupby([classes[name] for name in classes]).mean().sort_values()
+    if not 2 <= len(shares) <= user_data.MOST_GROUPS or shares.iloc[-1] - shares.iloc[0] < UNEVEN:
+        return ""
+    least, most = (f"{100 * share:.0f}% of {name}" for name, share in shares.iloc[[0, -1]].items())
+    return f" ({most}, {least}: without them the classes are others)"

@@ -1,0 +1,281 @@
+"""Columns of a user's table that may not be what they seem: numbers of rows, constants, codes, marks of missing values,
+dates, and words that are spelled in two ways."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from study.data import user_data
+from study.data.findings import MARKS, Finding, out
+from study.data.table_columns import MISSING, is_number, numbers
+from study.text import quoted, some
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+# Numbers of rows: what counts or names the rows.
+
+RowNumbers = Literal["leave_out", "even_steps"]
+
+FEWEST_ROWS = 20
+"""Rows from which on values that are all different, or in even steps, are no accident."""
+
+CROWDED = 20.0
+"""Of N whole numbers that were drawn from R, all are different with a chance of about exp(-N^2 / 2R), as birthdays are.
+Numbers that are all different although this exponent is larger were counted, not measured."""
+
+SMALL_STEP = 20
+"""Mean step up to which whole numbers that rise from row to row count the rows, with some gone."""
+
+ID_NAME = re.compile(
+    r"(?:^|[_\W]|(?<=[a-z])(?=[A-Z]))(?i:ids?|uuid|guid|index|idx|no|nr|nbr|num|number|key|rownum)$|^(?i:id|uuid)(?=[_\W])"
+)
+"""Names of columns that number or name the rows: `id`, `PassengerId`, `patient_nbr`, `case number`, `id_case`."""
+
+CODE = re.compile(
+    r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}|(?=.*\d)[A-Za-z][\w-]*|(?=.*\d)[0-9a-fA-F]{16,}"
+)
+"""A UUID, a code of letters and digits, a hash."""
+
+FEW_REPEATS = 0.05
+"""Share of the rows from which on there are so many different ids that their rows belong together in groups."""
+
+
+def row_numbers(rows: "pd.DataFrame", features: Sequence[str], rule: RowNumbers = "leave_out") -> tuple[str, ...]:
+    """The columns that count or name the rows, in any order: another value in each row, by their names or as no
+    measurement is. Where a file is sorted by class, such a number tells the class of every row.
+
+    Args:
+        rule: `even_steps` takes whole numbers in even steps alone.
+    """
+    return tuple(name for name in features if len(rows) >= FEWEST_ROWS and _counts_rows(rows[name], rule))
+
+
+def _counts_rows(column: "pd.Series", rule: RowNumbers) -> bool:
+    is_named = ID_NAME.search(str(column.name)) is not None
+    if column.dtype.kind not in "iuf":
+        if rule == "even_steps" or is_number(column) or column.dtype.kind in "bmM" or not column.is_unique:
+            return False
+        texts = column.astype(str)
+        return not column.isna().any() and (is_named or bool(texts.map(lambda text: bool(CODE.fullmatch(text))).all()))
+    values = column.to_numpy(np.float64)
+    if not np.isfinite(values).all() or (values % 1).any():
+        return False
+    steps = np.diff(np.sort(values))
+    if steps[0] <= 0 or (rule == "even_steps" and (steps != steps[0]).any()):
+        return False
+    if (steps == steps[0]).all():
+        return True
+    extent = float(steps.sum()) + 1
+    is_rising = bool((np.diff(values) > 0).all() or (np.diff(values) < 0).all())
+    is_crowded = steps.min() > 0 and len(values) ** 2 / (2 * extent) > CROWDED
+    return bool(steps.min() > 0) and (is_named or is_crowded or (is_rising and extent <= SMALL_STEP * len(values)))
+
+
+def counts_rows(name: str) -> Finding:
+    """The finding about a column that counts or names the rows."""
+    problem = "counts the rows and is no input: it may tell the class"
+    return Finding(name, problem, "With it: name the inputs in data.features", "left out", "", ())
+
+
+# Columns that may mean something else than their values say.
+
+SENTINELS = (-1.0, *(sign * float(10**digits - 1) for digits in range(2, 7) for sign in (-1, 1)))
+"""Numbers that programs write where none was measured: -1, 99, -999 and so on."""
+
+FEWEST_MARKS, OFTEN, HOLE = 3, 0.01, 5.0
+"""Rows with such a number at least, and their share where it is -1 below numbers from 0 on; and how much farther it
+otherwise is from the others than these lie apart, at least."""
+
+FEW_CODES, LARGE_CODE = 20, 100
+"""Different whole numbers that a column of codes has at most, and how large the largest is at least."""
+
+MOST_ZEROS, AWAY = 0.5, 0.2
+"""Share of zeros that may be gaps at most; and the least part of the others' median that the smallest of these has."""
+
+
+def odd(rows: "pd.DataFrame", features: Sequence[str]) -> list[Finding]:
+    """What is odd about the inputs, in their order."""
+    checks = (_constant, _repeated_id, _sentinel, _codes, _dates, _spellings, _gaps)
+    return [found for name in features for check in checks for found in check(rows[name])]
+
+
+def _constant(column: "pd.Series") -> Iterator[Finding]:
+    values = column.unique()
+    if len(values) == 1:
+        is_empty = column.isna().all()
+        yield out(
+            _name(column), "is empty in every row" if is_empty else f"is {_shown(values[0])} in every row", "constant"
+        )
+
+
+def _shown(value: object) -> str:
+    return f"{value:g}" if isinstance(value, int | float | np.number) else quoted(str(value))
+
+
+def _repeated_id(column: "pd.Series") -> Iterator[Finding]:
+    name, count = str(column.name), column.nunique()
+    if not ID_NAME.search(name) or not max(FEWEST_ROWS, FEW_REPEATS * len(column)) <= count < len(column):
+        return
+    if is_number(column) and (numbers(column.dropna()) % 1).any():
+        return
+    problem = f"names what the rows are of: {count} different ones in {len(column)} rows"
+    remedy = "As data.group their rows stay in one split, and it is no input"
+    yield Finding(name, problem, remedy, "odd", "data.group", (name,))
+
+
+def _measured(column: "pd.Series") -> tuple[NDArray[np.float64], NDArray[np.int64]] | None:
+    """The different numbers of a column and how often each is there; None for words and infinite numbers."""
+    if not is_number(column):
+        return None
+    values, counts = np.unique(numbers(column.dropna()), return_counts=True)
+    return (values, counts.astype(np.int64)) if len(values) > 2 and np.isfinite(values).all() else None
+
+
+def _sentinel(column: "pd.Series") -> Iterator[Finding]:
+    """Find a number at an end of all that stands for a missing one: it is frequent, and a hole is between it and the
+    others."""
+    found = _measured(column)
+    if found is None:
+        return
+    values, counts = found
+    for at, others in ((0, values[1:]), (len(values) - 1, values[:-1])):
+        mark, times, steps = values[at], int(counts[at]), np.diff(others)
+        hole = float(np.abs(others - mark).min())
+        is_away = times >= FEWEST_MARKS and hole >= max(HOLE * float(np.median(steps)), np.ptp(others) / HOLE)
+        is_below = mark == -1 and len(others) >= FEW_CODES and others[0] >= 0 and times >= OFTEN * counts.sum()
+        if mark in SENTINELS and (is_away or is_below):
+            text = f"{mark:.0f}"
+            remedy = f'If it means a missing value: {MARKS}: ["{text}"]'
+            yield Finding(
+                _name(column), f"is {text} in {times} rows, far from all others", remedy, "odd", MARKS, (text,)
+            )
+    others = values[1:]
+    is_rare = values[0] == 0 and FEWEST_MARKS <= counts[0] < MOST_ZEROS * counts.sum() and len(others) >= FEW_CODES
+    if is_rare and others[0] >= max(AWAY * np.median(others), HOLE * float(np.median(np.diff(others)))):
+        problem = f"is 0 in {int(counts[0])} rows, and {others[0]:g} or more in all others"
+        yield Finding(_name(column), problem, "Make these cells empty if it means a missing value", "odd")
+
+
+def _codes(column: "pd.Series") -> Iterator[Finding]:
+    found = _measured(column)
+    if found is None:
+        return
+    values, counts = found
+    is_whole = values[0] >= 0 and not (values % 1).any() and (values % 5).any()  # 50, 100, 250 are amounts
+    is_few = len(values) <= FEW_CODES and counts.sum() >= FEW_CODES * len(values) / 2
+    if is_few and is_whole and values[-1] >= LARGE_CODE and len(np.unique(np.diff(values))) > 1:
+        name, shown = _name(column), some([f"{value:g}" for value in values], 3)
+        problem = f"has {len(values)} different whole numbers, as codes have: {shown}"
+        yield Finding(name, problem, f"If they are codes: data.words: [{name}]", "odd", "data.words", (name,))
+
+
+def _name(column: "pd.Series") -> str:
+    return str(column.name)
+
+
+def _dates(column: "pd.Series") -> Iterator[Finding]:
+    """Find whole numbers that are days, as 20260131."""
+    import pandas as pd
+
+    there = column.dropna()
+    if not is_number(there) or not len(there) or not np.isfinite(numbers(there)).all() or (there % 1).any():
+        return
+    texts = there.map("{:.0f}".format)
+    if texts.str.len().eq(8).all() and pd.to_datetime(texts, format="%Y%m%d", errors="coerce").notna().all():
+        yield out(_name(column), f"looks like dates, as {texts.iloc[0]}, and is read as a number", "odd")
+
+
+GAPS = frozenset(("?", "??", "-", "--", "---", ".", "..", "n.a.", "N.A.", "na", "n/k", "*", "#NULL!", "#VALUE!"))
+"""Words of people and programs for a missing value that are none of `label_files.MISSING_MARKS`."""
+
+
+def _gaps(column: "pd.Series") -> Iterator[Finding]:
+    """Find words that look like a missing value."""
+    if there := [] if is_number(column) else sorted({*column.unique()} & GAPS):
+        counts = [f"{quoted(word)} ({int((column == word).sum())} rows)" for word in there]
+        marks = ", ".join(f'"{word}"' for word in there)
+        remedy = f"If they mean a missing value: data.missing_marks: [{marks}]"
+        yield Finding(_name(column), f"has the words {some(counts)}", remedy, "odd", MARKS, tuple(there))
+
+
+def _spellings(column: "pd.Series") -> Iterator[Finding]:
+    """Find words that differ by capitals or by how Unicode writes an accent alone."""
+    if is_number(column):
+        return
+    alike: dict[str, list[str]] = {}
+    for word in sorted(map(str, column.dropna().unique())):
+        alike.setdefault(user_data.folded(word), []).append(word)
+    if several := [some([quoted(word) for word in words]) for words in alike.values() if len(words) > 1]:
+        problem = f"has words that may be one: {'; '.join(several[:3])}"
+        yield Finding(_name(column), problem, "Each is a kind of its own; write them alike if they are one", "odd")
+
+
+FEW_IN_GROUP = 20
+"""Rows of a group below which its own figures say next to nothing."""
+
+
+def small_groups(column: str, labels: user_data.Labels) -> list[Finding]:
+    """A finding on the groups of a class and a bias class that have few rows.
+
+    Args:
+        column: of the bias.
+    """
+    if labels.bias is None:
+        return []
+    known = labels.bias >= 0
+    pairs, counts = np.unique(np.stack([labels.target[known], labels.bias[known]], 1), axis=0, return_counts=True)
+    few = [place for place in np.argsort(counts, kind="stable") if counts[place] < FEW_IN_GROUP]
+    if not few:
+        return []
+    names = [labels.class_names, labels.bias_names]
+    words = [
+        [quoted(of[code]) if of else str(code) for of, code in zip(names, pairs[place], strict=True)] for place in few
+    ]
+    shown = [f"{ours} with {theirs} ({counts[place]} rows)" for (ours, theirs), place in zip(words, few, strict=True)]
+    problem = f"has groups of few rows: {some(shown, 4)}"
+    return [Finding(column, problem, "Join groups in the table: of few rows nothing is told", "odd")]
+
+
+def one_to_one(
+    rows: "pd.DataFrame", features: Sequence[str], codes: NDArray[np.int64] | None, key: str, named: Sequence[str]
+) -> list[Finding]:
+    """A finding for each input that has one value for each class or bias class.
+
+    Args:
+        codes: of each row, (N,), -1 where it is not known; None: there are none.
+        key: of the study file that names the `named` columns, which do not count.
+    """
+    if codes is None:
+        return []
+    there, codes = rows[codes >= 0], codes[codes >= 0]
+    kinds, told = len(np.unique(codes)), f"{key} ({'+'.join(named)})"
+    return [
+        out(name, f"is an input, and has one value for each value of {told}: it tells it", "odd")
+        for name in features
+        if name not in named and kinds == there[name].nunique() and kinds == _pairs(there[name], codes)
+    ]
+
+
+def _pairs(column: "pd.Series", codes: NDArray[np.int64]) -> int:
+    """The number of different pairs of a value, or a gap, and a code."""
+    return int(column.groupby([column, codes], dropna=False).ngroups)
+
+
+def values_of(rows: "pd.DataFrame", features: Sequence[str]) -> tuple[Mapping[str, NDArray[np.float64]], list[str]]:
+    """The inputs as numbers, NaN where one is missing, and the names of those whose numbers stand for words."""
+    import pandas as pd
+
+    found, words = dict[str, NDArray[np.float64]](), []
+    for name in features:
+        if is_number(rows[name]):
+            found[name] = numbers(rows[name])
+            continue
+        place = pd.factorize(rows[name])[0].astype(np.float64)
+        found[name] = np.where((place < 0) | (rows[name] == MISSING), np.nan, place)
+        words.append(name)
+    return found, words

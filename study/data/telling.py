@@ -1,0 +1,209 @@
+"""Inputs that tell the class alone: a copy of it with slips, a number whose threshold it is, gaps where it is one."""
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+ROWS, CELLS = 10_000, 500_000
+"""Rows that are looked at, at most; and rows times classes."""
+
+KINDS = 50
+"""Different numbers up to which each is looked at alone, as a code would be; of more thresholds are looked for."""
+
+LEAVES, LEAST = 12, 3
+"""Of the tree of one column: its leaves at most, and the rows that one has at least."""
+
+NEARLY, SKILL = 0.95, 0.8
+"""Share of rows from which on a column is right in nearly all; and the part that it must be right in of those that the
+most frequent class is wrong in, so that a rare class does not make any column look good."""
+
+AHEAD = 0.5
+"""A column that is wrong in more than this part of what the best other one is wrong in is no copy of the class: several
+measurements of one thing, as of a petal, are good alone."""
+
+ALIKE = 0.995
+"""Share of rows in which columns that say the same say the same class."""
+
+Codes = NDArray[np.int64]
+
+Fit = Callable[[NDArray[np.float64], Codes, NDArray[np.float64], NDArray[np.float64]], Codes]
+"""Fits classes to values with a weight for each class, and predicts those of other values."""
+
+
+@dataclass(frozen=True)
+class Telling:
+    """A column that alone is right in nearly all rows.
+
+    Attributes:
+        right: share of the rows, each predicted by a tree that was fitted to the other half.
+        majority: share of the most frequent class.
+        is_balanced: whether both are means over the classes, of which one is rare.
+        by_gaps: whether it is enough to know where it is empty.
+        is_far: whether it is far above all other columns, as a copy of the class is.
+    """
+
+    name: str
+    right: float
+    majority: float
+    is_balanced: bool
+    by_gaps: bool
+    is_far: bool
+
+    def __str__(self) -> str:
+        what = "tells the class by where it is empty" if self.by_gaps else "alone tells the class"
+        of = "of each class on average" if self.is_balanced else "of the training rows"
+        return f"{what}: right in {100 * self.right:.1f}% {of}, the most frequent class in {100 * self.majority:.1f}%"
+
+
+def telling(
+    columns: Mapping[str, NDArray[np.float64]], kinds: Sequence[str], codes: Codes, groups: Codes | None = None
+) -> list[Telling]:
+    """The columns that tell the class alone, the best first.
+
+    A tree of one column is fitted to one half of the rows and judged by the other, both ways. A gap is a value of its
+    own.
+
+    Args:
+        columns: of the training rows, each (N,), NaN where a value is missing.
+        kinds: names of those whose values are codes of words, not numbers.
+        codes: the class of each row (N,), from 0 on.
+        groups: numbers of the rows that belong together, (N,): they are in one half.
+    """
+    count = int(codes.max(initial=0)) + 1
+    if len(codes) < 2 * LEAVES or count < 2:
+        return []
+    draw = np.random.default_rng(0)
+    chosen = draw.permutation(len(codes))[: max(2 * LEAVES, min(ROWS, CELLS // count))]
+    codes, halves = codes[chosen], np.arange(len(chosen)) % 2
+    if groups is not None:
+        halves = draw.permutation(int(groups.max()) + 1)[groups[chosen]] % 2
+    judged = {name: _judged(values[chosen], name in kinds, codes, count, halves) for name, values in columns.items()}
+    others = {name: one for name, one in judged.items() if not (one.is_near and one.is_discrete)}
+    found = []
+    for name, one in judged.items():
+        if not one.is_near:
+            continue
+        rest = [
+            other.skill
+            for key, other in others.items()
+            if key != name and not (other.is_near and np.mean(other.predicted == one.predicted) >= ALIKE)
+        ]
+        is_far = len(judged) > 1 and 1 - one.skill <= AHEAD * (1 - max(rest, default=0.0))
+        found.append(Telling(name, one.right, one.chance, one.is_balanced, one.by_gaps, is_far))
+    return sorted(found, key=lambda one: -one.right)
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """What a column says of the classes, `predicted` (N,), and how good that is."""
+
+    predicted: Codes
+    right: float
+    chance: float
+    is_balanced: bool = False
+    is_discrete: bool = False
+    by_gaps: bool = False
+
+    @property
+    def skill(self) -> float:
+        """The part that is right of what chance is wrong in."""
+        return (self.right - self.chance) / max(1 - self.chance, 1e-9)
+
+    @property
+    def is_near(self) -> bool:
+        return self.right >= NEARLY and self.skill >= SKILL
+
+
+def _judged(values: NDArray[np.float64], is_words: bool, codes: Codes, count: int, halves: Codes) -> _Judged:
+    """The best of what a column may say: by its values one by one, by thresholds, and by its gaps alone."""
+    gaps = np.isnan(values)
+    kinds = len(np.unique(values[~gaps]))
+    found = []
+    if gaps.any() and not gaps.all():
+        found.append(replace(_best(gaps.astype(np.float64), _kinds, codes, count, halves), by_gaps=True))
+    if is_words or kinds <= KINDS:
+        found.append(_best(values, _kinds, codes, count, halves))
+    if not is_words:
+        found.append(_best(values, _thresholds, codes, count, halves))
+    best = max(found, key=lambda one: (one.is_near, one.skill))
+    if found[0].by_gaps and found[0].is_near and found[0].right >= best.right - (1 - ALIKE):
+        best = found[0]
+    return replace(best, is_discrete=best.by_gaps or is_words or kinds <= 2 * count)
+
+
+def _best(values: NDArray[np.float64], fit: Fit, codes: Codes, count: int, halves: Codes) -> _Judged:
+    """The better of two judgements: of all rows alike, and of all classes alike."""
+    sizes = np.bincount(codes, minlength=count)
+    is_there = sizes >= LEAST
+    found = []
+    for is_balanced in (False, True):
+        weights = np.where(is_there, 1 / np.maximum(sizes, 1), 0.0) if is_balanced else np.ones(count)
+        predicted = np.empty_like(codes)
+        for half in (0, 1):
+            seen = halves != half
+            predicted[~seen] = fit(values[seen], codes[seen], weights, values[~seen])
+        hits = np.bincount(codes[predicted == codes], minlength=count)
+        right = float((hits[is_there] / sizes[is_there]).mean()) if is_balanced else float(hits.sum() / len(codes))
+        chance = 1 / max(int(is_there.sum()), 1) if is_balanced else float(sizes.max() / len(codes))
+        found.append(_Judged(predicted, right, chance, is_balanced))
+    plain, balanced = found
+    return balanced if balanced.is_near and not plain.is_near else plain
+
+
+def _kinds(
+    values: NDArray[np.float64], codes: Codes, weights: NDArray[np.float64], asked: NDArray[np.float64]
+) -> Codes:
+    """The class that each value goes with most often; of values that were not seen, the most frequent class."""
+    known, place = np.unique(values, return_inverse=True)  # NaN is one value, and the last
+    counts = np.zeros((len(known), len(weights)))
+    np.add.at(counts, (place, codes), 1.0)
+    counts *= weights
+    best = np.append(counts.argmax(1), counts.sum(0).argmax())
+    at = np.minimum(np.searchsorted(known, asked), len(known) - 1)
+    is_known = (known[at] == asked) | (np.isnan(known[at]) & np.isnan(asked))
+    return best[np.where(is_known, at, len(known))].astype(np.int64)
+
+
+def _thresholds(
+    values: NDArray[np.float64], codes: Codes, weights: NDArray[np.float64], asked: NDArray[np.float64]
+) -> Codes:
+    """The class of each leaf of a tree of thresholds, grown where the Gini impurity falls most; gaps are one more."""
+    gaps = np.isnan(values)
+    overall = np.bincount(codes, minlength=len(weights)) * weights
+    of_gaps = np.bincount(codes[gaps], minlength=len(weights)) * weights if gaps.any() else overall
+    order = np.argsort(values[~gaps], kind="stable")
+    sorted_values = values[~gaps][order]
+    totals = np.zeros((len(order) + 1, len(weights)))  # by class, of the rows before each
+    totals[np.arange(1, len(order) + 1), codes[~gaps][order]] = weights[codes[~gaps][order]]
+    np.cumsum(totals, axis=0, out=totals)
+    bounds = [0, len(order)]
+    splits = {(0, len(order)): _split(sorted_values, totals, 0, len(order))}
+    while len(bounds) <= LEAVES:
+        (start, stop), (gain, at) = max(splits.items(), key=lambda item: item[1][0])
+        if gain <= 0:
+            break
+        del splits[start, stop]
+        splits |= {(low, high): _split(sorted_values, totals, low, high) for low, high in ((start, at), (at, stop))}
+        bounds = sorted([*bounds, at])
+    best = [(totals[high] - totals[low]).argmax() for low, high in itertools.pairwise(bounds)]
+    inner = bounds[1:-1]
+    edges = [sorted_values[at - 1] / 2 + sorted_values[at] / 2 for at in inner]
+    leaf = np.array([*best, of_gaps.argmax()], np.int64)
+    return leaf[np.where(np.isnan(asked), len(best), np.searchsorted(edges, asked))]
+
+
+def _split(values: NDArray[np.float64], totals: NDArray[np.float64], start: int, stop: int) -> tuple[float, int]:
+    """By how much the impurity of sorted rows falls at most, and before which row they are divided for that."""
+    at = np.arange(start + LEAST, stop - LEAST + 1)
+    at = at[values[at - 1] < values[at]] if len(at) else at
+    if not len(at):
+        return 0.0, start
+    left, right = totals[at] - totals[start], totals[stop] - totals[at]
+    whole = totals[stop] - totals[start]
+    purity = sum((part**2).sum(1) / np.maximum(part.sum(1), 1e-12) for part in (left, right))
+    gains = purity - (whole**2).sum() / max(whole.sum(), 1e-12)
+    best = int(gains.argmax())
+    return (float(gains[best]) if gains[best] > 1e-9 * whole.sum() else 0.0), int(at[best])

@@ -1,0 +1,154 @@
+"""`study init` and `study plan` on tables whose columns mislead: all that is to be decided is told at once."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from init_folder import nobody, of, refused
+
+from study import data
+from study.commands import plan
+from study.commands.answers import Asker
+from study.commands.init import write
+from study.spec import load_study
+from study.spec.load import load_checked, load_resolved
+
+ROWS = 240
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("STUDY_DATA", str(tmp_path / "data"))
+    return tmp_path
+
+
+def table(**columns: object) -> None:
+    """A table of people with these columns besides."""
+    draw = np.random.default_rng(0)
+    x = draw.normal(size=ROWS).round(3)
+    yes = x + draw.normal(size=ROWS) > 0
+    frame = pd.DataFrame({"x": x, "sex": draw.choice(["f", "m"], ROWS), "status": np.where(yes, "yes", "no")})
+    made = {name: column(yes) if callable(column) else column for name, column in columns.items()}
+    frame.assign(**made).to_csv("people.csv", index=False)  # type: ignore[arg-type]
+
+
+def slips(yes: "np.ndarray") -> "np.ndarray":
+    return np.where(np.arange(ROWS) % 40 == 0, ~yes, yes).astype(int)
+
+
+def filled(yes: "np.ndarray") -> list[str]:
+    return [str(2000 + n % 90) if one else "" for n, one in enumerate(yes)]
+
+
+def people(**given: object):  # type: ignore[no-untyped-def]
+    return of("cross_entropy", data="people.csv", target=given.pop("target", "status"), bias="sex", **given)
+
+
+LEAKS: list[tuple[Callable[..., object], str]] = [
+    (slips, "alone tells the class: right in 97"),
+    (filled, "tells the class by where it is empty: right in 100.0%"),
+]
+
+
+@pytest.mark.parametrize(("leak", "says"), LEAKS)
+def test_a_column_that_tells_the_class_is_refused_until_somebody_decides(leak: object, says: str) -> None:
+    table(leak=leak)
+    told = refused(people())
+    assert f"column 'leak' {says}" in told
+    assert told.endswith("--without leak; --without none keeps those that tell the class")
+    path = write(people(without=["leak"]), None, False, nobody())
+    assert load_study(str(path)).base["data"]["without"] == ["leak"]
+    assert data.describe(load_study(str(path)).base["data"]).telling == ()
+    for kept in ({"without": ["none"]}, {"assignments": ["data.features=[x, leak]"]}):
+        document = plan.plan(load_study(str(write(people(**kept), Path("kept.yaml"), True, nobody()))))
+        ((found,),) = document["columns"]
+        assert (found["column"], "tells the class" in found["problem"]) == ("leak", True)
+        assert "leak  alone tells" in plan.text(document) or "leak  tells the class by" in plan.text(document)
+
+
+def test_all_that_is_to_be_decided_is_one_message_and_its_options_do() -> None:
+    table(
+        copy=slips,
+        salary=filled,
+        day=[f"2026-03-{n % 28 + 1:02d}" for n in range(ROWS)],
+        name=[f"Ann {n * 7 % 241} Bo" for n in range(ROWS)],
+        price=[f"${n % 30}.50" for n in range(ROWS)],
+        stray=["?" if n == 200 else str(n % 50) for n in range(ROWS)],
+        part=["train", "dev", "test"] * (ROWS // 3),
+        none="",
+        id=3 * np.arange(ROWS) + np.arange(ROWS) % 2,
+    )
+    told = refused(people(assignments=["data.split=part"]))
+    for column in ("copy", "salary", "day", "name", "price", "stray"):
+        assert f"\n  {column} " in told
+    assert "  id " not in told
+    options = told.splitlines()[-1]
+    without = options.partition("--without ")[2].split()[0].split(",")
+    assert sorted(without) == ["copy", "day", "name", "price", "salary"]
+    assert "--set 'data.missing_marks=[\"?\"]'" in options
+    lines: list[str] = []
+    keys = ["data.split=part", 'data.missing_marks=["?"]']
+    path = write(people(without=[",".join(without)], assignments=keys), None, False, Asker(None, lines.append))
+    assert "without: none: the same in every row" in lines
+    spec = load_study(str(path))
+    assert data.reading(spec.base["data"])[:3] == [
+        "inputs: 2 columns, 2 numbers for the network",
+        "  numbers (2): x, stray",
+        "  left out, as they count the rows: id",
+    ]
+
+
+def test_at_a_terminal_it_asks_and_an_answer_that_cannot_be_is_asked_again() -> None:
+    table(copy=slips, day=[f"2026-03-{n % 28 + 1:02d}" for n in range(ROWS)])
+    asked, told = [], list[str]()
+    answers = iter(["[cop, day]", "[copy, day]"])
+
+    def ask(question: str, default: str | None) -> str:
+        asked.append((question, default))
+        return next(answers) if question.startswith("data.without") else default or ""
+
+    path = write(people(), None, False, Asker(ask, told.append))
+    assert load_study(str(path)).base["data"]["without"] == ["copy", "day"]
+    assert asked[:2] == [("data.without, or none", "[day, copy]")] * 2
+    assert any("no column 'cop'" in line for line in told)
+
+
+def test_a_target_of_numbers_is_told_as_such_and_thresholds_make_classes_of_it() -> None:
+    table(rate=(np.random.default_rng(1).normal(size=ROWS) / 4).round(2), whole=np.arange(ROWS) % 45 * 1000)
+    told = refused(people(target="rate"))
+    assert "a number to predict, no classes" in told
+    assert "slip" not in told
+    option = told.partition("--set '")[2].partition("'")[0]
+    for keys, names in (
+        ([option], None),
+        (["data.target_bins=[0, 0.5]"], ("under 0", "0 to under 0.5", "0.5 and over")),
+    ):
+        facts = load_study(str(write(people(target="rate", assignments=keys), None, True, nobody()))).facts
+        assert facts.classes == len(names or "ab")
+        assert names in (None, facts.class_names)
+    Path("mine.yaml").unlink()
+    assert "45 different ones" in refused(people(target="whole"))
+    each = people(target="whole", assignments=["data.target_bins=each"])
+    assert load_study(str(write(each, None, True, nobody()))).facts.classes == 45
+
+
+def test_another_kind_of_data_has_no_columns_to_leave_out() -> None:
+    assert "--without a: is for tables" in refused(of(data="biased_digits", without=["a"]))
+    table()
+    assert "no column 'y'" in refused(people(without=["y"]))
+
+
+@pytest.mark.parametrize("load", [load_checked, load_resolved])
+def test_a_study_of_an_earlier_version_keeps_its_inputs(load: Callable[[Path], object], tmp_path: Path) -> None:
+    table(id=3 * np.arange(ROWS) + np.arange(ROWS) % 2)
+    path = write(people(), None, False, nobody())
+    spec = load_study(str(path))
+    assert data.describe(spec.base["data"]).shape == (1,)
+    older = tmp_path / "study.yaml"
+    older.write_text("".join(line for line in spec.to_yaml().splitlines(True) if "row_numbers" not in line))
+    assert data.describe(load(older).base["data"]).shape == (2,)  # type: ignore[attr-defined]
+    older.write_text(spec.to_yaml())
+    assert data.describe(load(older).base["data"]).shape == (1,)  # type: ignore[attr-defined]

@@ -1,0 +1,125 @@
+"""Columns that may not be what they seem: numbers of rows, constants, codes, marks of missing values, groups."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from study.data.odd_columns import odd, row_numbers, small_groups
+from study.data.user_data import Labels
+
+ROWS = 300
+DRAW = np.random.default_rng(0)
+
+
+def counts(name: str, values: object) -> bool:
+    rows = pd.DataFrame({name: values})
+    return row_numbers(rows, [name]) == (name,)
+
+
+GAPS = np.sort(DRAW.choice(3 * ROWS, ROWS, replace=False))
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("anything", GAPS),
+        ("anything", DRAW.permutation(GAPS)),
+        ("anything", GAPS[::-1].astype(float)),
+        ("id", DRAW.choice(10**9, ROWS, replace=False)),
+        ("PassengerId", DRAW.choice(10**9, ROWS, replace=False)),
+        ("patient_nbr", DRAW.choice(10**9, ROWS, replace=False)),
+        ("case number", DRAW.choice(10**9, ROWS, replace=False)),
+        ("key", [f"row {n} of {n * n % 97}" for n in range(ROWS)]),
+        ("anything", [f"A-{n:05d}" for n in DRAW.permutation(ROWS)]),
+        ("anything", [f"{n:08x}-0000-4000-8000-{n:012x}" for n in DRAW.permutation(ROWS)]),
+    ],
+)
+def test_what_counts_or_names_the_rows_is_found_by_name_and_behaviour(name: str, values: object) -> None:
+    assert counts(name, values)
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("income", DRAW.choice(10**6, ROWS, replace=False)),
+        ("income", np.sort(DRAW.choice(10**6, ROWS, replace=False))),
+        ("id", DRAW.integers(0, 40, ROWS)),
+        ("id", DRAW.normal(size=ROWS)),
+        ("paid", DRAW.choice(10**6, ROWS, replace=False)),
+        ("grid", DRAW.choice(10**6, ROWS, replace=False)),
+        ("age", DRAW.integers(20, 70, ROWS)),
+        ("day", [f"2026-01-{n % 28:02d} {n}" for n in range(ROWS)]),
+        ("price", [f"${n}.50" for n in range(ROWS)]),
+    ],
+)
+def test_a_measurement_is_none(name: str, values: object) -> None:
+    assert not counts(name, values)
+
+
+def test_few_rows_and_the_rule_of_earlier_versions_take_less() -> None:
+    rows = pd.DataFrame({"id": GAPS, "even": 7 * np.arange(ROWS)})
+    assert row_numbers(rows, ["id", "even"]) == ("id", "even")
+    assert row_numbers(rows, ["id", "even"], "even_steps") == ("even",)
+    assert row_numbers(rows.head(19), ["id", "even"]) == ()
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 9999), count=st.integers(20, 400), most=st.integers(1, 10**7))
+def test_whole_numbers_that_were_drawn_are_never_taken_for_counted_ones(seed: int, count: int, most: int) -> None:
+    assert not counts("value", np.random.default_rng(seed).integers(0, most + count, count))
+
+
+def problems(values: object, name: str = "x") -> list[str]:
+    return [one.problem for one in odd(pd.DataFrame({name: values}), [name])]
+
+
+NORMAL = DRAW.normal(70, 9, ROWS).round(1)
+MARKED = np.arange(ROWS) % 30 == 0
+
+
+@pytest.mark.parametrize(
+    ("values", "says", "helps"),
+    [
+        (np.full(ROWS, 3.5), "is 3.5 in every row", "data.without: [x]"),
+        (np.full(ROWS, np.nan), "is empty in every row", "data.without: [x]"),
+        (["a"] * ROWS, "is 'a' in every row", "data.without: [x]"),
+        (np.where(MARKED, -999, NORMAL), "is -999 in 10 rows, far from all others", 'data.missing_marks: ["-999"]'),
+        (np.where(MARKED, 9999, NORMAL), "is 9999 in 10 rows, far from all others", 'data.missing_marks: ["9999"]'),
+        (np.where(MARKED, 0, NORMAL), "is 0 in 10 rows, and ", "Make these cells empty if it means a missing value"),
+        (np.where(MARKED, -1, DRAW.integers(0, 90, ROWS)), "is -1 in 10 rows", 'data.missing_marks: ["-1"]'),
+        (DRAW.choice([1131, 112, 2045, 3007], ROWS), "has 4 different whole numbers, as codes have", "data.words: [x]"),
+        (np.where(MARKED, "?", "word"), "has the words '?' (10 rows)", 'data.missing_marks: ["?"]'),
+    ],
+)
+def test_what_is_odd_is_named_with_the_key_that_helps(values: object, says: str, helps: str) -> None:
+    (found,) = odd(pd.DataFrame({"x": values}), ["x"])
+    assert found.problem.startswith(says)
+    assert found.helps == helps
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        NORMAL,
+        DRAW.integers(0, 5, ROWS),
+        DRAW.integers(-1, 2, ROWS),
+        DRAW.poisson(2, ROWS),
+        DRAW.exponential(1000, ROWS).round(),
+        np.where(DRAW.random(ROWS) < 0.9, 0, DRAW.uniform(100, 200, ROWS)),
+        DRAW.choice([50, 100, 250, 500], ROWS),
+        DRAW.integers(0, 100, ROWS),
+    ],
+)
+def test_ordinary_numbers_are_not_odd(values: object) -> None:
+    assert problems(values) == []
+
+
+def test_an_id_that_repeats_is_a_group_and_groups_of_few_rows_are_named() -> None:
+    (found,) = odd(pd.DataFrame({"patient_id": np.arange(ROWS) // 3}), ["patient_id"])
+    assert found.helps == "data.group: patient_id"
+    bias = np.repeat([0, 1, -1, 0, 1], [9, 200, 5, 20, 40])
+    labels = Labels(np.repeat([0, 1], [214, 60]), bias, 2, 2, None, ("no", "yes"), ("a", "b"))
+    (few,) = small_groups("race", labels)
+    assert few.problem == "has groups of few rows: 'no' with 'a' (9 rows)"
