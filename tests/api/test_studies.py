@@ -103,7 +103,7 @@ def test_figures_by_name_ours_and_optunas(mine: study.Study) -> None:
     assert isinstance(mine.figure("optimization_history"), go.Figure)
     with pytest.raises(study.UserError, match=r"'curves': no such figure\. .*There are: seeds"):
         mine.figure("curves")
-    with pytest.raises(study.UserError, match="'importance': there is nothing to draw in mine.*: .*needed"):
+    with pytest.raises(study.UserError, match=r"'importance': there is nothing to draw in mine.*: .*needed"):
         mine.figure("importance")
 
 
