@@ -19,6 +19,7 @@ from typing import Annotated, Any
 
 import typer
 
+from study import places
 from study.cli import cluster, help, models, preparing, running, studies
 from study.errors import Interrupted, Stopped, UserError, disk_remedy, of_disk
 from study.logging import is_verbose, let_through
@@ -97,6 +98,7 @@ def main() -> None:
     """
     _open_closed_streams()
     _outlive_terminal()
+    places.set_up()
     atexit.register(_end_soon)
     try:
         interrupt.listen()

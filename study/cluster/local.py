@@ -31,6 +31,7 @@ from study.files import PRIVATE, read_json, write_whole
 from study.home import lease
 from study.home.folder import Home, address_of
 from study.home.lease import machine
+from study.places import for_sockets
 from study.upstream import interrupt, ray_internals
 from study.upstream.environment import Part as For
 from study.upstream.environment import variables
@@ -395,8 +396,11 @@ AT_ONCE = max(2, os.cpu_count() or 1)
 ASK = 0.3
 """Seconds between two looks at parts that are waited for."""
 
-SCRATCH = "/tmp/study-ray-"
-"""The beginning of the folder of Ray's session. It is short: paths of sockets must fit into 107 bytes."""
+SCRATCH = "study-ray-"
+"""The beginning of the name of the folder of Ray's session. It is short: paths of sockets must fit into 107 bytes."""
+
+LONGEST = 103 - ray_internals.SESSION - len(f"/{SCRATCH}12345678") - len("node-100")
+"""Characters of the folder around it."""
 
 TAIL = 4
 """Lines of a log that are shown where a part does not come up."""
@@ -480,7 +484,7 @@ class LocalCluster(LocalState):
             log.unlink()
         for file, length in ((self.token_file, 32), (self.password_file, 18)):
             write_whole(file, secrets.token_hex(length), PRIVATE)
-        self.scratch = tempfile.mkdtemp(prefix=Path(SCRATCH).name, dir=Path(SCRATCH).parent)
+        self.scratch = tempfile.mkdtemp(prefix=SCRATCH, dir=for_sockets(LONGEST))
         self.host = platform.node()
         mlflow, dashboard, head = free_ports(3)
         self.mlflow, self.dashboard = (f"http://{LOOPBACK}:{port}" for port in (mlflow, dashboard))
@@ -488,7 +492,7 @@ class LocalCluster(LocalState):
 
     def _clear(self) -> None:
         """Remove what is of no use to anybody once nothing runs."""
-        if self.scratch.startswith(SCRATCH):
+        if Path(self.scratch).name.startswith(SCRATCH):
             shutil.rmtree(self.scratch, ignore_errors=True)
         for file in self.left_files():
             file.unlink(missing_ok=True)

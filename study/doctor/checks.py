@@ -19,9 +19,12 @@ import psutil
 
 from study import address as addresses
 from study import data
+from study.data.source import roots
 from study.errors import UserError
 from study.home.folder import FORMAT, Home, check_format
 from study.home.provenance import LIBRARIES, output
+from study.places import for_sockets, obstacle
+from study.sweep.own_ray import LONGEST
 from study.tracking.connection import connect, damage, error_line, public
 from study.tracking.tracked import TIMEOUT
 from study.training.gpu_errors import OLDER, TORCH
@@ -182,14 +185,21 @@ def shared_memory() -> Iterator[Finding]:
 
 
 def disks(home: Path) -> Iterator[Finding]:
-    """Room for studies, data sets and Ray's temporary files."""
-    places = {
-        "home": (home, "another home: STUDY_HOME=..., or study delete NAME"),
-        "data": (data.root(), "another folder: STUDY_DATA=..."),
-        "temporary": (Path(tempfile.gettempdir()), "another folder: TMPDIR=... RAY_TMPDIR=..., or remove old files"),
-    }
-    for name, (path, remedy) in places.items():
-        yield disk(f"disk, {name}", path, remedy)
+    """Room for studies, data sets and Ray's temporary files, and whether the last two can be written."""
+    yield disk("disk, home", home, "another home: STUDY_HOME=..., or study delete NAME")
+    another = "another folder: STUDY_DATA=..."
+    reasons = {place: obstacle(place) for place in roots()}
+    if all(reasons.values()):
+        told = "; ".join(f"{place}: {why}" for place, why in reasons.items())
+        yield Finding("disk, data", "problem", f"no folder for data can be written ({told})", another)
+    else:
+        yield disk("disk, data", data.root(), another)
+    try:
+        place = Path(for_sockets(LONGEST))
+    except UserError as error:
+        yield Finding("disk, temporary", "problem", str(error))
+    else:
+        yield disk("disk, temporary", place, "another folder: TMPDIR=..., or remove old files")
 
 
 def disk(name: str, path: Path, remedy: str) -> Finding:
@@ -205,7 +215,7 @@ def disk(name: str, path: Path, remedy: str) -> Finding:
 
 def existing(path: Path) -> Path:
     """A folder, or its nearest parent that exists."""
-    return next(folder for folder in (path, *path.parents) if folder.is_dir())
+    return next(folder for folder in (path, *path.parents) if os.path.isdir(folder))
 
 
 # The GPUs: those that the driver knows, those that torch can use, those that Ray places trials on.

@@ -61,11 +61,12 @@ def take_signals_back() -> None:
 
 
 def read_the_token_again() -> None:
-    """To be called before Ray in this process sends a token: it keeps the first that it read, and what it was given may
-    have changed since, from one cluster's to another's, say, or to this process's own."""
+    """To be called before Ray in this process sends a token: it keeps the first that it read, and whether it sends one,
+    and what it was given may have changed since, from one cluster's to another's, say, or to this process's own."""
     from ray import _raylet
 
     raylet: Any = _raylet  # whose stub leaves it out
+    raylet.Config.initialize("")
     raylet.AuthenticationTokenLoader.instance().reset_cache()
 
 
