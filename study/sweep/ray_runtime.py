@@ -6,6 +6,7 @@ import math
 import os
 import resource
 import socket
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
@@ -17,6 +18,7 @@ import psutil
 
 from study.address import HOST_PORT, check_cluster, check_token, give_token, is_loopback, refused
 from study.errors import UserError
+from study.files import writing
 from study.logging import hush, is_verbose
 from study.places import for_sockets
 from study.spec.schema import Resources
@@ -323,18 +325,21 @@ def check_nodes(home: Path) -> None:
     """Refuse a cluster with a node that does not see the home: checkpoints and weights lie there, and trials move.
 
     Raises:
-        UserError: says which nodes.
+        UserError: says which nodes; or this one cannot write there.
     """
     import ray
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-    marker = home / f".seen-by-all-{os.getpid()}"
-    marker.touch()
+    with writing(home, "Another home: STUDY_HOME=..."):
+        file, marker = tempfile.mkstemp(
+            prefix=".seen-by-all-", dir=home
+        )  # another machine's process has this number too
+    os.close(file)
     try:
         look = ray.remote(num_cpus=0, max_retries=0)(_exists)
         asked = {
             look.options(scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)).remote(
-                str(marker)
+                marker
             ): node["NodeManagerAddress"]
             for node in ray.nodes()
             if node["Alive"]
@@ -343,7 +348,7 @@ def check_nodes(home: Path) -> None:
         failed = [*silent, *(reference for reference in answered if not _answer(reference))]
         blind = [asked[reference] for reference in failed]
     finally:
-        marker.unlink()
+        Path(marker).unlink(missing_ok=True)
     if blind:
         raise UserError(
             f"{home}: is not seen by {', '.join(sorted(blind))}. STUDY_HOME has to be a folder that all nodes share"
