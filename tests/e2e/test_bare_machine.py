@@ -43,7 +43,8 @@ def test_a_study_is_run_and_read(tmp_path: Path) -> None:
     assert "+-" in ran.stdout
     assert ran.stdout.isascii()
     commands = (["status", "buch"], ["list"], ["report", "buch"], ["cost", "buch"], ["spaces"], ["data", "list"])
-    for command in (*commands, ["plan", "buch.yaml", "--fast"], ["guide", "keys"], ["export", "buch", "-o", "best.yaml"]):
+    more = (["plan", "buch.yaml", "--fast"], ["guide", "keys"], ["export", "buch", "-o", "best.yaml"])
+    for command in (*commands, *more):
         for given in (BARE, BARE | {"PYTHONUTF8": "1", "PYTHONIOENCODING": "ascii"}):
             done = study(*command, **given)
             assert (done.returncode, done.stderr) == (0, ""), (command, done.stderr)
