@@ -24,12 +24,14 @@ def home() -> Path:
     return given
 
 
-def obstacle(folder: Path) -> str | None:
-    """Return why no file can be written into a folder, which need not exist yet; None where nothing is known of it."""
-    place = next(one for one in (folder, *folder.parents) if os.path.lexists(one) or one == one.parent)
-    if not place.is_dir():
+def obstacle(path: Path, is_file: bool = False) -> str | None:
+    """Return why no file can be written into a folder, or the file itself cannot be, which need not exist yet; None
+    where nothing is known of it."""
+    place = next(one for one in (path, *path.parents) if os.path.lexists(one) or one == one.parent)
+    is_file = is_file and place == path
+    if not is_file and not os.path.isdir(place):
         return os.strerror(errno.ENOTDIR if os.path.exists(place) else errno.ENOENT)
-    if os.access(place, os.W_OK | os.X_OK):
+    if os.access(place, os.W_OK if is_file else os.W_OK | os.X_OK):
         return None
     with suppress(OSError):
         return os.strerror(errno.EROFS if os.statvfs(place).f_flag & os.ST_RDONLY else errno.EACCES)

@@ -2,6 +2,7 @@
 studies in turn, whose results make one table."""
 
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
@@ -169,8 +170,10 @@ def start_or_resume(
 
 
 def _check_place(home: Home, spec: StudySpec, address: str | None) -> None:
-    """Refuse a trial that could never be placed, a cluster or an MLflow that is not to be spoken to, and a home that
-    would end with a job: it runs in a folder of Ray's."""
+    """Refuse a trial that could never be placed, a cluster or an MLflow that is not to be spoken to, a Python that Ray
+    cannot run in, and a home that would end with a job: it runs in a folder of Ray's."""
+    if sys.flags.optimize > 1:
+        raise UserError("python -OO: leaves out what Ray needs to be loaded. Without it, and without PYTHONOPTIMIZE=2")
     check_server(home.tracking_uri)
     if address is None:
         check_machine(spec.resources)

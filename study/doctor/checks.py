@@ -84,8 +84,12 @@ INSTALL = "uv sync, or pip install --upgrade with the versions of this project's
 
 
 def python() -> Iterator[Finding]:
-    """Version, interpreter and platform."""
-    yield Finding("python", "ok", f"{platform.python_version()} ({sys.executable}) on {platform.platform()}")
+    """Version, interpreter and platform, and whether Ray can be loaded in it."""
+    told = f"{platform.python_version()} ({sys.executable}) on {platform.platform()}"
+    if sys.flags.optimize > 1:
+        yield Finding("python", "problem", f"{told}, by -OO", "without -OO and PYTHONOPTIMIZE=2: Ray cannot be loaded")
+    else:
+        yield Finding("python", "ok", told)
 
 
 def libraries() -> Iterator[Finding]:
@@ -342,6 +346,7 @@ def home(home: Home) -> Iterator[Finding]:
         return
     try:
         check_format(home.path)
+        home.check_writable()
         _check_writable(home)
     except UserError as error:
         yield Finding("home", "problem", str(error))

@@ -289,8 +289,17 @@ class Home:
                 f"{name}: exists already in {self.path}. Go on with it: study resume {name}. "
                 f"Run it anew under another name: --name {self._free_name(name)}"
             )
-        if why := places.obstacle(self.path):
-            raise UserError(f"{self.path}: cannot be written: {why}. {ANOTHER_HOME}")
+        self.check_writable()
+
+    def check_writable(self) -> None:
+        """Refuse a home in which a study, or its runs in the home's own MLflow, cannot be written, as another user's.
+
+        Raises:
+            UserError: says what cannot be, and why.
+        """
+        for place in (self.path, *((self.database, self.artifacts) if self.owns_tracking else ())):
+            if why := places.obstacle(place, is_file=place == self.database):
+                raise UserError(f"{place}: cannot be written: {why}. {ANOTHER_HOME}")
 
     def create(self, spec: StudySpec, function: bytes | None = None) -> StudyFolder:
         """Make the folder of a new study, whole or not at all.
