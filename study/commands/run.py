@@ -32,7 +32,9 @@ from study.files import write_whole, writing
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
+from study.places import for_sockets
 from study.spec import StudySpec
+from study.sweep.own_ray import LONGEST
 from study.sweep.ray_runtime import SharedRay, check_machine, check_taken
 from study.tracking import Tracker
 from study.tracking.connection import check_server
@@ -169,16 +171,29 @@ def start_or_resume(
     return resume(home, spec.name, view, address=address, shared=shared)
 
 
-def _check_place(home: Home, spec: StudySpec, address: str | None) -> None:
-    """Refuse a trial that could never be placed, a cluster or an MLflow that is not to be spoken to, a Python that Ray
-    cannot run in, and a home that would end with a job: it runs in a folder of Ray's."""
+def ready(home: Home, address: str | None) -> None:
+    """Refuse what no study could run with, before its file is read: that takes PyTorch, and seconds.
+
+    Raises:
+        UserError: Ray cannot be loaded in this Python, or has no folder; the MLflow is not to be spoken to, or the
+            address is no cluster's.
+    """
     if sys.flags.optimize > 1:
         raise UserError("python -OO: leaves out what Ray needs to be loaded. Without it, and without PYTHONOPTIMIZE=2")
     check_server(home.tracking_uri)
     if address is None:
+        for_sockets(LONGEST)
+    else:
+        check_cluster(address)
+
+
+def _check_place(home: Home, spec: StudySpec, address: str | None) -> None:
+    """Refuse a trial that could never be placed, what `ready` refuses, a cluster that does not answer, and a home that
+    would end with a job: it runs in a folder of Ray's."""
+    ready(home, address)
+    if address is None:
         check_machine(spec.resources)
         return
-    check_cluster(address)
     check_taken(address)
     if is_job() and not os.environ.get("STUDY_HOME"):
         raise UserError(

@@ -20,9 +20,8 @@ from study.address import HOST_PORT, check_cluster, check_token, give_token, is_
 from study.errors import UserError
 from study.files import writing
 from study.logging import hush, is_verbose
-from study.places import for_sockets
 from study.spec.schema import Resources
-from study.sweep.own_ray import LONGEST, OwnRay, Processes, own_ray
+from study.sweep.own_ray import OwnRay, Processes, own_ray
 from study.upstream.environment import RECONNECT, Part, set_here
 from study.upstream.ray_internals import (
     accelerator,
@@ -150,9 +149,8 @@ def check_machine(resources: Resources) -> None:
     """Refuse a trial that this machine could never place; Ray would wait for ever.
 
     Raises:
-        UserError: says what a trial takes and what there is; or Ray has no folder to keep its files in.
+        UserError: says what a trial takes and what there is.
     """
-    for_sockets(LONGEST)
     machine = _machine(resources)
     for name, amount in (("CPU", resources.cpu), ("GPU", resources.gpu)):
         if amount > machine[name]:
