@@ -15,6 +15,7 @@ import signal
 import sys
 import time
 import traceback
+import warnings
 from collections import defaultdict
 from collections.abc import Callable
 from typing import Annotated, Any
@@ -102,6 +103,8 @@ def main() -> None:
     _speak_utf8()
     _outlive_terminal()
     places.set_up()
+    if not sys.warnoptions:
+        warnings.simplefilter("ignore", FutureWarning)  # libraries tell whoever wrote this program
     atexit.register(_end_soon)
     try:
         interrupt.listen()

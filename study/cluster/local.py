@@ -27,9 +27,9 @@ from annotated_types import Gt, Lt
 from study.address import LOOPBACK
 from study.cluster.following import COLOURS
 from study.errors import Interrupted, Stopped, UserError
-from study.files import PRIVATE, read_json, write_whole
+from study.files import PRIVATE, lock, read_json, write_whole, writing
 from study.home import lease
-from study.home.folder import Home, address_of
+from study.home.folder import ANOTHER_HOME, Home, address_of
 from study.home.lease import machine
 from study.places import for_sockets
 from study.upstream import interrupt, ray_internals
@@ -428,11 +428,20 @@ class LocalCluster(LocalState):
             tell: is told which parts are being started, and each as it comes up.
 
         Raises:
-            UserError: one is there already.
+            UserError: one is there already, or is being started; or it cannot be written in the home.
             Stopped: a part does not come up; then nothing stays behind.
             Interrupted: a signal came; likewise.
         """
         self.check_host()
+        with writing(self.path, ANOTHER_HOME):
+            self.path.mkdir(parents=True, exist_ok=True)
+        with (self.path / "lock").open("a") as file:
+            if not lock(file):
+                raise UserError(f"a cluster of {home.path} is being started. Its state: study cluster status")
+            self._start_all(home, nodes, cpus, cards, tell)
+
+    def _start_all(self, home: Home, nodes: int, cpus: int, cards: Sequence[str], tell: Tell) -> None:
+        """See `start`; while nobody else starts one."""
         if self.alive() or of_cluster(self.mark, self.scratch):
             raise UserError(f"a cluster of {home.path} runs already. Its state: study cluster status")
         self._clear()
@@ -478,7 +487,6 @@ class LocalCluster(LocalState):
 
     def _prepare(self) -> None:
         """The folder with secrets, and the addresses."""
-        self.path.mkdir(parents=True, exist_ok=True)
         self.path.chmod(0o700)
         for log in self.path.glob("*.log"):
             log.unlink()

@@ -27,6 +27,7 @@ from study.upstream.ray_internals import (
     stay_on_loopback,
     take_signals_back,
     within,
+    without_rays_own_lines,
 )
 
 # The processes that trials run in: they import what a trial needs while the driver still gets ready itself.
@@ -254,12 +255,13 @@ def _start(ray: OwnRay, folder: Path, processes: Processes | None, patience: "Pa
     variables = {**preloading(PRELOAD), **processes.variables(folder / "ready")} if processes else {}
     count = processes.count if processes else 0
     variables[OWNER] = str(folder)
-    with lean_node(count, variables, ray.add, patience.wait, logs=is_verbose()):
+    logs = is_verbose()
+    with lean_node(count, variables, ray.add, patience.wait, logs=logs), without_rays_own_lines(logs):
         init(
             address="local",
             num_gpus=processes.gpus if processes else None,
             include_dashboard=False,
-            log_to_driver=is_verbose(),
+            log_to_driver=logs,
             configure_logging=False,
             namespace="study",
             **within(folder),

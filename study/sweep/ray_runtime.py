@@ -8,6 +8,7 @@ import resource
 import socket
 import tempfile
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -33,6 +34,7 @@ from study.upstream.ray_internals import (
     read_the_token_again,
     stay_on_loopback,
     take_signals_back,
+    without_rays_own_lines,
 )
 
 # A cluster that a driver has joined: whether its head, and this machine's node, still answer.
@@ -234,6 +236,8 @@ def ray_runtime(
     import ray  # noqa: F401 (it sets up the loggers)
 
     hush("ray", "ray.tune", level=logging.CRITICAL)
+    if not is_verbose():
+        warnings.filterwarnings("ignore", category=FutureWarning, module=r"ray\.")  # of 2.54, in a notebook too
     leave_signals_alone()
     if address is None:
         with own_ray(processes, tell, stopping, _leave) as own:
@@ -279,8 +283,10 @@ def _join(address: str) -> None:
     read_the_token_again()
     if is_loopback(address.rsplit(":", 1)[0]) or is_loopback(os.environ.get("RAY_ADDRESS", "").rsplit(":", 1)[0]):
         stay_on_loopback()
+    logs = is_verbose()
     try:
-        ray.init(address=address, log_to_driver=is_verbose(), configure_logging=False, namespace="study")
+        with without_rays_own_lines(logs):
+            ray.init(address=address, log_to_driver=logs, configure_logging=False, namespace="study")
     except Exception as error:  # Ray raises what it likes, bare Exception too
         lines = str(error).strip().splitlines()
         raise NotJoined(f"--address {address}: no Ray cluster answers: {lines[0] if lines else error!r}") from None

@@ -53,6 +53,26 @@ def leave_signals_alone() -> None:
     utils.set_sigterm_handler = lambda handler: None
 
 
+@contextmanager
+def without_rays_own_lines(logs: bool) -> Iterator[None]:
+    """Have the `ray.init` of the block begin no thread that prints, in colours and whatever the level of logs, what
+    befalls processes of the cluster. What becomes of trials is told by the study.
+
+    Args:
+        logs: they may all be printed.
+    """
+    from ray._private import worker
+
+    module: Any = worker
+    before = module.listen_error_messages
+    if not logs:
+        module.listen_error_messages = lambda worker, threads_stopped: threads_stopped.wait()
+    try:
+        yield
+    finally:
+        module.listen_error_messages = before
+
+
 def take_signals_back() -> None:
     """To be called after `ray.init`, in whose C++ a handler of SIGTERM comes before this process's: it prints, and ends
     the process by SIGABRT three seconds later."""

@@ -205,6 +205,31 @@ def test_a_process_that_sent_a_clusters_token_starts_a_ray_of_its_own(
     assert (done.returncode, done.stdout) == (0, "runs\n"), done.stderr
 
 
+DIES = """
+import os, signal, time
+from study.sweep.ray_runtime import ray_runtime
+with ray_runtime(None, None):
+    import ray
+
+    @ray.remote(max_retries=0)
+    def dies():
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    try:
+        ray.get(dies.remote())
+    except ray.exceptions.WorkerCrashedError:
+        print("died")
+    time.sleep(1)
+"""
+
+
+@pytest.mark.slow
+def test_ray_prints_nothing_of_a_process_that_dies() -> None:
+    """It did, in colours, in the midst of a study that was to be quiet."""
+    done = as_driver(DIES)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "died\n", "")
+
+
 def test_a_long_temporary_folder_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ray refuses a socket whose path has more than 107 characters, 103 elsewhere than on Linux."""
     with tempfile.TemporaryDirectory(dir="/tmp") as above:
