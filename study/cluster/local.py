@@ -433,10 +433,11 @@ class LocalCluster(LocalState):
             Interrupted: a signal came; likewise.
         """
         self.check_host()
-        with writing(self.path, ANOTHER_HOME):
-            self.path.mkdir(parents=True, exist_ok=True)
-        with (self.path / "lock").open("a") as file:
-            if not lock(file):
+        with writing(home.path, ANOTHER_HOME):
+            home.path.mkdir(parents=True, exist_ok=True)
+            held = self.path.with_name(f"{self.path.name}-lock").open("a")
+        with held:
+            if not lock(held):
                 raise UserError(f"a cluster of {home.path} is being started. Its state: study cluster status")
             self._start_all(home, nodes, cpus, cards, tell)
 
@@ -487,6 +488,7 @@ class LocalCluster(LocalState):
 
     def _prepare(self) -> None:
         """The folder with secrets, and the addresses."""
+        self.path.mkdir(exist_ok=True)
         self.path.chmod(0o700)
         for log in self.path.glob("*.log"):
             log.unlink()

@@ -13,7 +13,7 @@ import psutil
 import pytest
 from command import Command
 
-from study.cluster.local import LocalCluster, of_cluster
+from study.cluster.local import LocalCluster, joined, of_cluster
 from study.cluster.submitted_driver import MODULE
 from study.home.folder import Home
 
@@ -142,3 +142,26 @@ def test_another_process_that_has_a_number_of_the_clusters_is_left_alone(
         assert other.poll() is None
         assert left(command, "") == []
         other.kill()
+
+
+@pytest.mark.long
+def test_a_killed_node_is_missed_within_seconds_and_one_that_is_starved_is_not(command: Command) -> None:
+    done = command("cluster", "up", "--nodes", "2")
+    assert done.returncode == 0, done.stderr
+    cluster = LocalCluster.of(Home(command.home))
+    parts = {part.name: psutil.Process(part.pid) for part in cluster.processes}
+    raylets = {
+        name: next(one for one in parts[name].children(recursive=True) if one.name() == "raylet")
+        for name in ("node-1", "node-2")
+    }
+    raylets["node-2"].suspend()
+    raylets["node-1"].kill()
+    deadline = time.monotonic() + 60
+    while "node-1" in joined(cluster):
+        assert time.monotonic() < deadline, "it was 180 s"
+        time.sleep(1)
+    while time.monotonic() < deadline + 30:
+        assert "node-2" in joined(cluster)
+        time.sleep(2)
+    raylets["node-2"].resume()
+    assert command("cluster", "down").returncode == 0
