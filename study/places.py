@@ -5,6 +5,7 @@ import errno
 import getpass
 import logging
 import os
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
@@ -84,6 +85,21 @@ def for_sockets(longest: int) -> str:
         reasons[place] = too_long or obstacle(Path(place)) or os.strerror(errno.ENOENT)
     told = "; ".join(f"{place}: {reason}" for place, reason in reasons.items())
     raise UserError(f"no folder for what Ray's processes need while they live ({told}). Name one: TMPDIR=/FOLDER")
+
+
+SHARED = "/dev/shm"
+"""The folder in memory that Linux has, through which Ray's processes share data."""
+
+
+def check_shared() -> None:
+    """Refuse a Linux without shared memory, where Ray would start and end again and again.
+
+    Raises:
+        UserError: says how to have it.
+    """
+    if sys.platform == "linux" and not _can_be_used(SHARED):
+        why = obstacle(Path(SHARED)) or os.strerror(errno.ENOENT)
+        raise UserError(f"{SHARED}: {why}. Ray's processes share data there; in a container: --shm-size=2g or more")
 
 
 def temporary_folders() -> Iterator[str]:

@@ -32,7 +32,7 @@ from study.files import write_whole, writing
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
-from study.places import for_sockets
+from study.places import check_shared, for_sockets
 from study.spec import StudySpec
 from study.sweep.own_ray import LONGEST
 from study.sweep.ray_runtime import SharedRay, check_machine, check_taken
@@ -175,13 +175,14 @@ def ready(home: Home, address: str | None) -> None:
     """Refuse what no study could run with, before its file is read: that takes PyTorch, and seconds.
 
     Raises:
-        UserError: Ray cannot be loaded in this Python, or has no folder; the MLflow is not to be spoken to, or the
-            address is no cluster's.
+        UserError: Ray cannot be loaded in this Python, or has no folder or shared memory; the MLflow is not to be
+            spoken to, or the address is no cluster's.
     """
     if sys.flags.optimize > 1:
         raise UserError("python -OO: leaves out what Ray needs to be loaded. Without it, and without PYTHONOPTIMIZE=2")
     check_server(home.tracking_uri)
     if address is None:
+        check_shared()
         for_sockets(LONGEST)
     else:
         check_cluster(address)

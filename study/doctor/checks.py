@@ -23,7 +23,7 @@ from study.data.source import roots
 from study.errors import UserError
 from study.home.folder import FORMAT, Home, check_format
 from study.home.provenance import LIBRARIES, output
-from study.places import for_sockets, obstacle
+from study.places import SHARED, check_shared, for_sockets, obstacle
 from study.sweep.own_ray import LONGEST
 from study.tracking.connection import connect, damage, error_line, public
 from study.tracking.tracked import TIMEOUT
@@ -174,12 +174,16 @@ def memory() -> Iterator[Finding]:
 
 def shared_memory() -> Iterator[Finding]:
     """Room in the shared memory, where Ray keeps one copy of the data sets for all trials; the disk would be slow."""
-    folder = Path("/dev/shm")
-    if not folder.exists():
-        yield Finding("shared memory", "ok", "this system has no /dev/shm; Ray uses the temporary folder")
+    try:
+        check_shared()
+    except UserError as error:
+        yield Finding("shared memory", "problem", str(error))
         return
-    usage = shutil.disk_usage(folder)
-    message = f"/dev/shm: {usage.free / GIB:.1f} of {usage.total / GIB:.1f} GiB free"
+    if not os.path.isdir(SHARED):
+        yield Finding("shared memory", "ok", f"this system has no {SHARED}; Ray uses the temporary folder")
+        return
+    usage = shutil.disk_usage(SHARED)
+    message = f"{SHARED}: {usage.free / GIB:.1f} of {usage.total / GIB:.1f} GiB free"
     if usage.free < LITTLE_SHARED:
         yield Finding(
             "shared memory", "warning", message, "in a container: --shm-size=2g or more; otherwise remove files from it"

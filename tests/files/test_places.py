@@ -103,3 +103,12 @@ def test_temporary_files_go_there_where_no_temporary_folder_can_be_written(
     monkeypatch.setattr(places, "_can_be_used", lambda place: place not in ("/tmp", "/var/tmp") and can(place))
     places.set_up()
     assert os.environ["TMPDIR"] == tempfile.gettempdir() == str(tmp_path / "studies")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="others have no such folder")
+def test_a_linux_without_shared_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    places.check_shared()
+    for there in ("/dev/null/shm", "/proc/self/shm"):
+        monkeypatch.setattr(places, "SHARED", there)
+        with pytest.raises(UserError, match=rf"{there}: .*--shm-size"):
+            places.check_shared()
