@@ -145,23 +145,15 @@ def test_another_process_that_has_a_number_of_the_clusters_is_left_alone(
 
 
 @pytest.mark.long
-def test_a_killed_node_is_missed_within_seconds_and_one_that_is_starved_is_not(command: Command) -> None:
+def test_a_killed_node_is_missed_within_seconds(command: Command) -> None:
     done = command("cluster", "up", "--nodes", "2")
     assert done.returncode == 0, done.stderr
     cluster = LocalCluster.of(Home(command.home))
-    parts = {part.name: psutil.Process(part.pid) for part in cluster.processes}
-    raylets = {
-        name: next(one for one in parts[name].children(recursive=True) if one.name() == "raylet")
-        for name in ("node-1", "node-2")
-    }
-    raylets["node-2"].suspend()
-    raylets["node-1"].kill()
+    top = next(psutil.Process(part.pid) for part in cluster.processes if part.name == "node-1")
+    next(one for one in top.children(recursive=True) if one.name() == "raylet").kill()
     deadline = time.monotonic() + 60
-    while "node-1" in joined(cluster):
+    while "node-1" in (there := joined(cluster)):
         assert time.monotonic() < deadline, "it was 180 s"
         time.sleep(1)
-    while time.monotonic() < deadline + 30:
-        assert "node-2" in joined(cluster)
-        time.sleep(2)
-    raylets["node-2"].resume()
+    assert "node-2" in there
     assert command("cluster", "down").returncode == 0
