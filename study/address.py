@@ -5,6 +5,8 @@ import os
 import re
 import secrets
 import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -15,6 +17,9 @@ LOOPBACK = "127.0.0.1"
 
 LEAST = 16
 """Fewest characters of a token; Ray's own have 64."""
+
+TOKEN_PATH = "RAY_AUTH_TOKEN_PATH"
+"""Ray's variable that names the file of a token; where it is not set, Ray takes `~/.ray/auth_token`."""
 
 HOST_PORT = re.compile(r"(?P<host>[A-Za-z0-9.\-_]+|\[[0-9a-fA-F:]+\]):(?P<port>\d{1,5})")
 
@@ -91,7 +96,7 @@ def give_token() -> None:
         UserError: others can read the file, or it cannot be read.
     """
     named, default = _token_file(), _default_token_file()
-    if named is None and (os.environ.get("RAY_AUTH_TOKEN") or not default.exists()):
+    if named is None and (os.environ.get("RAY_AUTH_TOKEN") or not os.path.exists(default)):
         return
     path = named or default
     try:
@@ -105,19 +110,21 @@ def give_token() -> None:
         os.environ.setdefault("RAY_AUTH_MODE", "token")
 
 
-def make_token() -> None:
-    """Make the token for this user's own clusters as Ray would, or if there is one, make its file private: Ray leaves
-    that to the umask."""
-    path = _default_token_file()
-    path.parent.mkdir(mode=0o700, exist_ok=True)
-    part = path.with_name(f"{path.name}-{os.getpid()}")
-    write_whole(part, secrets.token_hex(32), PRIVATE)
+@contextmanager
+def token_for(folder: Path) -> Iterator[None]:
+    """Have the Ray of this process's own that is started in the block take a token that no other has, from a file in a
+    folder that is nobody else's; not that of a cluster, nor one in the user's home, which need not be there."""
+    file = folder / "token"
+    write_whole(file, secrets.token_hex(32), PRIVATE)
+    before = {name: os.environ.get(name) for name in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN", TOKEN_PATH)}
+    os.environ.pop("RAY_AUTH_TOKEN", None)  # which Ray would take first
+    os.environ[TOKEN_PATH] = str(file)
     try:
-        os.link(part, path)  # another process may be making it, and its Ray have read it
-    except FileExistsError:
-        path.chmod(0o600)
+        yield
     finally:
-        part.unlink()
+        for name, value in before.items():  # Ray sets the first, too
+            os.environ.pop(name, None)
+            os.environ.update({name: value} if value is not None else {})
 
 
 def is_loopback(host: str) -> bool:
@@ -131,12 +138,12 @@ def is_loopback(host: str) -> bool:
 
 
 def _token_file() -> Path | None:
-    path = os.environ.get("RAY_AUTH_TOKEN_PATH")
+    path = os.environ.get(TOKEN_PATH)
     return Path(path) if path else None
 
 
 def _default_token_file() -> Path:
-    return Path.home() / ".ray" / "auth_token"
+    return Path(os.path.expanduser("~"), ".ray", "auth_token")
 
 
 def token() -> str | None:

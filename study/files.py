@@ -16,6 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
+from study import places
 from study.errors import UserError, of_disk
 
 if TYPE_CHECKING:
@@ -248,14 +249,14 @@ def scratch_folder(prefix: str, place: str | None = None) -> Iterator[Path]:
 
 
 def clear_scratch() -> list[Path]:
-    """Remove what processes of this user left when they were killed, in the system's temporary folder and in /tmp, and
-    end the processes that were to live and die with it. Gives the folders.
+    """Remove what processes of this user left when they were killed, in each of `places.temporary_folders`, and end the
+    processes that were to live and die with it. Gives the folders.
 
     The system gives up the lock of a process that ends, at once; and only who was started by it has `OWNER` with the
     name of its folder. So nothing of a living process is touched, in another container of this machine neither.
     """
-    places = {tempfile.gettempdir(), "/tmp"}
-    found = [path for place in places for prefix in (RUN, TRIAL) for path in Path(place).glob(f"{prefix}*")]
+    there = dict.fromkeys(places.temporary_folders())
+    found = [path for place in there for prefix in (RUN, TRIAL) for path in Path(place).glob(f"{prefix}*")]
     return [path for path in found if _remove_if_left(path)]
 
 

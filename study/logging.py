@@ -3,6 +3,7 @@
 import logging
 import os
 import sys
+import warnings
 
 VERBOSE = "STUDY_VERBOSE"
 """Variable that is set, to anything, where they may; processes that this one starts inherit it."""
@@ -14,8 +15,9 @@ def is_verbose() -> bool:
 
 
 def let_through() -> None:
-    """From now on, show on standard error what libraries log, from INFO on."""
+    """From now on, show on standard error what libraries log, from INFO on, and warn of their next versions."""
     os.environ[VERBOSE] = "1"
+    warnings.simplefilter("default", FutureWarning)
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(name)s %(levelname)s: %(message)s")
 
 

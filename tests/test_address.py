@@ -68,9 +68,8 @@ def test_a_token_that_others_can_read_is_refused(mode: int, tmp_path: Path, monk
 
 
 def test_rays_own_token_file_is_looked_at_too(tmp_path: Path) -> None:
-    address.make_token()
-    path = tmp_path / ".ray" / "auth_token"
-    assert (path.stat().st_mode & 0o777, path.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+    (tmp_path / ".ray").mkdir()
+    path = token_file(tmp_path).rename(tmp_path / ".ray" / "auth_token")
     address.give_token()
     assert "RAY_AUTH_MODE" not in os.environ, "Ray decides by itself whether to use it"
     path.chmod(0o644)
@@ -78,11 +77,28 @@ def test_rays_own_token_file_is_looked_at_too(tmp_path: Path) -> None:
         address.give_token()
 
 
-def test_a_token_that_is_there_is_kept_and_hidden(tmp_path: Path) -> None:
-    address.make_token()
-    (path,) = (tmp_path / ".ray").iterdir()
-    before = path.read_text()
-    path.chmod(0o644)
-    address.make_token()
-    assert (path.read_text(), path.stat().st_mode & 0o777) == (before, 0o600)
-    assert list((tmp_path / ".ray").iterdir()) == [path]
+def test_a_home_that_cannot_be_looked_into_has_no_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    for home in ("/nonexistent", "/proc/1/fd", ""):
+        monkeypatch.setenv("HOME", home)
+        address.check_cluster("127.0.0.1:6379")
+        assert address.token() is None
+
+
+def test_a_ray_of_ones_own_has_a_token_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody else can read it, and what was given for a cluster is there again afterwards."""
+    given = {"RAY_AUTH_TOKEN": "of a cluster", "RAY_AUTH_TOKEN_PATH": str(token_file(tmp_path))}
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
+    (folder := tmp_path / "private").mkdir()
+    tokens = set()
+    for _ in range(2):
+        with address.token_for(folder):
+            assert "RAY_AUTH_TOKEN" not in os.environ
+            path = Path(os.environ["RAY_AUTH_TOKEN_PATH"])
+            assert (path.parent, path.stat().st_mode & 0o777) == (folder, 0o600)
+            tokens.add(address.token())
+            os.environ["RAY_AUTH_MODE"] = "token"  # as Ray does
+        assert given == {name: os.environ[name] for name in given}
+        assert "RAY_AUTH_MODE" not in os.environ
+    assert len(tokens) == 2
+    assert all(len(token or "") == 64 for token in tokens)

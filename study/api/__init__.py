@@ -5,4 +5,7 @@ What it does is what the commands do; what it gives are pandas tables, figures a
 
 import warnings
 
+from study import places
+
 warnings.filterwarnings("ignore", message="IProgress not found", module="tqdm")  # no bar of tqdm's is ever shown
+places.set_up()

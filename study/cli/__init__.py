@@ -6,6 +6,7 @@ by Ctrl-C, SIGTERM or SIGHUP.
 """
 
 import atexit
+import codecs
 import errno
 import gc
 import io
@@ -14,11 +15,14 @@ import signal
 import sys
 import time
 import traceback
+import warnings
+from collections import defaultdict
 from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
 
+from study import places
 from study.cli import cluster, help, models, preparing, running, studies
 from study.errors import Interrupted, Stopped, UserError, disk_remedy, of_disk
 from study.logging import is_verbose, let_through
@@ -96,7 +100,11 @@ def main() -> None:
     traceback.
     """
     _open_closed_streams()
+    _speak_utf8()
     _outlive_terminal()
+    places.set_up()
+    if not sys.warnoptions:
+        warnings.simplefilter("ignore", FutureWarning)  # libraries tell whoever wrote this program
     atexit.register(_end_soon)
     try:
         interrupt.listen()
@@ -135,6 +143,33 @@ def _open_closed_streams() -> None:
             if null != number:
                 os.close(null)
             setattr(sys, name, os.fdopen(number, mode, closefd=False))
+
+
+def _instead(error: UnicodeError) -> tuple[str, int]:
+    """What is shown of a text that the output's encoding does not have, and where it goes on."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return error.object[error.start : error.end].translate(PLAIN), error.end
+
+
+PLAIN = defaultdict(lambda: "?", {ord("±"): "+-"})
+"""The characters to show in place of others, by their numbers."""
+
+
+def _speak_utf8() -> None:
+    """Replace what standard output and error, of this process and those that it starts, cannot show. Where Python takes
+    names of files for another encoding than UTF-8, as with `LC_ALL=C PYTHONUTF8=0`, begin anew with UTF-8: files that
+    are listed by their names would not be found."""
+    shown = sys.stdout.encoding or "ascii"
+    if codecs.lookup(shown).name != "utf-8":
+        os.environ["PYTHONIOENCODING"] = f"{shown}:replace"
+    if sys.getfilesystemencoding() != "utf-8" and os.environ.get("PYTHONUTF8") != "1" and sys.executable:
+        os.environ["PYTHONUTF8"] = "1"
+        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
+    codecs.register_error("study", _instead)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="study")
 
 
 class _Terminal(io.FileIO):

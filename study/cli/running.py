@@ -47,8 +47,11 @@ def run(
     from study.home.folder import Home
     from study.spec import load_study
 
+    home = Home.locate()
+    home.check_writable()
+    running.ready(home, address)
     begin = running.start_or_resume if or_resume else running.start
-    show(begin(Home.locate(), load_study(spec, assignments or (), profile, name), view(quiet), address))
+    show(begin(home, load_study(spec, assignments or (), profile, name), view(quiet), address))
 
 
 def resume(

@@ -29,7 +29,7 @@ from study.home.sharing import UNLIMITED, Limits
 from study.logging import hush
 from study.spec import StudySpec
 from study.spec.document import shipped_folder
-from study.text import typed
+from study.text import shortened, typed
 from study.upstream import ray_internals
 
 # What is uploaded for a job: this package, the shipped study files and one resolved study file.
@@ -80,7 +80,7 @@ def _copy(source: Path, target: Path) -> None:
 # What a command of `study` that ran as a job answered.
 
 LONGEST = 2000
-"""Characters of a log that are shown where it has no error line, counted from its end."""
+"""Characters that are shown of an error, and of a log without one, counted from its end."""
 
 
 def answered(ended: Job, log: str) -> Any:
@@ -95,8 +95,8 @@ def answered(ended: Job, log: str) -> Any:
     """
     if ended.state == "succeeded":
         return _document(log)
-    error = next((line for line in log.splitlines() if line.startswith("error: ")), log[-LONGEST:])
-    said = error.removeprefix("error: ") or ended.message
+    error = re.search(r"^error: (.*)", log, re.MULTILINE | re.DOTALL)  # it is the last that a command says
+    said = shortened((error[1] if error else log[-LONGEST:]).strip(), LONGEST) or ended.message
     if ended.exit_status == STOPPED:
         raise Interrupted(said)
     raise UserError(said) if ended.exit_status == UNUSABLE else Stopped(said)

@@ -27,10 +27,11 @@ from annotated_types import Gt, Lt
 from study.address import LOOPBACK
 from study.cluster.following import COLOURS
 from study.errors import Interrupted, Stopped, UserError
-from study.files import PRIVATE, read_json, write_whole
+from study.files import PRIVATE, lock, read_json, write_whole, writing
 from study.home import lease
-from study.home.folder import Home, address_of
+from study.home.folder import ANOTHER_HOME, Home, address_of
 from study.home.lease import machine
+from study.places import for_sockets
 from study.upstream import interrupt, ray_internals
 from study.upstream.environment import Part as For
 from study.upstream.environment import variables
@@ -395,8 +396,11 @@ AT_ONCE = max(2, os.cpu_count() or 1)
 ASK = 0.3
 """Seconds between two looks at parts that are waited for."""
 
-SCRATCH = "/tmp/study-ray-"
-"""The beginning of the folder of Ray's session. It is short: paths of sockets must fit into 107 bytes."""
+SCRATCH = "study-ray-"
+"""The beginning of the name of the folder of Ray's session. It is short: paths of sockets must fit into 107 bytes."""
+
+LONGEST = 103 - ray_internals.SESSION - len(f"/{SCRATCH}12345678") - len("node-100")
+"""Characters of the folder around it."""
 
 TAIL = 4
 """Lines of a log that are shown where a part does not come up."""
@@ -424,11 +428,21 @@ class LocalCluster(LocalState):
             tell: is told which parts are being started, and each as it comes up.
 
         Raises:
-            UserError: one is there already.
+            UserError: one is there already, or is being started; or it cannot be written in the home.
             Stopped: a part does not come up; then nothing stays behind.
             Interrupted: a signal came; likewise.
         """
         self.check_host()
+        with writing(home.path, ANOTHER_HOME):
+            home.path.mkdir(parents=True, exist_ok=True)
+            held = self.path.with_name(f"{self.path.name}-lock").open("a")
+        with held:
+            if not lock(held):
+                raise UserError(f"a cluster of {home.path} is being started. Its state: study cluster status")
+            self._start_all(home, nodes, cpus, cards, tell)
+
+    def _start_all(self, home: Home, nodes: int, cpus: int, cards: Sequence[str], tell: Tell) -> None:
+        """See `start`; while nobody else starts one."""
         if self.alive() or of_cluster(self.mark, self.scratch):
             raise UserError(f"a cluster of {home.path} runs already. Its state: study cluster status")
         self._clear()
@@ -474,13 +488,13 @@ class LocalCluster(LocalState):
 
     def _prepare(self) -> None:
         """The folder with secrets, and the addresses."""
-        self.path.mkdir(parents=True, exist_ok=True)
+        self.path.mkdir(exist_ok=True)
         self.path.chmod(0o700)
         for log in self.path.glob("*.log"):
             log.unlink()
         for file, length in ((self.token_file, 32), (self.password_file, 18)):
             write_whole(file, secrets.token_hex(length), PRIVATE)
-        self.scratch = tempfile.mkdtemp(prefix=Path(SCRATCH).name, dir=Path(SCRATCH).parent)
+        self.scratch = tempfile.mkdtemp(prefix=SCRATCH, dir=for_sockets(LONGEST))
         self.host = platform.node()
         mlflow, dashboard, head = free_ports(3)
         self.mlflow, self.dashboard = (f"http://{LOOPBACK}:{port}" for port in (mlflow, dashboard))
@@ -488,7 +502,7 @@ class LocalCluster(LocalState):
 
     def _clear(self) -> None:
         """Remove what is of no use to anybody once nothing runs."""
-        if self.scratch.startswith(SCRATCH):
+        if Path(self.scratch).name.startswith(SCRATCH):
             shutil.rmtree(self.scratch, ignore_errors=True)
         for file in self.left_files():
             file.unlink(missing_ok=True)

@@ -2,8 +2,9 @@
 studies in turn, whose results make one table."""
 
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,13 +27,15 @@ from study.commands.session import (
     resumable,
     run_session,
 )
-from study.errors import UserError
+from study.errors import Interrupted, Stopped, UserError
 from study.files import write_whole, writing
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
+from study.places import check_shared, for_sockets
 from study.spec import StudySpec
-from study.sweep.ray_runtime import NotJoined, SharedRay, check_machine, check_taken
+from study.sweep.own_ray import LONGEST
+from study.sweep.ray_runtime import SharedRay, check_machine, check_taken
 from study.tracking import Tracker
 from study.tracking.connection import check_server
 from study.training.own_function import FILE, PICKLE, digest, load, place
@@ -119,11 +122,22 @@ def start(
         check_metrics.check_loaded(spec, datasets)
         function = brought(home, spec, function)
     folder = home.create(spec, function)
-    try:
+    with _withdrawn_if_refused(home, folder):
         return run_session(home, folder, datasets, view, address, shared)
-    except NotJoined:  # the same command works once the cluster answers
-        with suppress(UserError):
-            delete(home, spec.name)
+
+
+@contextmanager
+def _withdrawn_if_refused(home: Home, folder: StudyFolder) -> Iterator[None]:
+    """Remove a study that was made just now where something refuses it before its first trial: the same command is to
+    work once that is mended."""
+    try:
+        yield
+    except (Stopped, Interrupted):
+        raise
+    except Exception:
+        with suppress(UserError, OSError):  # what refused it is told
+            if not StudyRecord.load(folder.ledger_file).trials:
+                delete(home, folder.name)
         raise
 
 
@@ -157,14 +171,30 @@ def start_or_resume(
     return resume(home, spec.name, view, address=address, shared=shared)
 
 
-def _check_place(home: Home, spec: StudySpec, address: str | None) -> None:
-    """Refuse a trial that could never be placed, a cluster or an MLflow that is not to be spoken to, and a home that
-    would end with a job: it runs in a folder of Ray's."""
+def ready(home: Home, address: str | None) -> None:
+    """Refuse what no study could run with, before its file is read: that takes PyTorch, and seconds.
+
+    Raises:
+        UserError: Ray cannot be loaded in this Python, or has no folder or shared memory; the MLflow is not to be
+            spoken to, or the address is no cluster's.
+    """
+    if sys.flags.optimize > 1:
+        raise UserError("python -OO: leaves out what Ray needs to be loaded. Without it, and without PYTHONOPTIMIZE=2")
     check_server(home.tracking_uri)
+    if address is None:
+        check_shared()
+        for_sockets(LONGEST)
+    else:
+        check_cluster(address)
+
+
+def _check_place(home: Home, spec: StudySpec, address: str | None) -> None:
+    """Refuse a trial that could never be placed, what `ready` refuses, a cluster that does not answer, and a home that
+    would end with a job: it runs in a folder of Ray's."""
+    ready(home, address)
     if address is None:
         check_machine(spec.resources)
         return
-    check_cluster(address)
     check_taken(address)
     if is_job() and not os.environ.get("STUDY_HOME"):
         raise UserError(
@@ -307,7 +337,10 @@ def train(home: Home, spec: StudySpec, view: View, address: str | None = None) -
     """
     _check_place(home, spec, address)
     datasets = loaded(spec, view)
-    return run_session(home, final_training.extend(home, spec, brought(home, spec)), datasets, view, address)
+    is_new = not (home.path / spec.name).exists()
+    folder = final_training.extend(home, spec, brought(home, spec))
+    with _withdrawn_if_refused(home, folder) if is_new else nullcontext():
+        return run_session(home, folder, datasets, view, address)
 
 
 # Studies whose results make one table, a suite's many or a published table's one: what is left of them is run in turn,

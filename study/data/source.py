@@ -5,17 +5,23 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from study import places
 from study.errors import UserError
 
 
-def root() -> Path:
-    """The folder of all data sets: `STUDY_DATA`, or `~/.cache/study`."""
-    return Path(os.environ.get("STUDY_DATA") or "~/.cache/study").expanduser()
-
-
 def roots() -> list[Path]:
-    """Folders to look for files in: `root()`, then `~/.cache/study`, which is used if `root()` cannot be written."""
-    return list(dict.fromkeys([root(), Path("~/.cache/study").expanduser()]))
+    """Folders to look for files in: `STUDY_DATA`, `~/.cache/study`, and `.cache/study` in the home of studies, which
+    each are used if those before cannot be written."""
+    given, own = os.environ.get("STUDY_DATA"), Path(places.CACHE, "study")
+    usual = [Path(os.path.expanduser("~"), own), places.home() / own]
+    return list(dict.fromkeys([*([Path(os.path.expanduser(given))] if given else []), *usual]))
+
+
+def root() -> Path:
+    """The folder of all data sets: `STUDY_DATA`, else the first of `roots` that is there or can be made."""
+    there = roots()
+    usable = (place for place in there if os.path.isdir(place) or not places.obstacle(place))
+    return there[0] if os.environ.get("STUDY_DATA") else next(usable, there[0])
 
 
 def writable(folder: str = "") -> Path:
@@ -94,4 +100,4 @@ class Source:
 
 
 def _first(path: str) -> Path | None:
-    return next((parent / path for parent in roots() if (parent / path).exists()), None)
+    return next((parent / path for parent in roots() if os.path.exists(parent / path)), None)

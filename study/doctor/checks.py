@@ -19,9 +19,12 @@ import psutil
 
 from study import address as addresses
 from study import data
+from study.data.source import roots
 from study.errors import UserError
 from study.home.folder import FORMAT, Home, check_format
 from study.home.provenance import LIBRARIES, output
+from study.places import SHARED, check_shared, for_sockets, obstacle
+from study.sweep.own_ray import LONGEST
 from study.tracking.connection import connect, damage, error_line, public
 from study.tracking.tracked import TIMEOUT
 from study.training.gpu_errors import OLDER, TORCH
@@ -81,8 +84,12 @@ INSTALL = "uv sync, or pip install --upgrade with the versions of this project's
 
 
 def python() -> Iterator[Finding]:
-    """Version, interpreter and platform."""
-    yield Finding("python", "ok", f"{platform.python_version()} ({sys.executable}) on {platform.platform()}")
+    """Version, interpreter and platform, and whether Ray can be loaded in it."""
+    told = f"{platform.python_version()} ({sys.executable}) on {platform.platform()}"
+    if sys.flags.optimize > 1:
+        yield Finding("python", "problem", f"{told}, by -OO", "without -OO and PYTHONOPTIMIZE=2: Ray cannot be loaded")
+    else:
+        yield Finding("python", "ok", told)
 
 
 def libraries() -> Iterator[Finding]:
@@ -167,12 +174,16 @@ def memory() -> Iterator[Finding]:
 
 def shared_memory() -> Iterator[Finding]:
     """Room in the shared memory, where Ray keeps one copy of the data sets for all trials; the disk would be slow."""
-    folder = Path("/dev/shm")
-    if not folder.exists():
-        yield Finding("shared memory", "ok", "this system has no /dev/shm; Ray uses the temporary folder")
+    try:
+        check_shared()
+    except UserError as error:
+        yield Finding("shared memory", "problem", str(error))
         return
-    usage = shutil.disk_usage(folder)
-    message = f"/dev/shm: {usage.free / GIB:.1f} of {usage.total / GIB:.1f} GiB free"
+    if not os.path.isdir(SHARED):
+        yield Finding("shared memory", "ok", f"this system has no {SHARED}; Ray uses the temporary folder")
+        return
+    usage = shutil.disk_usage(SHARED)
+    message = f"{SHARED}: {usage.free / GIB:.1f} of {usage.total / GIB:.1f} GiB free"
     if usage.free < LITTLE_SHARED:
         yield Finding(
             "shared memory", "warning", message, "in a container: --shm-size=2g or more; otherwise remove files from it"
@@ -182,14 +193,21 @@ def shared_memory() -> Iterator[Finding]:
 
 
 def disks(home: Path) -> Iterator[Finding]:
-    """Room for studies, data sets and Ray's temporary files."""
-    places = {
-        "home": (home, "another home: STUDY_HOME=..., or study delete NAME"),
-        "data": (data.root(), "another folder: STUDY_DATA=..."),
-        "temporary": (Path(tempfile.gettempdir()), "another folder: TMPDIR=... RAY_TMPDIR=..., or remove old files"),
-    }
-    for name, (path, remedy) in places.items():
-        yield disk(f"disk, {name}", path, remedy)
+    """Room for studies, data sets and Ray's temporary files, and whether the last two can be written."""
+    yield disk("disk, home", home, "another home: STUDY_HOME=..., or study delete NAME")
+    another = "another folder: STUDY_DATA=..."
+    reasons = {place: obstacle(place) for place in roots()}
+    if all(reasons.values()):
+        told = "; ".join(f"{place}: {why}" for place, why in reasons.items())
+        yield Finding("disk, data", "problem", f"no folder for data can be written ({told})", another)
+    else:
+        yield disk("disk, data", data.root(), another)
+    try:
+        place = Path(for_sockets(LONGEST))
+    except UserError as error:
+        yield Finding("disk, temporary", "problem", str(error))
+    else:
+        yield disk("disk, temporary", place, "another folder: TMPDIR=..., or remove old files")
 
 
 def disk(name: str, path: Path, remedy: str) -> Finding:
@@ -205,7 +223,7 @@ def disk(name: str, path: Path, remedy: str) -> Finding:
 
 def existing(path: Path) -> Path:
     """A folder, or its nearest parent that exists."""
-    return next(folder for folder in (path, *path.parents) if folder.is_dir())
+    return next(folder for folder in (path, *path.parents) if os.path.isdir(folder))
 
 
 # The GPUs: those that the driver knows, those that torch can use, those that Ray places trials on.
@@ -332,6 +350,7 @@ def home(home: Home) -> Iterator[Finding]:
         return
     try:
         check_format(home.path)
+        home.check_writable()
         _check_writable(home)
     except UserError as error:
         yield Finding("home", "problem", str(error))

@@ -3,7 +3,6 @@
 `STUDY_HOME` says where, `./studies` is the default. Nothing of a study lies outside its folder but its MLflow runs.
 """
 
-import errno
 import json
 import os
 import shutil
@@ -13,7 +12,7 @@ from datetime import UTC
 from pathlib import Path
 from urllib.parse import unquote
 
-from study import __version__
+from study import __version__, places
 from study.errors import UserError, nearest
 from study.files import PRIVATE, from_json, read_json, write_whole, writing
 from study.home.ledger import Ledger
@@ -217,7 +216,7 @@ class Home:
         Behind a link `..` is the parent of where the link leads, for the system but not for MLflow's address of the
         database: such a path is resolved here. Others stay as given: what a link leads to may differ between nodes.
         """
-        path = Path(os.environ.get("STUDY_HOME") or "studies").absolute()
+        path = places.home()
         return cls(path.resolve() if ".." in path.parts else path)
 
     @property
@@ -290,9 +289,17 @@ class Home:
                 f"{name}: exists already in {self.path}. Go on with it: study resume {name}. "
                 f"Run it anew under another name: --name {self._free_name(name)}"
             )
-        if self.path.exists() and not os.access(self.path, os.W_OK | os.X_OK):
-            why = os.strerror(errno.EACCES if self.path.is_dir() else errno.ENOTDIR)
-            raise UserError(f"{self.path}: cannot be written: {why}. {ANOTHER_HOME}")
+        self.check_writable()
+
+    def check_writable(self) -> None:
+        """Refuse a home in which a study, or its runs in the home's own MLflow, cannot be written, as another user's.
+
+        Raises:
+            UserError: says what cannot be, and why.
+        """
+        for place in (self.path, *((self.database, self.artifacts) if self.owns_tracking else ())):
+            if why := places.obstacle(place, is_file=place == self.database):
+                raise UserError(f"{place}: cannot be written: {why}. {ANOTHER_HOME}")
 
     def create(self, spec: StudySpec, function: bytes | None = None) -> StudyFolder:
         """Make the folder of a new study, whole or not at all.

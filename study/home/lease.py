@@ -110,7 +110,8 @@ RENEWAL, EXPIRY = 5.0, 60.0
 """Seconds between two signs of life, and after the last of them until a lease is nobody's."""
 
 SETTLING = 1.0
-"""Seconds after which of two machines that take a dead one's lease at once the last to write has it."""
+"""Seconds after which of two machines that take a dead one's lease at once the last to write has it, and within which
+a lease that is being written can be read."""
 
 
 class TakenOver(Exception):
@@ -182,13 +183,9 @@ class Lease:
 
     def __init__(self, path: Path) -> None:
         self._path, self._mine = path, Holder.this_process()
-        before = holder(path)
         self._renewed, self.is_lost, self._over = time.monotonic(), False, threading.Event()
-        self._write()
-        if before and before.machine != self._mine.machine:
-            time.sleep(SETTLING)
-            self._renew()
-            self.check()
+        if not self._create():
+            self._replace()
         threading.Thread(target=self._keep, name="lease", daemon=True).start()
 
     def check(self) -> None:
@@ -220,12 +217,48 @@ class Lease:
             os.utime(self._path)
         elif owner is not None or not self._path.parent.exists():
             self.is_lost = True
-        elif not self._over.is_set():
-            self._write()
+        elif not self._over.is_set() and not self._create() and _written(self._path) is None:
+            write_whole(self._path, self._content)
         self._renewed = time.monotonic()
 
-    def _write(self) -> None:
-        write_whole(self._path, json.dumps(asdict(self._mine)))
+    def _create(self) -> bool:
+        """Write it where there is none, as the only one of all machines. Says whether there was none."""
+        try:
+            with open(self._path, "xb") as file:
+                file.write(self._content)
+        except FileExistsError:
+            return False
+        return True
+
+    def _replace(self) -> None:
+        """Take that of a driver that is gone.
+
+        Raises:
+            TakenOver: it is not gone, or another machine takes its lease, too.
+        """
+        before = _written(self._path)
+        if elsewhere(self._path):
+            raise TakenOver(f"another driver took the study: {before}")
+        is_old = True
+        with suppress(FileNotFoundError):
+            is_old = before is None or before.machine != self._mine.machine or age(self._path) > EXPIRY / 2
+        write_whole(self._path, self._content)
+        if is_old:  # so another machine may take it at this moment
+            time.sleep(SETTLING)
+            self._renew()
+            self.check()
+
+    @property
+    def _content(self) -> bytes:
+        return json.dumps(asdict(self._mine)).encode()
+
+
+def _written(path: Path) -> Holder | None:
+    """As `holder`; a file that cannot be read may be one that is being written, and has a moment for it."""
+    until = time.monotonic() + SETTLING
+    while (found := holder(path)) is None and path.exists() and time.monotonic() < until:
+        time.sleep(0.02)
+    return found
 
 
 def age(path: Path) -> float:

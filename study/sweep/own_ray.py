@@ -5,7 +5,6 @@ import os
 import shutil
 import signal
 import subprocess
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -14,9 +13,10 @@ from typing import Any
 
 import psutil
 
-from study.address import LOOPBACK, make_token
+from study.address import LOOPBACK, token_for
 from study.files import OWNER, RUN, scratch_folder
 from study.logging import is_verbose
+from study.places import for_sockets
 from study.upstream.ray_internals import (
     SESSION,
     forget,
@@ -27,6 +27,7 @@ from study.upstream.ray_internals import (
     stay_on_loopback,
     take_signals_back,
     within,
+    without_rays_own_lines,
 )
 
 # The processes that trials run in: they import what a trial needs while the driver still gets ready itself.
@@ -187,11 +188,6 @@ def _lines(file: Path) -> list[str]:
     return []
 
 
-def short_place() -> str:
-    """The system's temporary folder, or /tmp where the path of that is too long for Ray."""
-    return place if len(place := tempfile.gettempdir()) <= LONGEST else "/tmp"
-
-
 @contextmanager
 def own_ray(
     processes: Processes | None, tell: Callable[[str], None], stopping: Callable[[], bool], leave: Callable[[], None]
@@ -205,13 +201,13 @@ def own_ray(
         leave: ends the connection to it.
 
     Raises:
+        UserError: there is no folder for it.
         CannotStart: each of `TRIES` starts failed.
         KeyboardInterrupt: nobody wants it any more.
     """
     stay_on_loopback()
-    make_token()
-    read_the_token_again()
-    with scratch_folder(RUN, short_place()) as folder:
+    with scratch_folder(RUN, for_sockets(LONGEST)) as folder, token_for(folder):
+        read_the_token_again()
         ray = _started(folder, processes, tell, stopping, leave)
         try:
             yield ray
@@ -259,12 +255,13 @@ def _start(ray: OwnRay, folder: Path, processes: Processes | None, patience: "Pa
     variables = {**preloading(PRELOAD), **processes.variables(folder / "ready")} if processes else {}
     count = processes.count if processes else 0
     variables[OWNER] = str(folder)
-    with lean_node(count, variables, ray.add, patience.wait, logs=is_verbose()):
+    logs = is_verbose()
+    with lean_node(count, variables, ray.add, patience.wait, logs=logs), without_rays_own_lines(logs):
         init(
             address="local",
             num_gpus=processes.gpus if processes else None,
             include_dashboard=False,
-            log_to_driver=is_verbose(),
+            log_to_driver=logs,
             configure_logging=False,
             namespace="study",
             **within(folder),

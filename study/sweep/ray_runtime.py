@@ -6,7 +6,9 @@ import math
 import os
 import resource
 import socket
+import tempfile
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -17,6 +19,7 @@ import psutil
 
 from study.address import HOST_PORT, check_cluster, check_token, give_token, is_loopback, refused
 from study.errors import UserError
+from study.files import writing
 from study.logging import hush, is_verbose
 from study.spec.schema import Resources
 from study.sweep.own_ray import OwnRay, Processes, own_ray
@@ -31,6 +34,7 @@ from study.upstream.ray_internals import (
     read_the_token_again,
     stay_on_loopback,
     take_signals_back,
+    without_rays_own_lines,
 )
 
 # A cluster that a driver has joined: whether its head, and this machine's node, still answer.
@@ -232,6 +236,8 @@ def ray_runtime(
     import ray  # noqa: F401 (it sets up the loggers)
 
     hush("ray", "ray.tune", level=logging.CRITICAL)
+    if not is_verbose():
+        warnings.filterwarnings("ignore", category=FutureWarning, module=r"ray\.")  # of 2.54, in a notebook too
     leave_signals_alone()
     if address is None:
         with own_ray(processes, tell, stopping, _leave) as own:
@@ -277,8 +283,10 @@ def _join(address: str) -> None:
     read_the_token_again()
     if is_loopback(address.rsplit(":", 1)[0]) or is_loopback(os.environ.get("RAY_ADDRESS", "").rsplit(":", 1)[0]):
         stay_on_loopback()
+    logs = is_verbose()
     try:
-        ray.init(address=address, log_to_driver=is_verbose(), configure_logging=False, namespace="study")
+        with without_rays_own_lines(logs):
+            ray.init(address=address, log_to_driver=logs, configure_logging=False, namespace="study")
     except Exception as error:  # Ray raises what it likes, bare Exception too
         lines = str(error).strip().splitlines()
         raise NotJoined(f"--address {address}: no Ray cluster answers: {lines[0] if lines else error!r}") from None
@@ -321,18 +329,21 @@ def check_nodes(home: Path) -> None:
     """Refuse a cluster with a node that does not see the home: checkpoints and weights lie there, and trials move.
 
     Raises:
-        UserError: says which nodes.
+        UserError: says which nodes; or this one cannot write there.
     """
     import ray
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-    marker = home / f".seen-by-all-{os.getpid()}"
-    marker.touch()
+    with writing(home, "Another home: STUDY_HOME=..."):
+        file, marker = tempfile.mkstemp(
+            prefix=".seen-by-all-", dir=home
+        )  # another machine's process has this number too
+    os.close(file)
     try:
         look = ray.remote(num_cpus=0, max_retries=0)(_exists)
         asked = {
             look.options(scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)).remote(
-                str(marker)
+                marker
             ): node["NodeManagerAddress"]
             for node in ray.nodes()
             if node["Alive"]
@@ -341,7 +352,7 @@ def check_nodes(home: Path) -> None:
         failed = [*silent, *(reference for reference in answered if not _answer(reference))]
         blind = [asked[reference] for reference in failed]
     finally:
-        marker.unlink()
+        Path(marker).unlink(missing_ok=True)
     if blind:
         raise UserError(
             f"{home}: is not seen by {', '.join(sorted(blind))}. STUDY_HOME has to be a folder that all nodes share"

@@ -3,9 +3,9 @@
 import json
 import os
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing, suppress
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -93,19 +93,25 @@ def _run(job: JobPayload, datasets: Mapping[str, Any], weights: Mapping[str, tup
     before_cuda(trial_config.train)
     if job.device == CUDA:
         try_gpu(job.whole)
-    trial: Trial | FunctionTrial
+    make: Callable[[], Trial | FunctionTrial]
     if job.function is not None:
-        trial = FunctionTrial(trial_config, job.function, job.needed, job.device)
+        make = partial(FunctionTrial, trial_config, job.function, job.needed, job.device)
     else:
         dataset: Dataset = ray.get(datasets[data.key(trial_config.data)])
-        trial = Trial(trial_config, dataset, job.device, begins=job.kind != "test")
+        make = partial(Trial, trial_config, dataset, job.device, begins=job.kind != "test")
+    trial = make()
     try:
         if job.kind == "test":
             assert job.model is not None
             trial.load(job.model)
             tell(trial.evaluate("test", final=True))
         else:
-            _train(trial, job)
+            try:
+                _train(trial, job)
+            except Unusable as unusable:  # states of another version, of which the trial has some by now
+                job.checkpoint.unlink(missing_ok=True)
+                trial = make()
+                _train(trial, job, str(unusable))
     except Diverged as diverged:
         tune.report({"diverged": str(diverged)})
     finally:
@@ -113,10 +119,15 @@ def _run(job: JobPayload, datasets: Mapping[str, Any], weights: Mapping[str, tup
             trial.forget()
 
 
-def _train(trial: Trial | FunctionTrial, job: JobPayload) -> None:
+def _train(trial: Trial | FunctionTrial, job: JobPayload, why_anew: str | None = None) -> None:
+    """Train it, and report each epoch; raises Unusable before anything is reported.
+
+    Args:
+        why_anew: why it does not go on from the states of before.
+    """
     behind, note = goes_on_behind(trial, job.checkpoint, job.heard)
-    tell_start(job.heard, behind, note, trial.device)
     course = trial.run(job.checkpoint, PAUSE, choice(job.goal), job.end)
+    tell_start(job.heard, behind, why_anew or note, trial.device)
     with closing(course):  # type: ignore[type-var]
         for epoch, metrics in enumerate(course, start=behind + 1):
             if epoch == trial.config.train.epochs and job.model:

@@ -8,6 +8,7 @@ import secrets
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
@@ -74,12 +75,40 @@ def _make_database(path: Path) -> None:
         part.unlink(missing_ok=True)
 
 
+SERVERS, DATABASES = ("http", "https", "databricks", "databricks-uc", "uc"), ("postgresql", "mysql", "sqlite", "mssql")
+"""Schemes of the addresses that MLflow knows; those of databases may name a driver, behind a `+`."""
+
+
+def check_kind(uri: str) -> None:
+    """Refuse an address at which MLflow would keep nothing, before a study runs for it.
+
+    Raises:
+        UserError: says which addresses are allowed.
+    """
+    scheme = urlsplit(uri).scheme or uri * (uri == "databricks")
+    if scheme in SERVERS or scheme.partition("+")[0] in DATABASES:
+        return
+    if scheme in ("", "file"):
+        if os.environ.get("MLFLOW_ALLOW_FILE_STORE", "").lower() in ("true", "1"):
+            return
+        why = "is a folder, in which MLflow keeps runs no more"
+    elif any(plugin.name == scheme for plugin in entry_points(group="mlflow.tracking_store")):
+        return
+    else:
+        why = "is no address that MLflow knows"
+    raise UserError(
+        f"MLFLOW_TRACKING_URI: {public(uri)}: {why}. Allowed: http://HOST:PORT, sqlite:////FOLDER/FILE.db, or another "
+        "database; unset, it is a database in the home of studies"
+    )
+
+
 def check_server(uri: str) -> None:
     """Refuse an MLflow server elsewhere that no password guards: whoever reaches it changes its runs.
 
     Raises:
-        UserError: says how to give the password.
+        UserError: says how to give the password; or it is no such address, see `check_kind`.
     """
+    check_kind(uri)
     parts = urlsplit(uri)
     if parts.scheme not in ("http", "https") or is_loopback(parts.hostname or ""):
         return

@@ -344,11 +344,15 @@ class TrainingLoop:
 
         Raises:
             Diverged: the loss of an epoch, the networks behind it or what they give for a split is not finite.
-            Unusable: `resume` is damaged, or another trial's.
+            Unusable: at once: `resume` is damaged, another trial's, or its states are not those that this version has;
+                this object is of no use then.
             OSError: `resume` or `ended` cannot be written.
         """
+        return self._epochs(self._begin(resume, pause, choice, ended))
+
+    def _epochs(self, state: TrainingState) -> Iterator[dict[str, float]]:
+        """The epochs behind a state; see `run`."""
         options = self.options
-        state = self._begin(resume, pause, choice, ended)
         step, clock = self._step(state.main, state.beside), Clock(self.device)
         for epoch in range(state.done + 1, options.epochs + 1):
             values = self.epoch(state, epoch, step, clock)

@@ -53,6 +53,26 @@ def leave_signals_alone() -> None:
     utils.set_sigterm_handler = lambda handler: None
 
 
+@contextmanager
+def without_rays_own_lines(logs: bool) -> Iterator[None]:
+    """Have the `ray.init` of the block begin no thread that prints, in colours and whatever the level of logs, what
+    befalls processes of the cluster. What becomes of trials is told by the study.
+
+    Args:
+        logs: they may all be printed.
+    """
+    from ray._private import worker
+
+    module: Any = worker
+    before = module.listen_error_messages
+    if not logs:
+        module.listen_error_messages = lambda worker, threads_stopped: threads_stopped.wait()
+    try:
+        yield
+    finally:
+        module.listen_error_messages = before
+
+
 def take_signals_back() -> None:
     """To be called after `ray.init`, in whose C++ a handler of SIGTERM comes before this process's: it prints, and ends
     the process by SIGABRT three seconds later."""
@@ -61,11 +81,12 @@ def take_signals_back() -> None:
 
 
 def read_the_token_again() -> None:
-    """To be called before Ray in this process sends a token: it keeps the first that it read, and what it was given may
-    have changed since, from one cluster's to another's, say, or to this process's own."""
+    """To be called before Ray in this process sends a token: it keeps the first that it read, and whether it sends one,
+    and what it was given may have changed since, from one cluster's to another's, say, or to this process's own."""
     from ray import _raylet
 
     raylet: Any = _raylet  # whose stub leaves it out
+    raylet.Config.initialize("")
     raylet.AuthenticationTokenLoader.instance().reset_cache()
 
 

@@ -36,3 +36,15 @@ def test_an_error_there_is_the_same_error_here(state: str, code: int | None, kin
         answered(ended(state, code), log)
     with pytest.raises(kind, match=r"^what Ray says$"):
         answered(ended(state, code), "")
+
+
+def test_a_refusal_of_several_lines_comes_whole() -> None:
+    log = "a warning\nerror: two of its keys cannot be used:\n  train.epochs: 0 given\n  search.trials: -1 given\n"
+    told = "two of its keys cannot be used:\n  train.epochs: 0 given\n  search.trials: -1 given"
+    with pytest.raises(UserError) as refused:
+        answered(ended("failed", 2), log)
+    assert str(refused.value) == told
+    with pytest.raises(UserError) as refused:
+        answered(ended("failed", 2), f"error: {'long ' * 10_000}end")
+    assert len(str(refused.value)) <= 2000
+    assert str(refused.value).endswith("end")

@@ -13,7 +13,7 @@ import psutil
 import pytest
 from command import Command
 
-from study.cluster.local import LocalCluster, of_cluster
+from study.cluster.local import LocalCluster, joined, of_cluster
 from study.cluster.submitted_driver import MODULE
 from study.home.folder import Home
 
@@ -142,3 +142,18 @@ def test_another_process_that_has_a_number_of_the_clusters_is_left_alone(
         assert other.poll() is None
         assert left(command, "") == []
         other.kill()
+
+
+@pytest.mark.long
+def test_a_killed_node_is_missed_within_seconds(command: Command) -> None:
+    done = command("cluster", "up", "--nodes", "2")
+    assert done.returncode == 0, done.stderr
+    cluster = LocalCluster.of(Home(command.home))
+    top = next(psutil.Process(part.pid) for part in cluster.processes if part.name == "node-1")
+    next(one for one in top.children(recursive=True) if one.name() == "raylet").kill()
+    deadline = time.monotonic() + 60
+    while "node-1" in (there := joined(cluster)):
+        assert time.monotonic() < deadline, "it was 180 s"
+        time.sleep(1)
+    assert "node-2" in there
+    assert command("cluster", "down").returncode == 0

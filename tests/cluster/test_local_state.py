@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -160,3 +161,25 @@ def test_a_cluster_of_another_machine_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="elsewhere"):
         LocalCluster.of(Home(tmp_path)).start(Home(tmp_path), 1, 1)
     assert (cluster.path / "state.json").exists()
+
+
+def test_of_two_that_start_a_cluster_at_once_one_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It starts nothing, and leaves what the other has made."""
+    home = Home(tmp_path)
+    begun, go_on, started = threading.Event(), threading.Event(), []
+
+    def start_all(self: LocalCluster, *given: object) -> None:
+        started.append(self)
+        begun.set()
+        assert go_on.wait(20)
+
+    monkeypatch.setattr(LocalCluster, "_start_all", start_all)
+    first = threading.Thread(target=lambda: LocalCluster.of(home).start(home, 1, 1))
+    first.start()
+    assert begun.wait(20)
+    with pytest.raises(UserError, match="is being started"):
+        LocalCluster.of(home).start(home, 1, 1)
+    go_on.set()
+    first.join()
+    LocalCluster.of(home).start(home, 1, 1)
+    assert len(started) == 2

@@ -1,5 +1,6 @@
 """What a study's commands say where they cannot go on."""
 
+import re
 import shutil
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -12,8 +13,9 @@ from limits import full_disk
 
 from study import data
 from study.commands import run
+from study.commands.final_training import final_study
 from study.errors import Interrupted, Stopped, UserError
-from study.home.folder import Home
+from study.home.folder import Home, write_format
 
 SPEC = quickstart()
 
@@ -43,6 +45,44 @@ def test_a_full_disk_is_told_with_its_place_and_the_way_on(tmp_path: Path, comma
     assert str(stopped.value).startswith(str(place))
     assert "File too large. Nothing is lost; once there is room: study resume quickstart" in str(stopped.value)
     assert folder.ledger_file.read_bytes() == before
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("begin", ["start", "train"])
+@pytest.mark.parametrize(
+    ("refusal", "stays"),
+    [
+        (UserError("a node does not see the home"), False),
+        (PermissionError(13, "Permission denied"), False),
+        (RuntimeError("a bug"), False),
+        (Stopped("Ray cannot start"), True),
+    ],
+    ids=["refused", "no permission", "a bug", "stopped"],
+)
+def test_what_is_refused_before_its_first_trial_leaves_nothing_behind(
+    tmp_path: Path,
+    empty_database: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    begin: str,
+    refusal: Exception,
+    stays: bool,
+) -> None:
+    """The same command works once it is mended; what only had to stop goes on by `study resume`."""
+
+    def refused(*given: object) -> None:
+        raise refusal
+
+    monkeypatch.setattr("study.sweep.driver.drive", refused)
+    home = Home(tmp_path / "home")
+    home.path.mkdir()
+    write_format(home.path)
+    shutil.copy(empty_database, home.database)
+    spec = SPEC if begin == "start" else final_study(SPEC, [0, 1], None, False)
+    command = run.start if begin == "start" else run.train
+    for _ in range(2 - stays):
+        with pytest.raises(type(refusal), match=re.escape(str(refusal))):
+            command(home, spec, lambda *_: nullcontext(no_word))
+        assert [folder.name for folder in home.studies()] == ([spec.name] if stays else [])
 
 
 @pytest.mark.slow

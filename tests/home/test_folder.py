@@ -208,3 +208,17 @@ def test_a_home_behind_a_link_and_back_is_one_folder_for_study_and_mlflow(
     assert home.path == tmp_path / "disk" / "home"
     assert str(home.database) == os.path.realpath(f"{tmp_path}/link/../home/mlflow.db")
     assert home.tracking_uri == f"sqlite:///{tmp_path}/disk/home/mlflow.db"
+
+
+@pytest.mark.parametrize("name", ["mlflow.db", "artifacts", "."])
+def test_another_users_home_is_refused_before_a_study_begins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    home = Home(tmp_path / "home")
+    home.artifacts.mkdir(parents=True)
+    home.database.touch()
+    home.check_new("mine")
+    place, access = home.path / name, os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: access(path, mode) and Path(path) != place)  # root has it all
+    with pytest.raises(UserError, match=rf"{place}: cannot be written: Permission denied. Another home"):
+        home.check_new("mine")

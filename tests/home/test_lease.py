@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
@@ -91,6 +92,58 @@ def test_of_two_that_take_a_dead_machines_lease_one_has_it(path: Path, monkeypat
     with pytest.raises(UserError, match="process 7 on far"):
         Ledger(path)
     assert path.read_bytes() == before
+
+
+def test_of_many_that_take_a_study_without_a_lease_at_once_one_has_it(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the lock on the ledger reaches one machine only, and each has seen that nobody runs the study."""
+    count = 8
+    seen, over = threading.Barrier(count), threading.Barrier(count)
+    free = lease.elsewhere
+
+    def nobody(file: Path) -> Holder | None:
+        found = free(file)
+        if not passed.is_set():
+            with suppress(threading.BrokenBarrierError):
+                seen.wait(20)
+            passed.set()
+        return found
+
+    passed = threading.Event()
+    monkeypatch.setattr(ledger, "lock", lambda file, patience=0.0: True)
+    monkeypatch.setattr(lease, "machine", lambda: threading.current_thread().name)
+    monkeypatch.setattr(lease, "elsewhere", nobody)
+    refused, has = [], []
+
+    def take() -> None:
+        try:
+            held = Ledger(path)
+        except UserError as error:
+            refused.append(str(error))
+            over.wait(20)
+        else:
+            has.append(threading.current_thread().name)
+            over.wait(20)
+            held.close()
+
+    threads = [threading.Thread(target=take, name=f"machine {number}") for number in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (len(has), len(refused)) == (1, count - 1)
+    assert all("another process is running this study" in told for told in refused)
+
+
+@pytest.mark.parametrize("content", ["", '{"owner": '])
+def test_a_lease_that_was_cut_off_is_nobodys(path: Path, monkeypatch: pytest.MonkeyPatch, content: str) -> None:
+    monkeypatch.setattr(lease, "SETTLING", 0.1)
+    path.with_name("lease.json").write_text(content)
+    held = Ledger(path)
+    held.append("closed", state="complete")
+    held.close()
+    assert not path.with_name("lease.json").exists()
 
 
 def test_a_driver_that_was_taken_over_writes_no_more(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

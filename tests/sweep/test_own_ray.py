@@ -16,7 +16,8 @@ import pytest
 from own_process import as_driver
 
 from study.files import RUN
-from study.sweep.own_ray import STEP, CannotStart, OwnRay, Patience, no_room, short_place
+from study.places import for_sockets
+from study.sweep.own_ray import LONGEST, STEP, CannotStart, OwnRay, Patience, no_room
 from study.upstream.environment import Part, variables
 from study.upstream.ray_internals import SESSION
 
@@ -204,14 +205,41 @@ def test_a_process_that_sent_a_clusters_token_starts_a_ray_of_its_own(
     assert (done.returncode, done.stdout) == (0, "runs\n"), done.stderr
 
 
+DIES = """
+import os, signal, time
+from study.sweep.ray_runtime import ray_runtime
+with ray_runtime(None, None):
+    import ray
+
+    @ray.remote(max_retries=0)
+    def dies():
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    try:
+        ray.get(dies.remote())
+    except ray.exceptions.WorkerCrashedError:
+        print("died")
+    time.sleep(1)
+"""
+
+
+@pytest.mark.slow
+def test_ray_prints_nothing_of_a_process_that_dies() -> None:
+    """It did, in colours, in the midst of a study that was to be quiet."""
+    done = as_driver(DIES)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "died\n", "")
+
+
 def test_a_long_temporary_folder_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ray refuses a socket whose path has more than 107 characters, 103 elsewhere than on Linux."""
-    for length in range(10, 120):
-        monkeypatch.setattr(tempfile, "tempdir", f"/{'x' * length}")
-        place = short_place()
-        assert len(f"{place}/{RUN}12345678") + SESSION <= 103
-        assert place == "/tmp" or len(place) == length + 1
-    assert place == "/tmp"
+    with tempfile.TemporaryDirectory(dir="/tmp") as above:
+        for length in range(len(above) + 2, 120):
+            (place := Path(f"{above}/{'x' * (length - len(above) - 1)}")).mkdir()
+            monkeypatch.setattr(tempfile, "tempdir", str(place))
+            chosen = for_sockets(LONGEST)
+            assert len(f"{chosen}/{RUN}12345678") + SESSION <= 103
+            assert chosen in ("/tmp", str(place))
+    assert chosen == "/tmp"
 
 
 def test_a_folder_without_room_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,12 +6,13 @@ import time
 from pathlib import Path
 
 import pytest
+from contract import contract
 from helpers import ROOT
 from mlflow.exceptions import MlflowException
 from servers import closed_port
 
 from study.errors import UserError
-from study.tracking.connection import OTHER_WAYS, check_server, connect, error_line
+from study.tracking.connection import DATABASES, OTHER_WAYS, SERVERS, check_server, connect, error_line
 
 
 @pytest.fixture(autouse=True)
@@ -84,3 +85,27 @@ def test_a_database_that_a_killed_process_began_is_not_there(tmp_path: Path) -> 
     assert not database.exists()
     assert connect(f"sqlite:///{database}").search_experiments()
     assert database.exists()
+
+
+@pytest.mark.parametrize("uri", ["file:", "file:///tmp/runs", "mlruns", "/tmp/runs", "ftp://host/x", "htp://host:5000"])
+def test_where_mlflow_would_keep_nothing_is_refused_before(uri: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MLFLOW_ALLOW_FILE_STORE", raising=False)
+    with pytest.raises(UserError, match=r"MLFLOW_TRACKING_URI: .* Allowed: http://HOST:PORT, sqlite:"):
+        check_server(uri)
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+    if not uri.startswith(("ftp", "htp")):
+        check_server(uri)
+
+
+@pytest.mark.parametrize(
+    "uri", ["sqlite:////a/b.db", "sqlite+pysqlite:////a", "postgresql+psycopg2://h/d", "databricks"]
+)
+def test_the_others_are_not(uri: str) -> None:
+    check_server(uri)
+
+
+def test_mlflow_knows_these_kinds_of_address() -> None:
+    with contract("mlflow", "the schemes of its tracking stores", "MLFLOW_TRACKING_URI, refused before a study begins"):
+        from mlflow.tracking._tracking_service.utils import _tracking_store_registry
+
+        assert {*SERVERS, *DATABASES, "", "file"} <= set(_tracking_store_registry._registry)

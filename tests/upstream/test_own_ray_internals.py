@@ -8,6 +8,7 @@ import inspect
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -230,3 +231,16 @@ def test_the_command_of_a_raylets_processes_begins_with_a_script_that_can_be_lef
             assert made.endswith(f"end_with_parent.py raylet {sys.executable} script.py --a=1")
         assert "set_kill_on_parent_death_linux()" in inspect.getsource(services.start_ray_process)
         assert callable(utils.set_kill_on_parent_death_linux)
+
+
+def test_rays_own_lines_are_printed_by_a_thread_that_is_found_by_its_name() -> None:
+    with contract("ray", "worker.listen_error_messages, begun by ray.init", "no coloured lines in a quiet study"):
+        from ray._private import worker
+
+        assert "target=listen_error_messages" in inspect.getsource(worker.connect)
+        before = worker.listen_error_messages
+        with ray_internals.without_rays_own_lines(logs=False):
+            stopped = threading.Event()
+            stopped.set()
+            worker.listen_error_messages(None, stopped)
+        assert worker.listen_error_messages is before

@@ -1,0 +1,121 @@
+"""Folders to write to that hold no study, caches and what lives as long as a process: where they are found if the
+user's home or the system's temporary folder cannot be written, as in a container whose user has no name."""
+
+import errno
+import getpass
+import logging
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from study.errors import UserError
+
+CACHE = ".cache"
+"""Name of the folder of caches in the home of a user, and in that of studies where the user's cannot be written."""
+
+
+def home() -> Path:
+    """The folder that `STUDY_HOME` names, else `studies` in the working folder; it need not exist yet."""
+    given = Path(os.environ.get("STUDY_HOME") or "studies")
+    with suppress(FileNotFoundError):  # the working folder was removed
+        return given.absolute()
+    return given
+
+
+def obstacle(path: Path, is_file: bool = False) -> str | None:
+    """Return why no file can be written into a folder, or the file itself cannot be, which need not exist yet; None
+    where nothing is known of it."""
+    place = next(one for one in (path, *path.parents) if os.path.lexists(one) or one == one.parent)
+    is_file = is_file and place == path
+    if not is_file and not os.path.isdir(place):
+        return os.strerror(errno.ENOTDIR if os.path.exists(place) else errno.ENOENT)
+    if os.access(place, os.W_OK if is_file else os.W_OK | os.X_OK):
+        return None
+    with suppress(OSError):
+        return os.strerror(errno.EROFS if os.statvfs(place).f_flag & os.ST_RDONLY else errno.EACCES)
+    return os.strerror(errno.EACCES)
+
+
+def set_up() -> None:
+    """Tell libraries by variables where to write, if the user's home or the temporary folder cannot be written; to be
+    called before they are imported. What the user has set stays.
+
+    Without a home at all, or a user's name, they would raise errors; with a home that cannot be written they would warn
+    and do their work anew each time.
+    """
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)
+    if os.path.expanduser("~") == "~":  # no variable, and no entry among the system's users
+        os.environ["HOME"] = "/"  # as containers have it
+    try:
+        getpass.getuser()
+    except (OSError, KeyError):  # by Python's version
+        os.environ["LOGNAME"] = f"uid {os.getuid()}"
+    caches = home() / CACHE
+    if obstacle(Path(os.path.expanduser("~"), CACHE)) and not obstacle(caches):
+        os.environ.setdefault("XDG_CACHE_HOME", str(caches))
+        for name in ("MPLCONFIGDIR", "TORCHINDUCTOR_CACHE_DIR", "TRITON_HOME"):
+            os.environ.setdefault(name, str(caches / name.partition("_")[0].lower()))
+    temporary = [os.environ.get("TMPDIR"), os.environ.get("TEMP"), os.environ.get("TMP"), "/tmp", "/var/tmp"]
+    if not any(map(_can_be_used, temporary)):
+        with suppress(OSError):
+            home().mkdir(parents=True, exist_ok=True)
+        for place in filter(_can_be_used, _runtime_folders()):
+            os.environ["TMPDIR"] = tempfile.tempdir = place
+            return
+
+
+def for_sockets(longest: int) -> str:
+    """The folder in which that of Ray's processes is made: the temporary one, /tmp, else `XDG_RUNTIME_DIR` or the home
+    of studies. The first two come first because Ray puts data there that do not fit into memory.
+
+    Args:
+        longest: characters that its path may have: those of sockets are limited.
+
+    Raises:
+        UserError: none of them can be used; says why not.
+    """
+    reasons = dict[str, str]()
+    for place in temporary_folders():
+        if len(place) <= longest and _can_be_used(place):
+            return place
+        too_long = f"its path has more than {longest} characters" if len(place) > longest else None
+        reasons[place] = too_long or obstacle(Path(place)) or os.strerror(errno.ENOENT)
+    told = "; ".join(f"{place}: {reason}" for place, reason in reasons.items())
+    raise UserError(f"no folder for what Ray's processes need while they live ({told}). Name one: TMPDIR=/FOLDER")
+
+
+SHARED = "/dev/shm"
+"""The folder in memory that Linux has, through which Ray's processes share data."""
+
+
+def check_shared() -> None:
+    """Refuse a Linux without shared memory, where Ray would start and end again and again.
+
+    Raises:
+        UserError: says how to have it.
+    """
+    if sys.platform == "linux" and not _can_be_used(SHARED):
+        why = obstacle(Path(SHARED)) or os.strerror(errno.ENOENT)
+        raise UserError(f"{SHARED}: {why}. Ray's processes share data there; in a container: --shm-size=2g or more")
+
+
+def temporary_folders() -> Iterator[str]:
+    """The folders for what lives as long as a process, the best first."""
+    with suppress(OSError):  # Python finds none
+        yield tempfile.gettempdir()
+    yield "/tmp"
+    yield from _runtime_folders()
+
+
+def _runtime_folders() -> Iterator[str]:
+    if given := os.environ.get("XDG_RUNTIME_DIR"):
+        yield given
+    yield str(home())
+
+
+def _can_be_used(place: str | None) -> bool:
+    """Return whether there is such a folder to write into."""
+    return place is not None and os.path.isdir(place) and not obstacle(Path(place))
