@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 import ray
 from course import Course, payload, spec_of
-from ray import cloudpickle, tune
+from groups import killed
+from ray import cloudpickle, exceptions, tune
 from ray.tune.experiment import Experiment
 from ray.tune.search import SearchGenerator
 
@@ -64,6 +65,29 @@ def test_a_trial_that_fell_silent_was_lost_with_its_node_where_that_is_out_of_re
         scheduler.on_trial_error(None, trial)
     (lost,) = (event for event in read(course.ledger.path) if event["event"] == "lost")
     assert (lost["kind"], lost.get("node_died", False)) == (kind, not listens)
+
+
+def test_a_process_that_the_kernel_ended_for_memory_ran_out_of_it(
+    course: Course, folder: StudyFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its trial runs once more, as others may have taken the memory, and not as often as one whose process died."""
+    monkeypatch.setattr(ray, "nodes", list)
+    file, counter = tmp_path / "error.pkl", tmp_path / "memory.events"
+    file.write_bytes(cloudpickle.dumps(exceptions.ActorDiedError()))
+    for run in range(2):
+        assert isinstance(course.agenda.next(), Job)
+        scheduler, trial = ReportingScheduler(course.agenda, folder), of_tune(error=str(file), run=run)
+        killed(counter, run)
+        memory = json.dumps({"limit": 4 * 2**30, "counter": str(counter), "kills": run})
+        told = {"node": f"{socket.gethostname()}:1", "machine": "near", "behind": 0, "memory": memory}
+        scheduler.on_trial_result(None, trial, told)
+        killed(counter, run + 1)
+        scheduler.on_trial_error(None, trial)
+    first = course.record.trials[0]
+    assert (first.state, first.kind, first.attempt) == ("failed", "OOM", 1)
+    assert first.reason is not None
+    assert "4.0 GiB" in first.reason
+    assert "train.batch_size" in first.reason
 
 
 def test_a_trial_that_is_suggested_once_a_node_is_left_out_is_not_placed_there(
