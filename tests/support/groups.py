@@ -18,9 +18,7 @@ def grouped(root: Path, version: str = V2, limit: int | None = None, used: int =
     names = ("memory.max", "memory.current") if version == V2 else ("memory.limit_in_bytes", "memory.usage_in_bytes")
     (group / names[0]).write_text("max\n" if limit is None else f"{limit}\n")
     (group / names[1]).write_text(f"{used}\n")
-    (group / "memory.stat").write_text(
-        f"anon 7\n{'inactive_file' if version == V2 else 'total_inactive_file'} {idle}\n"
-    )
+    (group / "memory.stat").write_text(f"anon 7\n{'' if version == V2 else 'total_'}inactive_file {idle}\n")
     counter = group / ("memory.events" if version == V2 else "memory.oom_control")
     counter.write_text("low 0\nmax 4\noom 1\noom_kill 0\n" if version == V2 else "under_oom 0\noom_kill 0\n")
     return root

@@ -159,7 +159,7 @@ def test_a_bug_is_told_by_its_exception() -> None:
     ],
 )
 def test_what_runs_again(found: Failure, attempt: int, gpu: float, again: bool) -> None:
-    """As often as `search.retries` says, 2; for want of memory once, that of a GPU only where the trial had shared it."""
+    """As often as `search.retries` says, 2; for want of memory once, of a GPU's only where the trial had shared it."""
     trial = TrialRecord(0, "search", {}, 0)
     assert found.may_run_again(trial, quickstart(f"resources.gpu={gpu}"), before=attempt) == again
 
