@@ -261,6 +261,7 @@ FURTHER: Mapping[str, Checks] = {
     "started": {"node": TEXT, "epoch": WHOLE, "note": TEXT, "device": VERSIONS},
     "lost": {"alone": FLAG, "node_died": FLAG},
     "ended": {"kind": KIND, "reason": TEXT},
+    "tested": {"note": TEXT},
     "closed": {"enough": TEXT},
 }
 """The fields that an event may have."""

@@ -16,10 +16,10 @@ the event before (`study.home.awake`); `study.home.events` checks them:
 | | placement: keys of `resources`, and `search.concurrency`, that are not as in the study file |
 | trial | trial, stage, params, seed, repeats, enqueued: a configuration was decided on |
 | started | trial, node, epoch, note: it runs, behind this epoch of its checkpoint; why not behind a later one |
-| report | trial, epoch, metrics |
+| report | trial, epoch, metrics, note: which of them are infinite, and null here |
 | lost | trial, kind, reason, attempt, alone, node_died: its run was cut off, it waits for the `attempt`-th new one |
 | ended | trial, state, kind, reason: kind of failure where it failed |
-| tested | trial, metrics: the test split was read |
+| tested | trial, metrics, note: the test split was read |
 | evaluated | trial, split, by: a trained model was evaluated after the study |
 | untested | trial, reason: it should have been, and could not |
 | extended | trials: how many configurations the search may try from now on |

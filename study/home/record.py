@@ -33,6 +33,12 @@ def finite(metrics: Mapping[str, float]) -> dict[str, float | None]:
     return {name: value if abs(value) <= LARGEST else None for name, value in metrics.items()}
 
 
+def infinite(metrics: Mapping[str, float]) -> str | None:
+    """Return which metrics are infinite, or count as such, and what a ledger keeps of them; None: none."""
+    large = [f"{name} is {value:.4g}" for name, value in metrics.items() if abs(value) > LARGEST]
+    return f"{', '.join(large)}: kept as null" if large else None
+
+
 class Epoch(Mapping[str, Any]):
     """Metrics by name, and `epoch`, from 1; None for one that is not a number.
 

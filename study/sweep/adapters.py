@@ -20,7 +20,7 @@ from ray.tune.stopper import NoopStopper
 from study.errors import of_disk
 from study.home.events import ENDED
 from study.home.folder import StudyFolder
-from study.home.record import StudyRecord, TrialRecord
+from study.home.record import StudyRecord, TrialRecord, infinite
 from study.home.requests import name_of, removed, waiting
 from study.sweep.agenda import Agenda, CannotGoOn, Job
 from study.sweep.failures import HUNG, NODE_LOST, PROCESS_DIED, Broken, Failure, NodeUnusable, failure, is_out_of_reach
@@ -303,6 +303,7 @@ class ReportingScheduler(FIFOScheduler):
         self._nodes: dict[str, str] = {}  # where each actor is, as its process told with its first job
         self._machines: dict[str, str] = {}  # Ray's id of the node of each actor
         self._deaths = Deaths()
+        self._told_infinite = False
         self._devices: dict[str, dict[str, str]] = {}  # that each actor computes on, as told with its first job
         self._actors: dict[str, str] = {}  # of each run
         self._new: dict[str, TuneTrial] = {}  # those of Tune's that have not begun, as far as is known
@@ -371,6 +372,9 @@ class ReportingScheduler(FIFOScheduler):
             self._begun.add(trial.trial_id)
         device = self._devices.get(actor_id(trial), {})
         metrics = json.loads(result.get("metrics", "{}"))
+        if not self._told_infinite and (large := infinite(metrics)):
+            self._told_infinite = True
+            self._tell(f"warning: trial {number}: {large}")
         epoch, seconds, kind = result.get("epoch"), metrics.get("time/epoch"), device.get("name", "")
         self._watch.heard(trial.trial_id, epoch, seconds, kind, last=record.until)
         if agenda.stopping or job.run != record.run:

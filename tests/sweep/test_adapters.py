@@ -156,6 +156,23 @@ def test_a_trial_is_told_with_its_device(course: Course, folder: StudyFolder) ->
     assert in_words({"name": "cpu"}) == "CPU"
 
 
+def test_an_infinite_metric_that_nothing_needs_is_null_and_said_to_be(course: Course, folder: StudyFolder) -> None:
+    """On the trial's report, where `study logs` shows it, and once while the study runs."""
+    told = list[str]()
+    assert isinstance(course.agenda.next(), Job)
+    scheduler, trial = ReportingScheduler(course.agenda, folder, tell=told.append), of_tune()
+    scheduler.on_trial_result(None, trial, {"node": "there:1", "machine": "far", "behind": 0})
+    for epoch in (1, 2, 3):
+        value = ("Infinity", "-Infinity", "0.5")[epoch - 1]
+        metrics = f'{{"val/accuracy": 0.5, "val/ratio": {value}, "val/gap": NaN}}'
+        scheduler.on_trial_result(None, trial, {"epoch": epoch, "metrics": metrics})
+    reports = [event for event in read(course.ledger.path) if event["event"] == "report"]
+    assert [event["metrics"]["val/ratio"] for event in reports] == [None, None, 0.5]
+    notes = [event.get("note") for event in reports]
+    assert notes == ["val/ratio is inf: kept as null", "val/ratio is -inf: kept as null", None]
+    assert told == ["warning: trial 0: val/ratio is inf: kept as null"]
+
+
 def test_a_model_whose_features_are_no_numbers_on_the_test_split_is_untested(tmp_path: Path) -> None:
     """It diverged in its last step, in a way that the validation split did not show."""
     course = Course(tmp_path / "ledger.jsonl", spec_of("search.trials=1", "search.confirm={top: 1, seeds: 2}"))
