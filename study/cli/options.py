@@ -118,10 +118,10 @@ def end(outcome: "RunEnd") -> None:
     """The exit status of a run.
 
     Raises:
-        Exit: 1 if the study failed, or MLflow lacks something and that was all there was to do; 130 if it was stopped.
+        Exit: 1 if the study failed or MLflow lacks something of it, 130 if it was stopped.
     """
     state = outcome.record.state
     if state != "complete":
         raise typer.Exit(1 if state == "failed" else 130)
-    if outcome.untracked and not outcome.ran:
+    if outcome.untracked:
         raise typer.Exit(1)

@@ -10,15 +10,13 @@ import os
 import runpy
 import sys
 import time
-from collections.abc import Iterable
-from contextlib import suppress
-from pathlib import Path
 
 import psutil
 
 from study.cluster.job import UNUSABLE
 from study.errors import UserError
 from study.text import tell
+from study.upstream import cgroup
 
 MODULE = "study.cluster.submitted_driver"
 """The name of this module, which the command line of a driver has."""
@@ -29,38 +27,11 @@ DRIVER = 2**30
 YOUNG = 60.0
 """Seconds until a driver has the memory that it will have."""
 
-LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
-USED = (Path("/sys/fs/cgroup/memory.current"), Path("/sys/fs/cgroup/memory/memory.usage_in_bytes"))
-STAT = (Path("/sys/fs/cgroup/memory.stat"), Path("/sys/fs/cgroup/memory/memory.stat"))
-
 
 def free_memory() -> int:
     """Bytes that this machine can give, within a container's limit."""
-    free, limit, used = psutil.virtual_memory().available, memory_limit(), _number(USED)
-    return free if limit is None or used is None else min(free, limit - used + _idle_cache())
-
-
-def _idle_cache() -> int:
-    """Bytes of files that a container counts as used and gives up when it needs them, as kubelet reckons."""
-    for path in STAT:
-        with suppress(OSError, ValueError):
-            told = dict(line.split() for line in path.read_text(encoding="ascii").splitlines())
-            return int(told.get("total_inactive_file", told.get("inactive_file", 0)))
-    return 0
-
-
-def memory_limit() -> int | None:
-    """Bytes that the container may use, None if it has no limit."""
-    return _number(LIMITS)
-
-
-def _number(paths: Iterable[Path]) -> int | None:
-    for path in paths:
-        try:
-            return int(path.read_text(encoding="ascii"))
-        except (OSError, ValueError):  # no such file, or it contains `max`
-            continue
-    return None
+    free, within = psutil.virtual_memory().available, cgroup.room()
+    return free if within is None else min(free, within)
 
 
 def check_memory() -> None:

@@ -310,8 +310,8 @@ def run_session(
         spec, record = folder.checked_spec(), StudyRecord.told(folder.ledger_file)
         placed = spec.placed(record.placement if placement is None else placement)
         tracker = Tracker(home, folder, spec)
-        tracker.start(HEAD_START)
         say: Callable[[str], object] = tell  # until the view is there
+        tracker.start(HEAD_START, lambda text: say(text))
         try:
             files = {}
             with view(placed, record) as say:

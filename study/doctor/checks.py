@@ -159,7 +159,8 @@ def cpus() -> Iterator[Finding]:
 
 def memory() -> Iterator[Finding]:
     """Total and free memory, within the container's limit."""
-    from study.cluster.submitted_driver import free_memory, memory_limit
+    from study.cluster.submitted_driver import free_memory
+    from study.upstream.cgroup import memory_limit
 
     has, free = psutil.virtual_memory().total, free_memory()
     total = min(has, memory_limit() or has)

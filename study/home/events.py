@@ -261,6 +261,7 @@ FURTHER: Mapping[str, Checks] = {
     "started": {"node": TEXT, "epoch": WHOLE, "note": TEXT, "device": VERSIONS},
     "lost": {"alone": FLAG, "node_died": FLAG},
     "ended": {"kind": KIND, "reason": TEXT},
+    "tested": {"note": TEXT},
     "closed": {"enough": TEXT},
 }
 """The fields that an event may have."""
@@ -278,6 +279,9 @@ def problem(event: Event) -> str | None:
     name, time = event["event"], event.get("time")
     if time is None or type(time) not in (int, float) or not 0 <= time < LATEST:
         return f"its time is {shortened(repr(time), LONGEST)}"
+    asleep = event.get("asleep", 0.0)
+    if type(asleep) not in (int, float) or not 0 <= asleep < LATEST:
+        return f"its asleep is {shortened(repr(asleep), LONGEST)}"
     if name == "report" and type(event.get("trial")) is type(event.get("epoch")) is int:
         return None if isinstance(event.get("metrics"), dict) else "its metrics are none"  # nearly all are such events
     if missing := NEEDED.get(name, {}).keys() - event.keys():

@@ -6,7 +6,8 @@ all derived from it, so that after a crash they can be derived again (`study.hom
 `study.home.events` numbers and chains the lines, so that damage of any kind is told with its byte; a last line without
 its end is what a crash leaves in mid-write, and nobody has acted on it.
 
-Events, each with `time` in seconds since the epoch; `study.home.events` checks them:
+Events, each with `time` in seconds since the epoch, and `asleep` where the driver did not run for so many seconds since
+the event before (`study.home.awake`); `study.home.events` checks them:
 
 | event | fields |
 |---|---|
@@ -15,10 +16,10 @@ Events, each with `time` in seconds since the epoch; `study.home.events` checks 
 | | placement: keys of `resources`, and `search.concurrency`, that are not as in the study file |
 | trial | trial, stage, params, seed, repeats, enqueued: a configuration was decided on |
 | started | trial, node, epoch, note: it runs, behind this epoch of its checkpoint; why not behind a later one |
-| report | trial, epoch, metrics |
+| report | trial, epoch, metrics, note: which of them are infinite, and null here |
 | lost | trial, kind, reason, attempt, alone, node_died: its run was cut off, it waits for the `attempt`-th new one |
 | ended | trial, state, kind, reason: kind of failure where it failed |
-| tested | trial, metrics: the test split was read |
+| tested | trial, metrics, note: the test split was read |
 | evaluated | trial, split, by: a trained model was evaluated after the study |
 | untested | trial, reason: it should have been, and could not |
 | extended | trials: how many configurations the search may try from now on |
@@ -45,6 +46,7 @@ from typing import Any
 from study.errors import UserError
 from study.files import lock
 from study.home import lease
+from study.home.awake import Awake
 from study.home.events import CHAIN_BYTES, Chain, Event, decode, encode, own_check, problem
 from study.home.lease import Lease, TakenOver
 
@@ -70,6 +72,7 @@ class Ledger:
             self._lease = Lease(lease_file(path))
             self._size = path.read_bytes().rfind(b"\n") + 1
             self._file.truncate(self._size)  # a crash in mid-write leaves a part of a line, which nobody has acted on
+            self._awake = Awake()
         except TakenOver:
             self._file.close()
             raise UserError(_held(path)) from None
@@ -107,6 +110,8 @@ class Ledger:
             OSError: there is no room, or the disk fails; nothing of the event is left in the file.
         """
         known = {key: value for key, value in fields.items() if value is not None}
+        if asleep := self._awake.slept():
+            known["asleep"] = asleep
         entry = encode({"event": event, "time": round(time.time(), 3), **known})
         line = self._end.close(entry)
         self.check()
@@ -135,6 +140,7 @@ class Ledger:
 
     def close(self) -> None:
         """Let go of the study."""
+        self._awake.end()
         self._lease.release()
         self._file.close()
 

@@ -33,6 +33,12 @@ def finite(metrics: Mapping[str, float]) -> dict[str, float | None]:
     return {name: value if abs(value) <= LARGEST else None for name, value in metrics.items()}
 
 
+def infinite(metrics: Mapping[str, float]) -> str | None:
+    """Return which metrics are infinite, or count as such, and what a ledger keeps of them; None: none."""
+    large = [f"{name} is {value:.4g}" for name, value in metrics.items() if abs(value) > LARGEST]
+    return f"{', '.join(large)}: kept as null" if large else None
+
+
 class Epoch(Mapping[str, Any]):
     """Metrics by name, and `epoch`, from 1; None for one that is not a number.
 
@@ -111,6 +117,7 @@ class TrialRecord:
         until: the epoch that it was extended to, or its configuration before it was decided on; None: the study's.
         before: the trial as it had ended when it was extended last, None: it was not.
         left: when the session ended in which it ran, None: it runs, has not begun or ended before that.
+        asleep: seconds of its last run in which its driver, or the machine, slept.
         computed: its values at the chosen epoch by rule, until there is a further report (`study.ranking.epochs`).
     """
 
@@ -134,6 +141,7 @@ class TrialRecord:
     started: float | None = None
     ended: float | None = None
     left: float | None = None
+    asleep: float = 0.0
     enqueued: bool = False
     stops_at: int | None = None
     until: int | None = None
@@ -146,11 +154,12 @@ class TrialRecord:
         return len(self.reports)
 
     def spans(self, now: float) -> list[tuple[float, float]]:
-        """Start and end of its last run and of those before it was extended; one that has not ended ends `now`."""
+        """Start and end of its last run and of those before it was extended; one that has not ended ends `now`. Where
+        its driver slept meanwhile it ends sooner by that."""
         began = self.started
         if began is None or (self.earlier and self.earlier[-1][0] == began):
             return self.earlier
-        return [*self.earlier, (began, now if self.ended is None else self.ended)]
+        return [*self.earlier, (began, (now if self.ended is None else self.ended) - self.asleep)]
 
     @property
     def seconds(self) -> float | None:
@@ -198,7 +207,7 @@ class TrialRecord:
 
     def retry(self) -> None:
         """Let it run again from its start, though it had failed."""
-        self.reports, self.earlier, self.state, self.tested = [], [], "waiting", {}
+        self.reports, self.earlier, self.state, self.tested, self.asleep = [], [], "waiting", {}, 0.0
         self.reason = self.kind = self.started = self.ended = self.left = self.untested = self.stops_at = None
         self.attempt, self.losses = self.attempt + 1, 0
         self.computed.clear()
@@ -271,7 +280,8 @@ class StudyRecord:
         unusable: the nodes on which the last driver placed no more trials, each with why and the remedy.
         evaluations: how often a trained model was evaluated on the test split afterwards.
         enough: which limit had ended the search when the last driver closed it: trials, time, gpu_hours, plateau ...
-        worked, busy: seconds that drivers were at work, and that processes ran trials, all together.
+        worked, busy: seconds that drivers were at work, and that processes ran trials, all together, without those in
+            which the machine slept.
         computed: rankings of it, kept while it does not change; None: none are kept (`study.ranking.ranked_once`).
     """
 
@@ -341,8 +351,11 @@ class StudyRecord:
         if fault := problem(event) or (name != "report" and misplaced(event, bool(self.id), self.trials)):
             raise self._unreadable(event, fault)
         if self.state == "running" and name != "closed":  # that of a dead driver comes with the next one
-            self.worked += max(0.0, event["time"] - self._last)
+            asleep = event.get("asleep", 0.0)
+            self.worked += max(0.0, event["time"] - self._last - asleep)
             self._last = event["time"]
+            for trial in self.trials.values() if asleep else ():
+                trial.asleep += asleep if trial.state == "running" else 0.0
         getattr(self, f"_{name}")(event)
 
     def _unreadable(self, event: ledger.Event, fault: str) -> Foreign:
@@ -473,7 +486,7 @@ class StudyRecord:
     def _started(self, event: ledger.Event) -> None:
         trial = self.trials[event["trial"]]
         trial.state, trial.node, trial.started = "running", event.get("node"), event["time"]
-        trial.device = event.get("device", {})
+        trial.device, trial.asleep = event.get("device", {}), 0.0
         trial.reason = trial.kind = trial.ended = trial.left = None
         del trial.reports[event.get("epoch", 0) :]  # a trial that runs again goes on from its checkpoint
 
@@ -522,7 +535,7 @@ class StudyRecord:
 
     def _stop_clock(self, trial: TrialRecord, now: float, over: bool = False) -> None:
         if trial.state == "running" and trial.started is not None:
-            self.busy += (ran := max(0.0, now - trial.started))
+            self.busy += (ran := max(0.0, now - trial.started - trial.asleep))
             self._busy.append((self.placement, ran))
 
 

@@ -12,6 +12,7 @@ from study.metrics import Direction
 from study.metrics.rules import RULES
 from study.spec.checks import Strict
 from study.spec.objective import Constraint
+from study.text import shortened
 
 # Which values of a key are the same: false, 0, true and 1 are four, though Python calls two of them equal.
 
@@ -105,6 +106,20 @@ else:
 Scalar = bool | int | Annotated[float, Field(allow_inf_nan=False)] | str | None
 
 
+def _single(value: Any) -> Any:
+    """A choice as it is.
+
+    Raises:
+        ValueError: it is several values.
+    """
+    if isinstance(value, list | dict):
+        raise ValueError(
+            f"{shortened(repr(value))} given, allowed is one value: a number, a word, true, false or null. Give what "
+            "is a list or a mapping a name of its own, and have what is trained look it up by that"
+        )
+    return value
+
+
 class Domain(Strict):
     """Values that the search may give to one key: a range, or choices.
 
@@ -125,7 +140,7 @@ class Domain(Strict):
     high: Number | None = None
     log: bool = False
     step: Annotated[Number, Field(gt=0)] | None = None
-    choices: Annotated[list[Scalar], Field(min_length=1)] | None = None
+    choices: Annotated[list[Annotated[Scalar, BeforeValidator(_single)]], Field(min_length=1)] | None = None
     when: dict[str, Annotated[list[Scalar], Field(min_length=1)]] = Field(default_factory=dict)
 
     @model_validator(mode="before")
@@ -133,6 +148,8 @@ class Domain(Strict):
     def _short(cls, value: Any) -> Any:
         if value == "paper":
             return {"range": "paper"}
+        if isinstance(value, list):
+            raise ValueError(f"{shortened(repr(value))} given: values to choose from are written as {{choices: [...]}}")
         return value if isinstance(value, dict | list | Domain) else {"choices": [value]}
 
     @model_validator(mode="after")

@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
+from decimal import Decimal
 from itertools import islice
 from typing import Any
 
@@ -20,7 +21,7 @@ from study.spec.declarations import Declaration, declaration, declarations
 from study.spec.document import Key
 from study.spec.schema import Domain, Resources, Search, distinct
 from study.spec.sections import CATALOGUES, Domains, Forms, Params, Sections, names
-from study.spec.space import MOST_CELLS, Space, grid_size, grid_values
+from study.spec.space import MOST_CELLS, Space, grid_size, grid_values, last_grid_value
 from study.training import augment
 from study.training.config import TrainOptions, TrialConfig
 
@@ -28,6 +29,18 @@ from study.training.config import TrainOptions, TrialConfig
 
 FINEST = 10_000_000
 """Most steps of a range: beyond it rounding blurs which values are on one."""
+
+
+EXACT = 2**53
+"""The largest whole number up to which samplers, which compute with fractions, tell each from its neighbours."""
+
+TOO_LARGE = f"and samplers do not tell whole numbers beyond {EXACT} (2**53) from their neighbours"
+
+
+def _is_blurred(domain: Domain, whole: bool) -> bool:
+    """Return whether the end of a range in steps is none of its steps once it is a number."""
+    low, step, last = (Decimal(str(value)) for value in (domain.low, domain.step, last_grid_value(domain, whole)))
+    return (last - low) % step != 0
 
 
 def count_configurations(search: Search, space: Space, most: int = MOST_CELLS) -> int | None:
@@ -92,6 +105,13 @@ def _ranges(search: Search, space: Space) -> Iterator[tuple[Key, str]]:
         at, whole = ("search", "space", key), key in space.integers
         if not math.isfinite(float(high) - float(low)):
             yield at, f"the range {low!r} to {high!r} is wider than the largest number. Allowed: one of at most 1.7e308"
+            continue
+        if whole and max(abs(low), abs(high)) > EXACT:
+            yield at, f"{low!r} to {high!r} given, {TOO_LARGE}. Allowed: -2**53 to 2**53, or choices"
+            continue
+        if step and _is_blurred(domain, whole):
+            message = f"the last step from {low!r} to {high!r} has more digits than a number holds"
+            yield (*at, "step"), f"{step!r} given, {message}. Allowed: low and step of a size, or no step"
             continue
         values = (high - low) / (step or 1) if whole or step else 0
         if step and not (whole and step == 1) and values > FINEST and not can.every_cell:

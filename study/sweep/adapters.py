@@ -20,10 +20,11 @@ from ray.tune.stopper import NoopStopper
 from study.errors import of_disk
 from study.home.events import ENDED
 from study.home.folder import StudyFolder
-from study.home.record import StudyRecord, TrialRecord
+from study.home.record import StudyRecord, TrialRecord, infinite
 from study.home.requests import name_of, removed, waiting
 from study.sweep.agenda import Agenda, CannotGoOn, Job
 from study.sweep.failures import HUNG, NODE_LOST, PROCESS_DIED, Broken, Failure, NodeUnusable, failure, is_out_of_reach
+from study.sweep.host_memory import Deaths, Memory
 from study.sweep.job_payload import JobPayload
 from study.sweep.kept_states import KeptStates
 from study.sweep.nodes import Nodes
@@ -301,6 +302,8 @@ class ReportingScheduler(FIFOScheduler):
         self._looked = 0.0
         self._nodes: dict[str, str] = {}  # where each actor is, as its process told with its first job
         self._machines: dict[str, str] = {}  # Ray's id of the node of each actor
+        self._deaths = Deaths()
+        self._told_infinite = False
         self._devices: dict[str, dict[str, str]] = {}  # that each actor computes on, as told with its first job
         self._actors: dict[str, str] = {}  # of each run
         self._new: dict[str, TuneTrial] = {}  # those of Tune's that have not begun, as far as is known
@@ -345,6 +348,7 @@ class ReportingScheduler(FIFOScheduler):
         for name in self._watch.hanging(running):
             self._hung.add(name)
             ray.kill(actor(running[name]))  # Tune hears of it as of any process that dies
+        self._deaths.look(self._actors[name] for name in running if name in self._actors)
         self._looked = time.monotonic()
 
     def _forget_what_ended(self, tune_controller: Any) -> None:
@@ -363,9 +367,14 @@ class ReportingScheduler(FIFOScheduler):
             self._nodes[actor_id(trial)] = result["node"]
             self._machines[actor_id(trial)] = result["machine"]
             self._devices[actor_id(trial)] = json.loads(result.get("device", "{}"))
+            if memory := result.get("memory"):
+                self._deaths.began(actor_id(trial), result["node"], Memory(**json.loads(memory)), result["machine"])
             self._begun.add(trial.trial_id)
         device = self._devices.get(actor_id(trial), {})
         metrics = json.loads(result.get("metrics", "{}"))
+        if not self._told_infinite and (large := infinite(metrics)):
+            self._told_infinite = True
+            self._tell(f"warning: trial {number}: {large}")
         epoch, seconds, kind = result.get("epoch"), metrics.get("time/epoch"), device.get("name", "")
         self._watch.heard(trial.trial_id, epoch, seconds, kind, last=record.until)
         if agenda.stopping or job.run != record.run:
@@ -416,9 +425,8 @@ class ReportingScheduler(FIFOScheduler):
             raise CannotGoOn(problem, self._folder.path) from error
         if self._agenda.stopping or job.run != self._agenda.record.trials[number].run:
             return
-        cause = HUNG if trial.trial_id in self._hung else failure(error)
-        if cause in (HUNG, PROCESS_DIED) and self._lost_its_node(trial):
-            cause = NODE_LOST
+        running = sum(trial.state == "running" for trial in self._agenda.record.trials.values())
+        cause = self._cause(trial, error).with_remedy(self._agenda.spec, others=running > 1)
         self._write_error(number, error)
         if job.kind == "train":
             self._agenda.failed(number, cause)
@@ -440,8 +448,17 @@ class ReportingScheduler(FIFOScheduler):
             self._agenda.unusable(host, reason)
             self._tell(f"{host} is not used: {reason}")
 
-    def _lost_its_node(self, trial: TuneTrial) -> bool:
-        return is_out_of_reach(self._machines.get(self._actors.pop(trial.trial_id, "")), ray.nodes())
+    def _cause(self, trial: TuneTrial, error: BaseException) -> Failure:
+        """What ended a trial's run; a process that vanished may have done so with its node, or for want of memory."""
+        found = HUNG if trial.trial_id in self._hung else failure(error)
+        if found not in (HUNG, PROCESS_DIED):
+            return found
+        process, nodes = self._actors.pop(trial.trial_id, ""), ray.nodes()
+        if is_out_of_reach(self._machines.get(process), nodes):
+            return NODE_LOST
+        hosts = {str(node.get("NodeManagerHostname")) for node in nodes}
+        why = self._deaths.of_memory(process, hosts) if found == PROCESS_DIED else None
+        return Failure("OOM", why) if why else found
 
     def _tidy(self, number: int) -> None:
         """A trial that has ended leaves what is kept of it."""

@@ -15,7 +15,7 @@ from typing import Any, Literal, get_args
 from study import ranking
 from study.home.events import ENDED, Event, Kind, Stage, State
 from study.home.ledger import Ledger, TakenOver
-from study.home.record import BY_HAND, LARGEST, StudyRecord, TrialRecord, finite
+from study.home.record import BY_HAND, LARGEST, StudyRecord, TrialRecord, finite, infinite
 from study.home.requests import Request
 from study.ranking import ablation
 from study.ranking.picks import fresh_trials, picked
@@ -258,7 +258,7 @@ class Agenda:
         trial = self.record.trials[number]
         if trial.state != "running" or epoch != trial.epochs + 1:
             return trial.state == "running"  # Tune repeats the last result when a trial returns
-        self._write("report", trial=number, epoch=epoch, metrics=finite(metrics))
+        self._write("report", trial=number, epoch=epoch, metrics=finite(metrics), note=infinite(metrics))
         if epoch == trial.total(self.spec.epochs):
             self._complete(trial, {name: value for name, value in metrics.items() if abs(value) > LARGEST})
         else:
@@ -318,7 +318,7 @@ class Agenda:
         self._changed += 1
         self._testing.discard(number)
         if not self.record.trials[number].tested:
-            self._write("tested", trial=number, metrics=finite(metrics))
+            self._write("tested", trial=number, metrics=finite(metrics), note=infinite(metrics))
 
     def untested(self, number: int, failure: Failure) -> None:
         """The test split could not be read with a trial's model: it is tried again where that can help."""

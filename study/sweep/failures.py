@@ -3,11 +3,12 @@
 import socket
 import traceback
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from study.errors import disk_remedy, of_disk
+from study.sweep.host_memory import KILLED, Memory
 from study.training.gpu_errors import Sign, sign_in
 
 if TYPE_CHECKING:  # tenths of a second, which processes of trials have no use for
@@ -44,13 +45,26 @@ class Failure:
     node_died: bool = False
 
     def may_run_again(self, trial: "TrialRecord", spec: "StudySpec", before: int) -> bool:
-        """Return whether the trial gets another attempt after so many that were lost: `search.retries`, one alone on a
-        GPU; on machines that come and go, `NODES`."""
+        """Return whether the trial gets another attempt after so many that were lost: `search.retries`; one for want of
+        memory, which others may have taken, and that alone on a GPU; on machines that come and go, `NODES`."""
         if self.node_died:
             return trial.attempt < NODES
-        if self.kind in ("DIVERGED", "BUG") or before >= spec.search.retries:
+        most = min(1, spec.search.retries) if self.kind == "OOM" else spec.search.retries
+        if self.kind in ("DIVERGED", "BUG") or before >= most:
             return False
         return not self.alone or (not trial.alone and spec.resources.gpu < 1)
+
+    def with_remedy(self, spec: "StudySpec", *, others: bool) -> "Failure":
+        """The same, saying what gives a trial the machine's memory where that ran out.
+
+        Args:
+            others: whether other trials ran at the same time.
+        """
+        if self.kind != "OOM" or self.alone:
+            return self
+        fewer = ["fewer trials at once: --set search.concurrency=N"] if others else []
+        less = "a function that holds less" if spec.function else "a smaller train.batch_size, or train.micro_batch"
+        return replace(self, reason=f"{self.reason}. Remedy: {'; or '.join([*fewer, less])}")
 
 
 HUNG = Failure("HUNG", "did not report any more")
@@ -89,9 +103,17 @@ class Broken(Exception):
         return self.text
 
     @classmethod
-    def by(cls, error: Exception) -> "Broken":
-        """That of what was raised in a trial."""
-        return cls(_raised(error), "".join(traceback.format_exception(error)).rstrip())
+    def by(cls, error: Exception, memory: Memory) -> "Broken":
+        """That of what was raised in a trial.
+
+        Args:
+            memory: of its process when the trial began. A process that the trial started may have been ended for it.
+        """
+        found, text = _raised(error), "".join(traceback.format_exception(error)).rstrip()
+        if KILLED.search(_text(error)) and memory.more_kills() > 0:
+            limit = f"memory is limited to {memory.limit / 2**30:.1f} GiB"
+            found = Failure("OOM", f"the kernel's OOM killer ended a process of the trial's: {limit}. {found.reason}")
+        return cls(found, text)
 
 
 def failure(error: BaseException) -> Failure:

@@ -17,6 +17,7 @@ from study.address import LOOPBACK, token_for
 from study.files import OWNER, RUN, scratch_folder
 from study.logging import is_verbose
 from study.places import for_sockets
+from study.sweep.host_memory import Memory
 from study.upstream.ray_internals import (
     SESSION,
     forget,
@@ -132,7 +133,7 @@ class OwnRay:
 
     def __init__(self, folder: Path) -> None:
         self.started: dict[str, subprocess.Popen[bytes]] = {}
-        self._folder = folder
+        self._folder, self._memory = folder, Memory.here()
 
     def add(self, name: str, process: "subprocess.Popen[bytes]") -> None:
         self.started[name] = process
@@ -142,6 +143,9 @@ class OwnRay:
         for name, process in self.started.items():
             if (status := process.poll()) is not None:
                 how = f"was ended by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
+                if status == -signal.SIGKILL and self._memory.more_kills() > 0:
+                    limit = f"memory is limited to {self._memory.limit / 2**30:.1f} GiB"
+                    how += f", by the kernel's OOM killer: {limit}. Fewer trials at once: --set search.concurrency=N"
                 return f"Ray's {name} {how}"
         return None
 

@@ -11,11 +11,13 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from importlib.metadata import PackageNotFoundError, requires
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self
 
 import psutil
+from packaging.requirements import Requirement
 
 from study.address import HOST_PORT, check_cluster, check_token, give_token, is_loopback, refused
 from study.errors import UserError
@@ -31,6 +33,7 @@ from study.upstream.ray_internals import (
     is_job,
     leave,
     leave_signals_alone,
+    other_versions,
     read_the_token_again,
     stay_on_loopback,
     take_signals_back,
@@ -288,10 +291,44 @@ def _join(address: str) -> None:
         with without_rays_own_lines(logs):
             ray.init(address=address, log_to_driver=logs, configure_logging=False, namespace="study")
     except Exception as error:  # Ray raises what it likes, bare Exception too
+        if (differing := other_versions(str(error))) is not None:
+            raise NotJoined(f"--address {address}: {_of_other_versions(differing, str(error))}") from None
         lines = str(error).strip().splitlines()
         raise NotJoined(f"--address {address}: no Ray cluster answers: {lines[0] if lines else error!r}") from None
     take_signals_back()
     check_token(ray.get_runtime_context().gcs_address.rsplit(":", 1)[0])
+
+
+def _of_other_versions(differing: Mapping[str, tuple[str, str]], message: str) -> str:
+    """What a cluster of another Ray or Python is told to be, and what helps.
+
+    Args:
+        differing: see `other_versions`.
+        message: Ray's own, where nothing is known of them.
+    """
+    if not differing:
+        return " ".join(message.split())
+    cluster, here = (", ".join(f"{name} {both[at]}" for name, both in differing.items()) for at in (0, 1))
+    remedies = []
+    if "Ray" in differing:
+        there, ours = differing["Ray"]
+        if not _is_allowed(there):
+            remedies.append(f"there: pip install 'ray[default,tune]=={ours}' (this study cannot run with Ray {there})")
+        else:
+            remedies.append(f"here: pip install 'ray[default,tune]=={there}', or there: 'ray[default,tune]=={ours}'")
+    if "Python" in differing:
+        there, ours = differing["Python"]
+        remedies.append(f"an environment of Python {there} here, or of {ours} there")
+    return f"its cluster runs {cluster}, this study {here}; they have to be the same. Install {'; and '.join(remedies)}"
+
+
+def _is_allowed(version: str) -> bool:
+    """Return whether this package may be installed with a version of Ray."""
+    try:
+        needed = [Requirement(text) for text in requires("contrastive-study") or ()]
+        return all(version in one.specifier for one in needed if one.name == "ray")
+    except (PackageNotFoundError, ValueError):
+        return True
 
 
 def check_taken(address: str) -> None:

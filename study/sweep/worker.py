@@ -5,6 +5,7 @@ import os
 import socket
 from collections.abc import Callable, Mapping
 from contextlib import closing, suppress
+from dataclasses import asdict
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from study import data, models
 from study.data import Dataset
 from study.errors import of_disk
 from study.sweep.failures import Broken, NodeUnusable
+from study.sweep.host_memory import Memory
 from study.sweep.job_payload import JobPayload
 from study.training import PAUSE, Diverged, FunctionTrial, Trial, TrialConfig, Unusable
 from study.training.device import CPU, CUDA, CardFull, NoDevice, before_cuda, facts, free_memory, keep_to, try_cards
@@ -71,6 +73,7 @@ def run_job(config: Mapping[str, Any], *, datasets: Mapping[str, Any], weights: 
         Broken: the trial has failed otherwise.
     """
     job: JobPayload = config["job"]
+    memory = Memory.here()
     try:
         keep_to(1.0 if job.alone else job.gpu)
         _run(job, datasets, weights)
@@ -81,7 +84,7 @@ def run_job(config: Mapping[str, Any], *, datasets: Mapping[str, Any], weights: 
             raise _unusable(why) from None
         if problem := of_disk(error):
             raise OSError(problem.errno, problem.strerror, problem.filename) from None  # Ray brings no more over
-        raise Broken.by(error) from None
+        raise Broken.by(error, memory) from None
     finally:
         with suppress(RuntimeError):  # of a GPU that has failed; what ended the trial is to be told
             free_memory()  # the process stays for other trials
@@ -182,6 +185,6 @@ def tell_start(heard: int, behind: int = 0, note: str | None = None, device: tor
         return
     place = {"node": f"{socket.gethostname()}:{os.getpid()}", "machine": ray.get_runtime_context().get_node_id()}
     # a text: what is nested Tune flattens
-    place["device"] = json.dumps(facts(device or torch.device(CPU)))
+    place |= {"device": json.dumps(facts(device or torch.device(CPU))), "memory": json.dumps(asdict(Memory.here()))}
     tune.report({**place, "behind": behind, "note": note})
     _is_known = True

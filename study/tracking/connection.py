@@ -146,6 +146,11 @@ UNREACHABLE = {
 """The message about a server that cannot be reached, by what the libraries say."""
 
 
+def is_unknown_to_server(error: Exception) -> bool:
+    """Return whether a server has no such route: one of MLflow 2 knows no logged models."""
+    return getattr(error, "error_code", None) == "ENDPOINT_NOT_FOUND"
+
+
 def error_line(error: Exception, uri: str) -> str:
     """An error of MLflow in one line."""
     if problem := of_disk(error):
@@ -157,6 +162,8 @@ def error_line(error: Exception, uri: str) -> str:
         return f"{public(uri)} does not accept the user name and password (401); it takes {asks}"
     if status == 403:
         return f"{public(uri)} does not let this user write (403); who that is, is in {asks}"
+    if is_unknown_to_server(error):
+        return f"{public(uri)} answers, but not as an MLflow server does (404)"
     if uri.startswith(("http://", "https://")):
         for pattern, told in UNREACHABLE.items():
             if re.search(pattern, text):

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any
 from study.data.table_columns import Column
 from study.errors import UserError, nearest
 from study.home.folder import Home, StudyFolder
-from study.tracking.connection import error_line, open_mlflow
+from study.tracking.connection import error_line, is_unknown_to_server, open_mlflow
 from study.tracking.tracked import STUDY, Tracked
 from study.trained import Description
 from study.trained.model_files import Model
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
-    from mlflow.entities import LoggedModel
     from mlflow.models import Model as Form
     from mlflow.models import ModelSignature
     from mlflow.types.schema import ColSpec
@@ -173,16 +172,14 @@ def _register(client: "MlflowClient", name: str, progress: Tracked, model: Model
     }
     if worst := description.worst_group:
         tags["study.worst_group"] = " ".join(worst.sentences())[:LONGEST]
-    logged = _log(client, name, progress.experiment, run_id, model, description, tags)
+    source, model_id = _log(client, name, progress.experiment, run_id, model, description, tags)
     try:
         client.create_registered_model(name)
     except MlflowException as error:
         if error.error_code != "RESOURCE_ALREADY_EXISTS":
             raise
     card = model.card.read_text(encoding="utf-8")
-    version = client.create_model_version(
-        name, logged.artifact_location, run_id, tags, description=card[:LONGEST], model_id=logged.model_id
-    )
+    version = client.create_model_version(name, source, run_id, tags, description=card[:LONGEST], model_id=model_id)
     client.set_registered_model_alias(name, ALIAS, version.version)
 
 
@@ -194,13 +191,25 @@ def _log(
     model: Model,
     description: Description,
     tags: dict[str, str],
-) -> "LoggedModel":
-    """Log a model on a run. By the client alone: MLflow's functions for it change what the whole process has
-    for a server and an experiment."""
+) -> tuple[str, str | None]:
+    """Log a model on a run; gives where its files are, and its id. By the client alone: MLflow's functions for it
+    change what the whole process has for a server and an experiment.
+
+    A server of MLflow 2 knows no logged models: there the files are artifacts of the run, and it has no id.
+    """
     from mlflow.entities import LoggedModelOutput, LoggedModelStatus
+    from mlflow.exceptions import MlflowException
     from mlflow.models import Model as Form
 
-    logged = client.create_logged_model(experiment, name, run_id, tags, model_type="classifier")
+    try:
+        logged = client.create_logged_model(experiment, name, run_id, tags, model_type="classifier")
+    except MlflowException as error:
+        if not is_unknown_to_server(error):
+            raise
+        with tempfile.TemporaryDirectory(prefix="study-model-") as folder:
+            save_model(Path(folder) / "model", model, description, Form("model", run_id))
+            client.log_artifacts(run_id, str(Path(folder) / "model"), "model")
+        return f"{client.get_run(run_id).info.artifact_uri}/model", None
     try:
         with tempfile.TemporaryDirectory(prefix="study-model-") as folder:
             form = Form(logged.artifact_location, run_id, model_uuid=logged.model_id, model_id=logged.model_id)
@@ -211,7 +220,7 @@ def _log(
     except BaseException:
         client.finalize_logged_model(logged.model_id, LoggedModelStatus.FAILED)
         raise
-    return logged
+    return logged.artifact_location, logged.model_id
 
 
 LONGEST = 5000

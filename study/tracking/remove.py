@@ -9,7 +9,7 @@ from study.files import below
 from study.home.events import problem
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Tail, empty
-from study.tracking.connection import check_database, error_line, open_mlflow
+from study.tracking.connection import check_database, error_line, is_unknown_to_server, open_mlflow
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -61,8 +61,8 @@ def _remove(home: Home, name: str, study: str) -> int:
 def _unregister(client: "MlflowClient", experiment_id: str, study: str, runs: set[str]) -> list[str]:
     """Take the versions of registered models back that are of these runs, the name with its last one; then delete the
     study's logged models. Gives the ids of these."""
-    for run_id in {model.source_run_id for model in _models(client, experiment_id, study)} & runs:
-        for version in client.search_model_versions(f"run_id = '{run_id}'"):
+    for version in client.search_model_versions(f"tags.`study.id` = '{study}'"):
+        if version.run_id in runs:  # the registry may have those of a copy of this study, too
             client.delete_model_version(version.name, version.version)
             if not client.search_model_versions(f"name = '{version.name}'"):
                 client.delete_registered_model(version.name)
@@ -73,9 +73,16 @@ def _unregister(client: "MlflowClient", experiment_id: str, study: str, runs: se
 
 
 def _models(client: "MlflowClient", experiment_id: str, study: str) -> Iterator["LoggedModel"]:
+    from mlflow.exceptions import MlflowException
+
     token = None
     while token != "":
-        page = client.search_logged_models([experiment_id], page_token=token)
+        try:
+            page = client.search_logged_models([experiment_id], page_token=token)
+        except MlflowException as error:
+            if is_unknown_to_server(error):
+                return
+            raise
         yield from (model for model in page if model.tags.get("study.id") == study)
         token = page.token or ""
 

@@ -63,6 +63,7 @@ class Tracker:
         self._troubled = 0.0  # since when, on the monotonic clock
         self._since: int | None = None
         self._begins_at, self._head_start = 0, 0.0
+        self._say: Callable[[str], object] | None = None
         self.notes: list[str] = []
         """The faults of MLflow that were mended, in sentences for people."""
 
@@ -89,13 +90,16 @@ class Tracker:
             ) from error
         return self.is_behind
 
-    def start(self, head_start: float = 0.0) -> None:
+    def start(self, head_start: float = 0.0, say: Callable[[str], object] | None = None) -> None:
         """Begin to follow the ledger.
 
         Args:
-            head_start: seconds that MLflow waits for the study's next report, at most; see `HEAD_START`.
+            head_start: seconds that a database of the home's own waits for the study's next report, at most; see
+                `HEAD_START`. A server is asked at once.
+            say: is told, once, that an MLflow does not answer from the beginning.
         """
-        self._begins_at, self._head_start = self._folder.ledger_file.stat().st_size, head_start
+        self._begins_at, self._say = self._folder.ledger_file.stat().st_size, say
+        self._head_start = head_start if self._home.owns_tracking else 0.0
         self._thread.start()
 
     def finish(self, say: Callable[[str], object] = tell) -> str | None:
@@ -174,8 +178,15 @@ class Tracker:
                 if self._trouble is None:
                     self._troubled = time.monotonic()
                 self._trouble = error_line(error, self._home.tracking_uri)
+                self._tell_at_first()
                 self._writer = None
                 self._given_up.wait(RETRY)
+
+    def _tell_at_first(self) -> None:
+        """Tell of an MLflow that has not answered yet; at the end of a study its last trouble is told anyway."""
+        if self._say and self._writer is None and not self._finish.is_set():
+            self._say(f"warning: MLflow gets nothing so far: {self._trouble}. The study goes on without it")
+        self._say = None
 
     def _write_new(self, to_the_end: bool) -> bool:
         """Write some events; says whether to go on at once: there may be more, and many or it is the end."""

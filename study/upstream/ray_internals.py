@@ -9,6 +9,7 @@ import atexit
 import gc
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -88,6 +89,22 @@ def read_the_token_again() -> None:
     raylet: Any = _raylet  # whose stub leaves it out
     raylet.Config.initialize("")
     raylet.AuthenticationTokenLoader.instance().reset_cache()
+
+
+MISMATCH, VERSION = "Version mismatch", re.compile(r"^\s*(Ray|Python): *(\S+)", re.MULTILINE)
+"""The beginning of what Ray raises where a cluster was started with another Ray or Python than this process's, and each
+line in it that names a version: of the cluster first, then of this process."""
+
+
+def other_versions(message: str) -> dict[str, tuple[str, str]] | None:
+    """The versions in such a message that differ, by name: the cluster's and this process's; None: it is no such one.
+    Nothing is in it where the message does not tell them as expected."""
+    if MISMATCH not in message:
+        return None
+    told: dict[str, list[str]] = {}
+    for name, version in VERSION.findall(message):
+        told.setdefault(name, []).append(version)
+    return {name: (found[0], found[1]) for name, found in told.items() if len(found) == 2 and found[0] != found[1]}
 
 
 def gcs_answer(address: str, patience: float) -> str:

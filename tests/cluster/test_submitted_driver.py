@@ -8,11 +8,13 @@ from pathlib import Path
 
 import psutil
 import pytest
+from groups import grouped
 
 import study
 from study.cluster import submitted_driver
 from study.cluster.submitted_driver import DRIVER, MODULE, began_before, check_memory, free_memory
 from study.errors import UserError
+from study.upstream import cgroup
 
 WAITS = "import os, sys; os.fork() if 'fork' in sys.argv else None; print(flush=True); sys.stdin.read()"
 
@@ -79,10 +81,7 @@ def test_the_job_of_a_driver_is_the_command_itself() -> None:
 
 def test_what_a_container_has_of_files_is_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It gives them up when it needs the memory; a head that has read its data would else refuse further studies."""
-    told = {"LIMITS": "1000", "USED": "995", "STAT": "anon 7\ninactive_file 600\n"}
-    for name, text in told.items():
-        (tmp_path / name).write_text(text)
-        monkeypatch.setattr(submitted_driver, name, (tmp_path / name,))
+    monkeypatch.setattr(cgroup, "ROOT", grouped(tmp_path, limit=1000, used=995, idle=600))
     assert free_memory() == 605
-    (tmp_path / "STAT").unlink()
+    (tmp_path / "sys/fs/cgroup/pod/memory.stat").unlink()
     assert free_memory() == 5

@@ -48,9 +48,9 @@ def test_the_next_command_names_the_file_for_a_shell(
 
 @pytest.mark.parametrize(
     ("untracked", "ran", "status"),
-    [(None, True, 0), (None, False, 0), ("it is slow", True, 0), ("it is slow", False, 1)],
+    [(None, True, 0), (None, False, 0), ("it is slow", True, 1), ("it is slow", False, 1)],
 )
-def test_a_resume_that_had_only_mlflow_to_do_fails_where_that_fails(
+def test_a_run_and_a_resume_end_with_one_status_where_mlflow_lacks_something(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], untracked: str | None, ran: bool, status: int
 ) -> None:
     end = complete(tmp_path, untracked, ran=ran)

@@ -3,10 +3,11 @@
 from pathlib import Path
 
 import pytest
+from groups import grouped
 
-from study.cluster import submitted_driver
 from study.doctor import checks
 from study.doctor.checks import Observed, gpu_findings
+from study.upstream import cgroup
 
 CARD = ("NVIDIA H100, 550.54, 81559 MiB",)
 
@@ -56,9 +57,7 @@ def test_room_on_a_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_a_containers_limit_is_its_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    limit = tmp_path / "memory.max"
-    limit.write_text(f"{2**30}\n")
-    monkeypatch.setattr(submitted_driver, "LIMITS", (limit,))
+    monkeypatch.setattr(cgroup, "ROOT", grouped(tmp_path, limit=2**30))
     (found,) = checks.memory()
     assert found.state == "warning"
     assert "1.0 GiB" in found.told

@@ -3,13 +3,14 @@
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 from final_training import train
 from mlflow import MlflowClient
 from runs import Runs
-from servers import ADMIN, PASSWORD, MlflowServer, Postgres
+from servers import ADMIN, PASSWORD, MlflowServer, Postgres, of_mlflow_2
 from tracked_study import PARAMS, SESSION, SPEC
 
 from study.commands.final_training import find_model
@@ -123,8 +124,17 @@ def _two_trials(ledger: Ledger, first: int) -> None:
     ledger.append("ended", trial=first + 1, state="pruned", reason="asha")
 
 
+@pytest.fixture
+def address(request: pytest.FixtureRequest, server: MlflowServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The server, as one of MLflow 3 or of MLflow 2, which knows no logged models."""
+    with of_mlflow_2(server.uri) if request.param == 2 else nullcontext(server.uri) as uri:
+        monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
+        yield uri
+
+
 @pytest.mark.slow
-def test_a_model_is_registered_fetched_and_removed(tmp_path: Path, server: MlflowServer) -> None:
+@pytest.mark.parametrize("address", [2, 3], indirect=True)
+def test_a_model_is_registered_fetched_and_removed(tmp_path: Path, address: str) -> None:
     home = Home(tmp_path / "home")
     folder = train(home)
     model = best_model(folder, folder.spec(), StudyRecord.load(folder.ledger_file))
@@ -137,7 +147,7 @@ def test_a_model_is_registered_fetched_and_removed(tmp_path: Path, server: Mlflo
         found = Classifier.load(description, "cpu")
     assert found.description == Classifier.load(model.description, "cpu").description
     assert register(home, folder, "small-final", model) is None
-    client = MlflowClient(server.uri)
+    client = MlflowClient(address)
     assert len(client.search_model_versions("name = 'small-final'")) == 1
     remove(home, folder)
     assert not client.search_registered_models()

@@ -84,8 +84,12 @@ def test_a_second_signal_ends_a_study_at_once(command: Command, signum: signal.S
 @pytest.mark.slow
 def test_study_does_not_need_mlflow_to_answer(command: Command, finished: Command) -> None:
     """Nothing listens at the address: the study completes, says so, and MLflow catches up when it is there."""
-    out = command.done("run", "tiny.yaml", MLFLOW_TRACKING_URI="http://127.0.0.1:9")
-    assert "not everything is in MLflow" in out
+    away = {"MLFLOW_TRACKING_URI": "http://127.0.0.1:9"}
+    run, resumed = command("run", "tiny.yaml", **away), command("resume", "tiny", **away)
+    assert (run.returncode, resumed.returncode) == (1, 1)
+    first, reporting = run.stdout.find("nothing listens at"), run.stdout.find("writing the report")
+    assert 0 <= first < reporting, "it is said as the study begins"
+    assert all("not everything is in MLflow" in done.stdout for done in (run, resumed))
     assert _course(command) == _course(finished)
     command.done("resume", "tiny")
     client = MlflowClient(Home(command.home).tracking_uri)

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 import ray
 from course import Course, payload, spec_of
-from ray import cloudpickle, tune
+from groups import killed
+from ray import cloudpickle, exceptions, tune
 from ray.tune.experiment import Experiment
 from ray.tune.search import SearchGenerator
 
@@ -64,6 +65,29 @@ def test_a_trial_that_fell_silent_was_lost_with_its_node_where_that_is_out_of_re
         scheduler.on_trial_error(None, trial)
     (lost,) = (event for event in read(course.ledger.path) if event["event"] == "lost")
     assert (lost["kind"], lost.get("node_died", False)) == (kind, not listens)
+
+
+def test_a_process_that_the_kernel_ended_for_memory_ran_out_of_it(
+    course: Course, folder: StudyFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its trial runs once more, as others may have taken the memory, and not as often as one whose process died."""
+    monkeypatch.setattr(ray, "nodes", list)
+    file, counter = tmp_path / "error.pkl", tmp_path / "memory.events"
+    file.write_bytes(cloudpickle.dumps(exceptions.ActorDiedError()))
+    for run in range(2):
+        assert isinstance(course.agenda.next(), Job)
+        scheduler, trial = ReportingScheduler(course.agenda, folder), of_tune(error=str(file), run=run)
+        killed(counter, run)
+        memory = json.dumps({"limit": 4 * 2**30, "counter": str(counter), "kills": run})
+        told = {"node": f"{socket.gethostname()}:1", "machine": "near", "behind": 0, "memory": memory}
+        scheduler.on_trial_result(None, trial, told)
+        killed(counter, run + 1)
+        scheduler.on_trial_error(None, trial)
+    first = course.record.trials[0]
+    assert (first.state, first.kind, first.attempt) == ("failed", "OOM", 1)
+    assert first.reason is not None
+    assert "4.0 GiB" in first.reason
+    assert "train.batch_size" in first.reason
 
 
 def test_a_trial_that_is_suggested_once_a_node_is_left_out_is_not_placed_there(
@@ -130,6 +154,23 @@ def test_a_trial_is_told_with_its_device(course: Course, folder: StudyFolder) ->
     assert devices(course.record) == [(facts, 2)]
     assert in_words(facts) == "NVIDIA H100 (driver 580.65.06, CUDA 13.2, compute capability 9.0)"
     assert in_words({"name": "cpu"}) == "CPU"
+
+
+def test_an_infinite_metric_that_nothing_needs_is_null_and_said_to_be(course: Course, folder: StudyFolder) -> None:
+    """On the trial's report, where `study logs` shows it, and once while the study runs."""
+    told = list[str]()
+    assert isinstance(course.agenda.next(), Job)
+    scheduler, trial = ReportingScheduler(course.agenda, folder, tell=told.append), of_tune()
+    scheduler.on_trial_result(None, trial, {"node": "there:1", "machine": "far", "behind": 0})
+    for epoch in (1, 2, 3):
+        value = ("Infinity", "-Infinity", "0.5")[epoch - 1]
+        metrics = f'{{"val/accuracy": 0.5, "val/ratio": {value}, "val/gap": NaN}}'
+        scheduler.on_trial_result(None, trial, {"epoch": epoch, "metrics": metrics})
+    reports = [event for event in read(course.ledger.path) if event["event"] == "report"]
+    assert [event["metrics"]["val/ratio"] for event in reports] == [None, None, 0.5]
+    notes = [event.get("note") for event in reports]
+    assert notes == ["val/ratio is inf: kept as null", "val/ratio is -inf: kept as null", None]
+    assert told == ["warning: trial 0: val/ratio is inf: kept as null"]
 
 
 def test_a_model_whose_features_are_no_numbers_on_the_test_split_is_untested(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from ray import cloudpickle, exceptions
 
 from study.home.record import TrialRecord
 from study.sweep.failures import Broken, Failure, NodeUnusable, failure, is_out_of_reach
+from study.sweep.host_memory import Memory
 from study.sweep.tune_errors import EndedForMemory, StillBusy
 from study.training import gpu_errors
 from study.training.gpu_errors import sign_in
@@ -147,7 +148,8 @@ def test_a_bug_is_told_by_its_exception() -> None:
     [
         (Failure("PREEMPTED", ""), 0, 0, True),
         (Failure("HUNG", ""), 1, 0, True),
-        (Failure("OOM", ""), 2, 0, False),
+        (Failure("OOM", ""), 0, 0, True),
+        (Failure("OOM", ""), 1, 0, False),
         (Failure("DIVERGED", ""), 0, 0, False),
         (Failure("BUG", ""), 0, 0, False),
         (Failure("PREEMPTED", ""), 2, 0, False),
@@ -157,7 +159,7 @@ def test_a_bug_is_told_by_its_exception() -> None:
     ],
 )
 def test_what_runs_again(found: Failure, attempt: int, gpu: float, again: bool) -> None:
-    """As often as `search.retries` says, 2; GPU memory only where the trial had shared its GPU."""
+    """As often as `search.retries` says, 2; for want of memory once, of a GPU's only where the trial had shared it."""
     trial = TrialRecord(0, "search", {}, 0)
     assert found.may_run_again(trial, quickstart(f"resources.gpu={gpu}"), before=attempt) == again
 
@@ -166,6 +168,17 @@ def test_a_trial_that_had_a_gpu_to_itself_is_not_given_another() -> None:
     trial = TrialRecord(0, "search", {}, 0, alone=True)
     assert not Failure("OOM", "", alone=True).may_run_again(trial, quickstart("resources.gpu=0.5"), before=1)
     assert Failure("PREEMPTED", "").may_run_again(trial, quickstart("resources.gpu=0.5"), before=1)
+
+
+def test_the_machines_memory_is_had_by_fewer_trials_or_smaller_ones() -> None:
+    ran_out = Failure("OOM", "MemoryError")
+    both = ran_out.with_remedy(quickstart(), others=True).reason
+    assert both.startswith("MemoryError. ")
+    assert "search.concurrency" in both
+    assert "train.batch_size" in both
+    assert "search.concurrency" not in ran_out.with_remedy(quickstart(), others=False).reason
+    for other in (Failure("BUG", "broken"), Failure("OOM", "CUDA out of memory", alone=True)):
+        assert other.with_remedy(quickstart(), others=True) == other
 
 
 def test_a_trial_that_outlives_nodes_by_the_hundred_may_be_what_kills_them() -> None:
@@ -216,7 +229,7 @@ def test_what_a_trial_raises_comes_to_the_driver_as_it_was(error: Exception, kin
     try:
         raise error
     except Exception as caught:
-        broken = Broken.by(caught)
+        broken = Broken.by(caught, Memory(2**30))
     found = failure(cloudpickle.loads(cloudpickle.dumps(raised(broken))))
     assert found.kind == kind
     assert found.reason.startswith(reason)

@@ -1,7 +1,13 @@
 """A Ray of a driver's own: nobody else reaches it, and what other threads do while it is left ends nothing."""
 
+import platform
+
 import pytest
+import ray
 from own_process import as_driver
+from ray._private.utils import check_version_info
+
+from study.sweep.ray_runtime import NotJoined, _join
 
 LITTERS = """
 import gc, threading, weakref
@@ -76,3 +82,26 @@ def test_no_other_thread_frees_objects_of_ray_while_it_is_left() -> None:
     done = as_driver(LITTERS)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines() == ["freed before: True enabled: False", "enabled afterwards: True"]
+
+
+@pytest.mark.parametrize(
+    ("there", "told"),
+    [
+        ("2.55.1", ["Ray 2.55.1", ray.__version__, "here: pip install 'ray[default,tune]==2.55.1'", "or there: "]),
+        ("1.13.0", ["Ray 1.13.0", ray.__version__, f"there: pip install 'ray[default,tune]=={ray.__version__}'"]),
+        (None, ["Version mismatch: they differ in some way"]),
+    ],
+)
+def test_a_cluster_of_another_ray_is_told_with_both_versions_and_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, there: str | None, told: list[str]
+) -> None:
+    def joins(**_: object) -> None:
+        if there is None:
+            raise RuntimeError("Version mismatch: they differ\nin some way")
+        check_version_info({"ray_version": there, "python_version": platform.python_version()}, "10.0.0.1")
+
+    monkeypatch.setattr(ray, "init", joins)
+    with pytest.raises(NotJoined) as refused:
+        _join("10.0.0.1:6379")
+    assert all(part in str(refused.value) for part in told), str(refused.value)
+    assert "\n" not in str(refused.value)

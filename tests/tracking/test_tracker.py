@@ -43,6 +43,25 @@ def test_a_growing_ledger_is_followed(home: Home) -> None:
     assert runs.artifacts("quickstart", "report") == {"report/report.md"}
 
 
+@pytest.mark.parametrize("status", [401, 404])
+def test_a_server_that_refuses_from_the_beginning_is_told_of_at_once(
+    home: Home, folder: StudyFolder, monkeypatch: pytest.MonkeyPatch, status: int
+) -> None:
+    told = list[str]()
+    with answering(status) as uri:
+        monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
+        one = Tracker(home, folder, SPEC)
+        one.start(tracker.HEAD_START, told.append)
+        deadline = time.monotonic() + tracker.HEAD_START
+        while not told and time.monotonic() < deadline:
+            time.sleep(0.05)
+        one.abandon()
+        one.finish()
+    (line,) = told
+    assert f"({status})" in line
+    assert "secret" not in line
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("status", "told"),

@@ -21,6 +21,7 @@ from contract import contract
 from helpers import ROOT
 
 from study.upstream import ray_internals
+from study.upstream.ray_internals import other_versions
 
 LOOPBACK = "a Ray of one's own and `study cluster up`, which must listen on loopback alone"
 CLUSTER = "study cluster up"
@@ -202,3 +203,29 @@ def hidden(path: Path) -> Iterator[tuple[Any, str]]:
             above = isinstance(node.value, ast.Call) and getattr(node.value.func, "id", None) == "super"
             if not own and not above:
                 yield node, node.attr
+
+
+@pytest.mark.parametrize(
+    ("cluster", "differing"),
+    [
+        ({"ray_version": "2.55.1"}, {"Ray": "2.55.1"}),
+        ({"python_version": "3.12.9"}, {"Python": "3.12.9"}),
+        ({"ray_version": "3.0.0.dev0", "python_version": "3.13.0"}, {"Ray": "3.0.0.dev0", "Python": "3.13.0"}),
+    ],
+)
+def test_ray_says_which_versions_a_cluster_was_started_with(cluster: dict[str, str], differing: dict[str, str]) -> None:
+    """`study.sweep.ray_runtime` tells what to install."""
+    from ray._private.utils import check_version_info, compute_version_info
+
+    ray_version, python_version = compute_version_info()[:2]
+    mine = {"ray_version": ray_version, "python_version": python_version}
+    check_version_info(mine, "10.0.0.1")
+    with pytest.raises(RuntimeError) as raised:
+        check_version_info(mine | cluster, "10.0.0.1")
+    own = {"Ray": ray_version, "Python": python_version}
+    assert other_versions(str(raised.value)) == {name: (there, own[name]) for name, there in differing.items()}
+
+
+def test_another_error_of_ray_is_not_about_versions() -> None:
+    assert other_versions("Failed to connect to Ray cluster at 127.0.0.1:6379") is None
+    assert other_versions("Version mismatch: they differ") == {}
