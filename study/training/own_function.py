@@ -18,7 +18,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from study.errors import UserError
+from study.errors import UserError, said
+from study.methods.own_function import REUSE
 
 PICKLE = "pickle:"
 FILE = "function.pkl"
@@ -145,6 +146,11 @@ def _parent(file: str) -> str:
     return os.path.realpath(os.path.dirname(folder) if name.startswith("__init__.") else folder)
 
 
+def is_fresh(method: Mapping[str, Any]) -> bool:
+    """Return whether each trial of a `method` section, which names a function, gets a process of its own."""
+    return not method.get(REUSE, False)
+
+
 def takes(function: Function, name: str) -> bool:
     """Return whether a function is given one of `TAKEN`."""
     return name in inspect.signature(function).parameters
@@ -179,7 +185,7 @@ def _imported(function: str, where: str) -> Any:
     try:
         found = importlib.import_module(module)
     except (Exception, SystemExit) as error:  # whatever the user's code does when it is imported
-        why = f"{type(error).__name__}: {error}"
+        why = f"{type(error).__name__}: {said(error)}"
         raise UserError(f"method.function: {module}: cannot be imported ({why}); looked for in {where}, too") from error
     for part in name.split("."):
         if not hasattr(found, part):
@@ -200,7 +206,7 @@ def _unpickled(function: str, folder: Path) -> Any:
     try:
         return pickle.loads(content)
     except Exception as error:  # whatever is not installed, or not as it was
-        raise UserError(f"{file}: cannot be read here ({type(error).__name__}: {error})") from error
+        raise UserError(f"{file}: cannot be read here ({type(error).__name__}: {said(error)})") from error
 
 
 def _search_in(folder: str) -> None:
