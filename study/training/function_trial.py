@@ -192,13 +192,14 @@ class FunctionTrial:
                     shown = {name: value for name, value in metrics.items() if name not in test}
                     shown |= {name: cost[name] for name in ("time/epoch", "memory/peak_mib")}
                     beside = {"test": self._test, "choice": choice.state_dict() if choice else None}
-                    if at_end and epoch == epochs:
-                        at_end.keep(epoch, beside)
+                    if epoch == epochs:
+                        if at_end:
+                            at_end.keep(epoch, beside)
+                        with self._kept_within(epoch):  # a trial that is told as complete has cleaned up
+                            running.close()  # type: ignore[attr-defined]
                     yield shown
                     if kept and epoch < epochs:
                         kept.keep(epoch, beside)
-                with self._kept_within(epochs):
-                    running.close()  # type: ignore[attr-defined]
 
     def _next(self, running: Iterator[Any], epoch: int) -> Any:
         """What the function yields for an epoch; see `run`."""
