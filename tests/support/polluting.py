@@ -103,9 +103,7 @@ def _processes() -> None:
     Path(os.environ["LEFT"]).write_text(str(left.pid))
 
 
-WAYS = {
-    name.removeprefix("_"): way for name, way in list(globals().items()) if name.startswith("_") and callable(way)
-}
+WAYS = {name.removeprefix("_"): way for name, way in list(globals().items()) if name.startswith("_") and callable(way)}
 
 
 def train(config: dict[str, Any]) -> Yields:

@@ -301,7 +301,10 @@ def seen(config):
         ("import threading, time; threading.Thread(target=time.sleep, args=(9,), daemon=True).start()", False),
         ("import os; FILE = open(os.devnull)", False),
         ("import os; os.chdir('/')", False),
-        ("import subprocess, sys; LEFT = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(9)'])", False),
+        (
+            "import subprocess, sys; LEFT = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(9)'])",
+            False,
+        ),
     ],
 )
 def test_a_module_is_imported_for_each_trial_where_processes_could_share_what_it_makes(
