@@ -265,7 +265,7 @@ def run(
             assignments=assignments({} if set is None else set),
         )
     else:
-        of_function = {"space": space, "fixed": fixed, "baseline": baseline, "maximize": maximize}
+        of_function: dict[str, object] = {"space": space, "fixed": fixed, "baseline": baseline, "maximize": maximize}
         of_function |= {"metric": metric, "epochs": epochs}
         if given := [key for key, value in of_function.items() if value is not None]:
             keys = {key: KEYS[key] for key in given if key in KEYS}

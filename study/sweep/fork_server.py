@@ -180,7 +180,7 @@ class Server:
 
     def _wait(self, seconds: float | None) -> bool:
         """Wait until a child has ended, or something is told; return whether it was the first, False after so long."""
-        told = [self._control] if seconds is None else []
+        told = [self._control.fileno()] if seconds is None else []
         ready, _, _ = select.select([self._ended, *told], [], [], seconds)
         if self._ended in ready:
             os.read(self._ended, 1024)
@@ -333,5 +333,5 @@ def raised(name: str, *given: Any) -> Exception:
     kinds = {"unusable": NoDevice, "disk": OSError, "broken": Broken.from_document}
     if name not in kinds:
         return UserError(f"{name}: a trial's process told what is not known")
-    error: Exception = kinds[name](*given)  # type: ignore[operator]
+    error: Exception = kinds[name](*given)
     return error

@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from study.sweep import course
 from study.sweep.fresh_process import run_fresh
@@ -45,7 +46,14 @@ def job(folder: Path, device: str) -> JobPayload:
     config = TrialConfig({"name": "none"}, {"name": "none"}, method, TrainOptions(epochs=1))
     gpu = 1.0 if device == "cuda" else 0.0
     where = {"checkpoint": folder / "state", "output": folder / "output", "own_runs": folder / "own_runs"}
-    rest = {"model": None, "kept": {}, "end": None, "goal": None, "function": str(folder), "needed": ("val/accuracy",)}
+    rest: dict[str, Any] = {
+        "model": None,
+        "kept": {},
+        "end": None,
+        "goal": None,
+        "function": str(folder),
+        "needed": ("val/accuracy",),
+    }
     return JobPayload(
         kind="train",
         trial=0,
@@ -58,7 +66,7 @@ def job(folder: Path, device: str) -> JobPayload:
         whole=True,
         fresh=True,
         **where,  # type: ignore[arg-type]
-        **rest,  # type: ignore[arg-type]
+        **rest,
     )
 
 

@@ -122,7 +122,7 @@ def _finds(file: str) -> Yields:
     new = Path(tempfile.mkdtemp()) / "new"
     new.touch()
     print("printed")
-    loader = torch.utils.data.DataLoader(torch.arange(4), num_workers=1)
+    loader: Any = torch.utils.data.DataLoader(list(range(4)), num_workers=1)  # type: ignore[arg-type]
     found = {
         "dtype": str(torch.get_default_dtype()),
         "deterministic": [torch.are_deterministic_algorithms_enabled(), torch.backends.cudnn.benchmark],
