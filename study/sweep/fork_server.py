@@ -6,8 +6,8 @@ open file, no card in use, no other folder, no run of MLflow. Where it does, eac
 a trial does then is gone with its process. It has no Ray.
 
 It is told over a socket: a byte and two files for a trial, its channel and what it prints into; `END` to end it. It
-answers how a trial's process ended. It ends when the other end of the socket is closed, and the trial with it, which
-gets `GRACE` seconds to clean up.
+answers how a trial's process ended. It ends when the other end of the socket is closed, or by SIGTERM, and the trial
+with it, which gets `GRACE` seconds to clean up.
 """
 
 import atexit
@@ -114,7 +114,9 @@ class Server:
         self._child: int | None = None
         self._ended, self._wakes = os.pipe()
         os.set_blocking(self._wakes, False)
+        self._stops = False
         signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.signal(signal.SIGTERM, self._stop)
         signal.set_wakeup_fd(self._wakes, warn_on_full_buffer=False)
         self.task: Task
         self.function: Function | None = None
@@ -124,6 +126,9 @@ class Server:
         while True:
             if self._wait(None):
                 self._reap()
+                if self._stops:
+                    self._leave()
+                    return None
                 continue
             told, files, *_ = socket.recv_fds(self._control, 1, 2)
             if told == END:
@@ -133,6 +138,9 @@ class Server:
                 return None
             elif self._forks(Forked(*files)):
                 return Forked(*files)
+
+    def _stop(self, *_: object) -> None:
+        self._stops = True
 
     def _forks(self, files: Forked) -> bool:
         """Begin a trial; return whether this is its process."""

@@ -252,7 +252,6 @@ def test_a_function_cleans_up_where_it_is_closed_or_interrupted(tmp_path: Path) 
     said = (tmp_path / "said").read_text()
     assert said[0] == "0"
     assert not Path(said[1:]).exists()
-    trial.forget()
 
 
 WORKER = """
