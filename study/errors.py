@@ -5,6 +5,9 @@ import os
 import re
 from collections.abc import Iterable
 from difflib import get_close_matches
+from typing import Any
+
+from study.text import shortened
 
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """The error numbers by which the file system says that there is no room."""
@@ -17,6 +20,10 @@ SQLITE = {10: errno.EIO, 13: errno.ENOSPC}
 
 OF_RAY = "OutOfDiskError"
 """Ray's class for data that it has to keep on disk, where there is no room in its folder; no library is loaded here."""
+
+
+LONGEST = 2**16
+"""Characters of a message that are kept."""
 
 
 class UserError(Exception):
@@ -52,19 +59,37 @@ def of_disk(error: BaseException | None) -> OSError | None:
     """
     seen: list[BaseException] = []
     while isinstance(error, Exception) and not isinstance(error, UserError | Stopped | Interrupted):
-        if error in seen:
+        if any(error is one for one in seen):
             break
         seen.append(error)
         if isinstance(error, OSError) and error.errno in (*DISK_FULL, *DISK_FAILS):
             return error
-        if number := SQLITE.get(getattr(error, "sqlite_errorcode", 0) & 0xFF):
+        code = _attribute(error, "sqlite_errorcode")
+        if number := SQLITE.get(code & 0xFF if isinstance(code, int) else 0):
             return OSError(number, os.strerror(number))
         if type(error).__name__ == OF_RAY:
             from tempfile import gettempdir  # which takes a while to be imported
 
             return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), gettempdir())
-        error = getattr(error, "cause", None) or error.__cause__ or error.__context__
+        cause = _attribute(error, "cause")
+        error = cause if isinstance(cause, BaseException) else error.__cause__ or error.__context__
     return None
+
+
+def _attribute(error: BaseException, name: str) -> Any:
+    """An attribute of an exception, None where it has none: one of the user's own may do anything when it is asked."""
+    try:
+        return getattr(error, name, None)
+    except Exception:
+        return None
+
+
+def said(error: BaseException) -> str:
+    """An exception's message, whatever its class does when it is asked, with the middle of a megabyte left out."""
+    try:
+        return shortened(str(error), LONGEST)
+    except BaseException as trouble:
+        return f"its message cannot be had ({type(trouble).__name__})"
 
 
 def disk_remedy(problem: OSError) -> str:

@@ -196,9 +196,9 @@ def run(
     *,
     train: Function | None = None,
     space: Mapping[str, Any] | None = None,
-    metric: str | Sequence[str] = "val/accuracy",
+    metric: str | Sequence[str] | None = None,
     maximize: bool | Sequence[bool] | None = None,
-    epochs: int = 1,
+    epochs: int | None = None,
     fixed: Mapping[str, Any] | None = None,
     baseline: Mapping[str, Any] | None = None,
     set: Mapping[str, Any] | None = None,
@@ -221,10 +221,10 @@ def run(
             a mapping of metrics after each epoch. The page python.md of the guide says what it may do.
         space: what is searched of `config`, by key: a range (low, high), a list of choices, or a domain as a study file
             has it.
-        metric: `val/NAME`, which the function must yield in each epoch; or several of them.
+        metric: `val/NAME`, which the function must yield in each epoch; or several of them. By default `val/accuracy`.
         maximize: whether a higher value of the metric is better; of several metrics a list. It may be left out for the
             metrics of this software, as `val/accuracy` and `val/loss`; any other, as `val/f1` or `val/score`, needs it.
-        epochs: of a trial.
+        epochs: of a trial; by default 1.
         fixed: the rest of `config`.
         baseline: values of what is searched that all others are compared with.
         set: keys to override, by their dotted names.
@@ -257,21 +257,30 @@ def run(
             train,
             space={} if space is None else space,
             name=name or "",
-            metric=metric,
+            metric="val/accuracy" if metric is None else metric,
             maximize=maximize,
-            epochs=epochs,
+            epochs=1 if epochs is None else epochs,
             fixed={} if fixed is None else fixed,
             baseline=baseline,
             assignments=assignments({} if set is None else set),
         )
     else:
-        of_function = {"space": space, "fixed": fixed, "baseline": baseline, "maximize": maximize}
-        if given := [key for key, value in of_function.items() if value not in (None, {})]:
-            raise UserError(f"study.run: {', '.join(given)}: goes with train; to change keys of a study file: set")
+        of_function: dict[str, object] = {"space": space, "fixed": fixed, "baseline": baseline, "maximize": maximize}
+        of_function |= {"metric": metric, "epochs": epochs}
+        if given := [key for key, value in of_function.items() if value is not None]:
+            keys = {key: KEYS[key] for key in given if key in KEYS}
+            as_set = f", as set={{{', '.join(f'{name!r}: ...' for name in keys.values())}}}" if keys else ""
+            raise UserError(
+                f"study.run: {', '.join(given)}: goes with train; to change keys of a study file: set{as_set}"
+            )
         loaded = load_study(str(spec), assignments({} if set is None else set), profile, name)
     home = Home.locate()
     begin = running.start_or_resume if resume else running.start
     return Study(home, begin(home, loaded, view(quiet), address, function=content).folder)
+
+
+KEYS = {"metric": "search.metric", "epochs": "train.epochs", "baseline": "search.baseline", "space": "search.space"}
+"""The keys of a study file that arguments which go with a function stand for."""
 
 
 def _check_given(name: str | None, space: Mapping[str, Any] | None, profile: str | None) -> None:

@@ -31,7 +31,7 @@ RENEWAL = 5.0
 """Seconds between two looks of a driver whether there is more to share."""
 
 SINGLE = ("study.yaml", "ledger.jsonl", "best.yaml", "model_card.md")
-FOLDERS = ("errors", "requests", "report", "models")
+FOLDERS = ("errors", "output", "requests", "report", "models")
 """The shared part of a study: these files, and all in these folders. Not its checkpoints, nor a training function of
 the user's own, which is a pickle."""
 

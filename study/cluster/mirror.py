@@ -99,12 +99,16 @@ def _name(name: str) -> str:
     return name
 
 
+READ = ("errors", "output", "requests")
+"""The folders of a study that commands read which look at it from afar."""
+
+
 @dataclass(frozen=True)
 class Wish:
     """The files of a study that are wanted besides study file and ledger, and how they are brought.
 
     Attributes:
-        files: whether a further file is; of `errors` and `requests`, those are then removed that are no more.
+        files: whether a further file is; of the folders `READ`, those are then removed that are no more.
         own: a ledger here that has events of its own is kept.
         change: what is done with the study file before it is in its place.
     """
@@ -134,7 +138,7 @@ def download(read: Read, manifest: Manifest, folder: Path, wish: Wish) -> list[s
     for name in sorted({*manifest.files} - {STUDY, LEDGER}):
         if wish.files(name) and _download_file(read, manifest, folder, name):
             came.append(name)
-    for part in (part for part in ("errors", "requests") if wish.files(f"{part}/")):
+    for part in (part for part in READ if wish.files(f"{part}/")):
         for path in (folder / part).glob("[!.]*"):
             if f"{part}/{path.name}" not in manifest.files:
                 path.unlink(missing_ok=True)
@@ -356,7 +360,7 @@ FOLDER = ".clusters"
 
 def read_files(name: str) -> bool:
     """Return whether a file of this name is read besides study file and ledger."""
-    return name.startswith(("errors/", "requests/"))
+    return name.startswith(tuple(f"{part}/" for part in READ))
 
 
 class Mirror:

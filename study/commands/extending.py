@@ -311,7 +311,7 @@ def _check(folder: StudyFolder, spec: StudySpec, trial: TrialRecord, epochs: int
 def _of_function(folder: StudyFolder, spec: StudySpec) -> tuple[str, str] | None:
     """As `bound`, of the user's own function."""
     named = spec.function or ""
-    if own_function.takes(own_function.load(named, own_function.place(named, folder.path)), "epochs"):
+    if "epochs" in own_function.taken(named, own_function.place(named, folder.path)):
         return "method.function", "it takes epochs; one that does not, and yields for ever, does not depend on them"
     return None
 

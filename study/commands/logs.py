@@ -1,5 +1,7 @@
-"""The history of a study's trials: their runs, losses and ends, with the traceback of a failed one."""
+"""The history of a study's trials: their runs, losses and ends, with the traceback of a failed one and what a
+training function printed."""
 
+from pathlib import Path
 from typing import Any
 
 from study.errors import UserError
@@ -10,12 +12,15 @@ from study.text import moment
 FEW = 5
 """Metrics of a report that are all shown."""
 
+MOST = 200
+"""Lines of what a trial printed that are shown, the last ones."""
+
 STUDY_EVENTS = ("opened", "started", "lost", "ended", "tested", "untested", "closed")
 
 
 def document(folder: StudyFolder, trial: int | None) -> dict[str, Any]:
     """Events of a trial, or of the study without its reports; plain values for JSON. `looked_at` names the metrics that
-    decide, and the loss.
+    decide, and the loss; `printed` is what the trial of a training function printed.
 
     Raises:
         UserError: there is no such trial.
@@ -27,16 +32,28 @@ def document(folder: StudyFolder, trial: int | None) -> dict[str, Any]:
         selected = [event for event in events if event.get("trial") == trial]
         if not selected:
             raise UserError(f"{folder.name}: has no trial {trial}")
-    file = None if trial is None else folder.error_file(trial)
-    error = file.read_text(encoding="utf-8") if file and file.exists() else None
+    error = None if trial is None else _read(folder.error_file(trial))
+    printed = None if trial is None else _read(folder.output_file(trial))
     looked_at = ["train/loss", *folder.spec().objective.needed]
-    return {"name": folder.name, "trial": trial, "looked_at": looked_at, "events": selected, "traceback": error}
+    history = {"name": folder.name, "trial": trial, "looked_at": looked_at, "events": selected, "traceback": error}
+    return history | {"printed": printed}
+
+
+def _read(file: Path) -> str | None:
+    """What is in a file, None where it is not there."""
+    return file.read_text(encoding="utf-8", errors="replace") if file.exists() else None
 
 
 def text(document: dict[str, Any]) -> str:
     """The same for people, a line for each event, of many metrics those that are looked at."""
     lines = [_line(event, document["looked_at"]) for event in document["events"]]
-    return "\n".join([*lines, *(["", document["traceback"].rstrip()] if document["traceback"] else [])])
+    if document["traceback"]:
+        lines += ["", document["traceback"].rstrip()]
+    if document["printed"]:
+        printed = document["printed"].rstrip().splitlines()
+        before = f", {len(printed) - MOST} lines before these (--json)" if len(printed) > MOST else ""
+        lines += ["", f"printed{before}:", *printed[-MOST:]]
+    return "\n".join(lines)
 
 
 def _line(event: dict[str, Any], looked_at: list[str]) -> str:

@@ -38,7 +38,7 @@ from study.sweep.own_ray import LONGEST
 from study.sweep.ray_runtime import SharedRay, check_machine, check_taken
 from study.tracking import Tracker
 from study.tracking.connection import check_server
-from study.training.own_function import FILE, PICKLE, digest, load, place
+from study.training.own_function import FILE, PICKLE, digest, place, taken
 from study.upstream.ray_internals import is_job
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def brought(home: Home, spec: StudySpec, given: bytes | None = None) -> bytes | 
     if given is not None and spec.function == f"{PICKLE}{digest(given)}":
         return given
     folder = _folder(home, spec.function)
-    load(spec.function, place(spec.function, folder))
+    taken(spec.function, place(spec.function, folder))
     return (folder / FILE).read_bytes() if spec.function_is_pickled else None
 
 

@@ -184,7 +184,15 @@ class StudyFolder:
     def write_error(self, trial: int, text: str) -> None:
         """Keep a failed trial's traceback."""
         self.error_file(trial).parent.mkdir(exist_ok=True)
-        self.error_file(trial).write_text(text, encoding="utf-8")
+        self.error_file(trial).write_text(text, encoding="utf-8", errors="backslashreplace")
+
+    def output_file(self, trial: int) -> Path:
+        """What a trial of a training function of the user's own printed."""
+        return self.path / "output" / f"trial-{trial:05d}.txt"
+
+    def own_runs(self, trial: int) -> Path:
+        """The folder in which MLflow keeps the runs that such a trial's function logs itself."""
+        return self.path / "own_runs" / f"trial-{trial:05d}"
 
     def write_spec(self, spec: StudySpec) -> None:
         """Write the resolved study file in one step."""

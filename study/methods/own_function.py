@@ -15,12 +15,21 @@ from study.methods.needs import Needs
 OWN = APART["study.methods"]
 NAMES = [OWN]
 
+REUSE = "reuse_process"
+"""The key by which a function promises to leave nothing behind in its process."""
+
+OURS = ("name", "function", REUSE)
+"""The keys of the section that are not the function's own."""
+
 
 def keys(method: Mapping[str, Any]) -> Iterator[Knob]:
-    """`function`, and every other key that the section has: a whole number stays one, any other may be anything."""
+    """`function`, `reuse_process` where it is given, so that it is among the parameters of no other study, and every
+    other key that the section has: a whole number stays one, any other may be anything."""
     yield Knob("function", str, None, True, "the training function, MODULE:NAME")
+    if REUSE in method:
+        yield Knob(REUSE, bool, False, False, "true: its trials run one after the other in the same processes")
     for key, value in method.items():
-        if key not in ("name", "function"):
+        if key not in OURS:
             yield Knob(key, int if type(value) is int else Any, None, True, "the function's own")
 
 

@@ -232,14 +232,14 @@ class JobSearcher(Searcher):
     def _payload(self, job: Job) -> JobPayload:
         """Return what a process is told of a job."""
         trial, folder = job.trial, self._folder
-        goal = self._spec.objective
+        goal, document = self._spec.objective, self._document(job.trial)
         kept = self._spec.base["train"]["keep_epochs"] if trial.stage in ("confirm", "final") else []
         return JobPayload(
             kind=job.kind,
             trial=trial.number,
             run=trial.run,
             heard=trial.epochs,
-            document=json.dumps(self._document(trial)),
+            document=json.dumps(document),
             device=self._spec.resources.device,
             gpu=self._spec.resources.gpu,
             alone=trial.alone,
@@ -251,6 +251,9 @@ class JobSearcher(Searcher):
             goal=json.dumps(asdict(goal)) if job.needs_chosen_weights(self._spec) else None,
             function=self._function,
             needed=goal.needed,
+            fresh=self._function is not None and own_function.is_fresh(document["method"]),
+            output=folder.output_file(trial.number),
+            own_runs=folder.own_runs(trial.number),
         )
 
     def _document(self, trial: TrialRecord) -> dict[str, Any]:

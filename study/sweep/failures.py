@@ -3,12 +3,13 @@
 import socket
 import traceback
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from study.errors import disk_remedy, of_disk
+from study.errors import disk_remedy, of_disk, said
 from study.sweep.host_memory import KILLED, Memory
+from study.text import printed, shortened
 from study.training.gpu_errors import Sign, sign_in
 
 if TYPE_CHECKING:  # tenths of a second, which processes of trials have no use for
@@ -22,6 +23,9 @@ NODES = 100
 
 NODE_DIED = "because its node has died"
 """The message of Ray about a process whose node went away."""
+
+LONGEST_TEXT = 2**20
+"""Characters of a traceback that are kept."""
 
 NODE_ANSWERS = 2.0
 """Seconds within which a node that is alive takes a connection."""
@@ -103,17 +107,27 @@ class Broken(Exception):
         return self.text
 
     @classmethod
-    def by(cls, error: Exception, memory: Memory) -> "Broken":
-        """That of what was raised in a trial.
+    def by(cls, error: BaseException, memory: Memory) -> "Broken":
+        """That of what was raised in a trial, in characters that every file and database takes.
 
         Args:
             memory: of its process when the trial began. A process that the trial started may have been ended for it.
         """
         found, text = _raised(error), "".join(traceback.format_exception(error)).rstrip()
-        if KILLED.search(_text(error)) and memory.more_kills() > 0:
+        if KILLED.search(said(error)) and memory.more_kills() > 0:
             limit = f"memory is limited to {memory.limit / 2**30:.1f} GiB"
             found = Failure("OOM", f"the kernel's OOM killer ended a process of the trial's: {limit}. {found.reason}")
-        return cls(found, text)
+        return cls(found, printed(shortened(text, LONGEST_TEXT)))
+
+    def to_document(self) -> tuple[Any, ...]:
+        """It as plain values, for `from_document`."""
+        return *astuple(self.failure), self.text
+
+    @classmethod
+    def from_document(cls, *values: Any) -> "Broken":
+        """It from these values."""
+        *failure, text = values
+        return cls(Failure(*failure), text)
 
 
 def failure(error: BaseException) -> Failure:
@@ -155,20 +169,13 @@ def _raised(error: BaseException) -> Failure:
         return Failure("OOM", _reason(error), alone=True)
     if isinstance(error, MemoryError):
         return Failure("OOM", _reason(error))
-    sign = sign_in(_text(error))
+    sign = sign_in(said(error))
     return _of_gpu(sign, _reason(error)) if sign else Failure("BUG", _reason(error))
 
 
 def _reason(error: BaseException) -> str:
     """An error's kind and the first line of what it says."""
-    return f"{type(error).__name__}: {_text(error)}".strip(": \n").splitlines()[0][:300]
-
-
-def _text(error: BaseException) -> str:
-    try:
-        return str(error)
-    except Exception as trouble:  # an exception's class may do anything
-        return f"its message cannot be had ({type(trouble).__name__})"
+    return printed(f"{type(error).__name__}: {said(error)}".strip(": \n").splitlines()[0][:300])[:300]
 
 
 def _of_gpu(sign: Sign, reason: str) -> Failure:

@@ -53,6 +53,23 @@ class Memory:
         """Return how many were ended since, as told on this machine."""
         return 0 if self.counter is None else (kills(self.counter) or 0) - self.kills
 
+    def cause_of_death(self, held: int) -> str | None:
+        """Why a process of this machine that vanished since was ended by memory; None: nothing says so.
+
+        Args:
+            held: bytes that it held when it was last looked at, or at most.
+        """
+        return self.explained(self.more_kills() > 0, held)
+
+    def explained(self, is_counted: bool, held: int) -> str | None:
+        """See `cause_of_death`; `is_counted`: the kernel counts a kill that may be that of the process."""
+        limit = self.limit / 2**30
+        if is_counted:
+            return f"the kernel's OOM killer ended its process: memory is limited to {limit:.1f} GiB"
+        if held >= GREEDY * self.limit:
+            return f"its process died while it held {held / 2**30:.1f} of {limit:.1f} GiB of memory"
+        return None
+
 
 def kills(counter: str) -> int | None:
     """See `cgroup.kills`."""
@@ -126,12 +143,7 @@ class Deaths:
         process = self._processes.pop(name, self._unknown if hosts == {self._here} else None)
         if process is None:
             return None
-        limit, held = process.memory.limit / 2**30, process.held / 2**30
-        if self._was_killed(process):
-            return f"the kernel's OOM killer ended its process: memory is limited to {limit:.1f} GiB"
-        if process.held >= GREEDY * process.memory.limit:
-            return f"its process died while it held {held:.1f} of {limit:.1f} GiB of memory"
-        return None
+        return process.memory.explained(self._was_killed(process), process.held)
 
     def _was_killed(self, process: _Process) -> bool:
         counter = process.memory.counter

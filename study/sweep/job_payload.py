@@ -30,6 +30,9 @@ class JobPayload:
         goal: the study's objective as JSON, where it chooses the epoch whose weights are taken; None: the last.
         function: where the user's training function is found; None: there is none.
         needed: metrics that it must yield.
+        fresh: it runs in a process of its own.
+        output: the file that gets what it prints there.
+        own_runs: the folder in which MLflow keeps the runs that it logs.
     """
 
     kind: Literal["train", "test"]
@@ -48,6 +51,9 @@ class JobPayload:
     goal: str | None
     function: str | None
     needed: Sequence[str]
+    fresh: bool = False
+    output: Path | None = None
+    own_runs: Path | None = None
 
     def __deepcopy__(self, memo: Any) -> "JobPayload":
         return self

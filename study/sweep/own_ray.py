@@ -274,9 +274,32 @@ def _start(ray: OwnRay, folder: Path, processes: Processes | None, patience: "Pa
     take_signals_back()
 
 
+FORK_SERVER = "study.sweep.fork_server"
+"""The module whose name the command of a process has that starts others for the trials of a training function."""
+
+CLEAN_UP = 6.0
+"""Seconds that these get to end: the trials' functions clean up."""
+
+
+def _let_functions_clean_up(tree: list[psutil.Process]) -> None:
+    """End the processes of training functions in good order: Ray ends its own, and what they started, at once."""
+    servers = []
+    for process in tree:
+        with suppress(psutil.Error):
+            if _is_server(process) and not _is_server(psutil.Process(process.ppid())):  # their forks look as they do
+                process.terminate()
+                servers.append(process)
+    psutil.wait_procs(servers, timeout=CLEAN_UP)
+
+
+def _is_server(process: psutil.Process) -> bool:
+    return any(FORK_SERVER in word for word in process.cmdline()[:4])
+
+
 def _end(ray: OwnRay, leave: Callable[[], None]) -> None:
     tree = ray.all()
     try:
+        _let_functions_clean_up(tree)
         leave()
     except KeyboardInterrupt:  # a second signal; what is left of Ray here would wait for a dead one when Python ends
         forget(STOPPED)

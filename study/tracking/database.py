@@ -7,6 +7,8 @@ Nor can the client delete anything for good.
 `tests/tracking/test_mlflow_internals.py` says what MLflow must keep for this, and tries it.
 """
 
+import math
+import sys
 import uuid
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -32,6 +34,9 @@ from study.tracking.store import RunUpdate, Store
 
 Rows = dict[type, list[dict[str, Any]]]
 """Rows by the table that they go into."""
+
+LARGEST = sys.float_info.max
+"""The number that MLflow puts in the place of infinity."""
 
 NEW_RUN = {
     "source_type": "UNKNOWN",
@@ -161,10 +166,10 @@ def _fill(rows: Rows, change: RunUpdate, run_id: str) -> None:
         {
             "run_uuid": run_id,
             "key": point.name,
-            "value": point.value,
+            "value": 0.0 if math.isnan(point.value) else min(max(point.value, -LARGEST), LARGEST),
             "timestamp": point.time,
             "step": point.step,
-            "is_nan": False,
+            "is_nan": math.isnan(point.value),
         }
         for point in change.points
     ]

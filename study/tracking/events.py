@@ -1,9 +1,11 @@
 """The form of each event of a ledger in MLflow. An event that is read twice changes nothing."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from study import ranking
+from study.errors import said
 from study.home.events import ENDED
 from study.home.ledger import Event
 from study.home.record import StudyRecord
@@ -12,29 +14,18 @@ from study.ranking import Candidate, ablation, epochs
 from study.ranking.picks import picks
 from study.ranking.summary import lines, result_metrics, result_seeds, summary
 from study.spec import StudySpec
-from study.text import escaped
-from study.tracking.store import Point, RunUpdate, milliseconds
+from study.text import escaped, printed
+from study.tracking import own_runs
+from study.tracking.store import Point, RunUpdate, cut, milliseconds
 from study.tracking.tracked import STUDY, Tracked
 
 # What the study's own run says of the study: its parameters, and a note in Markdown.
-
-LONGEST = 5000
-"""Characters of a parameter or tag that every MLflow takes."""
 
 MOST = 200
 """Characters of a name before its seed; MLflow takes 250 in all."""
 
 NOTE = "mlflow.note.content"
 """The tag that MLflow's UI shows as a run's description, as Markdown."""
-
-
-def cut(value: Any) -> str:
-    """A value as text. One of more than `LONGEST` characters is cut, and its end says how many it has."""
-    text = str(value)
-    if len(text) <= LONGEST:
-        return text
-    end = f" ... (cut: {len(text)} characters in all)"
-    return text[: LONGEST - len(end)] + end
 
 
 def params(spec: StudySpec) -> dict[str, str]:
@@ -143,10 +134,17 @@ class Events:
     Args:
         progress: what MLflow has; kept up with the events.
         record: what the ledger says up to there; kept up likewise.
+        own_runs: gives the folder of the runs that a trial's function logged itself.
     """
 
-    def __init__(self, spec: StudySpec, progress: Tracked, record: StudyRecord) -> None:
-        self._spec, self._progress, self.record = spec, progress, record
+    def __init__(
+        self,
+        spec: StudySpec,
+        progress: Tracked,
+        record: StudyRecord,
+        own_runs: Callable[[int], Path] | None = None,
+    ) -> None:
+        self._spec, self._progress, self.record, self._own_runs = spec, progress, record, own_runs
         self._changes: dict[str, RunUpdate] = {}
 
     def changes(self, events: Iterable[Event]) -> list[RunUpdate]:
@@ -301,6 +299,20 @@ class Events:
             # what failed may run again, and with it the other seeds of its configuration
             self._progress.epochs.pop(key, None)
         self._sum_up(event)
+        if self._spec.function and self._own_runs:
+            self._bring_own(self._own_runs(event["trial"]), event)
+
+    def _bring_own(self, folder: Path, event: Event) -> None:
+        """Take over the runs that the trial's function logged itself; what cannot be read is no reason to stop here."""
+        key, status = str(event["trial"]), STATUS[event["state"]]
+        try:
+            found = own_runs.read(folder, event["trial"], status, milliseconds(event))
+        except Exception as error:  # whatever MLflow makes of files that were cut off
+            self._tag(key, {"study.own_runs_unread": printed(said(error))})
+            return
+        for run in found:
+            run.tags |= {**inherited(self._spec, self.record), "study.kind": "own"}
+            self._changes[run.key] = run
 
     def _tell_chosen_epoch(self, event: Event) -> None:
         """The epoch that was chosen and the validation metrics there, where it need not be the last."""

@@ -4,13 +4,14 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from mlflow import MlflowClient
 from mlflow.entities import Metric, Param, RunTag, ViewType
 from mlflow.exceptions import MlflowException
 
 from study.home.ledger import Event
+from study.text import printed
 from study.tracking.tracked import STUDY
 
 # What a run in MLflow lacks.
@@ -44,6 +45,8 @@ class RunUpdate:
         tags: to set; `untag`: to remove.
         status: one of MLflow's, None: as it is; a new run is RUNNING.
         end: when it ended, in milliseconds since the epoch; None while it runs.
+        files: folders whose content becomes its artifacts, each with the artifact folder that it goes to (None: the
+            topmost); they are removed then.
     """
 
     key: str
@@ -57,6 +60,21 @@ class RunUpdate:
     points: list[Point] = field(default_factory=list)
     status: str | None = None
     end: int | None = None
+    files: list[tuple[Path, str | None]] = field(default_factory=list)
+
+
+LONGEST = 5000
+"""Characters of a parameter or tag that every MLflow takes."""
+
+
+def cut(value: Any) -> str:
+    """A value as text that every MLflow takes. One of more than `LONGEST` characters is cut, and its end says how many
+    it has."""
+    text = printed(str(value))
+    if len(text) <= LONGEST:
+        return text
+    end = f" ... (cut: {len(text)} characters in all)"
+    return text[: LONGEST - len(end)] + end
 
 
 def milliseconds(event: Event) -> int:
@@ -65,6 +83,9 @@ def milliseconds(event: Event) -> int:
 
 
 # The runs themselves.
+
+OWN = "study.own_run"
+"""The tag of a run that a training function logged itself: its key, see `study.tracking.own_runs`."""
 
 UI_TAGS = {"mlflow.experimentKind": "custom_model_development"}
 """Makes the MLflow UI open an experiment on its training runs."""
@@ -141,12 +162,13 @@ class Store:
             page = self.client.search_runs(
                 [experiment], query, ViewType.ACTIVE_ONLY, 1000, ["attributes.start_time ASC"], token
             )
-            yield from ((run.data.tags.get("study.trial", STUDY), run.info.run_id) for run in page)
+            yield from ((_key(run.data.tags), run.info.run_id) for run in page)
             token = page.token or ""
 
     def attach(self, run_id: str, path: Path, folder: str | None) -> None:
-        """Log a file as an artifact of a run."""
-        self.client.log_artifact(run_id, str(path), folder)
+        """Log a file, or all in a folder, as artifacts of a run."""
+        log = self.client.log_artifacts if path.is_dir() else self.client.log_artifact
+        log(run_id, str(path), folder)
 
     def write(
         self, experiment: str, changes: list[RunUpdate], runs: dict[str, str], former: Mapping[str, str] | None = None
@@ -160,10 +182,12 @@ class Store:
         study = [change for change in changes if change.key == STUDY]
         for change in study:
             self._make(experiment, change, runs)
-        levels = [change for change in changes if change.parent in (None, STUDY) and change.key != STUDY]
-        nested = [change for change in changes if change.parent not in (None, STUDY)]
-        for level in (levels, nested, study):
+        left = {change.key: change for change in changes if change.key != STUDY}
+        while left:
+            level = [change for change in left.values() if change.parent not in left] or [*left.values()]
             in_parallel(lambda change: self._apply(experiment, change, runs), level, self._at_once)
+            left = {key: change for key, change in left.items() if change not in level}
+        in_parallel(lambda change: self._apply(experiment, change, runs), study, self._at_once)
 
     def _make(self, experiment: str, change: RunUpdate, runs: dict[str, str]) -> None:
         if change.key not in runs:
@@ -191,6 +215,11 @@ class Store:
             self.client.set_terminated(run_id, change.status, change.end)
         elif change.status is not None:
             self.client.update_run(run_id, change.status)
+
+
+def _key(tags: Mapping[str, str]) -> str:
+    """The key of a run, by its tags."""
+    return tags.get(OWN) or tags.get("study.trial", STUDY)
 
 
 def in_parallel(function: Callable[[RunUpdate], None], changes: list[RunUpdate], threads: int) -> None:

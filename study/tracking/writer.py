@@ -1,5 +1,6 @@
 """Brings a ledger into MLflow, some events at a time."""
 
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -54,7 +55,7 @@ class Writer:
             self._progress.save(folder.tracking_file)
         self._tail = Tail(folder.ledger_file, self._progress.offset)
         record = StudyRecord.fold(_before(folder.ledger_file, self._progress.offset))
-        self._study, self._events = record.id, Events(spec, self._progress, record)
+        self._study, self._events = record.id, Events(spec, self._progress, record, folder.own_runs)
         self._sure = False
         self.reached: int | None = None
 
@@ -71,7 +72,12 @@ class Writer:
             progress.experiment = self._store.experiment(self._spec.name, own, self._spec.metric)
         if not self._sure:
             self._take_up_runs(self.reached)
-        self._store.write(progress.experiment, self._events.changes(events), progress.runs, progress.former)
+        changes = self._events.changes(events)
+        self._store.write(progress.experiment, changes, progress.runs, progress.former)
+        for key, path, place in ((change.key, *file) for change in changes for file in change.files):
+            self._store.attach(progress.runs[key], path, place)
+            shutil.rmtree(path, ignore_errors=True)
+            path.mkdir(exist_ok=True)  # MLflow knows no run without this folder
         names = {event["event"] for event in events}
         if "opened" in names:
             self._store.attach(progress.runs[STUDY], self._folder.spec_file, None)

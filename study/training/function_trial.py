@@ -9,7 +9,7 @@ import threading
 import time
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +18,13 @@ import torch
 
 from study.errors import UserError
 from study.files import TRIAL, scratch_folder, whole, write_whole
+from study.methods.own_function import OURS
 from study.metrics import in_percent
 from study.training.checkpoint import FIRST, Choice, Unusable
 from study.training.config import TrialConfig, identity
 from study.training.device import Clock, best
 from study.training.diverged import Diverged
-from study.training.own_function import PICKLE, TAKEN, forget, load, takes
+from study.training.own_function import PICKLE, TAKEN, Function, forget, load, takes
 
 # The folder of a training function between two epochs, in one file.
 
@@ -98,6 +99,19 @@ class Wrong(UserError):
     """A function yields something that cannot be used, or stops too early; the message says what."""
 
 
+def seed_all(seed: int) -> None:
+    """Seed Python's, NumPy's and PyTorch's random numbers."""
+    random.seed(seed)
+    np.random.seed(seed)
+    torch.manual_seed(seed)
+
+
+def loaded(function: str, where: str) -> Function:
+    """See `study.training.own_function.load`; what a module draws while it is imported is the same in every process."""
+    seed_all(0)
+    return load(function, where)
+
+
 class FunctionTrial:
     """The trial of a function of the user's own, as `TrainingLoop` is that of a method.
 
@@ -111,13 +125,21 @@ class FunctionTrial:
         needed: names of metrics that each epoch must have.
         device: whose memory is reported; by default a GPU if one works. The function chooses its own: on a node it sees
             the GPUs that the trial takes, and none otherwise.
+        function: that is loaded already, see `loaded`.
     """
 
-    def __init__(self, config: TrialConfig, where: str, needed: Sequence[str] = (), device: str | None = None) -> None:
+    def __init__(
+        self,
+        config: TrialConfig,
+        where: str,
+        needed: Sequence[str] = (),
+        device: str | None = None,
+        function: Function | None = None,
+    ) -> None:
         self.config, self._needed, self._where = config, needed, where
         self.device = torch.device(device) if device else best()
         named = str(config.method["function"])
-        self._function = load(named, where)
+        self._function = function or loaded(named, where)
         self._name = self._function.__name__ if named.startswith(PICKLE) else named
         self._takes = [name for name in TAKEN if takes(self._function, name)]
         self._test: dict[str, float] = {}
@@ -146,9 +168,7 @@ class FunctionTrial:
         """
         epochs, seed = self.config.train.epochs, self.config.train.seed
         torch.set_num_threads(self.config.train.threads)
-        random.seed(seed)
-        np.random.seed(seed)
-        torch.manual_seed(seed)
+        seed_all(seed)
         with scratch_folder(TRIAL) as mine:
             (scratch := mine / "checkpoint").mkdir()
             kept = KeptFolder(resume, scratch, self._identity(), pause) if self._resumes and resume else None
@@ -158,33 +178,39 @@ class FunctionTrial:
                 self._test = before["test"]
                 if choice:
                     choice.load_state_dict(before["choice"])
-            own = {key: value for key, value in self.config.method.items() if key not in ("name", "function")}
+            own = {key: value for key, value in self.config.method.items() if key not in OURS}
             given = {"config": own, "seed": seed, "epochs": epochs, "checkpoint": scratch}
             clock = Clock(self.device)
             running = self._function(**{name: given[name] for name in self._takes})
-            for epoch in range(done + 1, epochs + 1):
-                with self._kept_within(epoch):
-                    yielded = next(running, _NOTHING)
-                if yielded is _NOTHING:
-                    raise Wrong(
-                        f"{self._name}: ended after {epoch - 1} of {epochs} epochs (train.epochs): it yields once for "
-                        "each"
-                    )
-                metrics = self._checked(yielded, epoch)
-                test = {name: value for name, value in metrics.items() if name.startswith("test/")}
-                if choice.hear(metrics) if choice else epoch == epochs:  # the one that the trial is taken at so far
-                    self._test = test
-                cost = clock.epoch(images=0)
-                shown = {name: value for name, value in metrics.items() if name not in test}
-                shown |= {name: cost[name] for name in ("time/epoch", "memory/peak_mib")}
-                beside = {"test": self._test, "choice": choice.state_dict() if choice else None}
-                if at_end and epoch == epochs:
-                    at_end.keep(epoch, beside)
-                yield shown
-                if kept and epoch < epochs:
-                    kept.keep(epoch, beside)
-            with self._kept_within(epochs):
-                running.close()  # type: ignore[attr-defined]
+            with closing(running):  # type: ignore[type-var]  # its own clean-up finds the folder, whatever ends the trial
+                for epoch in range(done + 1, epochs + 1):
+                    metrics = self._checked(self._next(running, epoch), epoch)
+                    test = {name: value for name, value in metrics.items() if name.startswith("test/")}
+                    if choice.hear(metrics) if choice else epoch == epochs:  # the one that the trial is taken at so far
+                        self._test = test
+                    cost = clock.epoch(images=0)
+                    shown = {name: value for name, value in metrics.items() if name not in test}
+                    shown |= {name: cost[name] for name in ("time/epoch", "memory/peak_mib")}
+                    beside = {"test": self._test, "choice": choice.state_dict() if choice else None}
+                    if epoch == epochs:
+                        if at_end:
+                            at_end.keep(epoch, beside)
+                        with self._kept_within(epoch):  # a trial that is told as complete has cleaned up
+                            running.close()  # type: ignore[attr-defined]
+                    yield shown
+                    if kept and epoch < epochs:
+                        kept.keep(epoch, beside)
+
+    def _next(self, running: Iterator[Any], epoch: int) -> Any:
+        """What the function yields for an epoch; see `run`."""
+        with self._kept_within(epoch):
+            yielded = next(running, _NOTHING)
+        if yielded is _NOTHING:
+            epochs = self.config.train.epochs
+            raise Wrong(
+                f"{self._name}: ended after {epoch - 1} of {epochs} epochs (train.epochs): it yields once for each"
+            )
+        return yielded
 
     def forget(self) -> None:
         """Let nothing of the function, its modules and what they hold be there for a later trial of this process; the

@@ -8,6 +8,8 @@ import re
 from functools import cache
 from typing import Literal, NamedTuple
 
+from study.errors import said
+
 TORCH = "a torch built for CUDA: https://pytorch.org/get-started/locally/"
 
 OLDER = "a torch built for an older CUDA: https://pytorch.org/get-started/locally/"
@@ -136,7 +138,7 @@ def sign_in(message: str) -> Sign | None:
 
 def fault(error: BaseException) -> str | None:
     """Why no trial can use the GPU any more that this error is about, and the remedy; None: it says nothing of that."""
-    text = str(error)
+    text = said(error)
     sign = sign_in(text)
     if sign is None or sign.meaning != "device":
         return None

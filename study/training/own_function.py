@@ -10,15 +10,19 @@ import hashlib
 import importlib
 import importlib.util
 import inspect
+import json
 import os
 import pickle
+import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from study.errors import UserError
+from study.errors import UserError, said
+from study.methods.own_function import REUSE
 
 PICKLE = "pickle:"
 FILE = "function.pkl"
@@ -91,6 +95,47 @@ def load(function: str, where: str) -> Function:
     return loaded
 
 
+APART = """
+import json, os, sys
+path, function, where, answer = json.loads(sys.argv[1])
+sys.path[:] = path
+from study.errors import UserError
+from study.training.own_function import TAKEN, load, takes
+try:
+    loaded = load(function, where)
+    told = {"takes": [name for name in TAKEN if takes(loaded, name)]}
+except UserError as error:
+    told = {"error": str(error)}
+os.write(answer, json.dumps(told).encode()[:60000])
+os._exit(0)
+"""
+
+
+def taken(function: str, where: str) -> list[str]:
+    """Which of `TAKEN` a function takes. It is loaded and checked in a process of its own, as what a module does while
+    it is imported may change anything of the one that it is in, and log to MLflow.
+
+    Args:
+        where: as `place` gives it.
+
+    Raises:
+        UserError: as `load`.
+    """
+    answers, answer = os.pipe()
+    with open(answers, "rb") as told, tempfile.TemporaryDirectory() as folder:
+        try:
+            given = json.dumps([sys.path, function, where, answer])
+            runs = {"MLFLOW_TRACKING_URI": Path(folder).as_uri(), "MLFLOW_ALLOW_FILE_STORE": "true"}
+            ended = subprocess.run([sys.executable, "-c", APART, given], pass_fds=[answer], env=os.environ | runs)
+        finally:
+            os.close(answer)
+        found: dict[str, Any] = json.loads(told.read() or "{}")
+    if "takes" not in found:
+        why = f"its process ended with status {ended.returncode} while it was imported"
+        raise UserError(found.get("error", f"method.function: {function!r}: {why}"))
+    return [str(name) for name in found["takes"]]
+
+
 def forget(function: str, where: str) -> None:
     """Take a function's modules out of this process, so that a later trial imports them anew: its own module and all
     that lie in a folder that is the user's own. Those are `where`, and what Python looks in ahead of its own library:
@@ -145,6 +190,11 @@ def _parent(file: str) -> str:
     return os.path.realpath(os.path.dirname(folder) if name.startswith("__init__.") else folder)
 
 
+def is_fresh(method: Mapping[str, Any]) -> bool:
+    """Return whether each trial of a `method` section, which names a function, gets a process of its own."""
+    return not method.get(REUSE, False)
+
+
 def takes(function: Function, name: str) -> bool:
     """Return whether a function is given one of `TAKEN`."""
     return name in inspect.signature(function).parameters
@@ -179,7 +229,7 @@ def _imported(function: str, where: str) -> Any:
     try:
         found = importlib.import_module(module)
     except (Exception, SystemExit) as error:  # whatever the user's code does when it is imported
-        why = f"{type(error).__name__}: {error}"
+        why = f"{type(error).__name__}: {said(error)}"
         raise UserError(f"method.function: {module}: cannot be imported ({why}); looked for in {where}, too") from error
     for part in name.split("."):
         if not hasattr(found, part):
@@ -200,7 +250,7 @@ def _unpickled(function: str, folder: Path) -> Any:
     try:
         return pickle.loads(content)
     except Exception as error:  # whatever is not installed, or not as it was
-        raise UserError(f"{file}: cannot be read here ({type(error).__name__}: {error})") from error
+        raise UserError(f"{file}: cannot be read here ({type(error).__name__}: {said(error)})") from error
 
 
 def _search_in(folder: str) -> None:

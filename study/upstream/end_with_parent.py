@@ -16,9 +16,15 @@ FOR_SETUP = "--language="
 """The beginning of an option that Ray adds for its own script that would be in this one's place."""
 
 
+def end_with_parent() -> None:
+    """Have the system end this process when its parent ends; on Linux, elsewhere nothing happens."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
 def main(parent: str, *command: str) -> None:
     """End with the parent, which has this name; one that has another is not the parent any more."""
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    end_with_parent()
     if Path(f"/proc/{os.getppid()}/comm").read_text(encoding="utf-8").strip() == parent:
         os.execv(command[0], [word for word in command if not word.startswith(FOR_SETUP)])
 

@@ -16,6 +16,7 @@ class Part(Enum):
     DRIVER = "the driver of a study and its trials, which inherit it"
     OWN_RAY = "the driver too, where Ray is of its own and not a cluster's"
     TRIAL = "the processes that run trials, set by themselves"
+    FUNCTION = "the processes that run a training function of the user's own"
     NODE = "the nodes of a cluster"
     LOCAL_NODE = "the nodes of a cluster that `study cluster up` starts, on loopback"
     MLFLOW_CLIENT = "whoever talks to MLflow"
@@ -76,6 +77,7 @@ SETTINGS = (
     Setting("TUNE_DISABLE_STRICT_METRIC_CHECKING", "1", _DRIVER, "Tune knows none of the metrics"),
     Setting("TUNE_MAX_PENDING_TRIALS_PG", "10000", _DRIVER, "the searcher says how many trials there are at once"),
     Setting("TUNE_FUNCTION_THREAD_TIMEOUT_S", "600", _for(Part.TRIAL), "a trial that ends frees its GPU, or cleans up"),
+    Setting("MLFLOW_ALLOW_FILE_STORE", "true", _for(Part.FUNCTION), "its own runs go into a folder of the trial's"),
     Setting("MLFLOW_DISABLE_TELEMETRY", "true", _MLFLOW, "nothing is sent to anybody"),
     Setting("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true", _CLIENT, "it prints two lines for each run that ends"),
     Setting("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false", _CLIENT, "its bars would cross the study's own lines"),

@@ -134,6 +134,11 @@ def test_what_is_no_training_function_is_told(function: Any) -> None:
         ({"train": own_functions.train}, "a name and a space are needed"),
         ({"train": own_functions.train, "name": "a", "space": SPACE, "profile": "p"}, "profile: goes with a study"),
         ({"spec": "quickstart", "space": SPACE}, "space: goes with train"),
+        ({"spec": "quickstart", "space": {}}, "space: goes with train"),
+        ({"spec": "quickstart", "metric": "val/loss", "epochs": 3}, r"metric, epochs: goes .*'train.epochs': ..."),
+        ({"spec": "quickstart", "metric": "val/accuracy"}, r"metric: goes with train"),
+        ({"spec": "quickstart", "epochs": 1}, r"epochs: goes with train"),
+        ({"spec": "quickstart", "maximize": False}, r"maximize: goes with train"),
     ],
 )
 def test_arguments_that_do_not_go_together_are_told(given: dict[str, Any], message: str) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 import pytest
 from command import Command
 from ended import assert_nothing_was_lost
+from mlflow import MlflowClient
 from runs import Runs
 
 from study.home.folder import Home
@@ -87,6 +88,20 @@ def train(config):
         raise Odd("value", "row 3")
     if config["how"] == "exit":
         raise SystemExit(3)
+    if config["how"] == "surrogate":
+        raise ValueError("cannot read f\\udcfcr.jpg")
+    if config["how"] == "double":
+        import torch
+
+        print("sets", torch.get_default_dtype())
+        torch.set_default_dtype(torch.float64)
+    if config["how"] == "logs":
+        import mlflow
+
+        mlflow.set_experiment("of my own")
+        mlflow.start_run(run_name="mine")
+        mlflow.log_metric("loss", 0.25, step=3)
+        mlflow.log_text("a note", "deep/note.txt")
     yield {"val/accuracy": 10**400 if config["how"] == "huge" else 1 / (len(SEEN) + len(helper.SEEN))}
 """
 
@@ -102,7 +117,11 @@ def test_a_trial_finds_its_modules_as_new_and_fails_as_its_function_did(make_com
         "method": {"name": "own_function", "function": "ends_of_this_test:train"},
         "train": {"epochs": 1},
         "search": {
-            "space": {"method.how": {"choices": ["fine", "odd", "well", "exit", "huge", "good"]}},
+            "space": {
+                "method.how": {
+                    "choices": ["fine", "odd", "double", "well", "exit", "huge", "surrogate", "logs", "good"]
+                }
+            },
             "sampler": "grid",
             "metric": "val/accuracy",
             "enqueue": [{"method.how": "fine"}],
@@ -115,13 +134,24 @@ def test_a_trial_finds_its_modules_as_new_and_fails_as_its_function_did(make_com
     assert "raylet" not in done.stdout + done.stderr
     folder, (_, record) = command.folder("ends"), command.load("ends")
     trials = {str(trial.params["method.how"]): trial for trial in record.trials.values()}
-    assert [trials[how].reports[0]["val/accuracy"] for how in ("fine", "well", "good")] == [0.5] * 3
-    failed = {how: trials[how] for how in ("odd", "exit", "huge")}
+    assert [trials[how].reports[0]["val/accuracy"] for how in ("fine", "well", "good", "double", "logs")] == [0.5] * 5
+    failed = {how: trials[how] for how in ("odd", "exit", "huge", "surrogate")}
     assert {(trial.state, trial.kind, trial.attempt) for trial in failed.values()} == {("failed", "BUG", 0)}
     told = {how: trial.reason or "" for how, trial in failed.items()}
     assert told["odd"] == "Odd: odd value in row 3"
+    assert told["surrogate"] == r"ValueError: cannot read f\xfcr.jpg"
     assert "raised SystemExit(3) in epoch 1" in told["exit"]
     assert "yielded int for 'val/accuracy' in epoch 1, too large" in told["huge"]
     text = folder.error_file(failed["odd"].number).read_text()
     assert text.endswith("Odd: odd value in row 3")
     assert "/ray/" not in text
+    assert "printed:\nsets torch.float32" in command.done("logs", "ends", "--trial", str(trials["double"].number))
+    client = MlflowClient(Home(command.home).tracking_uri)
+    experiments = {one.name: one.experiment_id for one in client.search_experiments()}
+    assert "of my own" not in experiments
+    (own,) = client.search_runs([experiments["ends"]], "tags.`study.kind` = 'own'")
+    parent = client.get_run(own.data.tags["mlflow.parentRunId"])
+    assert parent.data.tags["study.trial"] == str(trials["logs"].number)
+    assert (own.info.run_name, own.info.status, own.data.metrics) == ("mine", "FINISHED", {"loss": 0.25})
+    assert [file.path for file in client.list_artifacts(own.info.run_id, "deep")] == ["deep/note.txt"]
+    assert not (command.work / "mlflow.db").exists()

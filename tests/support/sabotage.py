@@ -63,7 +63,7 @@ def happens(fault: str, trial: Any) -> None:
 
 def sabotaged(config: Mapping[str, Any], **given: Any) -> None:
     """What a worker runs instead of `run_job`."""
-    from study.sweep import worker
+    from study.sweep import course, worker
     from study.training import Trial
 
     job, plain = config["job"], Trial.run
@@ -77,7 +77,7 @@ def sabotaged(config: Mapping[str, Any], **given: Any) -> None:
             if fault and count == (1 if always else 2) and (always or job.run == 0):
                 happens(fault.removesuffix(" always"), self)
 
-    worker.PAUSE = 0.0
+    course.PAUSE = 0.0
     Trial.run = run  # type: ignore[method-assign]
     try:
         worker.run_job(config, **given)  # the plain one: only the driver's module was changed

@@ -1,6 +1,5 @@
 """Which nodes trials are placed on, what is said of those that are not, and what a study does that none is left for."""
 
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -8,8 +7,7 @@ import torch
 
 from study.errors import UserError
 from study.spec.schema import Resources
-from study.sweep import nodes, worker
-from study.sweep.failures import NodeUnusable
+from study.sweep import course, nodes
 from study.sweep.nodes import Nodes, NoNodeLeft
 from study.training.device import CardFull, NoDevice
 
@@ -95,8 +93,8 @@ def test_what_no_node_has_is_refused_or_waited_for(
 @pytest.mark.parametrize(
     ("problem", "whole", "raised"),
     [
-        (NoDevice("its driver is too old"), False, NodeUnusable),
-        (CardFull("its memory is taken"), True, NodeUnusable),
+        (NoDevice("its driver is too old"), False, NoDevice),
+        (CardFull("its memory is taken"), True, CardFull),
         (CardFull("its memory is taken"), False, torch.OutOfMemoryError),  # by other trials, perhaps
     ],
 )
@@ -106,7 +104,8 @@ def test_a_card_that_trials_fill_is_no_fault_of_its_node(
     def try_cards() -> None:
         raise problem
 
-    monkeypatch.setattr(worker, "try_cards", try_cards)
-    monkeypatch.setattr(worker.ray, "get_runtime_context", lambda: SimpleNamespace(get_node_id=lambda: "node"))
+    monkeypatch.setattr(course, "try_cards", try_cards)
+    course.try_card.cache_clear()
     with pytest.raises(raised, match=str(problem)):
-        worker.try_gpu(whole)
+        course.try_card(whole)
+    course.try_card.cache_clear()

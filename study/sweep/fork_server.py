@@ -1,0 +1,348 @@
+"""A process that forks one for each trial of a training function of the user's own, beside the process of Ray's that
+asks for them: a fork of Ray's own would inherit threads that hold locks, those of gRPC and OpenMP among them.
+
+It has imported PyTorch, and the function where that leaves nothing behind that two processes could share: no thread, no
+open file, no card in use, no other folder, no run of MLflow. Where it does, each trial imports the function anew. What
+a trial does then is gone with its process. It has no Ray.
+
+It is told over a socket: a byte and two files for a trial, its channel and what it prints into; `END` to end it. It
+answers how a trial's process ended. It ends when the other end of the socket is closed, or by SIGTERM, and the trial
+with it, which gets `GRACE` seconds to clean up.
+"""
+
+import atexit
+import ctypes  # noqa: F401 (each trial uses it, and the import takes a hundredth of a second)
+import faulthandler
+import gc
+import json
+import os
+import pickle
+import select
+import signal
+import socket
+import struct
+import sys
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, NamedTuple, NoReturn
+
+import psutil
+import safetensors.numpy  # noqa: F401 (as it is imported for each trial)
+
+from study.errors import UserError
+from study.sweep import course
+from study.sweep.failures import Broken
+from study.sweep.host_memory import Memory
+from study.sweep.job_payload import JobPayload
+from study.training import FunctionTrial, TrialConfig
+from study.training.device import NoDevice
+from study.training.function_trial import loaded
+from study.training.own_function import Function
+from study.upstream.end_with_parent import end_with_parent
+
+GO, END = b"g", b"e"
+"""What this process is told: run a trial, end it."""
+
+ANSWER = struct.Struct("!ciq")
+"""What it answers: `ENDED`, a status as of waitpid(2) and the bytes that the process held at most, or `UNFIT`: the function is to be imported for each trial, by
+another one of these processes."""
+ENDED, UNFIT = b"e", b"u"
+
+ON, STOP = b"on", b"stop"
+"""What a trial is told after each report."""
+
+GRACE = 5.0
+"""Seconds."""
+
+SAFE_THREADS = {"jemalloc_bg_thd"}
+"""Threads of a library, by the system's names, that it ends and begins around a fork by itself: PyArrow's memory."""
+
+
+class Stopped(BaseException):
+    """The trial is to end here. No Exception, as a function may catch those."""
+
+
+class Task(NamedTuple):
+    """What a trial's process is told first.
+
+    Attributes:
+        folder: the working folder.
+        try_gpu: whether no trial has tried the GPU of the process that asks.
+    """
+
+    job: JobPayload
+    folder: str
+    try_gpu: bool
+
+
+class Forked(NamedTuple):
+    """The two files of a trial, in its process or the server's: its channel, and what gets its prints."""
+
+    channel: int
+    output: int
+
+
+def main(control: int, fresh: bool) -> NoReturn:
+    """Serve.
+
+    Args:
+        control: the socket.
+        fresh: each trial imports the function.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    gc.collect()
+    gc.freeze()  # no collection of a trial's writes to the memory that all share
+    server = Server(socket.socket(fileno=control), fresh)
+    files = server.serve()
+    if files is None:
+        os._exit(0)
+    _run(files, server.task, server.function)
+
+
+class Server:
+    """The server, until it is a trial's process.
+
+    Attributes:
+        task: what is to be done next.
+        function: that is loaded; None: each trial loads it.
+    """
+
+    def __init__(self, control: socket.socket, fresh: bool) -> None:
+        self._control, self._fresh = control, fresh
+        self._child: int | None = None
+        self._ended, self._wakes = os.pipe()
+        os.set_blocking(self._wakes, False)
+        self._stops = False
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.signal(signal.SIGTERM, self._stop)
+        signal.set_wakeup_fd(self._wakes, warn_on_full_buffer=False)
+        self.task: Task
+        self.function: Function | None = None
+
+    def serve(self) -> Forked | None:
+        """Fork a process for each trial. Returns in each of them its files, and None once nobody asks any more."""
+        while True:
+            if self._wait(None):
+                self._reap()
+                if self._stops:
+                    self._leave()
+                    return None
+                continue
+            told, files, *_ = socket.recv_fds(self._control, 1, 2)
+            if told == END:
+                self._kill()
+            elif told != GO:
+                self._leave()
+                return None
+            elif self._forks(Forked(*files)):
+                return Forked(*files)
+
+    def _stop(self, *_: object) -> None:
+        self._stops = True
+
+    def _forks(self, files: Forked) -> bool:
+        """Begin a trial; return whether this is its process."""
+        self.task = pickle.loads(Connection(os.dup(files.channel)).recv_bytes())  # by who started this process
+        if self.function is None and not self._fresh and not self._loads(files.output):
+            self._control.sendall(ANSWER.pack(UNFIT, 0, 0))
+            os._exit(0)
+        server = os.getpid()
+        self._child = os.fork()
+        if self._child:
+            with suppress(OSError):
+                os.setpgid(self._child, self._child)  # whoever of the two comes first
+            os.close(files.channel)
+            os.close(files.output)
+            return False
+        os.setpgid(0, 0)
+        end_with_parent()
+        if os.getppid() != server:  # which has ended before that
+            os._exit(1)
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        for descriptor in (self._ended, self._wakes):
+            os.close(descriptor)
+        self._control.close()
+        return True
+
+    def _loads(self, output: int) -> bool:
+        """Load the function, into which whatever it prints goes. Return whether trials may share what that has made;
+        what cannot be loaded, a trial will tell."""
+        _print_into(output)
+        job = self.task.job
+        assert job.function is not None
+        course.log_apart(job)
+        before = _shared(job)
+        try:
+            function = loaded(str(json.loads(job.document)["method"]["function"]), job.function)
+        except BaseException:
+            return False
+        if _shared(job) != before or _threads() or psutil.Process().children():
+            return False
+        self.function = function
+        gc.collect()
+        gc.freeze()
+        return True
+
+    def _wait(self, seconds: float | None) -> bool:
+        """Wait until a child has ended, or something is told; return whether it was the first, False after so long."""
+        told = [self._control.fileno()] if seconds is None else []
+        ready, _, _ = select.select([self._ended, *told], [], [], seconds)
+        if self._ended in ready:
+            os.read(self._ended, 1024)
+        return self._ended in ready
+
+    def _reap(self) -> None:
+        """Say how the trial's process ended, if it has, and end what it left."""
+        if self._child and os.waitid(os.P_PID, self._child, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+            self._kill()  # its own: while it is not waited for, nobody else has its number
+            _, status, used = os.wait4(self._child, 0)
+            self._child = None
+            with suppress(OSError):  # nobody wants to know
+                self._control.sendall(ANSWER.pack(ENDED, status, used.ru_maxrss * 1024))
+
+    def _kill(self) -> None:
+        """End the trial's process and all that it started."""
+        if self._child:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._child, signal.SIGKILL)
+
+    def _leave(self) -> None:
+        """End the trial in good order, at once where it does not end by itself."""
+        if self._child:
+            with suppress(ProcessLookupError):
+                os.kill(self._child, signal.SIGTERM)
+        until = time.monotonic() + GRACE
+        while self._child and (left := until - time.monotonic()) > 0:
+            self._wait(left)
+            self._reap()
+        self._kill()
+
+
+def _threads() -> list[str]:
+    """The names of the threads that a fork of this process would leave behind. Those of OpenBLAS end before a fork, and
+    begin again with the next product: so one is tried."""
+    if not (pid := os.fork()):
+        os._exit(0)
+    os.waitpid(pid, 0)
+    if sys.platform != "linux":
+        return ["?"] * (psutil.Process().num_threads() - 1)
+    threads = [path for path in Path("/proc/self/task").iterdir() if path.name != str(os.getpid())]
+    return [name for path in threads if (name := (path / "comm").read_text().strip()) not in SAFE_THREADS]
+
+
+def _shared(job: JobPayload) -> tuple[Any, ...]:
+    """What processes that are forked from this one would have in common: the working folder, the number of files that
+    are open, a card's among them, and what MLflow has made."""
+    runs = sorted(job.own_runs.rglob("*")) if job.own_runs is not None else []
+    return os.getcwd(), psutil.Process().num_fds(), runs
+
+
+def _print_into(output: int) -> None:
+    """Have this process, C libraries included, print into a file and read nothing; no character fails."""
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+    with open(os.devnull, "rb") as nothing:
+        os.dup2(nothing.fileno(), 0)
+    sys.stdin = os.fdopen(0, encoding="utf-8", closefd=False)
+    for name, number in (("stdout", 1), ("stderr", 2)):
+        file = os.fdopen(number, "w", encoding="utf-8", errors="backslashreplace", buffering=1, closefd=False)
+        setattr(sys, name, file)
+        setattr(sys, f"__{name}__", file)
+
+
+# In the trial's process.
+
+
+class ToWorker:
+    """Tells the process that asked for the trial, and waits until it may go on."""
+
+    def __init__(self, channel: "Connection[Any, Any]") -> None:
+        self._channel = channel
+
+    def starts(self, behind: int, note: str | None, device: Mapping[str, str]) -> None:
+        self._tell("starts", behind, note, dict(device))
+
+    def reports(self, metrics: Mapping[str, float], epoch: int | None = None) -> None:
+        self._tell("reports", dict(metrics), epoch)
+
+    def diverged(self, why: str) -> None:
+        self._tell("diverged", why)
+
+    def _tell(self, *message: Any) -> None:
+        self.send(*message)
+        try:
+            goes_on = self._channel.recv_bytes() == ON
+        except (EOFError, OSError):
+            goes_on = False
+        if not goes_on:
+            raise Stopped
+
+    def send(self, *message: Any) -> None:
+        """Send plain values, and do not wait."""
+        try:
+            self._channel.send_bytes(json.dumps(message).encode())
+        except OSError:
+            raise Stopped from None
+
+
+def _stop(*_: object) -> NoReturn:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the clean-up comes to its end, or to that of `GRACE`
+    raise Stopped
+
+
+def _run(files: Forked, task: Task, function: Function | None) -> NoReturn:
+    """Run a trial in this process, which ends with it."""
+    signal.signal(signal.SIGTERM, _stop)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for descriptor in files:
+        os.set_inheritable(descriptor, False)
+    listener, job = ToWorker(Connection(files.channel)), task.job
+    end: tuple[Any, ...] | None = ("ended",)
+    memory = Memory.here()
+    try:
+        _print_into(files.output)
+        faulthandler.enable()
+        os.chdir(task.folder)
+        config = TrialConfig.from_document(json.loads(job.document))
+        course.log_apart(job)
+        course.prepare(job, config, task.try_gpu)
+        assert job.function is not None
+        trial = FunctionTrial(config, job.function, job.needed, job.device, function)
+        course.run(lambda: trial, job, listener)
+    except Stopped:
+        end = None
+    except BaseException as error:
+        end = _end(error, job.device, memory)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    with suppress(Stopped):
+        if end is not None:
+            listener.send(*end)
+    with suppress(BaseException):
+        atexit._run_exitfuncs()
+    for file in (sys.stdout, sys.stderr):
+        with suppress(BaseException):
+            file.flush()
+    os._exit(0)
+
+
+def _end(error: BaseException, device: str, memory: Memory) -> tuple[Any, ...]:
+    """What is told of an error, as plain values; `raised` makes it an error again."""
+    told = course.meaning(error, device, memory)
+    if isinstance(told, NoDevice):
+        return "unusable", str(told)
+    if isinstance(told, OSError):
+        return "disk", told.errno, told.strerror, told.filename
+    return "broken", *told.to_document()
+
+
+def raised(name: str, *given: Any) -> Exception:
+    """The error that ended a trial, as its process told of it."""
+    kinds = {"unusable": NoDevice, "disk": OSError, "broken": Broken.from_document}
+    if name not in kinds:
+        return UserError(f"{name}: a trial's process told what is not known")
+    error: Exception = kinds[name](*given)
+    return error

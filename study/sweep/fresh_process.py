@@ -1,0 +1,242 @@
+"""A fresh process for each trial of a training function of the user's own, as the process of Ray's sees it."""
+
+import json
+import os
+import pickle
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import IO, Any
+
+from study.files import clear_scratch
+from study.sweep.course import Listener
+from study.sweep.failures import Broken, Failure
+from study.sweep.fork_server import ANSWER, END, GO, ON, STOP, UNFIT, Task, raised
+from study.sweep.host_memory import Memory
+from study.sweep.job_payload import JobPayload
+
+CLEAN_UP = 60.0
+"""Seconds that a trial gets to clean up once it is told to stop or has told its end: then its process is ended."""
+
+MOST_OUTPUT = 2**20
+"""Bytes that are kept of what a trial printed, the last ones."""
+
+LEFT_OUT = b"[... what was printed before is left out]\n"
+
+START = """
+import json, sys
+sys.path[:] = json.loads(sys.argv[1])
+from study.sweep.fork_server import main
+main(int(sys.argv[2]), sys.argv[3] == "fresh")
+"""
+
+
+class ServerEnded(Exception):
+    """The server has ended, and the trial with it."""
+
+
+class ForkServer:
+    """The server of this process, see `study.sweep.fork_server`. It ends with this object, and with this process.
+
+    Args:
+        fresh: each trial imports the function anew.
+    """
+
+    def __init__(self, fresh: bool) -> None:
+        self.fresh, self._tried = fresh, False
+        self.control, theirs = socket.socketpair()
+        environment = {"PYTHONHASHSEED": "0"} | os.environ  # what a set of names comes out as is the same in each
+        command = [sys.executable, "-c", START, json.dumps(sys.path), str(theirs.fileno()), "fresh" if fresh else ""]
+        with theirs:
+            self._process = subprocess.Popen(
+                command, pass_fds=[theirs.fileno()], env=environment, stdin=subprocess.DEVNULL, start_new_session=True
+            )
+
+    def begin(self, job: JobPayload, output: IO[bytes]) -> "Connection[Any, Any]":
+        """Have it run a trial; return the channel to its process.
+
+        Raises:
+            ServerEnded: it has ended.
+        """
+        ours, theirs = socket.socketpair()
+        with theirs:
+            channel: Connection[Any, Any] = Connection(ours.detach())
+            try:
+                socket.send_fds(self.control, [GO], [theirs.fileno(), output.fileno()])
+                channel.send_bytes(pickle.dumps(Task(job, os.getcwd(), not self._tried)))
+            except OSError:
+                raise ServerEnded from None
+        return channel
+
+    @property
+    def has_ended(self) -> bool:
+        return self._process.poll() is not None
+
+    def tried(self) -> None:
+        """Note that a trial has used the GPU of this process."""
+        self._tried = True
+
+    def answer(self, patience: float | None = None) -> tuple[bytes, int, int] | None:
+        """Its next answer; None after so many seconds.
+
+        Raises:
+            ServerEnded: it has ended.
+        """
+        self.control.settimeout(patience)
+        try:
+            told = self.control.recv(ANSWER.size)
+        except TimeoutError:
+            return None
+        except OSError:
+            told = b""
+        if len(told) < ANSWER.size:
+            raise ServerEnded
+        kind, status, held = ANSWER.unpack(told)
+        return kind, status, held
+
+    def end_trial(self) -> None:
+        """Have it end the trial's process at once."""
+        with suppress(OSError):
+            self.control.sendall(END)
+
+    def close(self) -> None:
+        """Let it end."""
+        self.control.close()
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(CLEAN_UP)
+
+
+_servers: dict[tuple[str, str], ForkServer] = {}
+"""The server of this process, by the function that it has loaded."""
+
+
+def run_fresh(job: JobPayload, listener: Listener) -> None:
+    """Run a job of a training function in a process of its own, which is gone afterwards with all that it started.
+
+    Raises:
+        NoDevice, OSError, Broken: see `study.sweep.course.meaning`.
+    """
+    with _output(job.output) as output:
+        try:
+            if not _ran(_server(job), job, listener, output):
+                _server(job, fresh=True)
+                _ran(_server(job), job, listener, output)
+        except ServerEnded:
+            _servers.clear()
+            raise Broken(Failure("PREEMPTED", "the process that starts its own has ended"), "") from None
+        except Broken:
+            clear_scratch()  # a process that was ended leaves its folder
+            raise
+
+
+def _server(job: JobPayload, fresh: bool = False) -> ForkServer:
+    """The server for a job's function; another one where it has none yet, or none that suits."""
+    key = str(json.loads(job.document)["method"]["function"]), str(job.function)
+    if key not in _servers or _servers[key].has_ended or (fresh and not _servers[key].fresh):
+        for server in _servers.values():
+            server.close()
+        _servers.clear()
+        _servers[key] = ForkServer(fresh)
+    return _servers[key]
+
+
+def _ran(server: ForkServer, job: JobPayload, listener: Listener, output: IO[bytes]) -> bool:
+    """Run a job; return whether the server could: it may be unfit for the function."""
+    memory, channel = Memory.here(), server.begin(job, output)
+    status = None
+    with closing(channel):
+        try:
+            while True:
+                message = _message(server, channel)
+                if isinstance(message, tuple):
+                    kind, status, held = message
+                    if kind == UNFIT:
+                        return False
+                    raise _died(status, held, memory)
+                name, *given = message
+                if name == "ended":
+                    return True
+                if name not in ("starts", "reports", "diverged"):
+                    raise raised(name, *given)
+                server.tried()
+                getattr(listener, name)(*given)
+                with suppress(OSError):  # its end comes next
+                    channel.send_bytes(ON)
+        finally:
+            if status is None:
+                _ends(server, channel)
+
+
+def _message(server: ForkServer, channel: "Connection[Any, Any]") -> list[Any] | tuple[bytes, int, int]:
+    """What the trial tells next, or the server of its end: of both the first comes first."""
+    while True:
+        ready = wait([channel, server.control])
+        try:
+            if channel in ready:
+                message: list[Any] = json.loads(channel.recv_bytes())
+                return message
+        except (EOFError, OSError):
+            ready = [server.control]
+        if server.control in ready and not (channel in ready and channel.poll()):
+            answer = server.answer()
+            assert answer is not None
+            return answer
+
+
+def _ends(server: ForkServer, channel: "Connection[Any, Any]") -> None:
+    """Have the trial end here, and wait until its process is gone."""
+    with suppress(OSError):
+        channel.send_bytes(STOP)
+    with suppress(ServerEnded):
+        if server.answer(CLEAN_UP) is None:
+            server.end_trial()
+            server.answer()
+
+
+def _died(status: int, held: int, memory: Memory) -> Broken:
+    """That a trial's process ended before it told so.
+
+    Args:
+        status: as of waitpid(2).
+        held: bytes that it held at most.
+        memory: of this process when the trial began.
+    """
+    if os.WIFSIGNALED(status):
+        number = os.WTERMSIG(status)
+        if number == signal.SIGKILL and (cause := memory.cause_of_death(held)):
+            return Broken(Failure("OOM", cause), cause)
+        name = signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
+        why = Failure("PREEMPTED", f"its process was ended by {name}")
+    else:
+        why = Failure("BUG", f"the function ended its process, with status {os.waitstatus_to_exitcode(status)}")
+    return Broken(why, why.reason)
+
+
+@contextmanager
+def _output(path: Path | None) -> Iterator[IO[bytes]]:
+    """The file that a trial prints into; afterwards its end is kept, and nothing where there was nothing."""
+    if path is None:
+        with open(os.devnull, "wb") as nothing:
+            yield nothing
+        return
+    path.parent.mkdir(exist_ok=True)
+    with path.open("ab") as file:
+        try:
+            yield file
+        finally:
+            file.flush()
+            size = path.stat().st_size
+            if size > MOST_OUTPUT:
+                with path.open("rb") as whole:
+                    whole.seek(-MOST_OUTPUT, os.SEEK_END)
+                    end = whole.read()
+                path.write_bytes(LEFT_OUT + end)
+            elif not size:
+                path.unlink(missing_ok=True)
+                with suppress(OSError):  # other trials print
+                    path.parent.rmdir()

@@ -1,0 +1,113 @@
+"""The runs that a training function of the user's own logged in its trial's folder, as children of the trial's run.
+
+MLflow kept them there in files, see `study.sweep.course.log_apart`. They stay as long as their study, so that they can
+be brought again; their artifacts do not, once MLflow has them."""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from mlflow import MlflowClient
+from mlflow.entities import Run
+
+from study.tracking.store import OWN, Point, RunUpdate, cut
+from study.upstream.environment import Part, variables
+
+NOT_TAGS = (
+    "mlflow.parentRunId",
+    "mlflow.runName",
+    "mlflow.source.",
+    "mlflow.user",
+    "mlflow.log-model.history",
+    "study.",
+)
+"""The beginnings of tags that it does not keep: those that are said of the new run, and those of this package."""
+
+
+def read(folder: Path, trial: int, status: str, end: int) -> list[RunUpdate]:
+    """The runs that lie in a trial's folder; none where there is none.
+
+    Args:
+        trial: the number, whose run they are nested under.
+        status: of the trial's run, for those that did not end, or that its end has cut off.
+        end: when that was, in milliseconds since the epoch.
+
+    Raises:
+        Exception: whatever MLflow raises of files that are damaged.
+    """
+    if not folder.is_dir():
+        return []
+    with _allowed():
+        client = MlflowClient(folder.as_uri())
+        found = _Found(client)
+        return [_update(found, run, trial, status, end) for run in found.runs]
+
+
+class _Found:
+    """All that lies in a folder: `runs` in the order of their making, and `models`."""
+
+    def __init__(self, client: MlflowClient) -> None:
+        self.client = client
+        experiments = [one.experiment_id for one in _pages(client.search_experiments)]
+        runs = [*_pages(client.search_runs, experiment_ids=experiments)] if experiments else []
+        self.runs = sorted(runs, key=lambda run: int(run.info.start_time))
+        self.ids = {run.info.run_id for run in runs}
+        self.models = [*_pages(client.search_logged_models, experiment_ids=experiments)] if experiments else []
+
+
+def _update(found: _Found, run: Run, trial: int, status: str, end: int) -> RunUpdate:
+    """All of one run."""
+    info, above = run.info, run.data.tags.get("mlflow.parentRunId")
+    is_nested = above in found.ids - {info.run_id}
+    files = [(_path(info.artifact_uri), None)]
+    files += [(_path(one.artifact_location), one.name) for one in found.models if one.source_run_id == info.run_id]
+    tags = {name: cut(text) for name, text in run.data.tags.items() if not name.startswith(NOT_TAGS)}
+    points = [
+        Point(name, metric.value, metric.timestamp, metric.step)
+        for name in run.data.metrics
+        for metric in found.client.get_metric_history(info.run_id, name)
+    ]
+    return RunUpdate(
+        key=f"{trial}/{info.run_id}",
+        parent=f"{trial}/{above}" if is_nested else str(trial),
+        name=cut(info.run_name),
+        start=info.start_time,
+        tags=tags | {OWN: f"{trial}/{info.run_id}"},
+        params={name: cut(text) for name, text in run.data.params.items()},
+        points=list(dict.fromkeys(points)),  # MLflow has one twice where a model was logged with it
+        status="FINISHED" if info.status == "FINISHED" else status,
+        end=info.end_time or end,
+        files=[(path, place) for path, place in files if path.is_dir() and any(path.iterdir())],
+    )
+
+
+@contextmanager
+def _allowed() -> Iterator[None]:
+    """Have MLflow read such a folder, which it does only where the environment says so."""
+    allowed = variables(Part.FUNCTION)
+    before = {name: os.environ.get(name) for name in allowed}
+    os.environ |= allowed
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def _pages(search: Callable[..., Any], **given: Any) -> Iterator[Any]:
+    """All that a search finds."""
+    token = None
+    while token != "":
+        page = search(**given, page_token=token)
+        yield from page
+        token = page.token or ""
+
+
+def _path(uri: str | None) -> Path:
+    return Path(unquote(urlsplit(uri or "").path))

@@ -1,0 +1,111 @@
+"""What a process of its own costs a trial of a training function: seconds of trials that do nothing.
+
+    uv run python tests/benchmarks/fresh_process.py            one trial after the other, without Ray
+    uv run python tests/benchmarks/fresh_process.py --gpu      the same, each with its context on the GPU
+
+`first` includes the start of the process that forks the others, and its import of PyTorch; `fresh` is the median of the
+others, and `reused` that in one process, as `method.reuse_process: true` has it.
+"""
+
+import argparse
+import json
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from study.sweep import course
+from study.sweep.fresh_process import run_fresh
+from study.sweep.job_payload import JobPayload
+from study.training import FunctionTrial, TrainOptions, TrialConfig
+
+FUNCTION = """
+import torch
+
+def empty(config, epochs):
+    for _ in range(epochs):
+        yield {"val/accuracy": float(torch.ones(1, device=config["device"]).sum())}
+"""
+
+
+class Silent:
+    """Hears nothing."""
+
+    def starts(self, behind: int, note: str | None, device: Mapping[str, str]) -> None: ...
+
+    def reports(self, metrics: Mapping[str, float], epoch: int | None = None) -> None: ...
+
+    def diverged(self, why: str) -> None: ...
+
+
+def job(folder: Path, device: str) -> JobPayload:
+    """One epoch of the function."""
+    method = {"name": "own_function", "function": "an_empty_function:empty", "device": device}
+    config = TrialConfig({"name": "none"}, {"name": "none"}, method, TrainOptions(epochs=1))
+    gpu = 1.0 if device == "cuda" else 0.0
+    where = {"checkpoint": folder / "state", "output": folder / "output", "own_runs": folder / "own_runs"}
+    rest: dict[str, Any] = {
+        "model": None,
+        "kept": {},
+        "end": None,
+        "goal": None,
+        "function": str(folder),
+        "needed": ("val/accuracy",),
+    }
+    return JobPayload(
+        kind="train",
+        trial=0,
+        run=0,
+        heard=0,
+        document=json.dumps(config.to_document()),
+        device=device,
+        gpu=gpu,
+        alone=False,
+        whole=True,
+        fresh=True,
+        **where,  # type: ignore[arg-type]
+        **rest,
+    )
+
+
+def in_this_process(given: JobPayload) -> None:
+    """As trials run that share one."""
+    config = TrialConfig.from_document(json.loads(given.document))
+    course.prepare(given, config)
+    trial = FunctionTrial(config, str(given.function), given.needed, given.device)
+    course.run(trial, given, Silent())
+    trial.forget()
+
+
+def seconds(run: Callable[[], None], count: int) -> list[float]:
+    """Of each call."""
+    taken = []
+    for _ in range(count):
+        began = time.perf_counter()
+        run()
+        taken.append(time.perf_counter() - began)
+    return taken
+
+
+def main() -> None:
+    """Measure, and print a line."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--gpu", action="store_true")
+    parser.add_argument("--trials", type=int, default=30)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        (folder / "an_empty_function.py").write_text(FUNCTION)
+        one = job(folder, "cuda" if given.gpu else "cpu")
+        first, *fresh = seconds(lambda: run_fresh(one, Silent()), given.trials + 1)
+        (_, *reused) = seconds(lambda: in_this_process(one), given.trials + 1)
+    print(
+        f"first {first:.2f} s, fresh {statistics.median(fresh):.3f} s ({min(fresh):.3f} to {max(fresh):.3f}),", end=" "
+    )
+    print(f"reused {statistics.median(reused):.3f} s")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,374 @@
+"""A process for each trial of a training function: nothing of one trial is there for the next, whatever it did."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import polluting
+import psutil
+import pytest
+from course import payload
+
+from study.files import TRIAL
+from study.sweep import fresh_process
+from study.sweep.failures import Broken
+from study.sweep.fresh_process import run_fresh
+from study.sweep.job_payload import JobPayload
+from study.training import TrainOptions, TrialConfig
+
+HERE = str(Path(polluting.__file__).parent)
+
+
+class Heard:
+    """Keeps what it is told; `stop`: behind this epoch the trial is stopped, as Ray Tune does it."""
+
+    def __init__(self, stop: int = 0) -> None:
+        self.epochs: list[dict[str, float]] = []
+        self.started: tuple[int, str | None] | None = None
+        self.why = ""
+        self._stop = stop
+
+    def starts(self, behind: int, note: str | None, device: Mapping[str, str]) -> None:
+        self.started = behind, note
+
+    def reports(self, metrics: Mapping[str, float], epoch: int | None = None) -> None:
+        self.epochs.append({name: value for name, value in metrics.items() if "/" in name and name[:4] == "val/"})
+        if epoch == self._stop:
+            sys.exit(0)
+
+    def diverged(self, why: str) -> None:
+        self.why = why
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _servers_end() -> Iterator[None]:
+    yield
+    for server in fresh_process._servers.values():
+        server.close()
+    fresh_process._servers.clear()
+
+
+class Functions:
+    """Runs functions of a module in a folder."""
+
+    def __init__(self, folder: Path, where: str, module: str) -> None:
+        self.folder, self.where, self.module = folder, where, module
+        self.output = folder / "output" / "trial.txt"
+
+    def job(self, name: str, epochs: int = 2, **config: Any) -> JobPayload:
+        method = {"name": "own_function", "function": f"{self.module}:{name}", **config}
+        document = TrialConfig({"name": "none"}, {"name": "none"}, method, TrainOptions(epochs=epochs)).to_document()
+        return payload(
+            document=json.dumps(document),
+            function=self.where,
+            needed=("val/accuracy",),
+            checkpoint=self.folder / "trial.pt",
+            fresh=True,
+            output=self.output,
+            own_runs=self.folder / "own_runs",
+        )
+
+    def run(self, name: str, epochs: int = 2, stop: int = 0, **config: Any) -> Heard:
+        heard = Heard(stop)
+        try:
+            run_fresh(self.job(name, epochs, **config), heard)
+        except SystemExit:
+            assert stop
+        return heard
+
+    def fails(self, name: str, **config: Any) -> Broken:
+        with pytest.raises(Broken) as told:
+            self.run(name, **config)
+        return told.value
+
+
+@pytest.fixture
+def functions(tmp_path: Path) -> Any:
+    """Makes `Functions` of a module's text."""
+
+    def made(text: str) -> Functions:
+        module = f"mine_{abs(hash(text))}"
+        (tmp_path / f"{module}.py").write_text(textwrap.dedent(text))
+        return Functions(tmp_path, str(tmp_path), module)
+
+    return made
+
+
+@pytest.fixture(scope="module")
+def polluted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Functions, dict[str, Any]]]:
+    """Functions that pollute, and what a trial finds before any of them has run."""
+    mine = Functions(tmp_path_factory.mktemp("polluted"), HERE, "polluting")
+    os.environ["LEFT"] = str(mine.folder / "left")
+    mine.run("train", file=str(mine.folder / "before"))
+    yield mine, json.loads((mine.folder / "before").read_text())
+    del os.environ["LEFT"]
+
+
+@pytest.mark.parametrize("way", polluting.WAYS)
+def test_a_trial_finds_nothing_of_the_one_before(way: str, polluted: tuple[Functions, dict[str, Any]]) -> None:
+    mine, before = polluted
+    server = dict(fresh_process._servers)
+    assert len(mine.run("train", way=way).epochs) == 2
+    mine.run("train", file=str(found := mine.folder / f"{way}.json"))
+    assert json.loads(found.read_text()).items() == before.items()
+    assert before["loaded"] == [0, 1, 2, 3]
+    assert fresh_process._servers == server  # one for all
+    if way == "processes":
+        assert _is_gone(int((mine.folder / "left").read_text()))
+    assert not psutil.Process().children(recursive=True)[1:]
+
+
+def _is_gone(number: int) -> bool:
+    """Return whether a process has ended; nobody need have asked how."""
+    try:
+        return psutil.Process(number).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
+TELLS = """
+import os, sys, time
+
+class Odd(Exception):
+    def __init__(self, what, where):
+        super().__init__(f"odd {what} in {where}")
+        self.handle = open(os.devnull)
+
+class Mute(Exception):
+    def __str__(self):
+        raise SystemExit(3)
+
+class Sly(Exception):
+    sqlite_errorcode = "x"
+    def __eq__(self, other):
+        raise KeyError
+    @property
+    def cause(self):
+        raise RuntimeError
+
+def fails(config):
+    print("before", "\\udcfc")
+    yield {"val/accuracy": 0.5}
+    how = config["how"]
+    if how == "surrogate": raise ValueError("cannot read f\\udcfcr.jpg, \\ud800")
+    if how == "nul": raise ValueError("a\\0b")
+    if how == "long": raise ValueError("x" * 10**7)
+    if how == "arguments": raise ValueError(b"f\\xfc", object, 3)
+    if how == "odd": raise Odd("value", "row 3")
+    if how == "mute": raise Mute()
+    if how == "sly": raise Sly("said")
+    if how == "interrupt": raise KeyboardInterrupt
+    if how == "sys.exit": sys.exit(3)
+    if how == "os._exit": os._exit(3)
+    if how == "SIGKILL": os.kill(os.getpid(), 9)
+    if how == "SIGSEGV": os.kill(os.getpid(), 11)
+    if how == "metric": yield {"val/accuracy": 1.0, "val/\\udcfc": 1}
+    if how == "object": yield {"val/accuracy": open(os.devnull)}
+"""
+
+
+@pytest.fixture(scope="module")
+def failing(tmp_path_factory: pytest.TempPathFactory) -> Functions:
+    folder = tmp_path_factory.mktemp("failing")
+    (folder / "mine_that_fails.py").write_text(TELLS)
+    return Functions(folder, str(folder), "mine_that_fails")
+
+
+@pytest.mark.parametrize(
+    ("how", "kind", "reason"),
+    [
+        ("surrogate", "BUG", r"ValueError: cannot read f\xfcr.jpg, \ud800"),
+        ("nul", "BUG", r"ValueError: a\x00b"),
+        ("long", "BUG", "ValueError: xxxx"),
+        ("arguments", "BUG", "ValueError: (b'f\\xfc', <class 'object'>, 3)"),
+        ("odd", "BUG", "Odd: odd value in row 3"),
+        ("mute", "BUG", "Mute: its message cannot be had (SystemExit)"),
+        ("sly", "BUG", "Sly: said"),
+        ("interrupt", "BUG", "KeyboardInterrupt"),
+        ("sys.exit", "BUG", "raised SystemExit(3) in epoch 2"),
+        ("os._exit", "BUG", "the function ended its process, with status 3"),
+        ("SIGKILL", "PREEMPTED", "its process was ended by SIGKILL"),
+        ("SIGSEGV", "PREEMPTED", "its process was ended by SIGSEGV"),
+        ("metric", "BUG", r"yielded 'val/\udcfc', allowed are"),
+        ("object", "BUG", "yielded TextIOWrapper for 'val/accuracy' in epoch 2"),
+    ],
+)
+def test_a_trial_fails_by_its_own_error_once(how: str, kind: str, reason: str, failing: Functions) -> None:
+    mine = failing
+    broken = mine.fails("fails", how=how)
+    assert broken.failure.kind == kind
+    assert reason in broken.failure.reason
+    json.dumps([broken.failure.reason, broken.text], ensure_ascii=False).encode()  # no surrogates
+    assert len(broken.failure.reason) <= 400
+    assert len(broken.text) <= 2**20
+    assert mine.output.read_text().startswith("before \\udcfc\n")
+    assert not psutil.Process().children(recursive=True)[1:]
+    assert mine.run("fails", how="none", epochs=1).epochs == [{"val/accuracy": 0.5}]
+
+
+CLEANS = """
+import os, time
+from pathlib import Path
+
+def cleans(config, epochs, checkpoint):
+    try:
+        for epoch in range(epochs):
+            (checkpoint / "state").write_text(str(epoch))
+            yield {"val/accuracy": 0.5}
+            time.sleep(config.get("waits", 0))
+    finally:
+        Path(config["file"]).write_text((checkpoint / "state").read_text() + str(checkpoint.parent))
+"""
+
+
+@pytest.mark.parametrize("stop", [0, 1])
+def test_a_function_cleans_up_while_its_folder_is_there(stop: int, functions: Any, tmp_path: Path) -> None:
+    mine = functions(CLEANS)
+    mine.run("cleans", stop=stop, file=str(tmp_path / "said"))
+    said = (tmp_path / "said").read_text()
+    assert said.startswith("0" if stop else "1")
+    assert not Path(said[1:]).exists()
+
+
+def test_a_function_cleans_up_where_it_is_closed_or_interrupted(tmp_path: Path) -> None:
+    """In the process of `study trial`, too."""
+    from study.training import FunctionTrial
+
+    (tmp_path / "mine_that_cleans.py").write_text(CLEANS)
+    mine = Functions(tmp_path, str(tmp_path), "mine_that_cleans")
+    config = TrialConfig.from_document(json.loads(mine.job("cleans", file=str(tmp_path / "said")).document))
+    trial = FunctionTrial(config, str(tmp_path))
+    running = trial.run()
+    next(running)
+    with pytest.raises(KeyboardInterrupt):
+        running.throw(KeyboardInterrupt)  # type: ignore[attr-defined]
+    said = (tmp_path / "said").read_text()
+    assert said[0] == "0"
+    assert not Path(said[1:]).exists()
+
+
+WORKER = """
+import sys
+from pathlib import Path
+sys.path[:0] = [{tests!r}, {here!r}]
+from test_fresh_process import Functions, Heard
+from study.sweep.fresh_process import run_fresh
+Functions(Path({folder!r}), {folder!r}, "mine_that_cleans").run("cleans", file={said!r}, waits=300)
+"""
+
+
+@pytest.mark.slow
+def test_a_trial_ends_with_the_process_that_asked_for_it(tmp_path: Path) -> None:
+    """It cleans up, and nothing of it is left, though it was in the midst of an epoch."""
+    (tmp_path / "mine_that_cleans.py").write_text(CLEANS)
+    said = tmp_path / "said"
+    script = WORKER.format(tests=str(Path(__file__).parent), here=HERE, folder=str(tmp_path), said=str(said))
+    with subprocess.Popen([sys.executable, "-c", script]) as worker:
+        (output := tmp_path / "output").mkdir()
+        until = time.monotonic() + 120
+        while len(found := psutil.Process(worker.pid).children(recursive=True)) < 2 or not _sleeps(found):
+            assert time.monotonic() < until
+            time.sleep(0.1)
+        worker.send_signal(signal.SIGKILL)
+    _, alive = psutil.wait_procs(found, timeout=60)
+    assert not alive
+    assert said.read_text()[0] == "0"
+    assert not Path(said.read_text()[1:]).exists()
+    assert output.exists()
+
+
+def _sleeps(found: list[psutil.Process]) -> bool:
+    """Return whether the trial has its folder."""
+    held = [file.path for process in found for file in process.open_files()]
+    return any(TRIAL in path for path in held) and any(process.status() == "sleeping" for process in found)
+
+
+IMPORTED = """
+{first}
+import os
+SEEN = [os.getpid()]
+
+def seen(config):
+    yield {{"val/accuracy": 0.5, "val/same": float(SEEN[0] != os.getpid())}}
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("first", "shared"),
+    [
+        ("import sklearn.linear_model, pandas", True),
+        ("import threading, time; threading.Thread(target=time.sleep, args=(9,), daemon=True).start()", False),
+        ("import os; FILE = open(os.devnull)", False),
+        ("import os; os.chdir('/')", False),
+        (
+            "import subprocess, sys; LEFT = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(9)'])",
+            False,
+        ),
+    ],
+)
+def test_a_module_is_imported_for_each_trial_where_processes_could_share_what_it_makes(
+    first: str, shared: bool, functions: Any
+) -> None:
+    mine = functions(IMPORTED.format(first=first))
+    for _ in range(2):
+        assert mine.run("seen", epochs=1).epochs == [{"val/accuracy": 0.5, "val/same": float(shared)}]
+
+
+def test_a_module_that_cannot_be_imported_is_told(functions: Any) -> None:
+    broken = functions("import no_such_module_of_mine").fails("train")
+    assert broken.failure.kind == "BUG"
+    assert "cannot be imported (ModuleNotFoundError: No module named 'no_such_module_of_mine')" in broken.text
+
+
+@pytest.mark.slow
+def test_what_a_module_draws_when_it_is_imported_is_the_same_in_every_process(functions: Any) -> None:
+    mine = functions("""
+        import numpy as np
+        DRAWN = float(np.random.rand())
+        def draws(config):
+            yield {"val/accuracy": DRAWN, "val/order": float(list({"a", "b", "c", "d"}).index("a"))}
+    """)
+    first = mine.run("draws", epochs=1).epochs
+    fresh_process._servers.popitem()[1].close()
+    assert mine.run("draws", epochs=1).epochs == first
+
+
+@pytest.mark.slow
+def test_only_the_end_of_a_long_output_is_kept(functions: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fresh_process, "MOST_OUTPUT", 1000)
+    mine = functions("""
+        def prints(config):
+            print("x" * 5000, "end")
+            yield {"val/accuracy": 0.5}
+        def silent(config):
+            yield {"val/accuracy": 0.5}
+    """)
+    mine.run("silent", epochs=1)
+    assert not mine.output.exists()
+    mine.run("prints", epochs=1)
+    assert mine.output.read_bytes().startswith(fresh_process.LEFT_OUT)
+    assert mine.output.read_text().endswith("x end\n")
+
+
+@pytest.mark.slow
+def test_a_process_that_does_not_end_is_ended(functions: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fresh_process, "CLEAN_UP", 1.0)
+    mine = functions("""
+        import time
+        def stays(config):
+            try:
+                yield {"val/accuracy": 0.5}
+                yield {"val/accuracy": 0.5}
+            finally:
+                time.sleep(300)
+    """)
+    mine.run("stays", stop=1)
+    assert not psutil.Process().children(recursive=True)[1:]
