@@ -47,8 +47,8 @@ GO, END = b"g", b"e"
 """What this process is told: run a trial, end it."""
 
 ANSWER = struct.Struct("!ciq")
-"""What it answers: `ENDED`, a status as of waitpid(2) and the bytes that the process held at most, or `UNFIT`: the function is to be imported for each trial, by
-another one of these processes."""
+"""What it answers: `ENDED`, a status as of waitpid(2) and the bytes that the process held at most; or `UNFIT`: the
+function is to be imported for each trial, by another one of these processes."""
 ENDED, UNFIT = b"e", b"u"
 
 ON, STOP = b"on", b"stop"
