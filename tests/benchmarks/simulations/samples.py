@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from study.analysis.statistics.difference import sides
 from study.commands.plan import FEW
 from study.home.record import Epoch, TrialRecord
-from study.ranking.summary import TEST_BEST, beside
 from study.metrics.worst_group import wilson
+from study.ranking.summary import TEST_BEST, beside
 from study.training.counts import Counts
 from study.training.metrics import COMPUTED, Outcome
 from study.training.standard_errors import ERRORS
