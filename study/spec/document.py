@@ -4,6 +4,7 @@ import copy
 import io
 import itertools
 import os
+import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -45,7 +46,7 @@ def find(spec: str) -> Path:
     """
     path = Path(spec)
     if path.suffix in (".yaml", ".yml") or len(path.parts) > 1:
-        if os.path.isfile(spec):  # False also for an impossible path: too long, a null in it
+        if os.path.isfile(spec) or stream(path):  # False also for an impossible path: too long, a null in it
             return path
         raise UserError(f"{spec}: no such file")
     names = shipped()
@@ -61,6 +62,29 @@ def find(spec: str) -> Path:
         f"{spec}: no study file of that name. {nearest(spec, names)}For a file of your own give its path, ending in "
         ".yaml. Shipped ones: study spaces"
     )
+
+
+# What gives its text once, as `/dev/stdin` and bash's `<(...)` do.
+
+LONGEST = 2**24
+"""Characters that are read of it at most."""
+
+
+def stream(path: Path) -> tuple[int, int] | None:
+    """Return what tells a pipe or terminal apart from others; None: it is none."""
+    try:
+        found = path.stat()
+    except (OSError, ValueError):
+        return None
+    kinds = (stat.S_ISFIFO, stat.S_ISCHR, stat.S_ISSOCK)
+    return (found.st_dev, found.st_ino) if any(kind(found.st_mode) for kind in kinds) else None
+
+
+@lru_cache(maxsize=64)
+def _drained(path: Path, whose: tuple[int, int]) -> str:
+    """The text of such a one, which is kept, as a study reads its file several times."""
+    with path.open(encoding="utf-8") as file:
+        return file.read(LONGEST)
 
 
 Key = tuple[str, ...]
@@ -124,7 +148,8 @@ def read(path: Path) -> Document:
         UserError: not readable, not YAML, or not a mapping.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        whose = stream(path)
+        text = _drained(path, whose) if whose else path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"{path}: cannot be read: {error}") from None
     return parse(text, str(path))
