@@ -6,6 +6,7 @@ import io
 import itertools
 import os
 import re
+import stat
 import string
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -48,7 +49,7 @@ def find(spec: str) -> Path:
     """
     path = Path(spec)
     if path.suffix in (".yaml", ".yml") or len(path.parts) > 1:
-        if os.path.isfile(spec):  # False also for an impossible path: too long, a null in it
+        if os.path.isfile(spec) or stream(path):  # False also for an impossible path: too long, a null in it
             return path
         raise UserError(f"{spec}: {_of_folder(path) if os.path.isdir(spec) else 'no such file'}")
     names = shipped()
@@ -71,6 +72,27 @@ def find(spec: str) -> Path:
 def _of_folder(folder: Path) -> str:
     there = some(sorted(str(file) for kind in ("*.yaml", "*.yml") for file in folder.glob(kind)))
     return f"a folder, no study file. {f'In it: {there}' if there else 'None is in it'}"
+# What gives its text once, as `/dev/stdin` and bash's `<(...)` do.
+
+LONGEST = 2**24
+"""Bytes that are read of it at most."""
+
+
+def stream(path: Path) -> tuple[int, int] | None:
+    """Return what tells a pipe or terminal apart from others; None: it is none."""
+    try:
+        found = path.stat()
+    except (OSError, ValueError):
+        return None
+    kinds = (stat.S_ISFIFO, stat.S_ISCHR, stat.S_ISSOCK)
+    return (found.st_dev, found.st_ino) if any(kind(found.st_mode) for kind in kinds) else None
+
+
+@lru_cache(maxsize=64)
+def _drained(path: Path, whose: tuple[int, int]) -> bytes:
+    """The content of such a one, which is kept, as a study reads its file several times."""
+    with path.open("rb") as file:
+        return file.read(LONGEST)
 
 
 Key = tuple[str, ...]
@@ -137,7 +159,8 @@ def read(path: Path) -> Document:
         UserError: not readable, not YAML, or not a mapping.
     """
     try:
-        content = path.read_bytes()
+        whose = stream(path)
+        content = _drained(path, whose) if whose else path.read_bytes()
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error}") from None
     if content[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) or b"\0" in content[:4]:

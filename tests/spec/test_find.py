@@ -1,5 +1,6 @@
 """Which file a name stands for, and which names a study can have."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -52,3 +53,26 @@ def test_a_study_is_told_from_its_exported_file(tmp_path: Path, monkeypatch: pyt
     (tmp_path / "birds32" / "best.yaml").touch()
     with pytest.raises(UserError, match=r"birds32: a study, no study file\. Did you mean .*/birds32/best\.yaml"):
         find("birds32")
+
+
+def test_a_pipe_is_read_though_it_gives_its_text_once(tmp_path: Path) -> None:
+    """As `/dev/stdin` and bash's `<(...)`."""
+    text = shipped()["quickstart"].read_text(encoding="utf-8")
+    here, there = os.pipe()
+    try:
+        os.write(there, text.encode())
+        os.close(there)
+        place = f"/dev/fd/{here}"
+        found = load_study(place, ["search.trials=3"])
+        again = load_study(place, ["search.trials=3"])
+    finally:
+        os.close(here)
+    assert found.hash == again.hash == load_study("quickstart", ["search.trials=3"]).hash
+
+
+def test_what_is_neither_file_nor_pipe_is_refused(tmp_path: Path) -> None:
+    for place in (str(tmp_path), str(tmp_path / "none.yaml"), f"{tmp_path}/a\0b.yaml", f"/dev/fd/{2**20}"):
+        with pytest.raises(UserError):
+            load_study(place)
+    with pytest.raises(UserError, match="/dev/null: a study file is a mapping"):
+        load_study("/dev/null")
