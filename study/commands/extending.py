@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from study import ranking
+from study.commands.own_functions import taken
 from study.errors import UserError
 from study.home.events import ENDED
 from study.home.folder import StudyFolder
@@ -311,7 +312,7 @@ def _check(folder: StudyFolder, spec: StudySpec, trial: TrialRecord, epochs: int
 def _of_function(folder: StudyFolder, spec: StudySpec) -> tuple[str, str] | None:
     """As `bound`, of the user's own function."""
     named = spec.function or ""
-    if "epochs" in own_function.taken(named, own_function.place(named, folder.path)):
+    if "epochs" in taken(named, own_function.place(named, folder.path)):
         return "method.function", "it takes epochs; one that does not, and yields for ever, does not depend on them"
     return None
 

@@ -14,6 +14,7 @@ from study.commands import ablation, check_metrics, extending, final_training
 from study.commands.ablation import Request
 from study.commands.delete import delete
 from study.commands.fetch import check_not_there
+from study.commands.own_functions import taken
 from study.commands.placement import placement
 from study.commands.session import (
     GO_ON,
@@ -38,7 +39,7 @@ from study.sweep.own_ray import LONGEST
 from study.sweep.ray_runtime import SharedRay, check_machine, check_taken
 from study.tracking import Tracker
 from study.tracking.connection import check_server
-from study.training.own_function import FILE, PICKLE, digest, place, taken
+from study.training.own_function import FILE, PICKLE, digest, place
 from study.upstream.ray_internals import is_job
 
 if TYPE_CHECKING:

@@ -289,7 +289,16 @@ def _let_functions_clean_up(tree: list[psutil.Process]) -> None:
             if _is_server(process) and not _is_server(psutil.Process(process.ppid())):  # their forks look as they do
                 process.terminate()
                 servers.append(process)
-    psutil.wait_procs(servers, timeout=CLEAN_UP)
+    until = time.monotonic() + CLEAN_UP
+    while any(map(_lives, servers)) and time.monotonic() < until:
+        time.sleep(0.02)
+
+
+def _lives(process: psutil.Process) -> bool:
+    """Return whether it has not ended; who started it may not have asked yet."""
+    with suppress(psutil.NoSuchProcess):
+        return process.status() != psutil.STATUS_ZOMBIE
+    return False
 
 
 def _is_server(process: psutil.Process) -> bool:

@@ -10,12 +10,9 @@ import hashlib
 import importlib
 import importlib.util
 import inspect
-import json
 import os
 import pickle
-import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -93,47 +90,6 @@ def load(function: str, where: str) -> Function:
     loaded = _unpickled(function, Path(where)) if function.startswith(PICKLE) else _imported(function, where)
     check(loaded, function)
     return loaded
-
-
-APART = """
-import json, os, sys
-path, function, where, answer = json.loads(sys.argv[1])
-sys.path[:] = path
-from study.errors import UserError
-from study.training.own_function import TAKEN, load, takes
-try:
-    loaded = load(function, where)
-    told = {"takes": [name for name in TAKEN if takes(loaded, name)]}
-except UserError as error:
-    told = {"error": str(error)}
-os.write(answer, json.dumps(told).encode()[:60000])
-os._exit(0)
-"""
-
-
-def taken(function: str, where: str) -> list[str]:
-    """Which of `TAKEN` a function takes. It is loaded and checked in a process of its own, as what a module does while
-    it is imported may change anything of the one that it is in, and log to MLflow.
-
-    Args:
-        where: as `place` gives it.
-
-    Raises:
-        UserError: as `load`.
-    """
-    answers, answer = os.pipe()
-    with open(answers, "rb") as told, tempfile.TemporaryDirectory() as folder:
-        try:
-            given = json.dumps([sys.path, function, where, answer])
-            runs = {"MLFLOW_TRACKING_URI": Path(folder).as_uri(), "MLFLOW_ALLOW_FILE_STORE": "true"}
-            ended = subprocess.run([sys.executable, "-c", APART, given], pass_fds=[answer], env=os.environ | runs)
-        finally:
-            os.close(answer)
-        found: dict[str, Any] = json.loads(told.read() or "{}")
-    if "takes" not in found:
-        why = f"its process ended with status {ended.returncode} while it was imported"
-        raise UserError(found.get("error", f"method.function: {function!r}: {why}"))
-    return [str(name) for name in found["takes"]]
 
 
 def forget(function: str, where: str) -> None:
