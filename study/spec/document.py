@@ -207,8 +207,8 @@ LIST_OF_WORDS = re.compile(r"\[[^\[\]{}'\"\0]*\]")
 
 def _value(text: str) -> Any:
     """The value of a text as YAML, also where a shell took the quotes away that a sign needs: `,`, `[?, #NULL!]`."""
-    if text in SIGNS:
-        return text
+    if text in SIGNS or text == r"\t":  # a tab as messages quote it
+        return text.replace(r"\t", "\t")
     if LIST_OF_WORDS.fullmatch(text) and any(map(_is_mark, words := [word.strip() for word in text[1:-1].split(",")])):
         return [word if _is_mark(word) else _value(word) for word in words]
     return copy.deepcopy(_parse(text)[0])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 from typing_extensions import Doc
 
-from study.data import cache, holdout, label_files, listings, table_columns, user_data
+from study.data import cache, holdout, label_files, listings, table_columns, table_format, user_data
 from study.data.cache import cached
 from study.data.dataset import Dataset, Facts
 from study.data.image_files import ENDINGS, Frame, Size, usual_side
@@ -37,8 +37,8 @@ class Options(user_data.Options):
     labels: Annotated[
         str,
         Doc(
-            "the CSV or Parquet file with the labels, relative to `path`; `folders`: there is none, the "
-            "folder that an image lies in is its class"
+            "the table with the labels, as CSV, Parquet or spreadsheet, relative to `path`; `folders`: there is none, "
+            "the folder that an image lies in is its class"
         ),
     ] = "labels.csv"
     file: Annotated[
@@ -139,11 +139,19 @@ def _table(options: Options, folder: Path, path: Path) -> "pd.DataFrame":
     if options.labels == "labels.csv" and not path.exists():
         raise UserError(f"{path}: not found. Where folders are the classes: data.labels: {FOLDERS}")
     needed = (options.file, *([options.split] if options.split else []))
-    table = label_files.read_labels(path, needed, options.missing_marks)
+    known = table_format.given(vars(options))
+    table = label_files.read_labels(path, needed, options.missing_marks, known)
     table_columns.check_header(
-        label_files.header(path, table), user_data.label_columns(options, table.columns, path), path
+        label_files.header(path, table, known), user_data.label_columns(options, table.columns, path), path
     )
     return table
+
+
+def reading(options: Options) -> list[str]:
+    """Return how the table of labels is read, where that is not as any CSV."""
+    if options.labels == FOLDERS:
+        return []
+    return table_format.told(_tables(options)[0], table_format.given(vars(options)))
 
 
 def notes(options: Options) -> list[str]:

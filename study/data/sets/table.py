@@ -3,7 +3,6 @@
 Numbers are standardised with mean and deviation of the training rows, everything else is one-hot.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -13,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Doc
 
-from study.data import cache, holdout, label_files, table_columns, user_data
+from study.data import cache, holdout, label_files, table_columns, table_format, user_data
 from study.data.cache import cached
 from study.data.dataset import Dataset, Facts, Labels, Split
-from study.data.table_columns import Encoding
+from study.data.table_columns import Encoding, Faults
 from study.errors import UserError
 from study.text import quoted, some
 
@@ -31,8 +30,8 @@ class Options(user_data.Options):
     path: Annotated[
         str,
         Doc(
-            "the .csv, .parquet or .pq file; absolute, or relative to the current folder or to the folder of all data "
-            "sets"
+            "the table: .csv, .tsv, .txt, .parquet, .pq or .xlsx (package openpyxl); absolute, or relative to the "
+            "current folder or to the folder of all data sets"
         ),
     ]
     target: Annotated[str, Doc("column of the classes, whole numbers or names")]
@@ -45,7 +44,6 @@ class Options(user_data.Options):
             "of the training rows for a number and a value of its own for a text"
         ),
     ] = "error"
-    decimal: Annotated[Literal[".", ","], Doc("mark of decimals in a CSV")] = "."
     words: Annotated[
         tuple[str, ...], Doc("inputs that are words although they look like numbers, as codes of regions")
     ] = ()
@@ -61,6 +59,8 @@ class _Read:
         fills: whether missing values are filled.
         left_out: columns that are no inputs since they count the rows.
         same: the group of equal rows that each row is in, None where they need not be kept in one split.
+        unreadable: by number in the file from 0 on, what is wrong with each row that a model cannot take; none of
+            `rows`.
     """
 
     path: Path
@@ -71,6 +71,7 @@ class _Read:
     fills: bool
     left_out: tuple[str, ...]
     same: NDArray[np.int64] | None
+    unreadable: Faults
 
 
 def describe(options: Options) -> Facts:
@@ -98,20 +99,26 @@ def encoding(options: Options) -> Encoding:
     return _fitted(_read(options))
 
 
-def encoded(options: Options, encoding: Encoding) -> Dataset:
-    """The rows as an encoding makes them inputs that was fitted elsewhere, to the rows that a model was trained on."""
-    table = _read(replace(options, features=tuple(column.name for column in encoding)), table_columns.texts(encoding))
+def encoded(options: Options, encoding: Encoding) -> tuple[Dataset, Faults]:
+    """The rows as an encoding makes them inputs that was fitted elsewhere, to the rows that a model was trained on.
+
+    Returns:
+        The rows that it can, and by row of the file, from 0 on, what is wrong with each of the others.
+    """
+    table = _read(replace(options, features=tuple(column.name for column in encoding)), encoding)
     facts = replace(_facts(table), shape=(table_columns.width(encoding),))
-    return Dataset(facts, _splits(table, encoding))
+    return Dataset(facts, _splits(table, encoding)), table.unreadable
 
 
 def reading(options: Options) -> list[str]:
     """Return how each column is read, in a few lines."""
     table = _read(options)
-    names = label_files.names(table.path)
+    known = table_format.given(vars(options))
+    names = label_files.names(table.path, known)
     used = {*table.features, *table.left_out, *user_data.label_columns(options, names, table.path)}
     unnamed = [name for name in names if name not in used]
     return [
+        *table_format.told(table.path, known),
         *table_columns.reading(table.rows, table.features),
         *([f"  left out, as they count the rows: {some(table.left_out)}"] if table.left_out else []),
         *([f"  left out, as data.features does not name them: {some(unnamed)}"] if unnamed else []),
@@ -157,25 +164,25 @@ def _facts(table: _Read) -> Facts:
     return user_data.facts(table.labels, (width,), table.splits)
 
 
-def _read(options: Options, dtype: Mapping[str, type] | None = None) -> _Read:
-    return _read_once(options, tuple((dtype or {}).items()), cache.states(files(options)))
+def _read(options: Options, encoding: Encoding = ()) -> _Read:
+    return _read_once(options, encoding, cache.states(files(options)))
 
 
 @lru_cache(1)
-def _read_once(options: Options, types: tuple[tuple[str, type], ...], states: tuple[cache.State | None, ...]) -> _Read:
+def _read_once(options: Options, encoding: Encoding, states: tuple[cache.State | None, ...]) -> _Read:
     """As `_read`: a command asks several times, and a large file takes seconds."""
     path = label_files.locate(options.path)
-    names = label_files.names(path)
+    known = table_format.given(vars(options))
+    names = label_files.names(path, known)
     used = user_data.label_columns(options, names, path)
     as_text = [name for name in used if name not in options.condition]
-    dtype = {**dict(types), **dict.fromkeys([*as_text, *options.words], str)}
-    rows = label_files.read_typed(path, dtype=dtype, **label_files.dialect(vars(options)))
+    dtype = {**table_columns.texts(encoding), **dict.fromkeys([*as_text, *options.words], str)}
+    rows = label_files.read_rows(path, vars(options), dtype)
     label_files.need(rows.columns, options.words, path)
     rows = rows.assign(**{name: label_files.as_text(rows[name]) for name in [*as_text, *options.words]})
-    rows = label_files.without_marks(rows, options.missing_marks)
     features = list(options.features) or [str(name) for name in rows.columns if name not in used]
     label_files.need(rows.columns, features, path)
-    header = label_files.header(path, rows)
+    header = label_files.header(path, rows, known)
     table_columns.check_header(header, [*used, *features], path)
     if not options.features:
         table_columns.check_named(header, path)
@@ -194,6 +201,7 @@ def _read_once(options: Options, types: tuple[tuple[str, type], ...], states: tu
     if options.bias_gaps == "unknown":
         rows = _with_gaps(rows, user_data.columns_of(options.bias, rows.columns, path))
     free = [name for name in features if name not in dtype]
+    rows, unreadable = _sound(rows, encoding, options, path)
     rows = _complete(rows, used, options, free, path)
     for name in features:
         table_columns.check_input(rows[name], path)
@@ -205,7 +213,22 @@ def _read_once(options: Options, types: tuple[tuple[str, type], ...], states: tu
         raise UserError(f"data.features: has the group {options.group!r} in it, which is no input")
     same = table_columns.to_keep_together(rows, features)
     labels, splits = user_data.divided(rows, path, options, labels, same)
-    return _Read(path, rows, labels, features, splits, options.missing == "fill", left_out, same)
+    return _Read(path, rows, labels, features, splits, options.missing == "fill", left_out, same, unreadable)
+
+
+def _sound(rows: "pd.DataFrame", encoding: Encoding, options: Options, path: Path) -> tuple["pd.DataFrame", Faults]:
+    """The rows that an encoding makes inputs, and what is wrong with each of the others; rows with missing values that
+    are dropped anyway do not count."""
+    if not encoding:
+        return rows, {}
+    if options.missing == "drop":
+        rows = rows.mask(rows.isin([np.inf, -np.inf])).dropna()
+    problems = table_columns.rows(rows, encoding, user_data.decimal_of(options, path))[1]
+    if len(problems) == len(rows):
+        why = "; ".join(table_columns.summary(problems)) or "each has a missing value"
+        raise UserError(f"{path}: the model can take none of its rows: {why}. Is it a table of the same kind?")
+    numbers = {int(rows.index[place]): problem for place, problem in problems.items()}
+    return rows.drop(index=[*numbers]), numbers
 
 
 def _with_gaps(rows: "pd.DataFrame", labelled: list[str]) -> "pd.DataFrame":
@@ -229,7 +252,8 @@ def _complete(
         rows = rows.dropna()
         if rows.empty:
             raise UserError(f"{path}: every row has a value that is {what}; data.missing: drop leaves none")
-    rows = table_columns.with_numbers(rows, features, path, options.decimal).reset_index(drop=True)
+    decimal = user_data.decimal_of(options, path)
+    rows = table_columns.with_numbers(rows, features, path, decimal).reset_index(drop=True)
     counts = {str(name): int(rows[name].isna().sum()) for name in must}
     gaps = [f"{quoted(name)} ({count})" for name, count in counts.items() if count]
     if gaps:

@@ -243,22 +243,6 @@ def test_any_constant_is_zero(value):
     assert (np.concatenate([split.inputs[:, 0] for split in dataset.splits.values()]) == 0).all()
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("income,s\u00e9x\nlow,f\n".encode("latin-1"), r"people\.csv: is not in UTF-8, see line 1\. Save it as UTF-8"),
-        (
-            b"income;sex\nlow;f\n",
-            r"no column 'income'\. Its columns are separated by ';', see line 1; a comma is needed\.",
-        ),
-    ],
-)
-def test_what_spreadsheets_write_by_default_is_told(workplace, content, message):
-    (workplace / "people.csv").write_bytes(content)
-    with pytest.raises(UserError, match=message):
-        load()
-
-
 def test_files_cut_short(workplace):
     people().to_parquet(workplace / "people.parquet")
     (workplace / "people.parquet").write_bytes((workplace / "people.parquet").read_bytes()[:500])
