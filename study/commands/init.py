@@ -23,7 +23,7 @@ from study.spec.checks import fault
 from study.spec.document import Document, override, parse, shipped_folder
 from study.spec.json_schema import FILE
 from study.spec.load import check_name, resolve
-from study.text import quoted, some
+from study.text import is_utf8, quoted, some
 
 Check = Callable[[str], None]
 """Raises a UserError if an answer cannot be used."""
@@ -85,6 +85,8 @@ def is_table(folder: Path) -> Check:
     """Checks that the folder has a file of this name."""
 
     def check(name: str) -> None:
+        if not is_utf8(name):
+            raise UserError(f"{name}: its name is not in UTF-8, as a study file is. Rename it")
         if name == image_folder.FOLDERS:
             image_folder.in_folders(folder)
         elif not os.path.isfile(place := image_folder.table_in(folder, name)):
@@ -95,8 +97,10 @@ def is_table(folder: Path) -> Check:
 
 
 def check_data(answer: str) -> None:
-    """Checks that this is a data set, a folder, or a table."""
+    """Checks that this is a data set, a folder, or a table, whose name a study file can have."""
     data_sets = data.names()
+    if not is_utf8(answer):
+        raise UserError(f"{answer}: its name is not in UTF-8, as a study file is. Rename it, or make a link to it")
     if answer in data_sets:
         data.module(answer)
         if answer in OWN:

@@ -73,7 +73,8 @@ def shown(folder: Path, pattern: str = "*") -> list[Path]:
 
 
 def on_disk(folder: Path, name: str) -> Path:
-    """The file of a folder that a list names, though one spells it composed (NFC) and the other taken apart (NFD).
+    """The file of a folder that a list names, though one spells it composed (NFC) and the other taken apart (NFD), or
+    the disk has it in Latin-1.
 
     A file of exactly this name comes first. Where there is none of any spelling the path has the name as it is listed.
     """
@@ -82,12 +83,21 @@ def on_disk(folder: Path, name: str) -> Path:
         return path
     found = folder
     for part in PurePath(name).parts:  # each may be spelled in its own way
-        forms = (part, unicodedata.normalize("NFC", part), unicodedata.normalize("NFD", part))
+        composed = unicodedata.normalize("NFC", part)
+        forms = (part, composed, unicodedata.normalize("NFD", part), _in_latin(composed))
         there = next((found / form for form in forms if os.path.exists(found / form)), None)
         if there is None:
             return path
         found = there
     return found
+
+
+def _in_latin(name: str) -> str:
+    """A name as Python reads it from a disk that has it in Windows-1252, as of an archive packed there."""
+    try:
+        return os.fsdecode(name.encode("cp1252"))
+    except UnicodeEncodeError:
+        return name
 
 
 EXACT = 2.0**53

@@ -108,7 +108,7 @@ def found(path: Path, known: Format = FOUND) -> Format:
 def _found(path: Path, known: Format, state: tuple[int, ...]) -> Format:
     kind = path.suffix.lower()
     if kind in PARQUET or kind in PACKED:
-        return Format(*(one or plain for one, plain in zip(_three(known), _three(PLAIN), strict=True)))
+        return replace(PLAIN, **{key: value for key, value in vars(known).items() if value})
     if is_spreadsheet(path):
         form = replace(PLAIN, decimal=known.decimal)
     else:
@@ -116,10 +116,6 @@ def _found(path: Path, known: Format, state: tuple[int, ...]) -> Format:
         separator, skipped = _separator(path, encoding, known.separator)
         form = Format(separator, encoding, known.decimal, skipped)
     return form if form.decimal else replace(form, decimal=_decimal(path, form))
-
-
-def _three(form: Format) -> tuple[str | None, str | None, str | None]:
-    return form.separator, form.encoding, form.decimal
 
 
 def told(path: Path, known: Format = FOUND) -> list[str]:

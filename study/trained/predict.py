@@ -61,7 +61,7 @@ def _predict_files(classifier: Classifier, inputs: Sequence[Path], column: str |
     if lost and not files:
         raise next(iter(lost.values()))
     found = predict_images(classifier, files)
-    reasons = {path: str(error).removeprefix(f"{path}: ") for path, error in lost.items()}
+    reasons: dict[Sample, str] = {path: str(error).removeprefix(f"{path}: ") for path, error in lost.items()}
     return replace(found, samples=[*found.samples, *lost], unreadable={**found.unreadable, **reasons})
 
 

@@ -176,7 +176,7 @@ def _read_once(options: Options, encoding: Encoding, states: tuple[cache.State |
     names = label_files.names(path, known)
     used = user_data.label_columns(options, names, path)
     as_text = [name for name in used if name not in options.condition]
-    dtype = {**table_columns.texts(encoding), **dict.fromkeys([*as_text, *options.words], str)}
+    dtype: dict[str, type] = {**table_columns.texts(encoding), **dict.fromkeys([*as_text, *options.words], str)}
     rows = label_files.read_rows(path, vars(options), dtype)
     label_files.need(rows.columns, options.words, path)
     rows = rows.assign(**{name: label_files.as_text(rows[name]) for name in [*as_text, *options.words]})
