@@ -6,8 +6,8 @@ What is found, where the study does not say it:
   Windows-1252, which has the letters of Latin-1 and what Excel adds to them;
 - the separator: that of a first line `sep=;`; else the one of comma, semicolon, tab and | that cuts most of the first
   lines into as many cells as it cuts the header into, at least two;
-- the mark of decimals: a comma where more columns of numbers need a comma (as 1,5) than a point (as 1.5). 1,234 needs
-  neither; without others it is a decimal where no comma separates the columns.
+- the mark of decimals: a comma where, in the first rows, more columns of numbers need a comma (as 1,5) than a point (as
+  1.5). 1,234 needs neither; without others it is a decimal where no comma separates the columns.
 """
 
 import codecs
@@ -41,8 +41,8 @@ PACKED = (".gz", ".bz2", ".zip", ".xz", ".zst")
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "signs |"}
 """What may separate columns, the likeliest first, with its name."""
 
-FIRST_LINES, BLOCK = 200, 1 << 20
-"""Lines by which a separator is found, and bytes that are decoded at a time."""
+FIRST_LINES, FIRST_ROWS, BLOCK = 200, 20_000, 1 << 20
+"""Lines by which a separator is found, rows by which decimals are, and bytes that are decoded at a time."""
 
 Decimal = Annotated[
     Literal[".", ","] | None, Doc("mark of decimals in a text table; null: found, as `study plan` says")
@@ -316,9 +316,8 @@ def _numbers(path: Path, form: Format) -> list[list[str]]:
     import pandas as pd
 
     with opened(path, form) as file:
-        frame = pd.read_csv(
-            file, sep=form.separator, skiprows=form.skipped, dtype=str, keep_default_na=False, low_memory=False
-        )
+        how: dict[str, Any] = {"sep": form.separator, "skiprows": form.skipped, "nrows": FIRST_ROWS}
+        frame = pd.read_csv(file, dtype=str, keep_default_na=False, low_memory=False, **how)
     found = []
     for place in range(frame.shape[1]):
         plain = [text for cell in frame.iloc[:, place].dropna().unique() if (text := cell.strip())]
