@@ -28,6 +28,15 @@ def _written(sign: str) -> str:
     return f"\\x{byte:02x}" if 0x80 <= byte <= 0xFF else repr(sign)[1:-1]
 
 
+def is_utf8(name: str) -> bool:
+    """Return whether a file's name is text in UTF-8; Python keeps the bytes of others as single surrogates."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def tell(shown: object, to: TextIO | None = None, end: str = "\n") -> None:
     """Print a text or path for people, see `printed`, at once: nothing else prints, but for JSON.
 

@@ -2,12 +2,13 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
 from study.cli.cluster import Follow, is_elsewhere, options, show_submitted
 from study.cli.options import AnyAddress, Json, Quiet, Rename, Set, Spec, print_json, show, view
+from study.errors import UserError
 from study.metrics import is_standard_error
 from study.text import tell
 
@@ -17,6 +18,7 @@ Model = Annotated[
 ComputeDevice = Annotated[
     str, typer.Option("--device", help="auto, cpu, cuda or cuda:N; auto: a GPU if one works here.")
 ]
+Strict = Annotated[bool, typer.Option("--strict", help="Refuse what cannot be read, instead of leaving it out.")]
 Seed = Annotated[int | None, typer.Option("--seed", metavar="S", help="Of a final training, the model of this seed.")]
 
 
@@ -116,11 +118,13 @@ def predict(
     ] = None,
     seed: Seed = None,
     device: ComputeDevice = "auto",
+    strict: Strict = False,
     as_json: Json = False,
 ) -> None:
     """Classify images or rows with a trained model. Example: study predict mine-final photos/ -o classes.csv
 
     Files or rows that cannot be read are named on standard error, the others are classified; the exit status is 1 then.
+    With --strict nothing is written.
     """
     from study.commands.final_training import find_model
     from study.files import check_output, write_output
@@ -133,6 +137,8 @@ def predict(
         check_output(out)
     with find_model(Home.locate(), model, seed) as description:
         predictions = predict(Classifier.load(description, device), inputs, file)
+    if strict and predictions.unreadable:
+        raise UserError("\n".join(["--strict: not everything can be read", *unreadable_lines(predictions)]))
     if out is not None:
         write_output(out, table(predictions).encode("utf-8", "surrogateescape"))
     if as_json:
@@ -156,24 +162,30 @@ def evaluate(
     assignments: Set = None,
     seed: Seed = None,
     device: ComputeDevice = "auto",
+    strict: Strict = False,
     as_json: Json = False,
 ) -> None:
     """Measure a trained model on a split. Example: study evaluate mine-final --split all --set data.path=new"""
     from study.commands.final_training import find_model
+    from study.data import table_columns
     from study.home.folder import Home
     from study.trained import evaluate as evaluating
 
     home = Home.locate()
     with find_model(home, model, seed) as description:
-        found = evaluating.evaluate(home, description, split, data, assignments or (), device)
+        found = evaluating.evaluate(home, description, split, data, assignments or (), device, strict)
         groups = evaluating.group_words(description, found.metrics)
-    worst = found.worst_group
+    worst, left_out = found.worst_group, len(found.left_out)
+    for line in table_columns.summary(found.left_out):
+        tell(f"left out: {line}", sys.stderr)
     if as_json:
-        named = {"groups": groups} if groups else {}
+        named: dict[str, Any] = {"groups": groups} if groups else {}
         named |= {"worst_group": worst.to_document()} if worst else {}
+        named |= {"left_out": left_out} if left_out else {}
         print_json({**found.metrics, "samples": found.samples, **named})
         return
-    tell(f"{found.samples} samples")
+    note = f"; {left_out} row{'s' * (left_out > 1)} of the table left out, as the model cannot take them"
+    tell(f"{found.samples} samples{note if left_out else ''}")
     for name, value in found.metrics.items():
         if is_standard_error(name):
             continue

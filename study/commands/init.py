@@ -13,10 +13,11 @@ from study import data, methods
 from study.commands.answers import Asker, Check, one_of, split_names, with_data_keys
 from study.commands.draft import ADDED, LINE, WITH_LABELS, Bias, Guess, Known, Wishes, default_methods, draft
 from study.commands.init_columns import ask_columns, ask_missing_values
-from study.data import cells, findings, label_files, user_data
+from study.data import cells, findings, label_files, table_format, user_data
 from study.data.image_files import LEAST
 from study.data.label_files import is_hidden
 from study.data.sets import image_folder
+from study.data.table_format import TABLES
 from study.errors import UserError, nearest
 from study.files import check_output, write_output
 from study.knobs import Knob
@@ -24,15 +25,15 @@ from study.spec.checks import fault
 from study.spec.document import Document, override, parse, shipped_folder
 from study.spec.json_schema import FILE
 from study.spec.load import check_name, resolve
-from study.text import quoted, some
+from study.text import is_utf8, quoted, some
 
 OWN = ("image_folder", "table")
 
 
 def tables(folder: Path) -> str | None:
     """The default answer for a folder's table: `labels.csv`, the only table in it, or `folders` where it has folders
-    alone."""
-    in_folder = _tables_in(folder)
+    alone; a text file is rather a note."""
+    in_folder = [name for name in _tables_in(folder) if not name.lower().endswith(".txt")]
     if not in_folder and any(path.is_dir() and not is_hidden(path.name) for path in folder.iterdir()):
         return image_folder.FOLDERS
     return "labels.csv" if "labels.csv" in in_folder or len(in_folder) != 1 else in_folder[0]
@@ -40,15 +41,15 @@ def tables(folder: Path) -> str | None:
 
 def _tables_in(folder: Path) -> list[str]:
     """The names of the tables in a folder that are not hidden."""
-    return sorted(
-        path.name for path in folder.iterdir() if path.suffix.lower() in label_files.TABLES and not is_hidden(path.name)
-    )
+    return sorted(path.name for path in folder.iterdir() if path.suffix.lower() in TABLES and not is_hidden(path.name))
 
 
 def is_table(folder: Path) -> Check:
     """Checks that the folder has a file of this name."""
 
     def check(name: str) -> None:
+        if not is_utf8(name):
+            raise UserError(f"{name}: its name is not in UTF-8, as a study file is. Rename it")
         if name == image_folder.FOLDERS:
             image_folder.in_folders(folder)
         elif not os.path.isfile(place := image_folder.table_in(folder, name)):
@@ -59,8 +60,10 @@ def is_table(folder: Path) -> Check:
 
 
 def check_data(answer: str) -> None:
-    """Checks that this is a data set, a folder, or a table."""
+    """Checks that this is a data set, a folder, or a table, whose name a study file can have."""
     data_sets = data.names()
+    if not is_utf8(answer):
+        raise UserError(f"{answer}: its name is not in UTF-8, as a study file is. Rename it, or make a link to it")
     if answer in data_sets:
         data.module(answer)
         if answer in OWN:
@@ -70,10 +73,8 @@ def check_data(answer: str) -> None:
     if place is None:
         sets = f"{nearest(answer, data_sets)}Data sets: {', '.join(data_sets)}"
         raise UserError(f"{answer!r}: neither a data set nor the path of a folder or table. {sets}")
-    if place.is_file() and place.suffix.lower() not in label_files.TABLES:
-        spreadsheet = place.suffix.lower() in label_files.SPREADSHEETS
-        remedy = ". Save its sheet as CSV in UTF-8" if spreadsheet else ""
-        raise UserError(f"{answer}: is not a table; allowed are {some(label_files.TABLES)}{remedy}")
+    if place.is_file() and place.suffix.lower() not in TABLES:
+        raise UserError(f"{answer}: is not a table; allowed are {some(TABLES)}")
 
 
 def allowed_by(knob: Knob) -> Check:
@@ -279,7 +280,9 @@ def data_section(flags: Flags, asker: Asker) -> dict[str, Any]:
     Raises:
         UserError: no such data set, file or column; says which there are.
     """
-    question = "Data: the name of a data set (see study data list), a folder of images, or a table (.csv, .parquet)"
+    question = (
+        "Data: the name of a data set (see study data list), a folder of images, or a table (.csv, .parquet, .xlsx)"
+    )
     answer = asker("--data", flags.data, question, None, check_data)
     if answer not in data.names():
         return _own(answer, flags, asker)
@@ -309,7 +312,9 @@ def _own(path_text: str, flags: Flags, asker: Asker) -> dict[str, Any]:
                 raise UserError(f"{wrong[0]}: names a column, but {place} has no table: its folders are the classes")
             asker.say(f"labels: {labels}: the class of an image is the name of its folder, the bias is not known")
             return section
-    rows = label_files.read_labels(table)
+    said = with_data_keys(section, flags.assignments)
+    known = table_format.given(said)
+    rows = label_files.read_labels(table, (), said.get("missing_marks") or (), known)
     columns = [str(name) for name in rows.columns]
 
     def check_column(column: str) -> None:
@@ -339,8 +344,11 @@ def _own(path_text: str, flags: Flags, asker: Asker) -> dict[str, Any]:
     if without := int((rows[user_data.columns_of(bias, columns, table)] == "").any(axis=1).sum()):
         section["bias_gaps"] = "unknown"
         asker.say(f"bias_gaps: unknown: {without} of {len(rows)} rows have no bias label; they stay, it is guessed")
-    has_bins = any(assignment.startswith("data.bias_bins=") for assignment in flags.assignments)
-    if not has_bins and bias in columns and user_data.measured(rows[bias], decimal=","):
+    if (
+        "bias_bins" not in said
+        and bias in columns
+        and user_data.measured(rows[bias], str(table_format.found(table, known).decimal))
+    ):
         question = f"Groups of the numbers in {quoted(bias)}: quartiles, or none (each number is a group)"
         kind = asker("--set data.bias_bins", None, question, "quartiles", one_of("quartiles", "none"))
         section |= {"bias_bins": kind} if kind != "none" else {}

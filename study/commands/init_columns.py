@@ -95,7 +95,7 @@ def ask_missing_values(section: Mapping[str, Any], flag: str | None, asker: Aske
             raise UserError(f"--missing {flag}: is for tables, and not beside --set data.missing")
         return dict(section), None
     path = label_files.locate(section["path"])
-    rows = label_files.read_typed(path, **label_files.dialect(section))
+    rows = label_files.read_rows(path, section)
     rows = rows.drop(columns=list(section.get("without", ())))
     bias = user_data.columns_of(section.get("bias"), rows.columns, path)
     gaps = rows.drop(columns=bias).isna()

@@ -9,7 +9,7 @@ from study.catalogue import Catalogue, modules
 from study.data.dataset import Dataset, Facts, Labelled, Split, joint_fingerprint
 from study.data.findings import Finding
 from study.data.source import Source, root
-from study.data.table_columns import Encoding
+from study.data.table_columns import Encoding, Faults
 from study.errors import UserError
 from study.knobs import Knob, knobs
 
@@ -182,8 +182,9 @@ def encoding(data: Mapping[str, Any]) -> Encoding | None:
     return found
 
 
-def encoded(data: Mapping[str, Any], encoding: Encoding) -> Dataset:
-    """The data set of a `data` section with inputs as an encoding makes them that was fitted to other rows.
+def encoded(data: Mapping[str, Any], encoding: Encoding) -> tuple[Dataset, Faults]:
+    """The data set of a `data` section with inputs as an encoding makes them that was fitted to other rows, and by row
+    of its table, from 0 on, what is wrong with those that it cannot make inputs.
 
     Raises:
         UserError: its module takes no encoding, or its table has no such columns or values.
@@ -191,8 +192,8 @@ def encoded(data: Mapping[str, Any], encoding: Encoding) -> Dataset:
     data_set, options = _find(data)
     if not hasattr(data_set, "encoded"):
         raise UserError(f"data.name: {data['name']!r} given, a table is needed, as the model was trained on one")
-    dataset: Dataset = data_set.encoded(options, encoding)
-    return dataset
+    found: tuple[Dataset, Faults] = data_set.encoded(options, encoding)
+    return found
 
 
 def frame(data: Mapping[str, Any]) -> "Frame":

@@ -1,6 +1,7 @@
 """Labels from text tables: columns by name, values checked; messages name file, column and row."""
 
 import csv
+import io
 import os
 import re
 import unicodedata
@@ -13,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from study.data import table_format
 from study.data.source import root
+from study.data.table_format import FOUND, PLAIN, Format, plain_number
 from study.errors import UserError, nearest
 from study.text import plain_cell, quoted, some
 
@@ -70,7 +73,8 @@ def shown(folder: Path, pattern: str = "*") -> list[Path]:
 
 
 def on_disk(folder: Path, name: str) -> Path:
-    """The file of a folder that a list names, though one spells it composed (NFC) and the other taken apart (NFD).
+    """The file of a folder that a list names, though one spells it composed (NFC) and the other taken apart (NFD), or
+    the disk has it in Latin-1.
 
     A file of exactly this name comes first. Where there is none of any spelling the path has the name as it is listed.
     """
@@ -79,7 +83,8 @@ def on_disk(folder: Path, name: str) -> Path:
         return path
     found = folder
     for part in PurePath(name).parts:  # each may be spelled in its own way
-        forms = (part, unicodedata.normalize("NFC", part), unicodedata.normalize("NFD", part))
+        composed = unicodedata.normalize("NFC", part)
+        forms = (part, composed, unicodedata.normalize("NFD", part), _in_latin(composed))
         there = next((found / form for form in forms if os.path.exists(found / form)), None)
         if there is None:
             return path
@@ -87,14 +92,16 @@ def on_disk(folder: Path, name: str) -> Path:
     return found
 
 
+def _in_latin(name: str) -> str:
+    """A name as Python reads it from a disk that has it in Windows-1252, as of an archive packed there."""
+    try:
+        return os.fsdecode(name.encode("cp1252"))
+    except UnicodeEncodeError:
+        return name
+
+
 EXACT = 2.0**53
 """Whole numbers from here on are not exact as floats."""
-
-PARQUET = (".parquet", ".pq")
-TABLES = (".csv", *PARQUET)
-"""Endings of tables that can be read, in any letters."""
-
-SPREADSHEETS = (".xlsx", ".xlsm", ".xls", ".ods", ".numbers")
 
 MISSING_MARKS = ("", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NULL", "null", "None")
 """The texts that stand for a missing value in a table."""
@@ -156,32 +163,47 @@ def check_files(names: Iterable[str], path: Path, column: str) -> None:
             raise UserError(f"{path}: column {column!r}, row {row}: {quoted(name)} {problem}")
 
 
-def read(path: Path, columns: Sequence[str] = (), **options: Any) -> "pd.DataFrame":
+def read(path: Path, columns: Sequence[str] = (), known: Format = PLAIN, **options: Any) -> "pd.DataFrame":
     """A table as text, '' where a value is missing.
 
     Args:
-        path: a CSV, or a Parquet file by its ending.
+        path: a CSV, or by its ending a Parquet file or a spreadsheet.
         columns: that it must have; empty: whichever it has.
+        known: what is known of how it is written.
         options: of `pandas.read_csv`.
 
     Raises:
         UserError: not there, not readable, empty, or without one of the columns.
     """
-    frame = read_typed(path, dtype=str, keep_default_na=False, **options)
+    frame = read_typed(path, known, dtype=str, keep_default_na=False, **options)
     need(frame.columns, columns, path)
     return frame.astype(object).where(frame.notna(), "").astype(str) if is_parquet(path) else frame.fillna("")
 
 
-def read_labels(path: Path, columns: Sequence[str] = (), marks: Sequence[str] = ()) -> "pd.DataFrame":
+def read_labels(
+    path: Path, columns: Sequence[str] = (), marks: Sequence[str] = (), known: Format = FOUND
+) -> "pd.DataFrame":
     """A table as `read` gives it, '' also where one of `MISSING_MARKS` or of `marks` stands for a missing value."""
-    return without_marks(read(path, columns), marks).fillna("")
+    return without_marks(read(path, columns, known), marks).fillna("")
 
 
-def read_typed(path: Path, **options: Any) -> "pd.DataFrame":
+def read_rows(path: Path, section: Mapping[str, Any], dtype: Mapping[str, type] | None = None) -> "pd.DataFrame":
+    """A user's table as `read_typed` gives it, missing also where `missing_marks` or a blank cell says so.
+
+    Args:
+        section: the keys of its `data` section.
+        dtype: of `pandas.read_csv`, the columns to be read as text.
+    """
+    marks = section.get("missing_marks") or ()
+    rows = read_typed(path, table_format.given(section), na_values=list(marks), dtype=dict(dtype or {}))
+    return without_marks(rows, marks)
+
+
+def read_typed(path: Path, known: Format = FOUND, **options: Any) -> "pd.DataFrame":
     """A table with the types that pandas gives its columns; raises as `read`."""
     import pandas as pd
 
-    frame = _parsed(path, **options)
+    frame = _parsed(path, known, **options)
     if not is_parquet(path) and "index_col" not in options and not isinstance(frame.index, pd.RangeIndex):
         problem = "its rows have more values than its header has names"
         raise UserError(f"{path}: not readable as a table: {problem}. Name every column")
@@ -190,15 +212,9 @@ def read_typed(path: Path, **options: Any) -> "pd.DataFrame":
     return frame.set_axis(frame.columns.map(str), axis=1)
 
 
-def dialect(section: Mapping[str, Any]) -> dict[str, Any]:
-    """Return how a user's table is read, as options of `read_typed`, from the keys of its `data` section."""
-    marks, decimal = section.get("missing_marks") or (), section.get("decimal") or "."
-    return {"na_values": list(marks), "decimal": decimal}
-
-
-def names(path: Path) -> list[str]:
+def names(path: Path, known: Format = FOUND) -> list[str]:
     """The names of a table's columns, as `read_typed` gives them; raises as `read`."""
-    return [str(name) for name in _parsed(path, nrows=0).columns]
+    return [str(name) for name in _parsed(path, known, nrows=0).columns]
 
 
 def as_text(column: "pd.Series") -> "pd.Series":
@@ -229,45 +245,36 @@ def without_marks(rows: "pd.DataFrame", marks: Sequence[str]) -> "pd.DataFrame":
     return rows.assign(**{name: rows[name].where(~absent, None) for name, absent in cells.items() if absent.any()})
 
 
-def header(path: Path, frame: "pd.DataFrame") -> list[str]:
+def header(path: Path, frame: "pd.DataFrame", known: Format = FOUND) -> list[str]:
     """The names of the columns as they are in the file that a table was read from.
 
     Of a CSV pandas renames those that are there twice or have no name.
     """
     if is_parquet(path):
         return [str(name) for name in frame.columns]
-    first = _parsed(path, header=None, nrows=1, dtype=str, keep_default_na=False)
+    first = _parsed(path, known, header=None, nrows=1, dtype=str, keep_default_na=False)
     return [str(name) for name in first.iloc[0]]
 
 
-def _parsed(path: Path, **options: Any) -> "pd.DataFrame":
+def _parsed(path: Path, known: Format, **options: Any) -> "pd.DataFrame":
     import pandas as pd
 
     if not os.path.isfile(path):
         raise UserError(f"{path}: not found")
-    if path.suffix.lower() in SPREADSHEETS:
-        raise UserError(f"{path}: is a spreadsheet. Save its sheet as CSV in UTF-8, and give that")
+    form = table_format.found(path, known)
+    written = {"sep": form.separator, "decimal": form.decimal, "encoding": form.encoding, "skiprows": form.skipped}
     try:
         if is_parquet(path):
             return _parquet(path, options.get("nrows"))
+        source = io.StringIO(table_format.sheet(path)[0]) if table_format.is_spreadsheet(path) else path
         # low memory would mean a type for each part of a column: 1 and 1.0, two texts of one cell
-        return pd.read_csv(path, low_memory=False, **options)
-    except UnicodeDecodeError:
-        raise UserError(f"{path}: is not in UTF-8{_undecodable(path)}. Save it as UTF-8") from None
+        return pd.read_csv(source, low_memory=False, **{**written, **options})
+    except UnicodeError:
+        where = table_format.undecodable(path, str(form.encoding))
+        raise UserError(f"{path}: is not in {form.encoding}{where}. Save it as UTF-8, or give data.encoding") from None
     except (ValueError, OSError) as error:  # pandas and pyarrow raise subclasses of these
         reason = " ".join(str(error).split())[:200]
         raise UserError(f"{path}: not readable as a table: {reason}. Is it cut short?") from None
-
-
-def _undecodable(path: Path) -> str:
-    """From which line of a file on it is not in UTF-8."""
-    with path.open("rb") as file:
-        for number, line in enumerate(file, 1):
-            try:
-                line.decode()
-            except UnicodeDecodeError:
-                return f", see line {number}"
-    return ""
 
 
 def _parquet(path: Path, rows: int | None) -> "pd.DataFrame":
@@ -281,23 +288,26 @@ def _parquet(path: Path, rows: int | None) -> "pd.DataFrame":
 
 
 def is_parquet(path: Path) -> bool:
-    """Return whether a table is a Parquet file, by its ending; all others are CSV."""
-    return path.suffix.lower() in PARQUET
+    """Return whether a table is a Parquet file, by its ending."""
+    return path.suffix.lower() in table_format.PARQUET
 
 
 def place(path: Path, row: int) -> str:
-    """Return where a row of a table is, counted from 0: its line in a CSV, its number in a Parquet file.
+    """Return where a row of a table is, counted from 0: its line in a CSV, its row in a sheet, its number in a Parquet
+    file.
 
     Rows may be more than a line each, and empty lines are none.
     """
     if is_parquet(path):
         return f"row {row + 1}"
-    with path.open(encoding="utf-8-sig", newline="") as file, suppress(csv.Error):  # of a cell of over 131,072 letters
-        records, before, count = csv.reader(file), 0, -2  # the header is row -1
-        for record in records:
+    form = table_format.found(path)
+    with table_format.opened(path, form) as file, suppress(csv.Error):  # of a cell of over 131,072 letters
+        records, before = csv.reader(file, delimiter=form.separator or ","), 0
+        count = -2 - form.skipped  # the header is row -1
+        for number, record in enumerate(records, 1):
             count += any(text.strip() for text in record) or len(record) > 1
             if count == row:
-                return f"line {before + 1}"
+                return f"row {number} of the sheet" if table_format.is_spreadsheet(path) else f"line {before + 1}"
             before = records.line_num
     return f"row {row + 1}"
 
@@ -308,8 +318,8 @@ def need(columns_of_file: Iterable[Any], columns: Iterable[str], path: Path) -> 
     for column in columns:
         if column not in valid:
             hint = nearest(column, valid)
-            if len(valid) == 1 and (separator := next((sign for sign in ";\t|" if sign in valid[0]), None)):
-                hint = f"Its columns are separated by {separator!r}, see line 1; a comma is needed. "
+            if len(valid) == 1 and (separator := next((sign for sign in ",;\t|" if sign in valid[0]), None)):
+                hint = f"Is it separated by {separator!r}? data.separator says another sign. "
             raise UserError(f"{path}: no column {column!r}. {hint}It has: {some(valid)}")
 
 
@@ -367,13 +377,14 @@ def combined(parts: Sequence[NDArray[np.int64]], sizes: Sequence[int]) -> NDArra
     return np.where(np.any(np.array(parts) < 0, axis=0), -1, whole)
 
 
-def numbers(frame: "pd.DataFrame", columns: Sequence[str], path: Path) -> NDArray[np.float32]:
-    """Columns of finite numbers, (N, columns)."""
+def numbers(frame: "pd.DataFrame", columns: Sequence[str], path: Path, decimal: str = ".") -> NDArray[np.float32]:
+    """Columns of finite numbers, (N, columns); `decimal`: their mark of decimals where they are text."""
     import pandas as pd
 
     values_of_columns = np.empty((len(frame), len(columns)), np.float32)
     for position, column in enumerate(columns):
-        values = pd.to_numeric(frame[column], errors="coerce").to_numpy(np.float64)
+        given = frame[column].map(lambda cell: plain_number(cell.strip(), decimal) if isinstance(cell, str) else cell)
+        values = pd.to_numeric(given, errors="coerce").to_numpy(np.float64)
         wrong = np.flatnonzero(~np.isfinite(values))
         if len(wrong):
             value = str(frame[column].iloc[wrong[0]])

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from study.data import findings, label_files, user_data
 from study.data.findings import WITHOUT, Finding
 from study.data.label_files import LARGEST
+from study.data.table_format import plain_number
 from study.errors import UserError
 from study.text import quoted, some
 
@@ -78,6 +79,48 @@ TRUTHS = {"True", "False"}
 
 
 @dataclass(frozen=True)
+class Fault:
+    """A cell that cannot be an input.
+
+    Attributes:
+        cell: the text in it, in quotes; empty if it has none.
+        why: what it is.
+        known: the texts that the column may have; empty for numbers.
+    """
+
+    column: str
+    cell: str
+    why: str
+    known: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"column {quoted(self.column)}: {f'{self.cell} ' if self.cell else ''}is {self.why}"
+
+
+Faults = Mapping[int, Sequence[Fault]]
+"""What is wrong with the cells of some rows, by row from 0 on."""
+
+
+def summary(faults: Faults) -> list[str]:
+    """A sentence for each column and kind of fault, which names each text once and counts its rows; rows from 1 on."""
+    found: dict[tuple[str, str], dict[str, list[int]]] = {}
+    known: dict[str, tuple[str, ...]] = {}
+    for row, cells in faults.items():
+        for fault in cells:
+            found.setdefault((fault.column, fault.why), {}).setdefault(fault.cell, []).append(row + 1)
+            known[fault.column] = fault.known
+    lines = []
+    for (column, why), rows_of in found.items():
+        counts = [
+            f"{cell or 'a cell'} ({f'{len(places)} rows, first' if len(places) > 1 else 'row'} {places[0]})"
+            for cell, places in sorted(rows_of.items(), key=lambda item: -len(item[1]))
+        ]
+        words = f". It has: {some(known[column])}" if known[column] else ""
+        lines.append(f"column {quoted(column)}: {some(counts)} {'are' if len(counts) > 1 else 'is'} {why}{words}")
+    return lines
+
+
+@dataclass(frozen=True)
 class Column:
     """The way in which a column becomes inputs.
 
@@ -103,7 +146,7 @@ class Column:
         """Return whether its texts are yes and no."""
         return self.values is not None and {*self.values} - {MISSING} <= TRUTHS
 
-    def encoded(self, column: "pd.Series", decimal: str = ".") -> tuple[NDArray[np.float32], dict[int, str]]:
+    def encoded(self, column: "pd.Series", decimal: str = ".") -> tuple[NDArray[np.float32], dict[int, Fault]]:
         """A column (N,) as inputs (N, `width`), and by row, from 0 on, what is wrong with a cell; its inputs are 0.
 
         Args:
@@ -111,7 +154,7 @@ class Column:
         """
         return self._numbers(column, decimal) if self.values is None else self._one_hot(column, self.values)
 
-    def _numbers(self, column: "pd.Series", decimal: str) -> tuple[NDArray[np.float32], dict[int, str]]:
+    def _numbers(self, column: "pd.Series", decimal: str) -> tuple[NDArray[np.float32], dict[int, Fault]]:
         import pandas as pd
 
         given = column.astype(str) if column.dtype.kind in "mM" else column  # a moment is no number
@@ -124,23 +167,23 @@ class Column:
             scaled = (values - self.mean) / self.deviation
         problems = {}
         for row in np.flatnonzero(~(np.abs(scaled) <= LARGEST)):
-            cell = quoted(str(column.iloc[row]))
+            cell = "" if empty[row] else quoted(str(column.iloc[row]))
+            why = "empty, a number is needed" if empty[row] else "no number"
             if not np.isnan(scaled[row]):
-                far = f"more than {LARGEST:.1e} deviations of the training rows away from their mean"
-                problems[int(row)] = f"{cell} is {far}"
-            else:
-                problems[int(row)] = "is empty, a number is needed" if empty[row] else f"{cell} is no number"
+                why = f"more than {LARGEST:.1e} deviations of the training rows away from their mean"
+            problems[int(row)] = Fault(self.name, cell, why)
         scaled[[*problems]] = 0.0
         return scaled[:, None].astype(np.float32), problems
 
-    def _one_hot(self, column: "pd.Series", values: Sequence[str]) -> tuple[NDArray[np.float32], dict[int, str]]:
+    def _one_hot(self, column: "pd.Series", values: Sequence[str]) -> tuple[NDArray[np.float32], dict[int, Fault]]:
         cells = zip(column, column.isna(), strict=True)
         texts = np.array([MISSING if absent else self._text(value) for value, absent in cells], object)
         inputs = np.stack([texts == value for value in values], 1).astype(np.float32)
         problems = {}
         for row in np.flatnonzero(inputs.sum(1) == 0):
-            cell = "is empty" if texts[row] == MISSING else f"{quoted(texts[row])} was in no row of the training table"
-            problems[int(row)] = f"{cell}; allowed: {some(values)}"
+            is_empty = texts[row] == MISSING
+            why = "empty, as none of the training table is" if is_empty else "in no row of the training table"
+            problems[int(row)] = Fault(self.name, "" if is_empty else quoted(texts[row]), why, tuple(values))
         return inputs, problems
 
     def _text(self, value: Any) -> str:
@@ -175,9 +218,7 @@ def width(encoding: Encoding) -> int:
     return sum(column.width for column in encoding)
 
 
-def rows(
-    frame: "pd.DataFrame", encoding: Encoding, decimal: str = "."
-) -> tuple[NDArray[np.float32], Mapping[int, str]]:
+def rows(frame: "pd.DataFrame", encoding: Encoding, decimal: str = ".") -> tuple[NDArray[np.float32], Faults]:
     """A table's rows as inputs (N, F), and by row, from 0 on, what is wrong with its cells; such inputs mean nothing.
 
     Args:
@@ -186,13 +227,13 @@ def rows(
     Raises:
         KeyError: a column is not there.
     """
-    parts, problems = [], dict[int, list[str]]()
+    parts, problems = [], dict[int, list[Fault]]()
     for column in encoding:
         part, wrong = column.encoded(frame[column.name], decimal)
         parts.append(part)
         for row, problem in wrong.items():
-            problems.setdefault(row, []).append(f"column {quoted(column.name)}: {problem}")
-    return np.concatenate(parts, 1), {row: "; ".join(problems[row]) for row in sorted(problems)}
+            problems.setdefault(row, []).append(problem)
+    return np.concatenate(parts, 1), {row: problems[row] for row in sorted(problems)}
 
 
 def encoded(frame: "pd.DataFrame", encoding: Encoding, place: str) -> NDArray[np.float32]:
@@ -202,13 +243,11 @@ def encoded(frame: "pd.DataFrame", encoding: Encoding, place: str) -> NDArray[np
         place: the file, for the message.
 
     Raises:
-        UserError: a cell cannot be an input; says in which row, counted from 1 without the header.
+        UserError: a cell cannot be an input.
     """
     inputs, problems = rows(frame, encoding)
     if problems:
-        row = next(iter(problems))
-        more = f" {len(problems) - 1} more rows have such cells." if len(problems) > 1 else ""
-        raise UserError(f"{place}: row {row + 1}: {problems[row]}.{more} Is it a table of the same kind?")
+        raise UserError(f"{place}: {'; '.join(summary(problems))}. Is it a table of the same kind?")
     return inputs
 
 
@@ -407,9 +446,8 @@ def with_columns(rows: "pd.DataFrame", columns: Mapping[str, "pd.Series"]) -> "p
 
 
 def with_points(texts: "pd.Series", decimal: str) -> "pd.Series":
-    """Texts of numbers with a decimal point. Beside a decimal comma a point stands for thousands, or is a slip: such a
-    text is no number."""
-    return texts if decimal == "." else texts.str.translate({ord("."): "?", ord(","): "."})
+    """Texts of numbers with a decimal point, see `table_format.plain_number`."""
+    return texts if decimal == "." else texts.map(lambda text: plain_number(text.strip(), decimal), na_action="ignore")
 
 
 FEW_STRAYS = 3

@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Doc
 
-from study.data import conditions, holdout, label_files
+from study.data import conditions, holdout, label_files, table_format
 from study.data.dataset import Facts
 from study.data.findings import Finding
 from study.data.label_files import ALIASES, splits_of
+from study.data.table_format import Decimal, Encoding, Separator, plain_number
 from study.errors import UserError
 from study.knobs import Range
 from study.text import quoted, some
@@ -69,6 +70,9 @@ class Options:
     missing_marks: Annotated[
         tuple[str, ...], Doc("texts that mean a missing value, besides an empty cell, NA, N/A, nan, null, None")
     ] = ()
+    separator: Separator = None
+    encoding: Encoding = None
+    decimal: Decimal = None
     condition: Annotated[tuple[str, ...], Doc("columns of continuous attributes, taken as they are")] = ()
     condition_file: Annotated[
         str | None,
@@ -156,6 +160,11 @@ def facts(labels: Labels, shape: tuple[int, ...], splits: Iterable[str]) -> Fact
     )
 
 
+def decimal_of(options: Any, path: Path) -> str:
+    """The mark of decimals of a user's table."""
+    return str(table_format.found(path, table_format.given(vars(options))).decimal)
+
+
 def columns_of(text: str | None, columns_of_table: Iterable[Any], path: Path) -> list[str]:
     """The columns that a key names: one, or several joined by +.
 
@@ -234,7 +243,7 @@ def labels(table: "pd.DataFrame", path: Path, options: Any, samples: Sequence[st
     bias_columns = columns_of(options.bias, table.columns, path)
     bias, edges = _coded(table, bias_columns, path, options.bias_gaps == "unknown"), None
     if options.bias_bins is not None:
-        bias, edges = _binned(bias, options.bias_bins, path, getattr(options, "decimal", "."))
+        bias, edges = _binned(bias, options.bias_bins, path, decimal_of(options, path))
     if not bias.classes:
         raise UserError(
             f"{path}: column {options.bias!r} is empty in every row: the bias is known for nobody. Leave out data.bias"
@@ -492,7 +501,7 @@ def measured(column: "pd.Series", decimal: str) -> bool:
 def _numbers(texts: Sequence[str], decimal: str) -> NDArray[np.float64] | None:
     """Texts as finite numbers, (N,); None where one is none."""
     try:
-        values = np.array([float(text.replace(decimal, ".")) for text in texts], np.float64)
+        values = np.array([float(plain_number(text, decimal)) for text in texts], np.float64)
     except ValueError:
         return None
     return values if len(values) and np.isfinite(values).all() else None
@@ -528,7 +537,7 @@ def _condition(
             raise UserError("data.condition_file: needs data.key, the column with the names of the samples")
         return conditions.rows(label_files.locate(options.condition_file), samples)
     label_files.need(table.columns, options.condition, path)
-    return label_files.numbers(table, options.condition, path) if options.condition else None
+    return label_files.numbers(table, options.condition, path, decimal_of(options, path)) if options.condition else None
 
 
 # Which of two classes is the positive one: the second, class 1, as every metric with a positive class takes it.

@@ -72,6 +72,8 @@ def find(spec: str) -> Path:
 def _of_folder(folder: Path) -> str:
     there = some(sorted(str(file) for kind in ("*.yaml", "*.yml") for file in folder.glob(kind)))
     return f"a folder, no study file. {f'In it: {there}' if there else 'None is in it'}"
+
+
 # What gives its text once, as `/dev/stdin` and bash's `<(...)` do.
 
 LONGEST = 2**24
@@ -230,8 +232,8 @@ LIST_OF_WORDS = re.compile(r"\[[^\[\]{}'\"\0]*\]")
 
 def _value(text: str) -> Any:
     """The value of a text as YAML, also where a shell took the quotes away that a sign needs: `,`, `[?, #NULL!]`."""
-    if text in SIGNS:
-        return text
+    if text in SIGNS or text == r"\t":  # a tab as messages quote it
+        return text.replace(r"\t", "\t")
     if LIST_OF_WORDS.fullmatch(text) and any(map(_is_mark, words := [word.strip() for word in text[1:-1].split(",")])):
         return [word if _is_mark(word) else _value(word) for word in words]
     return copy.deepcopy(_parse(text)[0])

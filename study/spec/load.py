@@ -419,8 +419,8 @@ def check_name(name: str) -> None:
         )
 
 
-def resolve(document: Document, one_trial: bool = False, of_model: bool = False) -> StudySpec:
-    """Check a document and fill in every default; `one_trial`: see `load_study`; `of_model`: it measures a model."""
+def resolve(document: Document, one_trial: bool = False) -> StudySpec:
+    """Check a document and fill in every default; `one_trial`: see `load_study`."""
     problems = Problems(document)
     document.values = completed(document.values, problems)
     values, wants_papers = _without_papers(document.values)
@@ -435,7 +435,7 @@ def resolve(document: Document, one_trial: bool = False, of_model: bool = False)
     spec = _spec(values, layout, search.model_copy(update={"alternatives": sections.alternatives}), sections.own)
     _check_data(spec, problems)
     check_metrics(spec, problems)
-    if not of_model and (why := one_bias_fault(spec)):
+    if why := one_bias_fault(spec):
         problems.add(("data", "bias"), why)
     problems.raise_any()
     _check_budget(spec, problems)

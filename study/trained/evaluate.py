@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from study import data
-from study.data import holdout
+from study.data import holdout, table_columns
 from study.data.dataset import Dataset, Facts, Split
+from study.data.table_columns import Faults
 from study.errors import UserError
 from study.files import below
 from study.home.folder import Home
@@ -20,8 +21,9 @@ from study.home.record import finite
 from study.metrics import group_names
 from study.metrics.worst_group import Counts, WorstGroup, worst_group
 from study.spec import load_study
+from study.spec.checks import Problems, check, section_model
 from study.spec.document import Document, override
-from study.spec.load import resolve
+from study.spec.search_checks import trial_faults
 from study.text import quoted, some
 from study.trained import Description
 from study.trained.classifier import weights
@@ -41,11 +43,13 @@ class Evaluated:
         metrics: as `SPLIT/NAME`, None for one that is no number on this split.
         samples: of the split.
         worst_group: which groups are served worst; None where that is not known, or all alike.
+        left_out: rows of the table that the model cannot take.
     """
 
     metrics: Mapping[str, float | None]
     samples: int
     worst_group: WorstGroup | None
+    left_out: Faults
 
 
 def evaluate(
@@ -55,6 +59,7 @@ def evaluate(
     study: str | None = None,
     assignments: Iterable[str] = (),
     device: str | None = None,
+    strict: bool = False,
 ) -> Evaluated:
     """Every metric of a trained model on a split; on its own data the values of its training.
 
@@ -69,6 +74,7 @@ def evaluate(
         study: a study file whose data are used; None: the model's own.
         assignments: overrides of keys of the data, `data.rho=0.9`.
         device: where it computes: auto, cpu, cuda, cuda:1; None: auto, a GPU if one works.
+        strict: whether rows that the model cannot take are refused; else they are left out.
 
     Raises:
         UserError: the device, the model or the data cannot be used, the data are not of the model's kind, have
@@ -82,7 +88,11 @@ def evaluate(
         section = {**section, "bias_bins": list(description.facts.bias_edges)}  # not the quartiles of other rows
     config = TrialConfig.from_document({**description.config, "data": section})
     encoding = description.encoding
-    dataset = data.load(section) if encoding is None else data.encoded(section, encoding)
+    dataset, left_out = (data.load(section), {}) if encoding is None else data.encoded(section, encoding)
+    if strict and left_out:
+        raise UserError("\n".join(["--strict: the model cannot take every row", *table_columns.summary(left_out)]))
+    if faults := list(trial_faults({**description.config, "data": section}, dataset.facts)):
+        raise UserError("\n".join(f"the model: {'.'.join(at)}: {why}" for at, why in faults))
     dataset = numbered_as(dataset, description.facts)
     known = description.told["test_fingerprint"] if split in ("test", ALL) else None
     is_own = known is not None and fingerprint_of_test(dataset) == known
@@ -104,7 +114,7 @@ def evaluate(
         trial.load(below(model.parent, description.weights))
         try:
             measured = finite(trial.evaluate(split, final=True))
-            return Evaluated(measured, len(dataset.splits[split]), _groups(trial, split, measured))
+            return Evaluated(measured, len(dataset.splits[split]), _groups(trial, split, measured), left_out)
         except Diverged as diverged:
             raise UserError(f"{model}: {diverged}: the model cannot be measured on these data") from None
 
@@ -125,16 +135,12 @@ def _section(description: Description, study: str | None, assignments: list[str]
         return dict(load_study(study, assignments).base["data"])
     if not assignments:
         return dict(description.config["data"])
-    document = Document(
-        "the model",
-        {
-            "name": "evaluated",
-            "search": {"trials": 1},
-            **{key: dict(values) for key, values in description.config.items()},
-        },
-    )
+    document = Document("the model", {"data": dict(description.config["data"])})
     override(document, assignments)
-    return dict(resolve(document, of_model=True).base["data"])
+    name, problems = str(document.values["data"].pop("name")), Problems(document)
+    checked = check(section_model("data", data.data_knobs(name)), document.values["data"], ("data",), problems)
+    problems.raise_any()
+    return {"name": name, **(checked or {})}
 
 
 def _with_all(dataset: Dataset) -> Dataset:

@@ -80,7 +80,7 @@ def _encoding(section: Mapping[str, Any], dataset: Dataset) -> Encoding | None:
     what was trained on."""
     try:
         encoding = data.encoding(section)
-        same = encoding is not None and data.encoded(section, encoding).fingerprint == dataset.fingerprint
+        same = encoding is not None and data.encoded(section, encoding)[0].fingerprint == dataset.fingerprint
     except UserError:
         return None
     return encoding if same else None

@@ -1,14 +1,16 @@
 """A trained model's predictions for a user's images, or for the rows of a table."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from study import data
-from study.data import label_files, table_columns
+from study.data import label_files, table_columns, table_format
 from study.data.image_files import ENDINGS, decode_readable
 from study.data.label_files import on_disk
 from study.data.table_columns import Encoding
+from study.data.table_format import FOUND, TABLES
 from study.errors import UserError, nearest
 from study.text import quoted, some
 from study.trained.classifier import Classifier
@@ -22,7 +24,8 @@ AT_ONCE = 1024
 
 
 def predict(classifier: Classifier, inputs: Iterable[Path], column: str | None = None) -> Predictions:
-    """The class of each sample that these files hold.
+    """The class of each sample that these files hold. Of several files and folders those that cannot be read are
+    named among the samples.
 
     Args:
         inputs: of images, files, folders (all images in them and below, ordered by path) and tables that list files
@@ -33,20 +36,33 @@ def predict(classifier: Classifier, inputs: Iterable[Path], column: str | None =
         UserError: the model does not take such inputs, there are none, or a table lacks a column.
     """
     if not classifier.facts.is_table:
-        return predict_images(
-            classifier, [file for path in inputs for file in _files(path, _column(classifier, column))]
-        )
+        return _predict_files(classifier, list(inputs), column)
     if column is not None:
         raise UserError(f"--file {column}: is for lists of images, the model takes the rows of a table")
     paths = list(inputs)
-    if len(paths) != 1 or paths[0].suffix.lower() not in (*label_files.TABLES, *label_files.SPREADSHEETS):
+    if len(paths) != 1 or paths[0].suffix.lower() not in TABLES:
         given = some([str(path) for path in paths])
-        raise UserError(f"{given}: the model takes the rows of one table ({' or '.join(label_files.TABLES)})")
-    encoding = _encoding(classifier)
-    dialect = label_files.dialect(classifier.description.config["data"])
-    frame = label_files.read_typed(paths[0], dtype=table_columns.texts(encoding), **dialect)
-    table_columns.check_header(label_files.header(paths[0], frame), [column.name for column in encoding], paths[0])
-    return predict_rows(classifier, frame, str(paths[0]))
+        raise UserError(f"{given}: the model takes the rows of one table ({' or '.join(TABLES)})")
+    encoding, section = _encoding(classifier), classifier.description.config["data"]
+    known = table_format.given(section)
+    frame = label_files.read_rows(paths[0], section, table_columns.texts(encoding))
+    header = label_files.header(paths[0], frame, known)
+    table_columns.check_header(header, [column.name for column in encoding], paths[0])
+    return predict_rows(classifier, frame, str(paths[0]), table_format.found(paths[0], known).decimal)
+
+
+def _predict_files(classifier: Classifier, inputs: Sequence[Path], column: str | None) -> Predictions:
+    files, lost = list[Path](), dict[Path, UserError]()
+    for path in inputs:
+        try:
+            files += _files(path, _column(classifier, column))
+        except UserError as error:
+            lost[path] = error
+    if lost and not files:
+        raise next(iter(lost.values()))
+    found = predict_images(classifier, files)
+    reasons: dict[Sample, str] = {path: str(error).removeprefix(f"{path}: ") for path, error in lost.items()}
+    return replace(found, samples=[*found.samples, *lost], unreadable={**found.unreadable, **reasons})
 
 
 def predict_images(classifier: Classifier, files: Sequence[Path]) -> Predictions:
@@ -75,11 +91,12 @@ def predict_images(classifier: Classifier, files: Sequence[Path]) -> Predictions
     return Predictions("file", files, classifier.classes, rows, unreadable, _warning(classifier))
 
 
-def predict_rows(classifier: Classifier, frame: "pd.DataFrame", place: str) -> Predictions:
+def predict_rows(classifier: Classifier, frame: "pd.DataFrame", place: str, decimal: str | None = None) -> Predictions:
     """The class of each row of a table, whose columns are encoded as those of the training rows.
 
     Args:
         place: what the table is, for messages.
+        decimal: mark of decimals in its texts; None: as the model's study says, or a point.
 
     Raises:
         UserError: it has no rows, lacks a column, or the model does not know how its columns were encoded.
@@ -96,14 +113,15 @@ def predict_rows(classifier: Classifier, frame: "pd.DataFrame", place: str) -> P
         raise UserError(f"{place}: has no rows")
     section = classifier.description.config["data"]
     frame = label_files.without_marks(frame.set_axis(names, axis=1), section.get("missing_marks") or ())
-    inputs, problems = table_columns.rows(frame, encoding, section.get("decimal") or ".")
+    inputs, problems = table_columns.rows(frame, encoding, decimal or section.get("decimal") or ".")
     sound = [row for row in range(len(frame)) if row not in problems]
     rows: list[Prediction] = []
     if sound:
         probabilities = classifier.probabilities(inputs[sound])
         rows = of_probabilities(classifier.classes, [row + 1 for row in sound], probabilities)
-    unreadable: dict[Sample, str] = {row + 1: problem for row, problem in problems.items()}
-    return Predictions("row", range(1, len(frame) + 1), classifier.classes, rows, unreadable, _warning(classifier))
+    samples = range(1, len(frame) + 1)
+    unreadable: dict[Sample, str] = {row + 1: "; ".join(map(str, cells)) for row, cells in problems.items()}
+    return Predictions("row", samples, classifier.classes, rows, unreadable, _warning(classifier), problems)
 
 
 def _encoding(classifier: Classifier) -> Encoding:
@@ -127,8 +145,8 @@ def _column(classifier: Classifier, column: str | None) -> str:
 
 
 def _files(path: Path, column: str) -> list[Path]:
-    if path.suffix.lower() in (*label_files.TABLES, *label_files.SPREADSHEETS) and not path.is_dir():
-        listed = label_files.read(path, (column,))[column].tolist()
+    if path.suffix.lower() in TABLES and not path.is_dir():
+        listed = label_files.read(path, (column,), FOUND)[column].tolist()
         label_files.check_files(listed, path, column)
         return [on_disk(path.parent, name) for name in listed]
     if path.is_file():

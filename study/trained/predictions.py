@@ -4,13 +4,15 @@ import csv
 import io
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from study.data import table_columns
+from study.data.table_columns import Faults
 from study.text import neutral_cell
 
 if TYPE_CHECKING:
@@ -50,6 +52,7 @@ class Predictions:
         classes: of the model, in its order.
         rows: of the samples that could be read, in their order.
         unreadable: why, of the others.
+        faults: of a table's rows, the cells because of which they are unreadable.
         warning: which group the model serves worst, where that is known.
     """
 
@@ -59,6 +62,7 @@ class Predictions:
     rows: Sequence[Prediction]
     unreadable: Mapping[Sample, str]
     warning: str | None = None
+    faults: Faults = field(default_factory=dict)
 
     def to_document(self) -> list[dict[str, Any]]:
         """The rows as plain values."""
@@ -104,19 +108,18 @@ def table(predictions: Predictions) -> str:
 
 
 def unreadable_lines(predictions: Predictions) -> list[str]:
-    """A line for each sample that could not be read, of one reason the first `SHOWN`, then how many; none where all
-    could be read."""
+    """Lines on the samples that could not be read: one for each column and kind of fault of a table's rows; one for
+    each file, of one reason the first `SHOWN`, then how many. None where all could be read."""
     of_files = predictions.kind == "file"
-    place = "" if of_files else "row "
-    lines: list[str] = []
+    lines = [f"left out: {line}" for line in table_columns.summary(predictions.faults)]
     told: Counter[str] = Counter()
-    for sample, reason in predictions.unreadable.items():
+    for sample, reason in predictions.unreadable.items() if of_files else ():
         told[reason] += 1
         if told[reason] <= SHOWN:
-            lines.append(f"not readable: {place}{sample} ({reason})")
+            lines.append(f"not readable: {sample} ({reason})")
     for reason, count in told.items():
         if count > SHOWN:
-            more = f"{count - SHOWN} more {predictions.kind}{'s' * (count - SHOWN > 1)}"
+            more = f"{count - SHOWN} more file{'s' * (count - SHOWN > 1)}"
             lines.append(f"not readable: {more} ({reason})")
     bad, samples_in_all = len(predictions.unreadable), len(predictions.samples)
     what = f"{predictions.kind}{'s' * (samples_in_all > 1)} could not be read{' as images' if of_files else ''}"

@@ -119,7 +119,7 @@ def test_a_small_folder_has_small_batches_so_that_its_epochs_have_enough_steps(i
         (of(), "--data: is missing: Data: the name of a data set"),
         (of(data="biased_digit"), "'biased_digit': neither a data set nor the path of a folder or table. Did you mean"),
         (of(data="image_folder"), "give the path of the folder or of the table"),
-        (of(data="birds/0.jpg"), "birds/0.jpg: is not a table; allowed are .csv, .parquet, .pq"),
+        (of(data="birds/0.jpg"), "birds/0.jpg: is not a table; allowed are .csv, .tsv, .txt, .parquet, .pq, .xlsx"),
         (of(data="birds"), "--target: is missing: Column with the class (image, kind, place)"),
         (of(data="birds", labels="labels.csv"), "labels.csv: not found. Tables there: list.csv"),
         (of(data="birds", labels="../people.csv"), "data.labels: '../people.csv' given, allowed is a relative path"),

@@ -34,6 +34,9 @@ def test_a_study_of_the_users_table_runs() -> None:
         ("3,,1,a\n4,,0,b", "drop", "drop", 2),
         ("3,2,,a\n4,,0,b", None, "drop", 2),
         ("3,2,1,a", None, "error", 0),
+        ("3, ,1,a\n4,,0,b", None, "fill", 2),
+        ("3,\u00a0 ,1,a", None, "fill", 1),
+        ("3,2, ,a", None, "drop", 1),
     ],
 )
 def test_missing_values_of_a_table_do_not_end_it(gaps: str, flag: str | None, missing: str, rows: int) -> None:
@@ -42,7 +45,8 @@ def test_missing_values_of_a_table_do_not_end_it(gaps: str, flag: str | None, mi
     flags = of("cross_entropy", data="people.csv", target="paid", bias="group", missing=flag)
     path = write(flags, None, False, nobody())
     assert load_study(str(path)).base["data"]["missing"] == missing
-    assert (f"{rows} of 82 rows have missing values" in path.read_text()) == bool(rows)
+    count = 80 + len(gaps.splitlines())
+    assert (f"{rows} of {count} rows have missing values" in path.read_text()) == bool(rows)
 
 
 @pytest.mark.parametrize(
@@ -125,3 +129,29 @@ def test_a_bias_of_many_numbers_is_drafted_in_quartiles() -> None:
         "\n".join(["income,age,paid", *(f"{n % 12},{n * 3 % 50},{n // 2 % 2}" for n in range(240))])
     )
     assert load_study(str(write(codes, None, False, nobody()))).facts.bias_classes == 12
+
+
+def test_columns_are_found_as_the_given_keys_say(folder: Path) -> None:
+    """Also where they are needed before the file is drafted: for names, gaps and the groups of a bias of numbers."""
+    people = (folder / "people.csv").read_text().splitlines()
+    rows = [line[:-1].replace(",", "|") + ("?" if line[0] == "6" else line[-1] + "\u00e4") for line in people[1:]]
+    text = "\n".join([people[0].replace(",", "|").replace("group", "gr\u00fcppe"), *rows])
+    (folder / "other.txt").write_bytes(text.encode("cp850"))
+    keys = ("data.separator=|", "data.encoding=cp850", "data.missing_marks=[?]")
+    flags = of("cross_entropy", data="other.txt", target="paid", bias="gr\u00fcppe", assignments=keys)
+    data = load_study(str(write(flags, None, False, nobody()))).base["data"]
+    assert (data["separator"], data["encoding"], data["bias_gaps"]) == ("|", "cp850", "unknown")
+    Path("mine.yaml").unlink()
+    assert "data.encoding: 'cp85' given" in refused(replace(flags, assignments=("data.encoding=cp85",)))
+    assert "data.separator: ':' given" in refused(replace(flags, assignments=("data.separator=:",)))
+
+
+def test_a_text_file_beside_pictures_is_a_table_where_it_is_named(folder: Path) -> None:
+    table = folder / "birds" / "list.csv"
+    rows = [line.replace(",", "\t").replace("gull", "M\u00f6we") for line in table.read_text().splitlines()]
+    (folder / "birds" / "labels.txt").write_text("\n".join(rows), encoding="utf-16")
+    flags = of(data="birds", file="image", target="kind", bias="place")
+    plain = load_study(str(write(flags, None, False, nobody()))).base["data"]
+    assert plain["labels"] == "list.csv"
+    spec = load_study(str(write(replace(flags, labels="labels.txt"), None, True, nobody())))
+    assert spec.facts.class_names == ("M\u00f6we", "wren")

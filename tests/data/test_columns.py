@@ -32,10 +32,10 @@ def test_numbers_are_scaled_by_the_training_rows_and_texts_are_those_of_all_rows
         ({"age": np.inf}, "column 'age': is empty, a number is needed"),
         ({"age": "1e300"}, "column 'age': '1e300' is more than 3.4e+38 deviations of the training rows away"),
         ({"age": pd.Timestamp("2020-01-01")}, "is no number"),
-        ({"job": "Cook"}, "column 'job': 'Cook' was in no row of the training table; allowed: clerk, cook, nurse"),
-        ({"job": None}, "column 'job': is empty; allowed: clerk, cook, nurse"),
-        ({"paid": "maybe"}, "column 'paid': 'maybe' was in no row of the training table; allowed: False, True"),
-        ({"age": "old", "job": "x"}, "column 'age': 'old' is no number; column 'job': 'x' was in no row"),
+        ({"job": "Cook"}, "column 'job': 'Cook' is in no row of the training table"),
+        ({"job": None}, "column 'job': is empty, as none of the training table is"),
+        ({"paid": "maybe"}, "column 'paid': 'maybe' is in no row of the training table"),
+        ({"age": "old", "job": "x"}, "column 'age': 'old' is no number; column 'job': 'x' is in no row"),
     ],
 )
 def test_a_cell_that_cannot_be_an_input_is_told_and_the_others_stay(cells: dict[str, object], problem: str) -> None:
@@ -43,7 +43,7 @@ def test_a_cell_that_cannot_be_an_input_is_told_and_the_others_stay(cells: dict[
     frame = pd.DataFrame([sound, {**sound, **cells}, sound])
     inputs, problems = rows(frame, ENCODING)
     assert list(problems) == [1]
-    assert problem in problems[1]
+    assert problem in "; ".join(map(str, problems[1]))
     np.testing.assert_array_equal(inputs[[0, 2]], [[0, 0, 1, 0, 0, 1]] * 2)
 
 
@@ -72,6 +72,7 @@ def test_a_row_alone_is_as_it_was_among_the_others(values: list[float], words: l
 
 
 def test_a_decimal_comma_in_texts_is_read_and_a_point_beside_it_is_none() -> None:
-    inputs, problems = rows(pd.DataFrame({"age": ["30,5", 31, "1.234", "x"]}), ENCODING[:1], ",")
-    np.testing.assert_allclose(inputs[:2, 0], np.array([0.5, 1]) / np.std([20, 30, 40]), rtol=1e-6)
-    assert problems == {2: "column 'age': '1.234' is no number", 3: "column 'age': 'x' is no number"}
+    inputs, problems = rows(pd.DataFrame({"age": ["30,5", 31, "1.23", "x", "1.234,5"]}), ENCODING[:1], ",")
+    expected = np.array([30.5, 31, 1234.5]) - 30
+    np.testing.assert_allclose(inputs[[0, 1, 4], 0], expected / np.std([20, 30, 40]), rtol=1e-6)
+    assert {row: [fault.cell for fault in faults] for row, faults in problems.items()} == {2: ["'1.23'"], 3: ["'x'"]}

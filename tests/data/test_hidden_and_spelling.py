@@ -1,12 +1,14 @@
 """Files that programs leave beside pictures are none; names are found however an accent is spelled."""
 
+import os
 import unicodedata
 
 import pytest
 from image_folders import load, rows, write
 from pictures import picture
 
-from study.commands.init import is_table, tables
+from study import data
+from study.commands.init import check_data, is_table, tables
 from study.data import listings
 from study.data.label_files import on_disk
 from study.errors import UserError
@@ -80,3 +82,35 @@ def test_a_hidden_table_is_not_offered(tmp_path):
     assert tables(tmp_path) == "birds.csv"
     with pytest.raises(UserError, match=r"Tables there: birds\.csv$"):
         is_table(tmp_path)("labels.csv")
+
+
+LATIN = os.fsdecode(b"im\xfcge")
+"""A name that is no UTF-8, as of an archive that was packed on another system."""
+
+
+def test_pictures_whose_names_are_no_utf8_are_read_in_folders_and_lists(workplace):
+    for name in ("mine", "named"):
+        for number in range(40):
+            stem = f"{LATIN}{number}" if name == "named" else f"im\u00fcge{number}"
+            picture(workplace / name / ("cat", "dog")[number % 2] / f"{stem}.png", number, (6, 5))
+    section = {"name": "image_folder", "size": 4, "labels": "folders"}
+    plain, named = (data.load({**section, "path": path}) for path in ("mine", "named"))
+    assert sorted(map(bytes, plain.splits["train"].inputs)) == sorted(map(bytes, named.splits["train"].inputs))
+    lines = [f"{('cat', 'dog')[n % 2]}/im\u00fcge{n}.png,{('cat', 'dog')[n % 2]}" for n in range(40)]
+    for path in ("mine", "named"):
+        for encoding in ("utf-8", "latin-1"):
+            (workplace / path / "labels.csv").write_text("\n".join(["file,target", *lines]), encoding=encoding)
+            read = data.load({**section, "path": path, "labels": "labels.csv"})
+            assert len(read.splits["train"]) == len(plain.splits["train"])
+
+
+def test_a_class_or_a_path_whose_name_is_no_utf8_is_refused_by_name(workplace):
+    for number in range(6):
+        picture(workplace / "mine" / ("cat", LATIN)[number % 2] / f"{number}.png", number, (6, 5))
+    with pytest.raises(UserError, match=r"mine: 'im\\udcfcge', the name of a class, is not in UTF-8"):
+        data.describe({"name": "image_folder", "path": "mine", "size": 4, "labels": "folders"})
+    (workplace / LATIN).mkdir()
+    with pytest.raises(UserError, match="its name is not in UTF-8"):
+        check_data(LATIN)
+    with pytest.raises(UserError, match="its name is not in UTF-8"):
+        is_table(workplace)(f"{LATIN}.csv")

@@ -96,6 +96,7 @@ def test_a_replaced_section_forgets_the_lines_of_its_keys(file: Path) -> None:
         ("|", "|"),
         ("-", "-"),
         ("\t", "\t"),
+        (r"\t", "\t"),
         ("~", None),
         ("-5", -5),
         ("[?]", ["?"]),

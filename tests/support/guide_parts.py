@@ -171,7 +171,8 @@ def _values(what: dict[str, Any], default: str = "") -> str:
 
 def _branch(of: dict[str, Any]) -> str:
     if "enum" in of:
-        return ", ".join(f"`{value}`" for value in of["enum"]) if len(of["enum"]) < MANY else ""
+        words = [str(value).replace("\t", r"\t") for value in of["enum"]]
+        return ", ".join(f"`{word}`" for word in words) if len(words) < MANY else ""
     if "const" in of:
         return f"`{json.dumps(of['const']).strip(chr(34))}`"
     kind = of.get("type")

@@ -66,13 +66,25 @@ def test_the_rest_of_a_folder_is_classified_where_some_cannot_be_read(folder: St
     assert by_json.stderr == done.stderr
 
 
-def test_a_path_that_is_not_there_is_refused_before_anything_is_read(folder: StudyFolder, here: Path) -> None:
+def test_one_of_several_paths_that_cannot_be_read_does_not_stop_the_others(folder: StudyFolder, here: Path) -> None:
     picture(here / "0.png")
     os.mkfifo(here / "pipe.png")
-    for path in ("nowhere.png", "pipe.png"):
-        done = predict(folder, "0.png", path)
-        assert isinstance(done.exception, UserError)
-        assert done.stdout == ""
+    (here / "empty").mkdir()
+    (here / "list.csv").write_text("photo\n0.png\n")
+    for path in ("nowhere.png", "pipe.png", "empty", "list.csv"):
+        done = predict(folder, path, "0.png", "-o", "classes.csv")
+        assert done.exit_code == 1
+        assert done.stderr.startswith(f"not readable: {path} (")
+        assert done.stderr.endswith("error: 1 of 2 files could not be read as images\n")
+        assert [row["file"] for row in rows(Path("classes.csv").read_text())] == ["0.png"]
+        Path("classes.csv").unlink()
+        for refused in (predict(folder, path, "-o", "classes.csv"), predict(folder, path, "also-not.png")):
+            assert isinstance(refused.exception, UserError)
+            assert str(refused.exception).startswith(f"{path}: ")
+        strict = predict(folder, path, "0.png", "--strict", "-o", "classes.csv")
+        assert isinstance(strict.exception, UserError)
+        assert f"not readable: {path} (" in str(strict.exception)
+        assert not Path("classes.csv").exists()
     assert len(rows(predict(folder, ".").stdout)) == 1
 
 

@@ -88,20 +88,23 @@ def test_rows_that_cannot_be_read_are_named_and_the_others_classified(loans: Stu
     assert found[0]["confidence"] == max(found[0]["probabilities"].values())
     told = done.stderr.splitlines()
     assert told[-4:] == [
-        "not readable: row 2 (column 'job': 'pilot' was in no row of the training table; allowed: clerk, cook, nurse)",
-        "not readable: row 3 (column 'income': 'much' is no number)",
-        "not readable: row 5 (column 'job': is empty; allowed: clerk, cook, nurse)",
+        "left out: column 'job': 'pilot' (row 2) is in no row of the training table. It has: clerk, cook, nurse",
+        "left out: column 'income': 'much' (row 3) is no number",
+        "left out: column 'job': a cell (row 5) is empty, as none of the training table is. It has: clerk, cook, nurse",
         "error: 3 of 5 rows could not be read",
     ]
 
 
-def test_of_many_rows_with_one_fault_the_first_are_named(loans: StudyFolder, here: Path) -> None:
-    (here / "new.csv").write_text("job,income,owner\n" + "pilot,1200,true\n" * 13 + "nurse,much,true\n")
-    told = predict(loans, "new.csv").stderr.splitlines()[-13:]
-    assert [line.split(" (")[0] for line in told[:10]] == [f"not readable: row {row}" for row in range(1, 11)]
-    assert told[10].startswith("not readable: row 14 (column 'income': ")
-    assert told[11].startswith("not readable: 3 more rows (column 'job': 'pilot' was in no row ")
-    assert told[12] == "error: 14 of 14 rows could not be read"
+def test_each_unknown_word_is_named_once_with_its_rows(loans: StudyFolder, here: Path) -> None:
+    jobs = ["pilot"] * 13 + [f"job {n}" for n in range(40)]
+    lines = [f"{job},{'much' if job == 'job 3' else 1200},true\n" for job in jobs]
+    (here / "new.csv").write_text("job,income,owner\n" + "".join(lines))
+    told = predict(loans, "new.csv").stderr.splitlines()
+    words = next(line for line in told if "'job'" in line)
+    assert words.startswith("left out: column 'job': 'pilot' (13 rows, first 1), 'job 0' (row 14), 'job 1' (row 15), ")
+    assert len(words) < 500
+    assert "left out: column 'income': 'much' (row 17) is no number" in told
+    assert told[-1] == "error: 53 of 53 rows could not be read"
 
 
 @pytest.mark.parametrize(
@@ -133,7 +136,9 @@ def test_other_rows_are_evaluated_with_the_encoding_of_training(loans: StudyFold
     people(here / "shifted.csv")
     (here / "shifted.csv").write_text("\n".join(few))
     assert own == evaluate(home, model, "train", assignments=[f"data.path={table_of(loans)}"])
-    dataset = data.encoded({**loans.spec().base["data"], "path": "shifted.csv"}, Description.read(model).encoding or ())
+    dataset = data.encoded(
+        {**loans.spec().base["data"], "path": "shifted.csv"}, Description.read(model).encoding or ()
+    )[0]
     classifier = Classifier.load(model, "cpu")
     expected = np.mean(classifier.probabilities(dataset.splits["val"].inputs).argmax(1) == dataset.splits["val"].target)
     found = evaluate(home, model, "val", assignments=["data.path=shifted.csv"]).metrics
@@ -141,9 +146,67 @@ def test_other_rows_are_evaluated_with_the_encoding_of_training(loans: StudyFold
     rows = pd.read_csv("shifted.csv")
     again = Model(classifier).predict(rows)
     assert len(again) == sum(len(split) for split in dataset.splits.values())
-    (here / "other.csv").write_text(text.replace("cook", "pilot"))
-    with pytest.raises(UserError, match=r"other\.csv: row 2: column 'job': 'pilot' was in no row .* more rows"):
+    (here / "other.csv").write_text(text.replace("cook", "pilot").replace("clerk", "pilot").replace("nurse", "pilot"))
+    with pytest.raises(
+        UserError, match=r"other\.csv: the model can take none of its rows: column 'job': 'pilot' \(\d+ ro"
+    ):
         evaluate(home, model, "val", assignments=["data.path=other.csv"])
+
+
+def test_rows_that_the_model_cannot_take_are_left_out_and_told_once(loans: StudyFolder, here: Path) -> None:
+    """The others count as if those were not there."""
+    rows = pd.read_csv(table_of(loans)).astype({"income": object})
+    rows["part"] = "test"
+    rows.loc[:2, "part"] = ("train", "val", "val")
+    sound = rows.drop(index=[5, 6, 7, 30])
+    sound.to_csv("sound.csv", index=False)
+    rows.loc[[5, 6], "job"] = "pilot"
+    rows.loc[7, "job"] = "diver"
+    rows.loc[30, "income"] = "much"
+    rows.to_csv("some.csv", index=False)
+    home, model, split = Home(here / "home"), loans.description_file(0), ["data.split=part"]
+    found = evaluate(home, model, "all", assignments=["data.path=some.csv", *split], device="cpu")
+    expected = evaluate(home, model, "all", assignments=["data.path=sound.csv", *split], device="cpu")
+    assert {**found.metrics} == pytest.approx({**expected.metrics}, nan_ok=True)
+    assert found.samples == expected.samples == len(sound)
+    assert sorted(found.left_out) == [5, 6, 7, 30]
+    assert not expected.left_out
+    words = ["--split", "all", "--device", "cpu", "--set", "data.path=some.csv", "--set", "data.split=part"]
+    done = CliRunner().invoke(app, ["evaluate", str(model), *words])
+    assert done.exit_code == 0
+    assert done.stdout.startswith(f"{len(sound)} samples; 4 rows of the table left out")
+    assert len(told := done.stderr.splitlines()) == 2
+    assert "left out: column 'job': 'pilot' (2 rows, first 6), 'diver' (row 8) are in no row" in "\n".join(told)
+    assert "left out: column 'income': 'much' (row 31) is no number" in told
+    assert json.loads(CliRunner().invoke(app, ["evaluate", str(model), *words, "--json"]).stdout)["left_out"] == 4
+    strict = CliRunner().invoke(app, ["evaluate", str(model), *words, "--strict"])
+    assert isinstance(strict.exception, UserError)
+    assert strict.stdout == ""
+    assert "'pilot' (2 rows, first 6)" in str(strict.exception)
+    predicted = predict(loans, "some.csv")
+    assert predicted.exit_code == 1
+    assert predicted.stderr.splitlines()[:2] == told
+    assert len(predicted.stdout.splitlines()) == len(sound) + 1
+    assert isinstance(predict(loans, "some.csv", "--strict", "-o", "new.csv").exception, UserError)
+    assert not Path("new.csv").exists()
+
+
+@pytest.mark.parametrize("missing", ["drop", "fill", "error"])
+def test_rows_with_gaps_are_evaluated_as_they_were_trained(here: Path, missing: str) -> None:
+    rows = pd.read_csv(people(here / "people.csv")).astype({"income": object})
+    gaps = int(rows["income"].isna().sum())
+    rows = rows if missing != "error" else rows.dropna()
+    rows.to_csv("people.csv", index=False)
+    Path("people.yaml").write_text(TABLE.replace("PATH", str(here / "people.csv")))
+    spec = load_study("people.yaml", [f"data.missing={missing}"])
+    home = Home(here / "home")
+    model = train_study(home, final_study(spec, [3], "gaps")).description_file(0)
+    rows.loc[rows.index[11], "income"] = " "
+    rows.iloc[::-1].to_csv("later.csv", index=False)
+    found = evaluate(home, model, "all", assignments=["data.path=later.csv"], device="cpu")
+    assert gaps
+    assert found.samples == len(rows) - {"drop": gaps + 1, "fill": 0, "error": 1}[missing]
+    assert len(found.left_out) == (missing == "error")
 
 
 def test_a_table_that_changed_during_training_is_not_described(loans: StudyFolder, here: Path) -> None:

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 from typing_extensions import Doc
 
-from study.data import cache, holdout, label_files, listings, table_columns, user_data
+from study.data import cache, holdout, label_files, listings, table_columns, table_format, user_data
 from study.data.cache import cached
 from study.data.dataset import Dataset, Facts
 from study.data.image_files import ENDINGS, Frame, Size, usual_side
 from study.data.label_files import on_disk
 from study.data.listings import Listing
 from study.errors import UserError
-from study.text import quoted
+from study.text import is_utf8, quoted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,8 +37,8 @@ class Options(user_data.Options):
     labels: Annotated[
         str,
         Doc(
-            "the CSV or Parquet file with the labels, relative to `path`; `folders`: there is none, the "
-            "folder that an image lies in is its class"
+            "the table with the labels, as CSV, Parquet or spreadsheet, relative to `path`; `folders`: there is none, "
+            "the folder that an image lies in is its class"
         ),
     ] = "labels.csv"
     file: Annotated[
@@ -120,7 +120,10 @@ def in_folders(folder: Path) -> list[tuple[str, str]]:
             raise UserError(
                 f"{folder}: {quoted(str(name))} is in no folder of a class. Move it into one, or give a table"
             )
-        found.append((name.as_posix(), name.parts[int(in_splits)]))
+        class_name = name.parts[int(in_splits)]
+        if not is_utf8(class_name):
+            raise UserError(f"{folder}: {quoted(class_name)}, the name of a class, is not in UTF-8. Rename the folder")
+        found.append((name.as_posix(), class_name))
     if not found:
         raise UserError(f"{folder}: holds no images in folders of classes ({', '.join(ENDINGS)})")
     return found
@@ -135,15 +138,24 @@ def _table(options: Options, folder: Path, path: Path) -> "pd.DataFrame":
             raise UserError(
                 f"data.bias: {options.bias!r} given, but folders of classes say no bias (data.labels: folders)"
             )
-        return pd.DataFrame(in_folders(folder), columns=[options.file, options.target])
+        # as objects: pandas' own texts cannot hold a file's name that is not in UTF-8
+        return pd.DataFrame(in_folders(folder), columns=[options.file, options.target], dtype=object)
     if options.labels == "labels.csv" and not path.exists():
         raise UserError(f"{path}: not found. Where folders are the classes: data.labels: {FOLDERS}")
     needed = (options.file, *([options.split] if options.split else []))
-    table = label_files.read_labels(path, needed, options.missing_marks)
+    known = table_format.given(vars(options))
+    table = label_files.read_labels(path, needed, options.missing_marks, known)
     table_columns.check_header(
-        label_files.header(path, table), user_data.label_columns(options, table.columns, path), path
+        label_files.header(path, table, known), user_data.label_columns(options, table.columns, path), path
     )
     return table
+
+
+def reading(options: Options) -> list[str]:
+    """Return how the table of labels is read, where that is not as any CSV."""
+    if options.labels == FOLDERS:
+        return []
+    return table_format.told(_tables(options)[0], table_format.given(vars(options)))
 
 
 def notes(options: Options) -> list[str]:

@@ -3,22 +3,22 @@
 Numbers are standardised with mean and deviation of the training rows, everything else is one-hot.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Doc
 
-from study.data import cache, findings, holdout, label_files, odd_columns, table_columns, user_data
+from study.data import cache, findings, holdout, label_files, odd_columns, table_columns, table_format, user_data
 from study.data.cache import cached
 from study.data.dataset import Dataset, Facts, Labels, Split
 from study.data.findings import WITHOUT, Finding
 from study.data.odd_columns import RowNumbers
-from study.data.table_columns import Encoding
+from study.data.table_columns import Encoding, Faults
+from study.data.table_format import Format
 from study.data.telling import Telling, telling
 from study.errors import UserError
 from study.text import quoted, some
@@ -34,8 +34,8 @@ class Options(user_data.Options):
     path: Annotated[
         str,
         Doc(
-            "the .csv, .parquet or .pq file; absolute, or relative to the current folder or to the folder of all data "
-            "sets"
+            "the table: .csv, .tsv, .txt, .parquet, .pq or .xlsx (package openpyxl); absolute, or relative to the "
+            "current folder or to the folder of all data sets"
         ),
     ]
     target: Annotated[str, Doc("column of the classes, whole numbers or names")]
@@ -56,7 +56,6 @@ class Options(user_data.Options):
             "of the training rows for a number and a value of its own for a text"
         ),
     ] = "error"
-    decimal: Annotated[Literal[".", ","], Doc("mark of decimals in a CSV")] = "."
     words: Annotated[
         tuple[str, ...], Doc("inputs that are words although they look like numbers, as codes of regions")
     ] = ()
@@ -74,6 +73,8 @@ class _Read:
         named: columns that count the rows, and are inputs since `features` names them.
         same: the group of equal rows that each row is in, None where they need not be kept in one split.
         telling: the inputs that tell the class alone.
+        unreadable: by number in the file from 0 on, what is wrong with each row that a model cannot take; none of
+            `rows`.
     """
 
     path: Path
@@ -86,6 +87,7 @@ class _Read:
     named: tuple[str, ...]
     same: NDArray[np.int64] | None
     telling: tuple[Telling, ...]
+    unreadable: Faults
 
     @property
     def compared(self) -> list[str]:
@@ -119,21 +121,29 @@ def encoding(options: Options) -> Encoding:
     return _fitted(_read(options))
 
 
-def encoded(options: Options, encoding: Encoding) -> Dataset:
-    """The rows as an encoding makes them inputs that was fitted elsewhere, to the rows that a model was trained on."""
-    table = _read(replace(options, features=tuple(column.name for column in encoding)), table_columns.texts(encoding))
+def encoded(options: Options, encoding: Encoding) -> tuple[Dataset, Faults]:
+    """The rows as an encoding makes them inputs that was fitted elsewhere, to the rows that a model was trained on.
+
+    Returns:
+        The rows that it can, and by row of the file, from 0 on, what is wrong with each of the others.
+    """
+    table = _read(replace(options, features=tuple(column.name for column in encoding)), encoding)
     facts = replace(_facts(table), shape=(table_columns.width(encoding),))
-    return Dataset(facts, _splits(table, encoding))
+    return Dataset(facts, _splits(table, encoding)), table.unreadable
 
 
 def reading(options: Options) -> list[str]:
     """Return how each column is read, in a few lines."""
     table = _read(options)
-    names = label_files.names(table.path)
+    known = table_format.given(vars(options))
+    names = label_files.names(table.path, known)
     used = {*table.features, *table.left_out, *user_data.label_columns(options, names, table.path)}
-    dropped = [name for name in names if name in _without(options, label_files.header(table.path, table.rows), names)]
+    dropped = [
+        name for name in names if name in _without(options, label_files.header(table.path, table.rows, known), names)
+    ]
     unnamed = [name for name in names if name not in used and name not in dropped]
     return [
+        *table_format.told(table.path, known),
         *table_columns.reading(table.rows, table.features),
         *([f"  left out, as they count the rows: {some(table.left_out)}"] if table.left_out else []),
         *([f"  left out, as data.without names them: {some(dropped)}"] if dropped else []),
@@ -171,8 +181,9 @@ def survey(options: Options) -> list[Finding]:
     """Return the same before a study file is written, with all that would refuse the table, in one look. Rows without
     a class do not count, and other gaps are looked at as values of their own."""
     path = label_files.locate(options.path)
-    of_target = user_data.columns_of(options.target, label_files.names(path), path)
-    labels = label_files.read(path, usecols=of_target, **label_files.dialect(vars(options)))
+    form = table_format.given(vars(options))
+    of_target = user_data.columns_of(options.target, label_files.names(path, form), path)
+    labels = label_files.read(path, known=form, usecols=of_target)
     target = user_data.number_target(labels, options, path)
     thresholds = tuple(map(float, target.values)) if target else options.target_bins
     examined = _examined_now(replace(options, target_bins=thresholds), is_survey=True)
@@ -219,8 +230,8 @@ def _facts(table: _Read) -> Facts:
     return replace(user_data.facts(table.labels, (width,), table.splits), telling=told)
 
 
-def _read(options: Options, dtype: Mapping[str, type] | None = None) -> _Read:
-    examined = _examined_now(options, dtype)
+def _read(options: Options, encoding: Encoding = ()) -> _Read:
+    examined = _examined_now(options, encoding)
     findings.check(examined.path, examined.findings)
     assert examined.read is not None  # nothing was refused
     return examined.read
@@ -230,11 +241,13 @@ def _read(options: Options, dtype: Mapping[str, type] | None = None) -> _Read:
 def _typed(
     path: Path,
     types: tuple[tuple[str, type], ...],
-    dialect: tuple[tuple[str, Any], ...],
+    known: Format,
+    marks: tuple[str, ...],
     states: tuple[cache.State | None, ...],
 ) -> "pd.DataFrame":
     """The rows as pandas reads them. Kept: other keys may change meanwhile."""
-    return label_files.read_typed(path, dtype=dict(types), **dict(dialect))
+    rows = label_files.read_typed(path, known, na_values=list(marks), dtype=dict(types))
+    return label_files.without_marks(rows, marks)
 
 
 @dataclass(frozen=True)
@@ -246,33 +259,32 @@ class _Examined:
     read: _Read | None
 
 
-def _examined_now(options: Options, dtype: Mapping[str, type] | None = None, is_survey: bool = False) -> _Examined:
-    return _examined(options, tuple((dtype or {}).items()), cache.states(files(options)), is_survey)
+def _examined_now(options: Options, encoding: Encoding = (), is_survey: bool = False) -> _Examined:
+    return _examined(options, encoding, cache.states(files(options)), is_survey)
 
 
 @lru_cache(1)
 def _examined(
     options: Options,
-    types: tuple[tuple[str, type], ...],
+    encoding: Encoding,
     states: tuple[cache.State | None, ...],
     is_survey: bool,
 ) -> _Examined:
     """As `_read`, with what refuses the file not yet raised. Kept: a command asks several times, and a large file takes
     seconds."""
     path = label_files.locate(options.path)
-    names = label_files.names(path)
+    known = table_format.given(vars(options))
+    names = label_files.names(path, known)
     used = user_data.label_columns(options, names, path)
     label_files.need(names, options.without, path)
     _check_keys(options, names, path)
     as_text = [name for name in used if name not in options.condition]
-    dtype = {**dict(types), **dict.fromkeys([*as_text, *options.words], str)}
-    dialect = label_files.dialect(vars(options)).items()
-    kept = tuple((key, tuple(value) if isinstance(value, list) else value) for key, value in dialect)
-    rows = _typed(path, tuple(dtype.items()), kept, cache.states([path]))
+    dtype: dict[str, type] = {**table_columns.texts(encoding), **dict.fromkeys([*as_text, *options.words], str)}
+    rows = _typed(path, tuple(dtype.items()), known, options.missing_marks, cache.states([path]))
     label_files.need(rows.columns, options.words, path)
     texts = {name: label_files.as_text(rows[name]) for name in dict.fromkeys([*as_text, *options.words])}
-    rows = label_files.without_marks(table_columns.with_columns(rows, texts), options.missing_marks)
-    header = label_files.header(path, rows)
+    rows = table_columns.with_columns(rows, texts)
+    header = label_files.header(path, rows, known)
     findings.check(path, table_columns.of_header(header, used))
     features = list(options.features) or [str(name) for name in rows.columns if name not in used]
     features = [name for name in features if name not in _without(options, header, names)]
@@ -295,6 +307,7 @@ def _examined(
         rows = _with_gaps(rows, user_data.columns_of(options.bias, rows.columns, path))
     features = _but(features, found)
     lacks_labels = not is_survey and options.missing != "drop" and bool(rows[used].isna().any(axis=None))
+    rows, unreadable = _sound(rows, encoding, options, path)
     rows, doubts = _complete(rows, used, options, [name for name in features if name not in dtype], path, is_survey)
     found += doubts
     features = _but(features, found)
@@ -302,7 +315,7 @@ def _examined(
     if lacks_labels:
         return _Examined(path, tuple(found), None)
     try:
-        read = _labelled(path, rows, options, _but(features, found), left_out, named, is_survey)
+        read = _labelled(path, rows, options, _but(features, found), left_out, named, unreadable, is_survey)
     except UserError as error:
         if not found:
             raise
@@ -342,6 +355,7 @@ def _labelled(
     features: list[str],
     left_out: tuple[str, ...],
     named: tuple[str, ...],
+    unreadable: Faults,
     is_survey: bool,
 ) -> _Read:
     """The rows with their labels and splits."""
@@ -355,7 +369,22 @@ def _labelled(
     values, words = odd_columns.values_of(rows.iloc[train], features)
     groups = holdout.together(user_data.group_codes(rows, options, path), same)
     told = tuple(telling(values, words, labels.target[train], None if groups is None else groups[train]))
-    return _Read(path, rows, labels, features, splits, fills, left_out, named, same, told)
+    return _Read(path, rows, labels, features, splits, fills, left_out, named, same, told, unreadable)
+
+
+def _sound(rows: "pd.DataFrame", encoding: Encoding, options: Options, path: Path) -> tuple["pd.DataFrame", Faults]:
+    """The rows that an encoding makes inputs, and what is wrong with each of the others; rows with missing values that
+    are dropped anyway do not count."""
+    if not encoding:
+        return rows, {}
+    if options.missing == "drop":
+        rows = rows.mask(rows.isin([np.inf, -np.inf])).dropna()
+    problems = table_columns.rows(rows, encoding, user_data.decimal_of(options, path))[1]
+    if len(problems) == len(rows):
+        why = "; ".join(table_columns.summary(problems)) or "each has a missing value"
+        raise UserError(f"{path}: the model can take none of its rows: {why}. Is it a table of the same kind?")
+    numbers = {int(rows.index[place]): problem for place, problem in problems.items()}
+    return rows.drop(index=[*numbers]), numbers
 
 
 def _with_gaps(rows: "pd.DataFrame", labelled: list[str]) -> "pd.DataFrame":
@@ -381,7 +410,8 @@ def _complete(
             empty = [quoted(str(name)) for name in whole if whole[name].isna().all()]
             why = f". Empty in every row: {some(empty)}; leave them out by data.without" if empty else ""
             raise UserError(f"{path}: every row has a value that is {what}; data.missing: drop leaves none{why}")
-    rows, found = table_columns.with_numbers(rows, features, path, options.decimal)
+    decimal = user_data.decimal_of(options, path)
+    rows, found = table_columns.with_numbers(rows, features, path, decimal)
     rows = rows.reset_index(drop=True)
     counts = {str(name): int(rows[name].isna().sum()) for name in must}
     if gaps := [f"{quoted(name)} ({count})" for name, count in counts.items() if count]:

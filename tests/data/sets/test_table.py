@@ -232,7 +232,8 @@ def test_a_value_far_from_a_narrow_training_split_is_named():
     frame["age"] = np.where(np.arange(80) % 2, 1e-10, 2e-10)
     frame.loc[frame["part"] == "test", "age"] = 1e30
     with pytest.raises(
-        UserError, match=r"row 13: column 'age': '1e\+30' is more than 3\.4e\+38 deviations of the training rows"
+        UserError,
+        match=r"column 'age': '1e\+30' \(20 rows, first 13\) is more than 3\.4e\+38 deviations of the training rows",
     ):
         load(frame, split="part")
 
@@ -241,22 +242,6 @@ def test_a_value_far_from_a_narrow_training_split_is_named():
 def test_any_constant_is_zero(value):
     dataset = load(people().assign(age=value))
     assert (np.concatenate([split.inputs[:, 0] for split in dataset.splits.values()]) == 0).all()
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("income,s\u00e9x\nlow,f\n".encode("latin-1"), r"people\.csv: is not in UTF-8, see line 1\. Save it as UTF-8"),
-        (
-            b"income;sex\nlow;f\n",
-            r"no column 'income'\. Its columns are separated by ';', see line 1; a comma is needed\.",
-        ),
-    ],
-)
-def test_what_spreadsheets_write_by_default_is_told(workplace, content, message):
-    (workplace / "people.csv").write_bytes(content)
-    with pytest.raises(UserError, match=message):
-        load()
 
 
 def test_files_cut_short(workplace):

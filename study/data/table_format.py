@@ -1,0 +1,378 @@
+"""The way in which a table is written: separator, encoding and mark of decimals, found by looking or given.
+
+What is found, where the study does not say it:
+
+- the encoding: that of a byte order mark; UTF-16 where every second byte is NUL; UTF-8 where all of the file is; else
+  Windows-1252, which has the letters of Latin-1 and what Excel adds to them;
+- the separator: that of a first line `sep=;`; else the one of comma, semicolon, tab and | that cuts most of the first
+  lines into as many cells as it cuts the header into, at least two;
+- the mark of decimals: a comma where, in the first rows, more columns of numbers need a comma (as 1,5) than a point (as
+  1.5). 1,234 needs neither; without others it is a decimal where no comma separates the columns.
+"""
+
+import codecs
+import csv
+import io
+import os
+import re
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from typing_extensions import Doc
+
+from study.errors import UserError
+from study.text import quoted
+
+PARQUET = (".parquet", ".pq")
+SPREADSHEETS: Mapping[str, Any] = {".xlsx": "openpyxl", ".xlsm": "openpyxl", ".xls": "xlrd", ".ods": "odf"}
+"""Endings of spreadsheets, and by which engine pandas reads them."""
+
+TABLES = (".csv", ".tsv", ".txt", *PARQUET, *SPREADSHEETS)
+"""Endings of tables that can be read, in any letters."""
+
+PACKED = (".gz", ".bz2", ".zip", ".xz", ".zst")
+"""Endings of tables that pandas unpacks; nothing is looked for in them."""
+
+SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "signs |"}
+"""What may separate columns, the likeliest first, with its name."""
+
+FIRST_LINES, FIRST_ROWS, BLOCK = 200, 20_000, 1 << 20
+"""Lines by which a separator is found, rows by which decimals are, and bytes that are decoded at a time."""
+
+Decimal = Annotated[
+    Literal[".", ","] | None, Doc("mark of decimals in a text table; null: found, as `study plan` says")
+]
+Separator = Annotated[
+    Literal[",", ";", "\t", "|"] | None,
+    Doc("sign between the columns of a text table: comma, semicolon, tab or |; null: found, as `study plan` says"),
+]
+Encoding = Annotated[
+    str | None,
+    Doc("encoding of a text table, as `utf-8`, `latin-1`, `utf-16`; null: found, as `study plan` says"),
+]
+
+
+@dataclass(frozen=True)
+class Format:
+    """The way in which a table is written.
+
+    Attributes:
+        separator, encoding, decimal: None: to be found.
+        skipped: lines before the header, as the `sep=;` of Excel.
+    """
+
+    separator: str | None = None
+    encoding: str | None = None
+    decimal: str | None = None
+    skipped: int = 0
+
+
+FOUND, PLAIN = Format(), Format(",", "utf-8", ".")
+"""That of a user's table, which is looked at, and of a published one."""
+
+
+def given(section: Mapping[str, Any]) -> Format:
+    """The format as far as the keys of a `data` section say it.
+
+    Raises:
+        UserError: there is no such encoding.
+    """
+    encoding = section.get("encoding")
+    try:
+        known = encoding is None or codecs.lookup(encoding)._is_text_encoding
+    except (LookupError, ValueError):
+        known = False
+    if not known:
+        raise UserError(
+            f"data.encoding: {quoted(str(encoding))} given, no encoding of texts. Usual: utf-8, latin-1, utf-16"
+        )
+    return Format(section.get("separator"), encoding, section.get("decimal"))
+
+
+def found(path: Path, known: Format = FOUND) -> Format:
+    """The format of a table, what is not known found by looking at it.
+
+    Raises:
+        UserError: it is no table of text in an encoding that can be told.
+    """
+    state = os.stat(path)
+    return _found(path, known, (state.st_mtime_ns, state.st_size, state.st_ino))
+
+
+@lru_cache(16)
+def _found(path: Path, known: Format, state: tuple[int, ...]) -> Format:
+    kind = path.suffix.lower()
+    if kind in PARQUET or kind in PACKED:
+        return replace(PLAIN, **{key: value for key, value in vars(known).items() if value})
+    if is_spreadsheet(path):
+        form = replace(PLAIN, decimal=known.decimal)
+    else:
+        encoding = known.encoding or _encoding(path)
+        separator, skipped = _separator(path, encoding, known.separator)
+        form = Format(separator, encoding, known.decimal, skipped)
+    return form if form.decimal else replace(form, decimal=_decimal(path, form))
+
+
+def told(path: Path, known: Format = FOUND) -> list[str]:
+    """Lines that say how a table is read that is no CSV with commas and decimal points in UTF-8, and that a point may
+    stand between thousands."""
+    if path.suffix.lower() in PARQUET:
+        return []
+    form = found(path, known)
+    parts = []
+    if is_spreadsheet(path) and len(names := sheet(path)[1]) > 1:
+        parts.append(f"sheet {quoted(names[0])}, the first of {len(names)} (the others are not read)")
+    if form.separator not in (None, ","):
+        parts.append(f"columns separated by {SEPARATORS[str(form.separator)]} (data.separator)")
+    if form.decimal == ",":
+        parts.append("decimal commas (data.decimal)")
+    if str(form.encoding).lower().replace("_", "-") not in ("utf-8", "utf-8-sig", "utf8"):
+        example = _foreign(path, form)
+        parts.append(f"encoding {form.encoding}{example} (data.encoding)")
+    lines = [f"read as: {', '.join(parts)}"] if parts else []
+    is_found = known.decimal is None and form.separator != "," and form.decimal == "."
+    if is_found and (number := _perhaps_thousands(path, form)):
+        between = f"{number} is between {number[:-4]} and {int(number[:-4]) + 1}"
+        lines.append(f'numbers with a point: {between}. If it stands between thousands: data.decimal: ","')
+    return lines
+
+
+def is_spreadsheet(path: Path) -> bool:
+    """Return whether a table is a spreadsheet, by its ending."""
+    return path.suffix.lower() in SPREADSHEETS
+
+
+def opened(path: Path, form: Format) -> io.TextIOBase:
+    """A table as text: a spreadsheet as its first sheet saved as CSV."""
+    if is_spreadsheet(path):
+        return io.StringIO(sheet(path)[0])
+    return path.open(encoding="utf-8-sig" if form.encoding == "utf-8" else form.encoding, newline="")
+
+
+def undecodable(path: Path, encoding: str) -> str:
+    """From which line on a file is not in an encoding, for a message; empty where it is."""
+    decoder = codecs.getincrementaldecoder(encoding)()
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                decoder.decode(line)
+            except UnicodeDecodeError:
+                return f", see line {number}"
+    return ""
+
+
+def _foreign(path: Path, form: Format) -> str:
+    """The first words of a table that are not in ASCII, so that a wrong encoding is seen."""
+    with opened(path, form) as file:
+        for number, line in enumerate(file, 1):
+            if words := [word for word in re.split(r"[\s,;|\"]+", line) if not word.isascii()]:
+                return f", as {quoted(words[0])} in line {number}"
+    return ""
+
+
+# The encoding.
+
+
+def _encoding(path: Path) -> str:
+    with path.open("rb") as file:
+        start = file.read(BLOCK)
+        if start[:4] in (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE):
+            return "utf-32"
+        if start[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+            return "utf-16"
+        if start[:4] == b"PK\3\4" or start[:8] == b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1":
+            raise UserError(f"{path}: is a spreadsheet or an archive by its content. Give it its own ending, as .xlsx")
+        if b"\0" in start:
+            even, odd = (start[place::2].count(0) / max(1, len(start) // 2) for place in (0, 1))
+            if max(even, odd) > 0.4 and min(even, odd) < 0.1:
+                return "utf-16-le" if odd > even else "utf-16-be"
+            raise UserError(f"{path}: not readable as a table: it has bytes that are no text")
+        for encoding in ("utf-8", "cp1252"):
+            file.seek(0)
+            if _decodes(file, encoding):
+                return encoding
+    raise UserError(
+        f"{path}: is not in UTF-8{undecodable(path, 'utf-8')}, nor in Windows-1252 or UTF-16. Save it as UTF-8, or "
+        "give data.encoding"
+    )
+
+
+def _decodes(file: io.BufferedReader, encoding: str) -> bool:
+    decoder = codecs.getincrementaldecoder(encoding)()
+    try:
+        while block := file.read(BLOCK):
+            decoder.decode(block)
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+# The separator.
+
+DECLARED = re.compile(r"\"?sep=([,;\t|])\"?\s*", re.IGNORECASE)
+
+NUMBER = re.compile(r"[+-]?[\d.,]*\d[\d.,]*(?:[eE][+-]?\d+)?")
+
+
+def _separator(path: Path, encoding: str, known: str | None) -> tuple[str, int]:
+    """The separator of a file, and how many lines are before its header."""
+    try:
+        with opened(path, Format(encoding=encoding)) as file:
+            lines = list(islice((line for line in file if line.strip()), FIRST_LINES))
+    except UnicodeError:
+        return known or ",", 0  # told when it is read
+    declared = DECLARED.fullmatch(lines[0]) if lines else None
+    if known or declared:
+        return known or str(declared and declared.group(1)), int(declared is not None)
+    fits = {separator: _fit(lines, separator) for separator in SEPARATORS}
+    best = max(fits, key=lambda separator: fits[separator])  # the first of equal ones
+    return best if fits[best] else ",", 0
+
+
+def _fit(lines: Sequence[str], separator: str) -> tuple[float, ...]:
+    """How well a separator cuts these lines, larger is better; empty where the header has less than two cells.
+
+    First the share of records with as many cells as the header, then that of their cells that are numbers, then the
+    cells of the header.
+    """
+    records = list(_records(lines, separator))
+    records = records[:-1] if len(records) > 2 else records  # the last one may be cut in the middle of a quoted cell
+    if not records or len(records[0]) < 2:
+        return ()
+    width = len(records[0])
+    alike = [record for record in records[1:] if len(record) == width]
+    cells = [cell.strip() for record in alike for cell in record]
+    numbers = sum(1 for cell in cells if NUMBER.fullmatch(cell))
+    return len(alike) / max(1, len(records) - 1), numbers / max(1, len(cells)), width
+
+
+def _records(lines: Iterable[str], separator: str) -> Iterable[list[str]]:
+    try:
+        yield from csv.reader(lines, delimiter=separator)
+    except csv.Error:  # of a cell of over 131,072 letters
+        return
+
+
+# The mark of decimals.
+
+SPACES = " \u00a0\u202f"
+"""Signs that stand between thousands beside a decimal comma, as a point does."""
+
+NUMBERISH = re.compile(rf"[+-]?[\d.,{SPACES}]*\d[\d.,]*(?:[eE][+-]?\d+)?")
+EITHER = re.compile(r"[+-]?\d{1,3},\d{3}")
+EITHER_POINT = re.compile(r"[1-9]\d{0,2}\.\d{3}")
+THOUSANDS = re.compile(rf"[+-]?\d{{1,3}}(?:[.{SPACES}]\d{{3}})+(?:,\d*)?")
+MOSTLY = 0.5
+"""Share of a column's different texts from which on it counts as numbers."""
+
+
+def _needs(mark: str, other: str) -> re.Pattern[str]:
+    """Numbers that are some only if this is the mark of decimals, and the other one that of thousands."""
+    one, two = re.escape(mark), re.escape(other)
+    decimals = rf"\d+{one}(?:\d{{1,2}}|\d{{4,}})|0+{one}\d+|\d{{4,}}{one}\d+|{one}\d+"
+    thousands = rf"\d{{1,3}}(?:[{two}{SPACES}]\d{{3}})+{one}\d+|\d{{1,3}}(?:{two}\d{{3}}){{2,}}"
+    return re.compile(rf"[+-]?(?:{decimals}|{thousands})(?:[eE][+-]?\d+)?")
+
+
+NEEDS = {",": _needs(",", "."), ".": _needs(".", ",")}
+
+
+def _decimal(path: Path, form: Format) -> str:
+    """The mark of decimals of a table in a format that is known but for it."""
+    sign = re.compile(r'"[^"]*,\d' if form.separator == "," else r",\d")
+    try:
+        with opened(path, form) as file:
+            if not any(sign.search(line) for line in file):
+                return "."
+        columns = _numbers(path, form)
+    except (ValueError, OSError):  # told when it is read
+        return "."
+    votes, either = {",": 0, ".": 0}, False
+    for numbers in columns:
+        either |= any(map(EITHER.fullmatch, numbers))
+        for mark, needs in NEEDS.items():
+            votes[mark] += any(map(needs.fullmatch, numbers))
+    return "," if votes[","] > votes["."] or (not any(votes.values()) and either and form.separator != ",") else "."
+
+
+def _perhaps_thousands(path: Path, form: Format) -> str | None:
+    """A number of a table whose point may stand between thousands; None where others of its numbers say what it is."""
+    try:
+        numbers = [number for column in _numbers(path, form) for number in column]
+    except (ValueError, OSError):
+        return None
+    doubtful = next(filter(EITHER_POINT.fullmatch, numbers), None)
+    return None if any(map(NEEDS["."].fullmatch, numbers)) else doubtful
+
+
+def _numbers(path: Path, form: Format) -> list[list[str]]:
+    """The different numbers, as texts, of each column of a table that has mostly numbers."""
+    import pandas as pd
+
+    with opened(path, form) as file:
+        how: dict[str, Any] = {"sep": form.separator, "skiprows": form.skipped, "nrows": FIRST_ROWS}
+        frame = pd.read_csv(file, dtype=str, keep_default_na=False, low_memory=False, **how)
+    found = []
+    for place in range(frame.shape[1]):
+        plain = [text for cell in frame.iloc[:, place].dropna().unique() if (text := cell.strip())]
+        numbers = [text for text in plain if NUMBERISH.fullmatch(text)]
+        found += [numbers] if len(numbers) >= MOSTLY * len(plain) else []
+    return found
+
+
+def plain_number(text: str, decimal: str) -> str:
+    """The text of a number with a decimal point and nothing between thousands. Beside a decimal comma a point between
+    other digits than thousands is a slip: such a text is no number."""
+    if decimal == ".":
+        return text
+    if THOUSANDS.fullmatch(text):
+        text = re.sub(rf"[.{SPACES}]", "", text)
+    return text.translate({ord("."): "?", ord(","): "."})
+
+
+# Spreadsheets.
+
+
+def sheet(path: Path) -> tuple[str, tuple[str, ...]]:
+    """The first sheet of a spreadsheet as a CSV, and the names of all.
+
+    An empty row is an empty line, so that rows keep their numbers.
+
+    Raises:
+        UserError: the package that pandas reads it with is not there, or it is damaged.
+    """
+    state = os.stat(path)
+    return _sheet(path, (state.st_mtime_ns, state.st_size, state.st_ino))
+
+
+@lru_cache(2)
+def _sheet(path: Path, state: tuple[int, ...]) -> tuple[str, tuple[str, ...]]:
+    import pandas as pd
+
+    engine = SPREADSHEETS[path.suffix.lower()]
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of styles and forms that it does not know
+            with pd.ExcelFile(path, engine=engine) as book:
+                names = tuple(map(str, book.sheet_names))
+                cells = book.parse(0, header=None, dtype=object, keep_default_na=False, na_filter=False)
+    except ImportError:
+        package = {"odf": "odfpy"}.get(engine, engine)
+        raise UserError(
+            f"{path}: this kind of spreadsheet is read by the package {package}: pip install {package} (of .xlsx: uv "
+            "sync --extra excel). Or save its sheet as CSV"
+        ) from None
+    except Exception as error:  # whatever the package stumbles over: a password, a damaged archive
+        raise UserError(f"{path}: not readable as a spreadsheet: {' '.join(str(error).split())[:200]}") from None
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    for row in cells.itertuples(index=False):
+        texts = ["" if cell is None else str(cell) for cell in row]
+        text.write("\n") if not any(texts) else writer.writerow(texts)
+    return text.getvalue(), names
