@@ -63,7 +63,10 @@ def export(
         study = exported(folder, spec, record, candidate, choice)
         file = path.name if path.name.isprintable() else "FILE"
         head = HEADER.format(study=spec.name, train=typed("train", file), trial=typed("trial", file))
-        head += BASELINE if candidate.trial.stage == "baseline" else ""
+        several, is_baseline = spec.objective.several, candidate.trial.stage == "baseline"
+        head += f"# Chosen by: {' '.join(choice.words(spec).split())}.\n" if several else ""
+        head += "# It is the baseline of that study" * is_baseline
+        head += "" if not is_baseline else ".\n" if several else ": the search found nothing better.\n"
         write_output(path, head + study.to_yaml())
     return [Exported(path, candidate, spec.objective) for path, candidate in zip(paths, candidates, strict=True)]
 
@@ -72,9 +75,6 @@ HEADER = """\
 # A configuration of the study {study}, complete: its best or among them. Train it: {train}
 # `origin` says how it was found; the trial's metrics come back with: {trial}
 """
-
-
-BASELINE = "# It is the baseline of that study: the search found nothing better.\n"
 
 
 def exported(

@@ -136,6 +136,7 @@ def _row(folder: StudyFolder) -> dict[str, Any]:
         "trials": {state: count for state, count in record.counts().items() if count},
         "metric": spec.metric,
         "best": None if best is None else best.confirmed.mean if best.confirmed else best.value,
+        "chosen_by": spec.objective.choose.name if spec.objective.several else None,
         "began": record.sessions[0]["time"] if record.sessions else None,
     }
     if record.state != "running":
@@ -151,6 +152,7 @@ def table(home: Home, rows: list[dict[str, Any]]) -> str:
     found = [("study", "state", "owner", "best", "began", "trials")]
     for row in rows:
         best = "-" if row["best"] is None else f"{row['metric']} {printed(row['metric'], row['best'])}"
+        best += f", {rule} of the front" if (rule := row.get("chosen_by")) and row["best"] is not None else ""
         trials = ", ".join(f"{count} {state}" for state, count in row["trials"].items())
         found.append((row["name"], row["state"], row["owner"] or "-", best, moment(row["began"]), trials))
     return "\n".join(in_columns(found, (28, 12, 12, 28, 24)))
