@@ -125,8 +125,16 @@ class Study:
 
     @property
     def best(self) -> Configuration | None:
-        """The best configuration by the study's own ranking, None if no trial is complete. The baseline may lead."""
+        """The best configuration by the study's own ranking, None if no trial is complete. The baseline may lead. Of
+        several metrics: what `search.choose` chooses of the `front`."""
         return configuration(self.spec, ranking.best(self.record, self.spec))
+
+    @property
+    def front(self) -> list[Configuration]:
+        """The configurations that no other beats in every metric of the study, the baseline among them; the best in the
+        first metric first."""
+        found = (configuration(self.spec, candidate) for candidate, _ in ranking.front(self.record, self.spec))
+        return [each for each in found if each]
 
     @property
     def baseline(self) -> Configuration | None:

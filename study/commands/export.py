@@ -60,12 +60,15 @@ def export(
     for path in paths:
         check_output(path)
     won = ranking.best(record, spec)
-    is_baseline = won is not None and won.trial.stage == "baseline"
+    goal, gained = spec.objective, won is None or won.trial.stage != "baseline"
     for path, candidate in zip(paths, candidates, strict=True):
         study = exported(folder, spec, record, candidate, choice)
         file = path.name if path.name.isprintable() else "FILE"
         head = HEADER.format(study=spec.name, train=typed("train", file), trial=typed("trial", file))
-        head += BASELINE if is_baseline and candidate.trial.stage == "baseline" else ""
+        head += f"# Chosen by: {' '.join(choice.words(spec).split())}.\n" if goal.several else ""
+        if candidate.trial.stage == "baseline":
+            head += "# It is the baseline of that study"
+            head += ".\n" if gained or goal.several else ": the search found nothing better.\n"
         write_output(path, head + study.to_yaml())
     return [Exported(path, candidate, spec.objective) for path, candidate in zip(paths, candidates, strict=True)]
 
@@ -74,9 +77,6 @@ HEADER = """\
 # A configuration of the study {study}, complete: its best or among them. Train it: {train}
 # `origin` says how it was found; the trial's metrics come back with: {trial}
 """
-
-
-BASELINE = "# It is the baseline of that study: the search found nothing better.\n"
 
 
 def exported(

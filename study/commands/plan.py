@@ -172,6 +172,7 @@ def plan(spec: StudySpec) -> dict[str, Any]:
         "enqueued": len(search.enqueue),
         "metric": ", ".join(f"{name} ({mode})" for name, mode in zip(goal.metrics, goal.modes, strict=True)),
         "constraints": search.constraints,
+        "chosen_by": goal.rule if goal.several else None,
         "groups": named_groups(spec),
         "epoch": epochs.words(goal),
         "limits": [f"{name} {value}" for name in ENDING if (value := getattr(search, name))],
@@ -204,6 +205,7 @@ def budget(spec: StudySpec) -> dict[str, Any]:
             "confirm": confirm,
             "rule": rule["most"],
         },
+        "front": search.confirm.front if search.confirm.top and spec.objective.several else None,
         "rule_trials": rule,
         "epochs": {
             "most": (spec.trials * seeds + confirm + rule["most"]) * spec.epochs,
@@ -229,9 +231,10 @@ def _weights(spec: StudySpec) -> list[str]:
 
 
 def confirm_trials(spec: StudySpec, confirm: Confirm, configurations: int) -> int:
-    """The number of confirm trials for the best of `configurations` and the baseline."""
-    baseline = int(spec.search.baseline is not None)
-    return (min(confirm.top, configurations - baseline) + baseline) * confirm.seeds if confirm.top else 0
+    """The number of confirm trials for the best of `configurations` and the baseline; of several metrics at most."""
+    baseline, front = int(spec.search.baseline is not None), confirm.front if spec.objective.several else None
+    most = min(max(confirm.top, front or 0), configurations - baseline)
+    return (most + baseline) * confirm.seeds if confirm.top else 0
 
 
 def rule_trials(spec: StudySpec, confirm: Confirm, configurations: int, reported: Collection[str]) -> int:
@@ -249,6 +252,9 @@ def text(document: dict[str, Any]) -> str:
     replicates = f" + {trials['replicate']} on further seeds" if trials["replicate"] else ""
     rule = document["rule_trials"]
     rules = f" and about {rule['expected']}, at most {rule['most']}, for what other rules pick" if rule["most"] else ""
+    confirm = f"{trials['confirm']} to confirm"
+    if document["front"]:
+        confirm = f"at most {confirm} (the whole front up to {document['front']} configurations)"
     kind = f" of kind {resources['accelerator']}" if resources.get("accelerator") else ""
     limits = [f"the search ends earlier at: {', '.join(document['limits'])}"] if document["limits"] else []
     lines = [
@@ -261,10 +267,10 @@ def text(document: dict[str, Any]) -> str:
         *(f"  {key}: {_domain(domain)}" for key, domain in document["space"].items()),
         f"metric: {', '.join([document['metric'], *document['constraints']])}; sampler {document['sampler']}",
         *(f"  {name}: {words}" for name, words in document["groups"].items()),
+        *([f"of the front is chosen: {document['chosen_by']}"] if document["chosen_by"] else []),
         f"a trial's value: {document['epoch']}",
         f"early stopping: {document['early_stopping']['words']}",
-        f"trials: {trials['baseline']} baseline + {trials['search']} searched{replicates}, then {trials['confirm']} "
-        f"to confirm{rules}",
+        f"trials: {trials['baseline']} baseline + {trials['search']} searched{replicates}, then {confirm}{rules}",
         *limits,
         f"epochs: {document['epochs_per_trial']} per full trial; in all about {epochs['expected']}, "
         f"at most {epochs['most']}",

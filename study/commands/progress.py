@@ -8,9 +8,9 @@ from study.commands.plan import confirm_trials, rule_trials
 from study.home.events import ENDED, Stage
 from study.home.record import StudyRecord, TrialRecord
 from study.metrics import printed, searchable
-from study.ranking import ablation, ties
+from study.ranking import Candidate, ablation, ties
 from study.ranking.picks import picked
-from study.spec import StudySpec
+from study.spec import StudySpec, objective
 from study.sweep import LOADING, STARTING, STEPS, STOPPING
 
 SEARCHING = "searching"
@@ -92,6 +92,8 @@ class StudyProgress:
         reference = ranking.baseline(record, spec)
         if best is None:
             return f"baseline {spec.metric} {printed(spec.metric, reference.value)}" if reference else ""
+        if spec.objective.several:
+            return self._best_of_front(best)
         way = f"{'lowest' if spec.mode == 'min' else 'highest'} in the search"
         value, before = best.value, reference.value if reference else None
         fresh = ranking.candidates(record, spec)[0]
@@ -101,6 +103,14 @@ class StudyProgress:
             before = reference.confirmed.mean if reference and reference.confirmed else None
         against = f", baseline {printed(spec.metric, before)}" if before is not None else ""
         return f"{spec.metric} {printed(spec.metric, value)} ({way}, trial {best.trial.number}){against}"
+
+    def _best_of_front(self, best: Candidate) -> str:
+        """With several metrics: what is chosen of the front of the search, and how large that is."""
+        goal = self._spec.objective
+        scores = [candidate.score for candidate in ranking.searched(self._record, self._spec)]
+        pairs = zip(goal.metrics, best.score.values, strict=True)
+        values = ", ".join(f"{name} {printed(name, value)}" for name, value in pairs)
+        return f"{values} (trial {best.trial.number}, {goal.choose.name} of a front of {len(objective.front(scores))})"
 
     def enqueued(self) -> int:
         """Configurations that users asked for and that were not tried yet."""
@@ -190,8 +200,10 @@ class StudyProgress:
         """
         spec, record = self._spec, self._record
         plan = ranking.confirm(record, spec)
-        if plan.rules and self._are_picks_known():
+        if (plan.rules or spec.objective.several) and self._are_picks_known():
             return self._fresh_trials()
+        if spec.objective.several and plan.top:  # what is on the front so far; it may grow
+            configurations = min(configurations, max(plan.top + 1, len(ranking.to_confirm(record, spec))))
         reports = (trial.reports[0] for trial in self._searched() if trial.reports)
         reported = next(reports, [f"val/{name}" for name in searchable()])
         return confirm_trials(spec, plan, configurations) + rule_trials(spec, plan, configurations, reported)

@@ -139,6 +139,7 @@ def _row(folder: StudyFolder) -> dict[str, Any]:
         "metric": spec.metric,
         "best": None if best is None else best.confirmed.mean if best.confirmed else best.value,
         "seeds": 0 if best is None else len(trials_of(best)),
+        "chosen_by": spec.objective.choose.name if spec.objective.several else None,
         "began": record.sessions[0]["time"] if record.sessions else None,
     }
     if record.state != "running":
@@ -155,6 +156,7 @@ def table(home: Home, rows: list[dict[str, Any]]) -> str:
     for row in rows:
         seeds = f" ({row['seeds']} seed{'s' * (row['seeds'] > 1)})" if row.get("seeds") else ""  # not of older ones
         best = "-" if row["best"] is None else f"{row['metric']} {printed(row['metric'], row['best'])}{seeds}"
+        best += f", {rule} of the front" if (rule := row.get("chosen_by")) and row["best"] is not None else ""
         trials = ", ".join(f"{count} {state}" for state, count in row["trials"].items())
         found.append((row["name"], row["state"], row["owner"] or "-", best, moment(row["began"]), trials))
     return "\n".join(in_columns(found, (28, 12, 12, 28, 24)))

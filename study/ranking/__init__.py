@@ -3,8 +3,9 @@
 A configuration's value is the study's metric at the last epoch, or at the best where `search.epoch` says so
 (`study.ranking.epochs`), the mean over its replicates where it has some. Only complete trials count. Once the best
 configurations are all confirmed on fresh seeds, the mean over these seeds decides, so that a lucky seed does not win;
-before that, the value in the search. Several metrics and constraints are ordered as in `study.spec.objective.order`;
-ties go to the earlier trial. Only validation metrics are used.
+before that, the value in the search. Several metrics and constraints are ordered as in
+`study.spec.objective.Objective.order`: front by front, so that the best is on the front (`front`), and there by
+`search.choose`. Ties go to the earlier trial. Only validation metrics are used.
 
 Trials of different numbers of epochs are not compared. Once all that were extended (`study extend`) have ended, those
 of that many epochs come first and are ordered as above; the others follow, by what they were worth when they ended.
@@ -181,7 +182,7 @@ def candidates(record: StudyRecord, spec: StudySpec) -> list[Candidate]:
 def searched(record: StudyRecord, spec: StudySpec) -> list[Candidate]:
     """The search's complete trials that are compared, by the value of the search alone, the best first."""
     found = _compared(_complete(record, spec, "search"), compared_at(record, spec))
-    return _sorted(found, [candidate.score for candidate in found])
+    return _sorted(spec, found, [candidate.score for candidate in found])
 
 
 @cached_in_record
@@ -194,8 +195,8 @@ def ranked(record: StudyRecord, spec: StudySpec) -> list[Candidate]:
     first = [candidate for candidate in same if confirmed and candidate.confirmed_score]
     others = [candidate for candidate in same if candidate not in first]
     means = [candidate.confirmed_score for candidate in first if candidate.confirmed_score]
-    in_order = _sorted(first, means) + _sorted(others, [candidate.score for candidate in others])
-    return in_order + _sorted(apart, [candidate.score for candidate in apart])
+    in_order = _sorted(spec, first, means) + _sorted(spec, others, [candidate.score for candidate in others])
+    return in_order + _sorted(spec, apart, [candidate.score for candidate in apart])
 
 
 def comparable(record: StudyRecord, spec: StudySpec) -> list[Candidate]:
@@ -214,10 +215,29 @@ def compared_at(record: StudyRecord, spec: StudySpec) -> int:
     return spec.epochs
 
 
-def front(record: StudyRecord, spec: StudySpec) -> list[Candidate]:
-    """The configurations, with the baseline, that are not dominated in the study's metrics; the best first."""
-    all_candidates = comparable(record, spec)
-    return [all_candidates[place] for place in objective.front([candidate.score for candidate in all_candidates])]
+def judged(record: StudyRecord, spec: StudySpec) -> list[tuple[Candidate, Score]]:
+    """The configurations that the best is chosen from, with what each is judged by, the best first: once all that were
+    to run on fresh seeds did so, those alone, by their means over these seeds; before, all, by the search's."""
+    same = comparable(record, spec)
+    fresh = is_confirmed(record, spec)
+    means = [(candidate, score) for candidate in same if fresh and (score := candidate.confirmed_score)]
+    return means or [(candidate, candidate.score) for candidate in same]
+
+
+def front(record: StudyRecord, spec: StudySpec) -> list[tuple[Candidate, Score]]:
+    """Those of `judged`, with the baseline, that no other dominates in the study's metrics, the best in the first
+    metric first; the best configuration is among them. Where none keeps the constraints, what misses them by least."""
+    found = judged(record, spec)
+    on_front = [found[place] for place in objective.front([score for _, score in found])]
+    return sorted(on_front, key=lambda pair: -pair[1].gains[0])
+
+
+def tested(record: StudyRecord, spec: StudySpec) -> list[Candidate]:
+    """The configurations that the test split is read for, besides the baseline: the best; of several metrics the front,
+    but in studies of before the front ran again."""
+    if spec.objective.several and spec.search.confirm.front is not None:
+        return [candidate for candidate, _ in front(record, spec)]
+    return ranked(record, spec)[:1]
 
 
 def mean_score(goal: Objective, trials: Sequence[TrialRecord]) -> Score | None:
@@ -248,7 +268,9 @@ def confirm(record: StudyRecord, spec: StudySpec) -> Confirm:
     if record.confirming is None:
         return spec.search.confirm
     top, seeds, rules = record.confirming
-    return Confirm(top=top, seeds=seeds, rules=rules or spec.search.confirm.rules)
+    return spec.search.confirm.model_copy(
+        update={"top": top, "seeds": seeds, "rules": rules or spec.search.confirm.rules}
+    )
 
 
 def confirm_seeds(record: StudyRecord, spec: StudySpec) -> range:
@@ -263,13 +285,25 @@ def unused_seed(record: StudyRecord, spec: StudySpec) -> int:
 
 
 def to_confirm(record: StudyRecord, spec: StudySpec, top: bool = True) -> list[TrialRecord]:
-    """The trials whose configurations run again on fresh seeds: the baseline and, with `top`, the search's best."""
-    top_count = confirm(record, spec).top
-    if top_count == 0:
+    """The trials whose configurations run again on fresh seeds: the baseline and, with `top`, the search's best; with
+    several metrics the search's front, as far as `search.confirm.front` has it."""
+    plan = confirm(record, spec)
+    if plan.top == 0:
         return []
     reference = baseline(record, spec)
-    best = searched(record, spec)[:top_count] if top else []
+    best = _best_of_search(searched(record, spec), spec, plan) if top else []
     return [candidate.trial for candidate in ([reference] if reference else []) + best]
+
+
+def _best_of_search(searched: list[Candidate], spec: StudySpec, plan: Confirm) -> list[Candidate]:
+    if not spec.objective.several or plan.front is None:
+        return searched[: plan.top]
+    scores = [candidate.score for candidate in searched]
+    on_front = len(objective.front(scores))  # they come first
+    count = max(plan.top, min(plan.front, on_front))
+    if on_front <= count:
+        return searched[:count]
+    return [searched[place] for place in objective.spread_out(scores[:on_front], count)]
 
 
 def is_confirmed(record: StudyRecord, spec: StudySpec) -> bool:
@@ -321,8 +355,8 @@ def _compared(candidates: Iterable[Candidate], ran: int, are: bool = True) -> li
     return [candidate for candidate in candidates if (candidate.epochs == ran) is are]
 
 
-def _sorted(candidates: list[Candidate], scores: Sequence[Score]) -> list[Candidate]:
-    return [candidates[place] for place in objective.order(scores)]
+def _sorted(spec: StudySpec, candidates: list[Candidate], scores: Sequence[Score]) -> list[Candidate]:
+    return [candidates[place] for place in spec.objective.order(scores)]
 
 
 # Whether a study's metric tells its trials apart: on tiny groups most of them may share one value.

@@ -1,9 +1,10 @@
 """The picks of each selection rule: the rules of `study.metrics.rules` on the trials of one study.
 
 A rule picks as a user would have who searched by it: by the values of the search, the mean over replicates, among all
-complete configurations of as many epochs as the best, the baseline too. Nothing of it changes the study's own choice
-(`study.ranking`). The picks that run again on fresh seeds are trials of a stage of their own, `rule`, which no
-ranking looks at.
+complete configurations of as many epochs as the best, the baseline too. With several metrics the study's own pick is
+what the study chose: what leads the front of the search may not be on that of the fresh seeds. Nothing of it changes
+the study's own choice (`study.ranking`). The picks that run again on fresh seeds are trials of a stage of their own,
+`rule`, which no ranking looks at.
 """
 
 from collections.abc import Collection, Sequence
@@ -15,8 +16,8 @@ from study.home.record import StudyRecord, TrialRecord
 from study.metrics import better
 from study.metrics.rules import RULES, Need, Rule
 from study.ranking import Candidate
-from study.spec import StudySpec, objective
-from study.spec.objective import Constraint, Objective, Score
+from study.spec import StudySpec
+from study.spec.objective import Choosing, Constraint, Objective, Score
 from study.spec.schema import Confirm
 
 
@@ -81,7 +82,10 @@ def picks(record: StudyRecord, spec: StudySpec) -> list[Pick]:
     for rule in rules_of(spec):
         scored = scores(rule.goal, ranked)
         if scored:
-            candidate, score = scored[objective.order([score for _, score in scored])[0]]
+            place = rule.goal.order([score for _, score in scored])[0]
+            if rule.goal.several:
+                place = [candidate.trial.number for candidate, _ in scored].index(ranked[0].trial.number)
+            candidate, score = scored[place]
             ties = sum(_worth(other) == _worth(score) for _, other in scored)
             found.append(Pick(rule, candidate, score, ties, len(scored), ranks[candidate.trial.number]))
     return found
@@ -146,7 +150,7 @@ def _goal(rule: Rule, own: Objective) -> Objective:
     """The rule in the study's place: as it would have searched by it, all else equal."""
     name = f"val/{rule.metric}"
     limits = (Constraint.parse(f"val/{rule.limit}"),) if rule.limit else ()
-    return replace(own, metrics=(name,), modes=(better(name) or "max",), constraints=limits)
+    return replace(own, metrics=(name,), modes=(better(name) or "max",), constraints=limits, choose=Choosing())
 
 
 def _worth(score: Score) -> tuple[object, ...]:
@@ -154,5 +158,6 @@ def _worth(score: Score) -> tuple[object, ...]:
 
 
 def _own_name(own: Objective) -> str:
-    limits = " and ".join(f"{limit.metric} {limit.sense} {limit.limit:g}" for limit in own.constraints)
-    return " where ".join([", ".join(own.metrics), *([limits] if limits else [])])
+    limits = " and ".join(map(str, own.constraints))
+    name = " where ".join([", ".join(own.metrics), *([limits] if limits else [])])
+    return f"{name}; search.choose: {own.choose.name}" if own.several else name

@@ -1,8 +1,9 @@
 """The choice of configurations of a study: by its own ranking, or by another metric, limits or a front.
 
 As in the study's ranking, configurations that were confirmed on fresh seeds come before the others and are ordered by
-their means over these seeds, so that a lucky seed does not win. A front uses the values on the search's own seeds,
-which all configurations have. What was extended is chosen among itself (`study.ranking`). The constraints hold
+their means over these seeds, so that a lucky seed does not win. A front in the study's own metrics is that of the study
+(`study.ranking.front`); one in other metrics uses the values on the search's own seeds, which all configurations have.
+What was extended is chosen among itself (`study.ranking`). The constraints hold
 here, too: configurations that miss them come last, and are on a front only where none keeps them. Test metrics choose
 nothing.
 """
@@ -41,7 +42,9 @@ class Choice:
         """The rule in words."""
         if self.trial is not None:
             return "its number, given by the user"
-        metrics = f"front of {', '.join(self.pareto)}" if self.pareto else self.by or ", ".join(spec.objective.metrics)
+        own = spec.objective
+        by_rule = f"front of {', '.join(own.metrics)}, {own.rule}" if own.several else spec.metric
+        metrics = f"front of {', '.join(self.pareto)}" if self.pareto else self.by or by_rule
         limits = [*self.where, *(spec.search.constraints if self.pareto or self.by else [])]
         return " where ".join([metrics, *([" and ".join(dict.fromkeys(limits))] if limits else [])])
 
@@ -61,7 +64,9 @@ def choose(spec: StudySpec, record: StudyRecord, choice: Choice) -> list[Candida
     metrics = tuple(choice.pareto) or ((choice.by,) if choice.by else spec.objective.metrics)
     _check_metrics(spec, ranked, [*metrics, *(limit.metric for limit in limits)])
     goal = Objective(metrics, tuple(_mode(spec, name) for name in metrics), tuple(limits), spec.objective.window)
-    confirmed = ranking.is_confirmed(record, spec) and not choice.pareto
+    if of_study := spec.objective.several and set(choice.pareto) == set(spec.objective.metrics):
+        ranked = [candidate for candidate, _ in ranking.judged(record, spec)]
+    confirmed = ranking.is_confirmed(record, spec) and (of_study or not choice.pareto)
     fresh = {candidate.trial.number for candidate in ranked if confirmed and candidate.repeats}
     scored = _scored(goal, ranked, fresh)
     chosen = [candidate for candidate, score in scored if score.violation == 0]
@@ -73,7 +78,7 @@ def choose(spec: StudySpec, record: StudyRecord, choice: Choice) -> list[Candida
         if choice.pareto:
             scored = [scored[place] for place in objective.front([score for _, score in scored])]
         groups = [[pair for pair in scored if (pair[0].trial.number in fresh) is first] for first in (True, False)]
-        chosen = [group[place][0] for group in groups for place in objective.order([score for _, score in group])]
+        chosen = [group[place][0] for group in groups for place in goal.order([score for _, score in group])]
     count = choice.top or (len(chosen) if choice.pareto else 1)
     if len(chosen) < max(count, 1):
         which = " that keep the limits" if limits else " on the front" if choice.pareto else ""
@@ -159,7 +164,7 @@ def _closest(spec: StudySpec, goal: Objective, scored: Sequence[tuple[Candidate,
     candidate, score = min(scored, key=lambda pair: pair[1].violation)
     values = zip(goal.metrics, score.values, strict=True)
     values_text = ", ".join(f"{name} {value:.4g}" for name, value in values)
-    limits = " and ".join(f"{limit.metric} {limit.sense} {limit.limit:g}" for limit in goal.constraints)
+    limits = " and ".join(map(str, goal.constraints))
     return (
         f"{spec.name}: none of {len(scored)} complete configurations keeps {limits}. "
         f"Trial {candidate.trial.number} comes closest, it misses by {score.violation:.4g}: {values_text}"

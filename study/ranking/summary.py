@@ -80,7 +80,7 @@ def sentence(found: dict[str, Any]) -> str:
 def summary(spec: StudySpec, record: StudyRecord) -> dict[str, Any]:
     """State, trials by state, baseline and best with their metrics, as plain values for JSON."""
     best, reference = ranking.best(record, spec), ranking.baseline(record, spec)
-    several = len(spec.objective.metrics) > 1
+    several = spec.objective.several
     document: dict[str, Any] = {
         "name": spec.name,
         "state": record.state,
@@ -107,17 +107,21 @@ def summary(spec: StudySpec, record: StudyRecord) -> dict[str, Any]:
         **sides,
         "searched": sum(candidate.trial.stage == "search" for candidate in ranking.candidates(record, spec)),
         "search_ended_by": record.enough,
-        **({"front": [_front(spec, candidate) for candidate in ranking.front(record, spec)]} if several else {}),
+        **({"front": _front(spec, record), "chosen_by": spec.objective.rule} if several else {}),
     }
 
 
-def _front(spec: StudySpec, candidate: Candidate) -> dict[str, Any]:
-    return {
-        "trial": candidate.trial.number,
-        "params": candidate.trial.params,
-        "values": dict(zip(spec.objective.metrics, candidate.score.values, strict=True)),
-        "violation": candidate.score.violation,
-    }
+def _front(spec: StudySpec, record: StudyRecord) -> list[dict[str, Any]]:
+    return [
+        {
+            "trial": candidate.trial.number,
+            "params": candidate.trial.params,
+            "values": dict(zip(spec.objective.metrics, score.values, strict=True)),
+            "violation": score.violation,
+            "fresh": score is candidate.confirmed_score,
+        }
+        for candidate, score in ranking.front(record, spec)
+    ]
 
 
 def result_metrics(spec: StudySpec, record: StudyRecord) -> dict[str, float]:
@@ -179,10 +183,10 @@ def lines(document: dict[str, Any]) -> list[str]:
     best, limits = document["best"], document["constraints"]
     if missed := limits and best["violation"]:
         texts.append(f"no configuration keeps {', '.join(limits)}; the best misses by {missed:.4g}")
-    if len(document.get("front", ())) > 1:
-        texts.append(f"no configuration is best in every metric: {len(document['front'])} on the front, see the report")
+    texts += _front_lines(document)
     params = ", ".join(f"{key} = {parameter(value)}" for key, value in best["params"].items())
-    texts.append(f"best: trial {best['trial']}{f', {params}' if params else ''}")
+    rule = f", {document['chosen_by']}" if len(document.get("front", ())) > 1 and "chosen_by" in document else ""
+    texts.append(f"best{rule}: trial {best['trial']}{f', {params}' if params else ''}")
     for why in dict.fromkeys(document["untested"].values()):
         numbers = [str(number) for number, other in document["untested"].items() if other == why]
         texts.append(f"test split not read for trial{'s' * (len(numbers) > 1)} {', '.join(numbers)}: {why}")
@@ -190,6 +194,20 @@ def lines(document: dict[str, Any]) -> list[str]:
     if searched and document["baseline"] and best["trial"] == document["baseline"]["trial"]:
         texts.append("The search gained nothing over the baseline.")
     return texts
+
+
+def _front_lines(document: dict[str, Any]) -> list[str]:
+    """Return what is on the front, where that is more than one configuration that keeps the constraints."""
+    front = document.get("front", ())
+    if len(front) < 2 or front[0]["violation"]:
+        return []
+    where = "on fresh seeds" if front[0].get("fresh") else "in the search"
+    lines = [f"no configuration is best in every metric; the front, {where}:"]
+    for each in front:
+        values = ", ".join(f"{name} {printed(name, value)}" for name, value in each["values"].items())
+        is_baseline = document["baseline"] and each["trial"] == document["baseline"]["trial"]
+        lines.append(f"  {'the baseline' if is_baseline else 'trial {}'.format(each['trial'])}: {values}")
+    return lines
 
 
 def _rows(rows: list[tuple[str, dict[str, Any]]], metrics: Collection[str]) -> list[str]:

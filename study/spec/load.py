@@ -23,6 +23,7 @@ from study.spec.readings import Reading, apply_reading, take_readings
 from study.spec.schema import Domain, Layout, Search, distinct
 from study.spec.search_checks import (
     check_cases,
+    check_choosing,
     check_own_metrics,
     check_points,
     check_space,
@@ -32,6 +33,7 @@ from study.spec.search_checks import (
     points,
     resource_faults,
     trial_faults,
+    with_front,
 )
 from study.spec.sections import (
     CATALOGUES,
@@ -152,6 +154,7 @@ def check_metrics(spec: StudySpec, problems: Problems) -> None:
     for index, limit in enumerate(spec.objective.constraints):
         named.append((("search", "constraints", str(index)), limit.metric))
     _check_directions(spec, searched, problems)
+    check_choosing(search, spec.objective, problems)
     if spec.function:
         check_own_metrics(dict(named), problems)
         return
@@ -360,7 +363,7 @@ def load_checked(path: Path, name: str | None = None) -> StudySpec:
     Args:
         name: of the study's folder, which may have been renamed; None: that in the file.
     """
-    return resolve(_in_folder(path, name))
+    return resolve(_in_folder(path, name), of_folder=True)
 
 
 def load_resolved(path: Path, name: str | None = None) -> StudySpec:
@@ -419,8 +422,9 @@ def check_name(name: str) -> None:
         )
 
 
-def resolve(document: Document, one_trial: bool = False) -> StudySpec:
-    """Check a document and fill in every default; `one_trial`: see `load_study`."""
+def resolve(document: Document, one_trial: bool = False, of_folder: bool = False) -> StudySpec:
+    """Check a document and fill in every default; `one_trial`: see `load_study`; `of_folder`: it is of a study that
+    exists, whose file says all."""
     problems = Problems(document)
     document.values = completed(document.values, problems)
     values, wants_papers = _without_papers(document.values)
@@ -432,6 +436,8 @@ def resolve(document: Document, one_trial: bool = False) -> StudySpec:
     if len(problems.keys) > before:
         problems.raise_any()
     search, sections = _search(search, file_sections, wants_papers, problems)
+    if search.space and not of_folder:
+        search = with_front(search)
     spec = _spec(values, layout, search.model_copy(update={"alternatives": sections.alternatives}), sections.own)
     _check_data(spec, problems)
     check_metrics(spec, problems)

@@ -1,10 +1,15 @@
-"""The objective of a study: one metric or several, limits that others must keep, and at which epoch.
+"""The objective of a study: one metric or several, limits that others must keep, at which epoch, and what of a front is
+chosen.
 
 Values of several metrics are ordered by constrained domination (Deb et al. 2002, NSGA-II, section VI): one that keeps
 the limits is better than one that does not; of two that do not, the one that misses them by less; of two that do,
 the one that is no worse in any metric and better in one.
+
+Values that agree in `DIGITS` digits are equal: means over seeds differ in the last bits by the order of their sums, and
+no configuration is to lead, leave a front or break a limit by that.
 """
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +20,13 @@ if TYPE_CHECKING:
     import numpy as np
 
 CONSTRAINT = re.compile(r"\s*([\w/]+)\s*(<=|>=)\s*([-+.\deE]+)\s*")
+
+DIGITS = 12
+
+
+def rounded(value: float) -> float:
+    """A value without the noise of its computation."""
+    return float(f"{value:.{DIGITS}g}")
 
 
 @dataclass(frozen=True)
@@ -42,7 +54,10 @@ class Constraint:
 
     def excess(self, value: float) -> float:
         """By how much a value misses the limit; below 0 how much room it leaves."""
-        return value - self.limit if self.sense == "<=" else self.limit - value
+        return rounded(value) - self.limit if self.sense == "<=" else self.limit - rounded(value)
+
+    def __str__(self) -> str:
+        return f"{self.metric} {self.sense} {self.limit:g}"
 
 
 @dataclass(frozen=True)
@@ -51,7 +66,7 @@ class Score:
 
     Attributes:
         values: one per metric, in the metric's own direction.
-        gains: the same, turned so that larger is better.
+        gains: the same, `rounded` and turned so that larger is better.
         excesses: by how much each constraint is missed, below 0 how much room is left.
     """
 
@@ -77,8 +92,24 @@ class Score:
 
 
 @dataclass(frozen=True)
+class Choosing:
+    """The rule by which one configuration of a front is chosen (`search.choose`).
+
+    Attributes:
+        name: `first`: the best in the first metric. `limit`: the same among those that keep `limits`; where none does,
+            the one that misses them by the least. `knee`: the nearest to the point that has the best value of every
+            metric (compromise programming: Zeleny 1973), each metric on a scale from the worst to the best value of the
+            configurations that are compared. Ties go to the better one in the first metric, then to the earlier.
+        limits: on metrics of the study.
+    """
+
+    name: Literal["first", "knee", "limit"] = "first"
+    limits: tuple[Constraint, ...] = ()
+
+
+@dataclass(frozen=True)
 class Objective:
-    """Metrics with their directions, constraints, and how a trial's epoch is chosen.
+    """Metrics with their directions, constraints, how a trial's epoch is chosen, and one of a front.
 
     Attributes:
         window: None: a trial is taken at its last epoch; a number: at its best by this objective, where each epoch
@@ -89,12 +120,20 @@ class Objective:
     modes: tuple[Literal["max", "min"], ...]
     constraints: tuple[Constraint, ...] = ()
     window: int | None = None
+    choose: Choosing = Choosing()
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> "Objective":
         """From plain values, as `dataclasses.asdict` gives them."""
         constraints = tuple(Constraint(**limit) for limit in document["constraints"])
-        return cls(tuple(document["metrics"]), tuple(document["modes"]), constraints, document["window"])
+        limits = tuple(Constraint(**limit) for limit in document["choose"]["limits"])
+        choose = Choosing(document["choose"]["name"], limits)
+        return cls(tuple(document["metrics"]), tuple(document["modes"]), constraints, document["window"], choose)
+
+    @property
+    def several(self) -> bool:
+        """Return whether there are several metrics, of which no configuration need be the best in all."""
+        return len(self.metrics) > 1
 
     @cached_property
     def needed(self) -> list[str]:
@@ -107,17 +146,64 @@ class Objective:
         if len(needed) < len(self.needed):
             return None
         values = tuple(needed[name] for name in self.metrics)
-        gains = tuple(value if mode == "max" else -value for value, mode in zip(values, self.modes, strict=True))
+        turned = (value if mode == "max" else -value for value, mode in zip(values, self.modes, strict=True))
+        gains = tuple(map(rounded, turned))
         return Score(values, gains, tuple(limit.excess(needed[limit.metric]) for limit in self.constraints))
 
+    def order(self, scores: Sequence[Score]) -> list[int]:
+        """Positions of scores, the best first: front by front of constrained domination, in a front by `choose`.
 
-def order(scores: Sequence[Score]) -> list[int]:
-    """Positions of scores, the best first: front by front of constrained domination, in a front by the first metric.
+        Ties keep their order.
+        """
+        fronts, worth = _fronts(scores), self._worth(scores)
+        return sorted(range(len(scores)), key=lambda place: (fronts[place], worth[place], -scores[place].gains[0]))
 
-    Ties keep their order.
-    """
-    fronts = _fronts(scores)
-    return sorted(range(len(scores)), key=lambda place: (fronts[place], -scores[place].gains[0]))
+    def _worth(self, scores: Sequence[Score]) -> Sequence[float]:
+        """What `choose` looks at before the first metric, of each score; less is better."""
+        if not self.several or self.choose.name == "first":
+            return [0.0] * len(scores)
+        return _distances(scores) if self.choose.name == "knee" else [self.missed(score) for score in scores]
+
+    def missed(self, score: Score) -> float:
+        """By how much a score misses the limits of `choose`; 0 where it keeps all."""
+        values = dict(zip(self.metrics, score.values, strict=True))
+        return sum(max(0.0, limit.excess(values[limit.metric])) for limit in self.choose.limits)
+
+    @property
+    def rule(self) -> str:
+        """The rule of `choose` in words, to stand behind the configuration of a front that it chose."""
+        first, name = f"the best {self.metrics[0]}", self.choose.name
+        limits = " and ".join(map(str, self.choose.limits or self.constraints))
+        words = {"first": first, "limit": f"{first} where {limits}", "knee": "the nearest to the best of every metric"}
+        return f"{words[name]} (search.choose: {name})"
+
+
+def _distances(scores: Sequence[Score]) -> Sequence[float]:
+    """How far each score is from the best value of every metric, each on a scale from the worst to the best of all."""
+    if not scores:
+        return []
+    by_metric = list(zip(*(score.gains for score in scores), strict=True))
+    best, worst = [max(gains) for gains in by_metric], [min(gains) for gains in by_metric]
+    widths = [most - least or 1.0 for most, least in zip(best, worst, strict=True)]
+    away = (
+        [(most - gain) / width for most, gain, width in zip(best, score.gains, widths, strict=True)] for score in scores
+    )
+    return [rounded(math.hypot(*each)) for each in away]
+
+
+def spread_out(scores: Sequence[Score], count: int) -> list[int]:
+    """Positions of so many scores that lie far apart, the first among them: each next one has the largest distance to
+    those taken (farthest-first traversal: Gonzalez 1985), on each metric's scale from the worst to the best of all."""
+    import numpy as np
+
+    gains = np.array([score.gains for score in scores])
+    scaled = gains / np.where(np.ptp(gains, axis=0) > 0, np.ptp(gains, axis=0), 1.0)
+    taken, away = [0], np.linalg.norm(scaled - scaled[0], axis=1)
+    while len(taken) < min(count, len(scores)):
+        taken.append(int(away.argmax()))
+        away = np.minimum(away, np.linalg.norm(scaled - scaled[taken[-1]], axis=1))
+        away[taken] = -1.0
+    return taken
 
 
 def front(scores: Sequence[Score]) -> list[int]:

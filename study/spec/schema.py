@@ -242,13 +242,39 @@ class Confirm(Strict):
     Attributes:
         top: how many of the best configurations; 0: nothing runs again.
         seeds: on how many fresh seeds.
+        front: with several metrics the whole front of the search runs again, also where `top` is smaller, up to so
+            many; of a larger front those that lie farthest apart. null: 10.
         rules: run also what each selection rule, or each of these, would have picked; that reads test, and the choice
             stays as it is.
     """
 
     top: Annotated[int, Field(ge=0, le=MOST)] = 0
     seeds: Annotated[int, Field(ge=2, le=MOST)] = 3
+    front: Annotated[int, Field(ge=0, le=MOST)] | None = None
     rules: bool | Annotated[list[RuleName], Field(min_length=1)] = False
+
+
+ChoiceName = Literal["first", "knee", "limit"]
+
+FRONT = 10
+"""`Confirm.front` where a study file with several metrics does not say it. In a study of before there is none: `top`
+alone ran again there, and does."""
+
+
+class Choose(Strict):
+    """The rule by which one configuration of the front is chosen, where there are several metrics: what best.yaml
+    holds, and what is compared with the baseline. The name alone stands for a rule without limits.
+
+    Attributes:
+        name: `first`: the best in the first metric. `knee`: the nearest to the best value of every metric, each on a
+            scale from the worst to the best of the configurations that are compared. `limit`: the best in the first
+            metric of those that keep `limits`.
+        limits: for `limit`, on metrics of the study, each as `val/equalized_odds <= 0.1`; without any those of
+            `search.constraints`, which hold under every rule.
+    """
+
+    name: ChoiceName = "first"
+    limits: list[Annotated[str, AfterValidator(_limit)]] = Field(default_factory=list)
 
 
 class Plateau(Strict):
@@ -298,6 +324,7 @@ class Search(Strict):
         direction: whether larger or smaller values are better, for several metrics a list; null: as is known of the
             metric. A function's own metric needs it.
         constraints: limits on other metrics, each as `val/equalized_odds <= 0.05`.
+        choose: with several metrics the rule by which one configuration of the front is chosen; null: `first`.
         epoch: the epoch that gives a trial's value: its last, or its best by the first metric and the constraints.
         epoch_window: with `epoch: best`, an epoch counts as the mean of so many epochs up to it.
         retries: how often a trial that was cut off runs again.
@@ -319,6 +346,10 @@ class Search(Strict):
     metric: str | Annotated[list[str], Field(min_length=1)] = "val/accuracy"
     direction: Direction | Annotated[list[Direction], Field(min_length=1)] | None = None
     constraints: list[Annotated[str, AfterValidator(_limit)]] = Field(default_factory=list)
+    choose: Annotated[
+        Choose | None,
+        BeforeValidator(_by_name, json_schema_input_type=Literal["first", "knee", "limit"] | Choose | None),
+    ] = None
     epoch: Literal["last", "best"] = "last"
     epoch_window: Positive = 3
     early_stopping: Annotated[

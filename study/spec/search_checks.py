@@ -19,7 +19,8 @@ from study.methods import OWN
 from study.spec.checks import Noted, Problems, fault, params_text
 from study.spec.declarations import Declaration, declaration, declarations
 from study.spec.document import Key
-from study.spec.schema import Domain, Resources, Search, distinct
+from study.spec.objective import Objective
+from study.spec.schema import FRONT, Domain, Resources, Search, distinct
 from study.spec.sections import CATALOGUES, Domains, Forms, Params, Sections, names
 from study.spec.space import MOST_CELLS, Space, grid_size, grid_values, last_grid_value
 from study.training import augment
@@ -506,6 +507,41 @@ def check_own_metrics(names: Mapping[tuple[str, ...], str], problems: Problems) 
         if not METRIC.fullmatch(name):
             note = "test metrics cannot be used to choose. " if name.startswith("test/") else ""
             problems.add(place, f"{name!r} given. {note}Allowed: val/NAME, as the function yields it")
+
+
+# What of a front runs again, and which of it is chosen.
+
+
+def with_front(search: Search) -> Search:
+    """The search with how many of its front run again, where there are several metrics."""
+    if isinstance(search.metric, str) or len(search.metric) < 2 or search.confirm.front is not None:
+        return search
+    return search.model_copy(update={"confirm": search.confirm.model_copy(update={"front": FRONT})})
+
+
+def check_choosing(search: Search, goal: Objective, problems: Problems) -> None:
+    """Check that `search.choose` has a front to choose from, and limits on metrics of the study where it needs them."""
+    given, at = search.choose, ("search", "choose")
+    if given is None:
+        return
+    if not goal.several and given.name != "first":
+        message = f"{given.name!r} given for one metric, whose best value is the choice. Allowed with several metrics"
+        problems.add(at, f"{message}; limits on other metrics: search.constraints")
+    elif given.name != "limit" and given.limits:
+        problems.add((*at, "limits"), f"given with {given.name}, allowed with limit alone")
+    elif given.name == "limit" and not given.limits and not search.constraints:
+        message = "are missing. Allowed: METRIC <= NUMBER or METRIC >= NUMBER, of"
+        problems.add((*at, "limits"), f"{message} {', '.join(goal.metrics)}")
+    for index, limit in enumerate(goal.choose.limits if goal.several else ()):
+        place = (*at, "limits", str(index))
+        if limit.metric not in goal.metrics:
+            message = f"{limit.metric!r} given, allowed is a metric of the study: {', '.join(goal.metrics)}"
+            problems.add(place, f"{message}. Limits on others: search.constraints")
+            continue
+        better = goal.modes[goal.metrics.index(limit.metric)]
+        if (limit.sense == "<=") is not (better == "min"):
+            word, sense = ("lower", "<=") if better == "min" else ("higher", ">=")
+            problems.add(place, f"'{limit}' given, of {limit.metric} a {word} value is better. Allowed: {sense} NUMBER")
 
 
 def _mapping(value: Any) -> dict[str, Any]:

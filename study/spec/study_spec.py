@@ -13,7 +13,7 @@ from study.data import Facts
 from study.methods import OWN
 from study.metrics import METRICS, Direction, available, better
 from study.spec.document import dump
-from study.spec.objective import Constraint, Objective
+from study.spec.objective import Choosing, Constraint, Objective
 from study.spec.schema import Resources, Search
 from study.spec.sections import Sections
 from study.spec.space import Space, space
@@ -79,7 +79,10 @@ class StudySpec:
         metrics = (metric,) if isinstance(metric, str) else tuple(metric)
         modes: tuple[Direction, ...] = tuple(self.direction(name) or "max" for name in metrics)
         window = self.search.epoch_window if self.search.epoch == "best" else None
-        return Objective(metrics, modes, tuple(Constraint.parse(text) for text in self.search.constraints), window)
+        constraints = tuple(map(Constraint.parse, self.search.constraints))
+        given = self.search.choose
+        choose = Choosing(given.name, tuple(map(Constraint.parse, given.limits))) if given else Choosing()
+        return Objective(metrics, modes, constraints, window, choose)
 
     @property
     def trials(self) -> int:
@@ -224,8 +227,9 @@ class StudySpec:
     def to_document(self) -> dict[str, Any]:
         """The resolved study file: nothing is left to a default."""
         search = self.search.model_dump()
-        if search["direction"] is None:
-            del search["direction"]
+        for section, key in ((search, "direction"), (search, "choose"), (search["confirm"], "front")):
+            if section[key] is None:  # as in files of before there was such a key
+                del section[key]
         search["space"] = {key: _compact(domain) for key, domain in search["space"].items()}
         document = {"name": self.name, **{section: dict(self.base[section]) for section in SECTIONS}}
         document |= {"search": search, "resources": self.resources.model_dump()}

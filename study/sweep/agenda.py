@@ -2,8 +2,8 @@
 
 A study runs in stages: the baseline and the search; then the best configurations again on fresh seeds (confirm) and,
 where that is asked for, what other selection rules would have picked (rule) and the steps from the baseline to the best
-(ablation); then the test split, read only for what was chosen, for the baseline, and for these picks and steps. A final
-training has one stage, its seeds, and reads the test split for each.
+(ablation); then the test split, read only for what was chosen (of several metrics the front), for the baseline, and for
+these picks and steps. A final training has one stage, its seeds, and reads the test split for each.
 """
 
 from collections import Counter, deque
@@ -60,11 +60,11 @@ class LaterStages:
         return self._next_confirm() or ablation_step(record, spec) or final_seed(record, spec)
 
     def to_test(self) -> list[TrialRecord]:
-        """Trials whose configuration is final: final ones, the baseline's repeats, at the end those of the best, of
-        the rules' picks and of an ablation."""
+        """Trials whose configuration is final: final ones, the baseline's repeats, at the end those of the best or the
+        front, of the rules' picks and of an ablation."""
         chosen = [ranking.baseline(self._record, self._spec)]
         if not self.under_way("baseline", "search", "replicate", "confirm"):
-            chosen.append(ranking.best(self._record, self._spec))
+            chosen += ranking.tested(self._record, self._spec)
         repeats = [trial for choice in chosen if choice for trial in choice.repeats]
         repeats += [trial for pick in self._rule_picks() for trial in fresh_trials(self._record, pick.number)]
         repeats += ablation.to_test(self._record, self._spec)

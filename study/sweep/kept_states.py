@@ -10,7 +10,7 @@ from study.home.folder import StudyFolder
 from study.home.record import StudyRecord, TrialRecord
 from study.ranking import mean_score
 from study.spec import StudySpec
-from study.spec.objective import Score, order
+from study.spec.objective import Score
 
 STAGES = ("baseline", "search", "replicate", "confirm")
 """Trials that are extended with their configuration."""
@@ -61,7 +61,7 @@ class KeptStates:
             self._remove(seeds)
             return
         best = [*(one for one in self._best if one[1] != leader.number), (score, leader.number)]
-        *self._best, last = (best[place] for place in order([one for one, _ in best]))
+        *self._best, last = (best[place] for place in self._spec.objective.order([one for one, _ in best]))
         if len(best) <= int(self._most):
             self._best.append(last)
         else:

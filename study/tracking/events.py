@@ -44,13 +44,18 @@ def params(spec: StudySpec) -> dict[str, str]:
     return {name: cut(value) for name, value in {**fixed, **flat, **resources}.items()}
 
 
+NESTED = ("early_stopping", "confirm", "choose", "plateau", "stop", "baseline")
+
+
 def _flat(search: Mapping[str, Any]) -> list[tuple[str, Any]]:
     """The keys of a search: those of its sections one by one, domains in words."""
     flat: list[tuple[str, Any]] = []
     for name, value in search.items():
         if name == "space":
             flat += [(f"space.{key}", _domain(domain)) for key, domain in value.items()]
-        elif name in ("early_stopping", "confirm", "plateau", "stop", "baseline") and isinstance(value, Mapping):
+        elif name in ("early_stopping", "confirm", "choose", "plateau", "stop", "baseline") and isinstance(
+            value, Mapping
+        ):
             flat += [(f"{name}.{key}", part) for key, part in value.items()]
         else:
             flat.append((name, value))
@@ -75,11 +80,12 @@ def note(
         parts: the sentences of the report's lead by title; without them the summary takes their place.
         links: addresses by what they lead to.
     """
-    better = "lower" if spec.mode == "min" else "higher"
+    words, goal = {"min": "lower", "max": "higher"}, spec.objective
+    aims = [f"{name}, {words[mode]} is better" for name, mode in zip(goal.metrics, goal.modes, strict=True)]
     what = "Final training of one configuration" if spec.final_seeds is not None else "Search"
     session = record.sessions[-1] if record.sessions else {}
     text: list[str] = [
-        escaped(f"{what} for {spec.metric}, {better} is better."),
+        escaped(f"{what} for {'; '.join(aims)}."),
         escaped(f"On {session.get('dataset') or spec.base['data']['name']}; {record.state}."),
     ]
     if parts:
@@ -349,8 +355,11 @@ class Events:
             self._end(key, {**event, "state": "interrupted"})
         with ranking.ranked_once(self.record):
             self._tell_results(event)
-            self._mark("study.best", ranking.best, STAR)
-            self._mark("study.baseline", ranking.baseline)
+            self._mark("study.best", ranking.ranked(self.record, self._spec)[:1], STAR)
+            self._mark("study.baseline", filter(None, [ranking.baseline(self.record, self._spec)]))
+            if self._spec.objective.several:
+                self._mark("study.front", [found for found, _ in ranking.front(self.record, self._spec)])
+                self._tag(STUDY, {"study.chosen_by": self._spec.objective.rule})
             self._tag(STUDY, {NOTE: note(self._spec, self.record)})
         self._end(STUDY, event)
 
@@ -364,11 +373,11 @@ class Events:
         told |= news
         self._tag(STUDY, result_seeds(self._spec, self.record))
 
-    def _mark(self, tag: str, find: Callable[[StudyRecord, StudySpec], Candidate | None], sign: str = "") -> None:
-        """Tag the runs of a configuration and put a sign before their names; take both from those of an earlier one."""
-        candidate = find(self.record, self._spec) if self._spec.final_seeds is None else None
-        number, trials = candidate.trial.number if candidate else -1, self.record.trials.values()
-        runs = [str(trial.number) for trial in trials if number in (trial.number, trial.repeats)]
+    def _mark(self, tag: str, candidates: Iterable[Candidate], sign: str = "") -> None:
+        """Tag the runs of configurations and put a sign before their names; take both from those of earlier ones."""
+        numbers = {candidate.trial.number for candidate in candidates} if self._spec.final_seeds is None else set()
+        trials = self.record.trials.values()
+        runs = [str(trial.number) for trial in trials if numbers & {trial.number, trial.repeats}]
         for key in dict.fromkeys([*self._progress.marked.get(tag, ()), *runs]):
             self._tag(key, {tag: "true"}) if key in runs else self._untag(key, [tag])
             if sign:

@@ -95,7 +95,8 @@ ABOUT = "mlflow.note.content"
 
 DESCRIPTION = """\
 Hyperparameter studies of this name: each is a run, and its trials are nested in it. They look for {metric}. A ★ before
-a run's name marks the best configuration, on each of its seeds. The description of a study's run says what came of it.
+a run's name marks the best configuration, on each of its seeds; of several metrics that which `search.choose` chose of
+the front. The description of a study's run says what came of it.
 
 A table of the trials: filter by ``tags.`study.kind` = 'trial'``; {metric} and the parameters are under *Columns*.
 """

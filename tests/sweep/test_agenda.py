@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from study import ranking
 from study.home.events import ENDED
 from study.home.ledger import read
-from study.home.record import StudyRecord
-from study.spec import StudySpec
+from study.home.record import StudyRecord, TrialRecord
+from study.spec import StudySpec, objective
 from study.spec.declarations import declarations
 from study.sweep.agenda import HOPELESS
 
@@ -200,3 +200,33 @@ def test_a_second_reading_of_the_test_split_changes_nothing(course: Course) -> N
 def test_a_study_in_which_nothing_completed_has_failed(tmp_path: Path) -> None:
     spec = quickstart("search.trials=2", "search.confirm.top=0")
     assert Course(tmp_path / "ledger.jsonl", spec, lambda trial, epoch: None).play().agenda.outcome == "failed"
+
+
+def trade_off(trial: TrialRecord) -> dict[str, float]:
+    """A gap that grows with what raises the metric, and a little luck by seed."""
+    luck = random.Random(f"gap {sorted(trial.params.items())} {trial.seed}").uniform(0.0, 0.1)
+    return {"equalized_odds": 0.3 * trial.params.get("method.lambda", 0.0) + luck}
+
+
+def test_of_several_metrics_the_whole_front_runs_again_and_has_its_test(tmp_path: Path) -> None:
+    """Also where it was cut off: what is tested is the front of the fresh seeds and the baseline."""
+    given = ("search.metric=[val/accuracy, val/equalized_odds]", "search.early_stopping={name: none}")
+    spec = spec_of(*given, "search.confirm={top: 1, seeds: 2}", "search.choose=knee", "search.sampler=random")
+    whole = Course(tmp_path / "whole.jsonl", spec, further=trade_off).play(slots=2).record
+    of_search = objective.front([candidate.score for candidate in ranking.searched(whole, spec)])
+    again = ranking.to_confirm(whole, spec)
+    assert len(again) == len(of_search) + 1 > 3
+    front = [candidate for candidate, _ in ranking.front(whole, spec)]
+    read = {trial.number for trial in whole.trials.values() if trial.tested}
+    reference = ranking.baseline(whole, spec)
+    assert reference
+    assert read == {trial.number for each in [*front, reference] for trial in each.repeats}
+    assert all(len(each.repeats) == 2 for each in front)
+    assert whole.state == "complete"
+    lines = (tmp_path / "whole.jsonl").read_text().splitlines(keepends=True)
+    for cut in range(len(lines) // 2, len(lines), 25):
+        (path := tmp_path / f"{cut}.jsonl").write_text("".join(lines[:cut]))
+        resumed = Course(path, spec, further=trade_off).play(slots=2).record
+        found = {trial.number for trial in resumed.trials.values() if trial.tested}
+        assert [trial.number for trial in ranking.to_confirm(resumed, spec)] == [trial.number for trial in again]
+        assert len(found) == len(read)

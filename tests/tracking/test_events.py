@@ -46,6 +46,18 @@ def test_a_baseline_that_is_the_best_has_the_star() -> None:
     assert {"study.best": "true", "study.baseline": "true"}.items() <= by_key["0"].tags.items()
 
 
+def test_of_several_metrics_the_front_is_marked_and_the_star_has_its_rule() -> None:
+    gap, metrics = "val/equalized_odds", "search.metric=[val/accuracy, val/equalized_odds]"
+    values = [(0.9, 0.3), (0.85, 0.1), (0.7, 0.2)]
+    told = [Told("search", [accuracy], params=PARAMS, further={gap: odds}) for accuracy, odds in values]
+    by_key = brought(quickstart(metrics, "search.choose=knee", "search.confirm.top=0"), *told)
+    assert [by_key[key].tags.get("study.front") for key in ("0", "1", "2")] == ["true", "true", None]
+    assert [by_key[key].tags.get("study.best") for key in ("0", "1", "2")] == [None, "true", None]
+    assert by_key["1"].rename.startswith(STAR)
+    assert "search.choose: knee" in by_key[STUDY].tags["study.chosen_by"]
+    assert by_key[STUDY].params["search.choose.name"] == "knee"
+
+
 def test_what_a_rule_picked_is_named_as_such() -> None:
     trials = (
         Told("search", [0.4], params=PARAMS, further={"val/balanced_accuracy": 0.5}),

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from matplotlib.figure import Figure
 
+from study.analysis.figures.front import front
 from study.analysis.figures.importance import importance
 from study.analysis.figures.results import ablation, learning_curves, seeds
 from study.analysis.figures.two_metrics import trade_off
@@ -15,6 +16,7 @@ from study.spec import StudySpec
 
 FIGURES: dict[str, Callable[[StudySpec, StudyRecord], Figure | None]] = {
     "seeds": seeds,
+    "front": front,
     "ablation": ablation,
     "learning_curves": learning_curves,
     "trade_off": trade_off,
@@ -22,7 +24,7 @@ FIGURES: dict[str, Callable[[StudySpec, StudyRecord], Figure | None]] = {
 }
 """By the names of their files, in the report's `figures/`."""
 
-OF_RESULTS = ("seeds", "ablation", "learning_curves")
+OF_RESULTS = ("seeds", "front", "ablation", "learning_curves")
 """Figures of what a study came to; the others tell of its search, see `study.home.record`."""
 
 

@@ -32,6 +32,10 @@ def why_missing(name: str, spec: StudySpec, record: StudyRecord) -> str | None:
         return f"no trial has reported {spec.metric}"
     if name == "importance":
         return explained(spec, search).missing or None
+    if name == "front":
+        return "it has one metric" if not spec.objective.several else "no trial has a value of each metric"
+    if name == "trade_off" and spec.objective.several and spec.final_seeds is None:
+        return "the figure of the front has its metrics"
     if name == "trade_off":
         if trade_off_metrics(spec, search) is None:
             return "the trials do not report the study's metric with a fairness gap or a second metric"
@@ -49,7 +53,8 @@ def not_shown(spec: StudySpec, record: StudyRecord, drawn: Container[str]) -> li
     if spec.final_seeds is not None:
         return []
     by_reason: dict[str, list[str]] = {}
-    possible = {"trade_off": trade_off_metrics(spec, record) is not None, "parallel_coordinate": len(varied(spec)) > 1}
+    has_pair = trade_off_metrics(spec, record) is not None and not spec.objective.several
+    possible = {"trade_off": has_pair, "parallel_coordinate": len(varied(spec)) > 1}
     for name, words in OF_SEARCH.items():
         reason = None if name in drawn else why_missing(name, spec, record)
         if reason and possible.get(name, bool(varied(spec))):

@@ -176,7 +176,10 @@ def learning_curves(spec: StudySpec, record: StudyRecord) -> Figure | None:
     _ends(axes, spec, [t for t in full if t.state == "complete"], "complete", marker="o", color=BLUE, s=18, alpha=faded)
     _ends(axes, spec, [t for t in full if t.state == "failed"], "failed", marker="X", color=VERMILLION, s=34)
     labels = []
-    for candidate, name, colour, line in ((best, "best", BLUE, "-"), (reference, "baseline", BLACK, "--")):
+    for candidate, name, colour, line in (
+        (best, formatting.best(spec), BLUE, "-"),
+        (reference, "baseline", BLACK, "--"),
+    ):
         if candidate:
             points = curve(spec, candidate.trial)
             axes.plot(*points.T, color=colour, linewidth=2.4, linestyle=line, zorder=4)

@@ -1,4 +1,4 @@
-"""Two metrics at once: accuracy against a fairness gap, or the first two of a study with several."""
+"""Two metrics at once: accuracy against a fairness gap. Of a study with several see `study.analysis.figures.front`."""
 
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -43,9 +43,9 @@ GAPS = (
 def trade_off(spec: StudySpec, record: StudyRecord) -> Figure | None:
     """Accuracy over the fairness gap (FSCL paper Fig. 9): the search with its front, and confirmed configurations.
 
-    For a study with several metrics the first over the second.
+    For a final training of several metrics the first over the second; their study has its front in the place of this.
     """
-    metrics = trade_off_metrics(spec, record)
+    metrics = trade_off_metrics(spec, record) if spec.final_seeds is not None or not spec.objective.several else None
     if metrics is None:
         return None
     across, up = metrics
@@ -82,7 +82,7 @@ def trade_off_marks(spec: StudySpec, record: StudyRecord) -> tuple[list[Any], li
 
 def trade_off_metrics(spec: StudySpec, record: StudyRecord) -> tuple[str, str] | None:
     """The two metrics to weigh against one another: (across, up); None where the study has no such pair."""
-    if len(spec.objective.metrics) > 1:
+    if spec.objective.several:
         up, across = spec.objective.metrics[:2]
         return across, up
     split, name = spec.metric.split("/")
@@ -157,13 +157,13 @@ def _search(
     if len(set(line)) > 1:
         steps: Literal["post", "pre"] = "post" if spec.direction(names[0]) == "min" else "pre"
         axes.step(*zip(*line, strict=True), where=steps, color=ORANGE, linewidth=1.8, label="front", zorder=3)
-    _limits(spec, axes, names)
+    limits(spec, axes, names)
     axes.scatter(*[[x] for x in points[0][1]], label="best", **{**BEST_MARK, "zorder": 6})
     at = point(spec, reference, *names) if reference else None
     if at:
         axes.scatter(*[[x] for x in at], label="baseline", **{**BASELINE_MARK, "zorder": 5})
     axes.set_title("the search, validation split", loc="left")
-    _name_axes(spec, axes, names)
+    name_axes(spec, axes, names)
 
 
 def _confirmed(
@@ -189,20 +189,20 @@ def _confirmed(
     axes.set_title(
         f"fresh seeds, {'test' if names[0].startswith('test') else 'validation'} split, mean ± sd", loc="left"
     )
-    _name_axes(spec, axes, names)
+    name_axes(spec, axes, names)
 
 
-def _name_axes(spec: StudySpec, axes: Axes, names: Sequence[str]) -> None:
+def name_axes(spec: StudySpec, axes: Axes, names: Sequence[str]) -> None:
     axes.set(xlabel=_axis_label(spec, names[0]), ylabel=_axis_label(spec, names[1]))
     metric_axis(axes, names[0], "x")
     metric_axis(axes, names[1])
 
 
-def _limits(spec: StudySpec, axes: Axes, names: Sequence[str]) -> None:
-    """Lines at the study's constraints on these two metrics."""
-    for limit in spec.objective.constraints:
+def limits(spec: StudySpec, axes: Axes, names: Sequence[str]) -> None:
+    """Lines at the limits on these two metrics: the study's constraints, and those of the choice."""
+    for limit in dict.fromkeys((*spec.objective.constraints, *spec.objective.choose.limits)):
         options: dict[str, Any] = {"color": VERMILLION, "linewidth": 1.2, "linestyle": ":"}
-        label = f"{limit.metric} {limit.sense} {formatting.setting(limit.limit)}"
+        label = str(limit)
         if limit.metric == names[0]:
             axes.axvline(limit.limit, label=plain(label), **options)
         elif limit.metric == names[1]:
@@ -218,10 +218,10 @@ def _title(names: tuple[str, str], told: Sequence[tuple[str, float, float]], whe
     """Both metrics, across and up, of some configurations, and where they are from."""
     across, up = names
     texts = [f"{formatting.value(up, y)} and {formatting.value(across, x)} ({label})" for label, x, y in told]
-    return f"{_short(up).capitalize()} and {_short(across)}{where}: {', '.join(texts)}"
+    return f"{short(up).capitalize()} and {short(across)}{where}: {', '.join(texts)}"
 
 
-def _short(name: str) -> str:
+def short(name: str) -> str:
     return "average accuracy" if name.endswith("/accuracy") else name.split("/")[1].replace("_", " ")
 
 

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import partial
 
+from study.analysis.report.front import front_result
 from study.analysis.statistics import formatting
 from study.analysis.statistics.debiased import samples, with_error
 from study.analysis.statistics.difference import (
@@ -82,6 +83,8 @@ def conclusions(spec: StudySpec, record: StudyRecord) -> list[str]:
             "configuration is better: compare those of the same data.",
             f"The {end} value, {_value_text(spec.metric, best)}, is that of {best.label}.",
         ]
+    if best and spec.objective.several:
+        return [*too_small(spec, record, best), *front_result(spec, record), *_of_a_rule(spec, record, best)]
     if best and reference:
         on_fresh = _of_a_rule(spec, record, best)
         gain = _gain(spec, record, reference, best)
@@ -215,15 +218,22 @@ def too_small(spec: StudySpec, record: StudyRecord, side: Side) -> Iterator[str]
 
 
 def _final(spec: StudySpec, record: StudyRecord, final: Side) -> list[str]:
-    names = [name for name in (spec.metric, spec.test_metric) if final.spread(name)]
+    metrics = spec.objective.metrics
+    of_splits = (metrics, [f"test/{name.split('/')[1]}" for name in metrics])
+    measured = ([name for name in names if final.spread(name)] for names in of_splits)
     heads = ("The final training reaches", "On the test split it reaches")
-    sentences = []
-    for head, name in zip(heads, names, strict=False):
-        found = with_error(record, final, name)
-        ends = found.interval() if found else None
-        whole = f" (95% interval {formatting.between(name, ends)}, the error of the split included)" if ends else ""
-        sentences.append(f"{head} {_value_text(name, final)}{whole}.")
+    sentences = [
+        f"{head} {', '.join(_with_interval(record, final, name) for name in names)}."
+        for head, names in zip(heads, filter(None, measured), strict=False)
+    ]
     return sentences or [f"The final training has no {spec.metric}."]
+
+
+def _with_interval(record: StudyRecord, final: Side, name: str) -> str:
+    found = with_error(record, final, name)
+    ends = found.interval() if found else None
+    whole = f" (95% interval {formatting.between(name, ends)}, the error of the split included)" if ends else ""
+    return f"{_value_text(name, final)}{whole}"
 
 
 def _gain(spec: StudySpec, record: StudyRecord, reference: Side, best: Side) -> list[str]:

@@ -19,42 +19,14 @@ from study.spec import StudySpec
 from study.spec.objective import Constraint
 from study.text import parameter
 
-# What the lead says of the metrics after the first, and of limits that the baseline or the best does not keep.
+# What the lead says of limits that the baseline or the best does not keep.
 
 
-def several_metrics(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
-    """Each further metric and each limit, for the baseline and the best configuration; nothing where there are none."""
-    if spec.final_seeds is not None:
-        return
-    reference, best = sides(spec, record)
-    if best is None:
-        return
-    for name in spec.objective.metrics[1:]:
-        if sentence := _metric(spec, name, reference, best):
-            yield sentence
-    for limit in spec.objective.constraints:
-        yield from _limit(limit, [side for side in (reference, best) if side])
-    front = ranking.front(record, spec)
-    if len(spec.objective.metrics) > 1 and len(front) > 1:
-        kept = " that keeps the limits" if spec.objective.constraints and front[0].score.violation == 0 else ""
-        numbers = formatting.listed(
-            "the baseline" if each.trial.stage == "baseline" else f"trial {each.trial.number}" for each in front
-        )
-        yield f"No configuration{kept} is best in every metric: on the front of the search are {numbers}."
-
-
-def _metric(spec: StudySpec, name: str, reference: Side | None, best: Side) -> str | None:
-    after = best.spread(name)
-    if after is None:
-        return None
-    before = reference.spread(name) if reference else None
-    reached = formatting.mean(name, after)
-    if reference is None or before is None:
-        return f"Its {name} is {reached}."
-    change = difference(best.values(name), reference.values(name), among=best.among)
-    assert change is not None  # both have values
-    told = formatting.judged(name, change, (change.value < 0) == (spec.direction(name) == "min"))
-    return f"{name} is {reached} against {formatting.mean(name, before)} of the baseline: {told}."
+def limits(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
+    """Each constraint, for the baseline and the best configuration; nothing where there are none."""
+    if spec.final_seeds is None and (compared := [side for side in sides(spec, record) if side]):
+        for limit in spec.objective.constraints:
+            yield from _limit(limit, compared)
 
 
 def _limit(limit: Constraint, compared: list[Side]) -> Iterator[str]:
@@ -152,7 +124,7 @@ class Part:
 def lead(spec: StudySpec, record: StudyRecord) -> list[Part]:
     """The lead, part by part; parts that have nothing to say are left out."""
     parts = {
-        "Result": [*conclusions(spec, record), *several_metrics(spec, record), *_values(spec, record)],
+        "Result": [*conclusions(spec, record), *limits(spec, record), *_values(spec, record)],
         "Trade-off": [] if spec.varied_data else list(trade_off(spec, record)),
         "Groups": list(_groups(spec, record)),
         "How sure": [] if spec.varied_data else list(_how_sure(spec, record)),

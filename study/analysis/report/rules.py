@@ -21,7 +21,7 @@ def printed_picks(spec: StudySpec, table: RulePicks) -> pd.DataFrame:
     keys = param_keys(spec, [result.pick.candidate.trial for result in table.results])
     rows = []
     for result in table.results:
-        row = _in_search(result)
+        row = _in_search(result, table.chosen)
         if is_fresh:
             row |= _on_fresh_seeds(table, result)
         trial = result.pick.candidate.trial
@@ -29,14 +29,16 @@ def printed_picks(spec: StudySpec, table: RulePicks) -> pd.DataFrame:
     return pd.DataFrame(rows, dtype=object)
 
 
-def _in_search(result: PickResult) -> dict[str, str]:
+def _in_search(result: PickResult, chosen: int | None) -> dict[str, str]:
+    """A pick in the search; of the study's own rule also what it chose by the fresh seeds, where that is another."""
     pick = result.pick
     name = numbered(pick.candidate.trial)
+    fresh = f"; on fresh seeds {chosen}" if pick.rule.is_own and chosen not in (None, pick.number) else ""
     missed = f", misses its limit by {pick.score.violation:.3f}" if pick.score.violation else ""
     return {
         "rule": f"{pick.rule.name} (this study's)" if pick.rule.is_own else pick.rule.name,
         "needs": pick.rule.needs or formatting.MISSING,
-        "pick": f"{name}, first of {pick.ties} that tie" if pick.ties > 1 else name,
+        "pick": (f"{name}, first of {pick.ties} that tie" if pick.ties > 1 else name) + fresh,
         "in the search": formatting.value(pick.rule.goal.metrics[0], pick.score.values[0]) + missed,
         "rank": str(pick.rank),
     }
@@ -107,8 +109,10 @@ def _choice(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
     assert best is not None  # there are configurations
     confirmed = ", by its mean on fresh seeds" if best.confirmed and ranking.is_confirmed(record, spec) else ""
     metrics = ", ".join([*spec.objective.metrics, *spec.search.constraints])
+    metrics += f", of the front {spec.objective.rule}" if spec.objective.several else ""
     yield f"This study chose by {metrics}: trial {best.trial.number}{confirmed}. What other rules pick changes nothing."
-    yield "Each rule picks by the values of the search; rank is the pick's place by this study's own ranking."
+    others = "Each other rule" if spec.objective.several else "Each rule"
+    yield f"{others} picks by the values of the search; rank is the pick's place by this study's own ranking."
     if spec.objective.window is not None:
         yield "A rule's values are at its own best epochs, test at those that this study's rule chose."
 

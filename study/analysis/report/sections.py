@@ -8,9 +8,11 @@ import pandas as pd
 
 from study import ranking
 from study.analysis.figures.by_optuna import OPTUNA
+from study.analysis.figures.front import joins_front
 from study.analysis.figures.missing import not_shown
 from study.analysis.figures.two_metrics import has_front
 from study.analysis.report.conclusions import caveats
+from study.analysis.report.front import front_section
 from study.analysis.report.lead import lead
 from study.analysis.report.page import Block, Page, Picture, Points, Section, Table, Text
 from study.analysis.report.rules import rules_section
@@ -20,7 +22,6 @@ from study.analysis.statistics.debiased import sampling_error, worst_group
 from study.analysis.statistics.difference import Difference, Side, difference, final_side, sides, split_metrics
 from study.analysis.tables import report_tables
 from study.analysis.tables.grid import ablation_notes, printed_ablation
-from study.analysis.tables.report_tables import front_note, printed_front
 from study.home.provenance import devices, in_words
 from study.home.record import StudyRecord, as_searched
 from study.metrics import group_names
@@ -126,6 +127,8 @@ def _how(spec: StudySpec, record: StudyRecord, ablation: Ablation) -> Iterator[s
 # The captions of the report's figures, in the order in which the page shows them.
 
 CAPTIONS = {
+    "front": "Left: each mark is one configuration of the search{mean}. The ring is what was chosen of the front: "
+    "{rule}.{fresh}{line_of_front}",
     "seeds": "Each ring is one seed; the tick is the mean, the line one sample standard deviation to each side.",
     "ablation": "Each bar is one step on the way from the baseline to the best, from the value before it to the value "
     "after it; the line is the interval of its end. The intervals hold together in 95% of cases.",
@@ -168,7 +171,23 @@ def caption(name: str, spec: StudySpec, record: StudyRecord) -> str:
     given["line"] = "; the dashed line is the baseline" if has_line else ""
     front = f" The front joins those that{kept} are not dominated in these two metrics."
     given["front"] = front if name == "trade_off" and has_front(spec, as_searched(record)) else ""
+    if name == "front":
+        given |= _of_front(spec, record)
     return CAPTIONS[name].format(**given)
+
+
+def _of_front(spec: StudySpec, record: StudyRecord) -> dict[str, str]:
+    """Return what the caption of the front says of this one."""
+    fresh = any(score is candidate.confirmed_score for candidate, score in ranking.judged(record, spec))
+    right = (
+        " Right: those that ran on fresh seeds, mean ± sample standard deviation over these; what is grey is not on "
+    )
+    right += "the front."
+    joined = " The line joins the front."
+    if len(spec.objective.metrics) > 2:
+        joined = " The front is that of all metrics: in these two alone some of it may look beaten."
+    has_line = joins_front(spec, record) or len(spec.objective.metrics) > 2
+    return {"rule": spec.objective.rule, "fresh": right * fresh, "line_of_front": joined * has_line}
 
 
 def _rungs(spec: StudySpec) -> str:
@@ -276,7 +295,7 @@ def _interval(gain: Difference) -> str:
 
 
 EXTENDED = (
-    "Learning curves and seeds show trials as far as they were extended, all other figures and the table of early "
+    "{} show trials as far as they were extended, all other figures and the table of early "
     "stopping show each as the search ended it: trials of different numbers of epochs do not compare."
 )
 
@@ -296,27 +315,29 @@ def report_page(
     of a study."""
     figures = [Picture(name, caption(name, spec, record), name in OPTUNA) for name in CAPTIONS if name in pictures]
     seeds = [figure for figure in figures if figure.name == "seeds"]
-    others = [figure for figure in figures if figure.name != "seeds"]
+    pictured = next((figure for figure in figures if figure.name == "front"), None)
+    others = [figure for figure in figures if figure.name not in ("seeds", "front")]
     model_figures = [Picture(name, caption) for name, caption in MODEL_CAPTIONS.items() if name in pictures]
     first, summary, configurations = (
         report_tables.printed_first(spec, record),
         report_tables.printed_summary(spec, record),
         report_tables.printed_configurations(spec, record),
     )
-    figure_notes = [Text(EXTENDED)] if record.lengthened else []
+    of_results = "Learning curves, seeds and the front" if spec.objective.several else "Learning curves and seeds"
+    figure_notes = [Text(EXTENDED.format(of_results))] if record.lengthened else []
     figure_notes += map(Text, not_shown(spec, record, pictures))
     tables = [first, *(table for table in [report_tables.printed_beside(spec, record)] if len(table))]
-    notes, on_front = [summary_note(spec, record), *groups(spec, record)], printed_front(spec, record)
+    notes = [summary_note(spec, record), *groups(spec, record)]
     open_points = list(caveats(spec, record))
     has_result = final_side(spec, record) is not None or any(sides(spec, record))
     sections = [
+        front_section(spec, record, pictured),
         Section("Summary", [*seeds, *map(Table, tables)]) if has_result else None,
         Section("Best and baseline", [Table(beside), Text(BY_SEED)]) if beside is not None else None,
         Section("What these numbers are", list(map(Text, notes)), folded=True) if has_result else None,
         Section("Best configurations", [Table(configurations), Text(_ranking_note(spec, record))])
         if len(configurations) > 1
         else None,
-        Section("Front", [Table(on_front), Text(front_note(spec, record))]) if len(on_front) else None,
         ablation_section(spec, record),
         rules_section(spec, record),
         Section("Figures", [*others, *figure_notes]) if others else None,
@@ -334,9 +355,12 @@ def report_page(
 def _ranking_note(spec: StudySpec, record: StudyRecord) -> str:
     candidates = ranking.candidates(record, spec)
     means = "," if len(spec.seeds) == 1 else f", the mean over {formatting.seeds(spec.seeds)},"
-    note = f"Ordered by the value in the search{means}".removesuffix(",") + "."
+    value = "values" if spec.objective.several else "value"
+    note = f"Ordered by the {value} in the search{means}".removesuffix(",") + "."
     if ranking.is_confirmed(record, spec):
         note = f"Those on fresh seeds come first, by their mean there. The others: o{note[1:]}"
+    if spec.objective.several:
+        note += f" Front by front, within one by search.choose: {spec.objective.choose.name}."
     if spec.search.constraints:
         note += f" Those that keep {', '.join(spec.search.constraints)} come before those that do not."
     rest = len(candidates) - report_tables.TOP
@@ -365,14 +389,17 @@ def _settings(spec: StudySpec, record: StudyRecord) -> dict[str, str]:
     confirm = ranking.confirm(record, spec)
     settings["metric"] = metric
     settings["search"] = f"{formatting.count(spec.trials, 'trial')}, sampler {search.sampler}, seed {search.seed}"
+    if goal.several:
+        settings["choice of the front"] = goal.rule
     if len(spec.seeds) > 1:
         settings["replicates"] = f"a configuration's value is its mean over {formatting.seeds(spec.seeds)}"
     settings["baseline"] = (
         ", ".join(f"{key} {parameter(value)}" for key, value in (search.baseline or {}).items()) or "none"
     )
     settings["early stopping"] = schedule(search.early_stopping).words(search.early_stopping, spec.epochs)
+    front = f", the front up to {confirm.front}" if goal.several and confirm.front else ""
     settings["confirm"] = (
-        f"top {confirm.top} and the baseline on {formatting.count(confirm.seeds, 'fresh seed')}"
+        f"top {confirm.top}{front} and the baseline on {formatting.count(confirm.seeds, 'fresh seed')}"
         if confirm.top
         else "none"
     ) + (f"; {'' if confirm.top else 'only '}the picks of the selection rules" if confirm.rules else "")

@@ -108,6 +108,7 @@ def printed_comparison(documents: Sequence[dict[str, Any]]) -> pd.DataFrame:
         "trials": [_trials(document["trials"]) for document in documents],
         "epochs run": [str(document["epochs"]) for document in documents],
         **({} if is_final else {"best trial": [_best_trial(document) for document in documents]}),
+        "chosen as": [document.get("chosen_by") or formatting.MISSING for document in documents],
         **{
             f"{who} {name}": [_number(document[who], name) for document in documents]
             for name in metrics

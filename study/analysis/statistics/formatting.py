@@ -179,6 +179,18 @@ def seeds(numbers: Sequence[int]) -> str:
 # On which seeds a number stands, in words.
 
 
+def best(spec: StudySpec) -> str:
+    """Return what the best configuration is called: with several metrics by which rule it is that."""
+    rules = {"first": "first metric", "knee": "knee", "limit": "limit"}
+    return f"best by {rules[spec.objective.choose.name]}" if spec.objective.several else "best"
+
+
+def with_direction(spec: StudySpec, name: str) -> str:
+    """A metric's name and which values of it are better."""
+    words = {"max": " (higher is better)", "min": " (lower is better)", None: ""}
+    return name + words[spec.direction(name)]
+
+
 def searched(spec: StudySpec) -> str:
     """Return what the search compares configurations by: `one seed`, `mean over 3 seeds`."""
     return "one seed" if len(spec.seeds) == 1 else f"mean over {len(spec.seeds)} seeds"

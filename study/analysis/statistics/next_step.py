@@ -395,7 +395,7 @@ def last_growth(spec: StudySpec, record: StudyRecord) -> int | None:
     kept = [candidate for candidate in ranking.searched(record, spec) if candidate.score.violation == 0]
     by_values: dict[Sequence[float], list[int]] = {}
     for place in objective.front([candidate.score for candidate in kept]):
-        by_values.setdefault(kept[place].score.values, []).append(kept[place].trial.number)
+        by_values.setdefault(kept[place].score.gains, []).append(kept[place].trial.number)
     return max(map(min, by_values.values()), default=None)
 
 

@@ -41,11 +41,13 @@ class RulePicks:
     Attributes:
         judge: the test metric that compares them: that of the study, or accuracy where the test split lacks it.
         better: which direction of `judge` is.
+        chosen: the trial that the study itself chose, on fresh seeds where there are some.
     """
 
     judge: str
     results: Sequence[PickResult]
     better: Direction = "max"
+    chosen: int | None = None
 
     @property
     def tests(self) -> Mapping[int, Spread]:
@@ -78,7 +80,7 @@ def rule_picks(spec: StudySpec, record: StudyRecord) -> RulePicks:
                 best - table.turned(test.mean) if test else None,
             )
         )
-    return RulePicks(judge, results, better)
+    return RulePicks(judge, results, better, ranked[0].trial.number if ranked else None)
 
 
 def picks_frame(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:

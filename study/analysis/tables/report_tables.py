@@ -2,10 +2,10 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pandas as pd
 
-from study import ranking
 from study.analysis.statistics import debiased, formatting
 from study.analysis.statistics.difference import Difference, Side, difference, final_side, side_of, sides, split_metrics
 from study.analysis.statistics.frame import numbered, param_keys, shown
@@ -14,70 +14,6 @@ from study.metrics import rules
 from study.ranking import Candidate, Spread, baseline, best, candidates, epochs, spread
 from study.ranking.summary import beside
 from study.spec import StudySpec
-from study.spec.objective import Objective, front
-
-# The front of a study with several metrics: on the validation split, and beside it on the test split.
-
-
-def printed_front(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
-    """The front of the search, the best in the first metric first; empty with one metric.
-
-    Columns: the trial; each metric in the search; on test, over the seeds on which it was read; whether it is on the
-    front on test of those whose test was read, too; the parameters.
-    """
-    if len(spec.objective.metrics) < 2:
-        return pd.DataFrame()
-    found = ranking.front(record, spec)
-    keys, tests = param_keys(spec, record.trials.values()), _tests(spec)
-    sides = [side_of(spec, candidate) for candidate in found]
-    on_test = _on_test(spec, sides)
-    read = [candidate for candidate, side in zip(found, sides, strict=True) if any(map(side.spread, tests))]
-    where = " on fresh seeds" if all(candidate.confirmed for candidate in read) else ""
-    rows = []
-    for candidate, side in zip(found, sides, strict=True):
-        row = {"trial": numbered(candidate.trial)}
-        row |= {
-            f"{name} in the search": formatting.value(name, value)
-            for name, value in zip(spec.objective.metrics, candidate.score.values, strict=True)
-        }
-        row |= {f"{name}{where}": formatting.mean(name, side.spread(name)) for name in tests}
-        row["on the front on test"] = on_test.get(side.number, "not read")
-        rows.append(row | {key: shown(spec, candidate.trial, key) for key in keys})
-    return pd.DataFrame(rows)
-
-
-def front_note(spec: StudySpec, record: StudyRecord) -> str:
-    """Return what the table's columns are, and for how many of the front test was read."""
-    sides = [side_of(spec, candidate) for candidate in ranking.front(record, spec)]
-    read = len(_on_test(spec, sides))
-    limits = f", of those that keep {', '.join(spec.search.constraints)}" if spec.search.constraints else ""
-    note = f"No other configuration beats one of these in every metric on the validation split{limits}."
-    note += " Nothing is chosen on test."
-    if read == len(sides):
-        return f"{note} The last column says which of these are a front on test, too."
-    return (
-        f"{note} Test was read for {read} of {len(sides)}: which are a front there is said among these alone. study "
-        f"confirm {spec.name} --top K reads it for more."
-        if read
-        else f"{note} Test was read for none of them, so the front on test is not known."
-    )
-
-
-def _tests(spec: StudySpec) -> list[str]:
-    return [f"test/{name.split('/')[1]}" for name in spec.objective.metrics]
-
-
-def _on_test(spec: StudySpec, sides: list[Side]) -> dict[int, str]:
-    """Return which configurations whose test was read are on its front, by trial: yes or no."""
-    goal = Objective(tuple(_tests(spec)), spec.objective.modes)
-    scores = {}
-    for side in sides:
-        spreads = {name: side.spread(name) for name in goal.metrics}
-        if score := goal.score({name: spread.mean for name, spread in spreads.items() if spread}):
-            scores[side.number] = score
-    places = front(list(scores.values()))
-    return {number: "yes" if place in places else "no" for place, number in enumerate(scores)}
-
 
 STATES = ("complete", "pruned", "failed", "interrupted", "running", "waiting")
 
@@ -86,16 +22,16 @@ STAGES = ("baseline", "search", "replicate", "confirm", "rule", "ablation", "fin
 
 
 def printed_configurations(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
-    """The best complete configurations of the search, the best first, then the baseline: the metric in the search, on
+    """The best complete configurations of the search, the best first, then the baseline: each metric in the search, on
     the fresh seeds once any ran on some, and the parameters."""
     keys = param_keys(spec, record.trials.values())
     listed = [*candidates(record, spec)[:TOP], baseline(record, spec)]
-    metrics = dict.fromkeys([spec.metric, *(limit.metric for limit in spec.objective.constraints)])
+    metrics = {name: f"{_title(spec, name)} in the search" for name in spec.objective.needed}
     are_confirmed = any(candidate and candidate.repeats for candidate in listed)
     rows = [
         {
             "trial": numbered(candidate.trial),
-            **{f"{name} in the search": formatting.mean(name, _in_search(spec, candidate, name)) for name in metrics},
+            **{title: formatting.mean(name, _in_search(spec, candidate, name)) for name, title in metrics.items()},
             **(_on_fresh_seeds(spec, candidate) if are_confirmed else {}),
             **{key: shown(spec, candidate.trial, key) for key in keys},
         }
@@ -107,10 +43,15 @@ def printed_configurations(spec: StudySpec, record: StudyRecord) -> pd.DataFrame
 
 def _on_fresh_seeds(spec: StudySpec, candidate: Candidate) -> dict[str, str]:
     seeds = ", ".join(str(trial.seed) for trial in candidate.repeats)
-    return {
-        "confirmed on fresh seeds": formatting.mean(spec.metric, candidate.confirmed),
-        "seeds": seeds or formatting.MISSING,
-    }
+    side, metrics = replace(side_of(spec, candidate), trials=candidate.repeats), spec.objective.metrics
+    titles = [f"{name} on fresh seeds" for name in metrics] if len(metrics) > 1 else ["confirmed on fresh seeds"]
+    means = (formatting.mean(name, side.spread(name)) for name in metrics)
+    return {**dict(zip(titles, means, strict=True)), "seeds": seeds or formatting.MISSING}
+
+
+def _title(spec: StudySpec, name: str) -> str:
+    """A metric's name; of several metrics also which values are better."""
+    return formatting.with_direction(spec, name) if spec.objective.several else name
 
 
 def summary_metrics(spec: StudySpec, record: StudyRecord) -> list[str]:
@@ -153,8 +94,9 @@ def printed_summary(spec: StudySpec, record: StudyRecord, metrics: Sequence[str]
         row = {"metric": metric}
         for name, side in known.items():
             title = f"{name} ({side.label})" if side.label not in (name, "final training") else name
-            if name == "best" and won and won.trial.stage == "baseline":
-                title = title.replace("best", "best of the search")
+            if name == "best":
+                is_behind = won is not None and won.trial.stage == "baseline"
+                title = title.replace("best", formatting.best(spec) + " of the search" * is_behind)
             row[title] = formatting.mean(metric, side.spread(metric))
         if len(known) == 2:
             gain = _gain(by_name, metric)

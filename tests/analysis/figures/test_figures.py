@@ -81,7 +81,7 @@ def test_the_front_keeps_the_constraints(writer):
     study = writer()
     for accuracy, gap in ((0.5, 0.1), (0.7, 0.2), (0.65, 0.4), (0.8, 0.3)):
         study.trial("search", [accuracy], also={"val/equalized_odds": gap})
-    drawn = FIGURES["trade_off"](LIMITED, study.record()).axes[0]
+    drawn = FIGURES["front"](LIMITED, study.record()).axes[0]
     (line,) = (line for line in drawn.lines if line.get_label() == "front")
     assert list(zip(line.get_xdata(), line.get_ydata(), strict=True)) == [(0.2, 0.7), (0.3, 0.8)]
 
@@ -90,8 +90,8 @@ def test_a_front_of_one_is_no_line(writer):
     study = writer()
     for value in (0.7, 0.75, 0.8):
         study.trial("search", [value], also={"val/equalized_odds": 0.1})
-    labels = FIGURES["trade_off"](LIMITED, study.record()).axes[0].get_legend_handles_labels()[1]
-    assert "best" in labels
+    labels = FIGURES["front"](LIMITED, study.record()).axes[0].get_legend_handles_labels()[1]
+    assert "best by first metric" in labels
     assert "front" not in labels
 
 

@@ -6,9 +6,9 @@ import pytest
 from helpers import Told, quickstart, record
 
 from study.analysis.report import lead
+from study.analysis.report.front import front_note, printed_front
 from study.analysis.report.sections import groups
 from study.analysis.statistics.next_step import next_steps
-from study.analysis.tables.report_tables import front_note, printed_front
 from study.home.record import StudyRecord
 from study.metrics import rules
 from study.spec import StudySpec
@@ -204,17 +204,20 @@ def test_the_lead_speaks_of_all_metrics_and_of_limits_that_are_broken() -> None:
     values = [("baseline", 0.5, 0.3), ("search", 0.7, 0.05), ("search", 0.6, 0.02), ("search", 0.9, 0.4)]
     found = over(*(Told(stage, [value], further={"val/equalized_odds": gap}) for stage, value, gap in values))
     result = said(spec, found)["Result"]
-    assert "val/equalized_odds is 0.050 against 0.300 of the baseline: -0.250, which one seed cannot tell" in result
+    assert "val/equalized_odds 0.050 against 0.300, -0.250, which one seed cannot tell" in result
+    assert (
+        "Of the front trial 1 is chosen, which best.yaml holds: the best val/accuracy (search.choose: first)." in result
+    )
     assert "The limit val/equalized_odds <= 0.1: the baseline breaks it (0.300), trial 1 keeps it (0.050)." in result
-    assert "No configuration that keeps the limits is best in every metric: on the front of the search are" in result
+    assert "of the search, on seed 0, the front is trial 1 (val/accuracy 70.0%, val/equalized_odds 0.050) and" in result
     assert "How sure" not in said(spec, found), "a front has no single best"
     assert said(spec, found)["Search"] == "The front of the search last grew with the 2nd of 3."
     front = printed_front(spec, found)
-    assert list(front["trial"]) == ["1", "2"]
+    assert list(front["trial"]) == ["1, chosen", "2"]
     assert set(front["on the front on test"]) == {"not read"}
     note = front_note(spec, found)
     assert note.startswith("No other configuration beats one of these in every metric on the validation split")
-    assert note.endswith("Test was read for none of them, so the front on test is not known.")
+    assert "Test was read for none of them, so the front on test is not known." in note
 
 
 def test_the_front_on_test_is_of_those_whose_test_was_read() -> None:
@@ -234,7 +237,7 @@ def test_the_front_on_test_is_of_those_whose_test_was_read() -> None:
             Told("confirm", [accuracy], further={gap: odds}, seed=seed, repeats=of, tested=tested) for seed in (1, 2)
         ]
     front = printed_front(spec, over(*told))
-    assert list(front["trial"]) == ["1", "2"]
+    assert list(front["trial"]) == ["1, chosen", "2"]
     assert list(front["test/accuracy on fresh seeds"]) == ["70.0 ± 0.0%", "75.0 ± 0.0%"]
     assert list(front["on the front on test"]) == ["no", "yes"]
 
