@@ -70,10 +70,12 @@ def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty data folder; the user's own cache is beside it."""
+    """An empty data folder; the user's own cache is beside it, and the studies."""
     folder = tmp_path / "data"
     folder.mkdir()
     monkeypatch.setenv("STUDY_DATA", str(folder))
+    if "STUDY_HOME" not in os.environ:
+        monkeypatch.setenv("STUDY_HOME", str(tmp_path / "home" / "studies"))
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     return folder
 

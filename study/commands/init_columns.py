@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from study import data
 from study.commands.answers import Asker, one_of, split_names, with_data_keys
-from study.data import findings, label_files, user_data
+from study.data import findings, label_files, table_format, user_data
 from study.data.findings import WITHOUT, Finding
 from study.errors import UserError
 from study.text import some
@@ -31,7 +31,7 @@ def ask_columns(section: Mapping[str, Any], flag: Sequence[str] | None, asker: A
             raise UserError(f"--without {','.join(flag)}: is for tables")
         return dict(section)
     path, decided = label_files.locate(section["path"]), dict(section)
-    given = _columns_in(flag or (), label_files.names(path))
+    given = _columns_in(flag or (), label_files.names(path, table_format.given(section)))
     if given:
         decided["without"] = [*decided.get("without", ()), *given]
     found = data.survey(decided)
@@ -77,7 +77,8 @@ def _asked_key(section: Mapping[str, Any], key: str, values: Sequence[str], aske
     def check(answer: str) -> None:
         if answer not in ("", "none"):
             given = with_data_keys(others, [f"{key}={answer}"])
-            label_files.need(label_files.names(path), given[name] if key == WITHOUT else (), path)
+            there = label_files.names(path, table_format.given(section))
+            label_files.need(there, given[name] if key == WITHOUT else (), path)
 
     answer = asker(key, None, f"{key}, or none", default, check)
     return dict(section) if answer in ("", "none") else with_data_keys(others, [f"{key}={answer}"])

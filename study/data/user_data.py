@@ -161,8 +161,8 @@ def facts(labels: Labels, shape: tuple[int, ...], splits: Iterable[str]) -> Fact
 
 
 def decimal_of(options: Any, path: Path) -> str:
-    """The mark of decimals of a user's table."""
-    return str(table_format.found(path, table_format.given(vars(options))).decimal)
+    """The mark of decimals of a user's table; a point where a folder of classes stands for one."""
+    return "." if path.is_dir() else str(table_format.found(path, table_format.given(vars(options))).decimal)
 
 
 def columns_of(text: str | None, columns_of_table: Iterable[Any], path: Path) -> list[str]:
@@ -223,7 +223,7 @@ def labels(table: "pd.DataFrame", path: Path, options: Any, samples: Sequence[st
     columns = columns_of(options.target, table.columns, path)
     target = _coded(table, columns, path)
     if isinstance(options.target_bins, tuple):
-        target, _ = _binned(target, options.target_bins, path, getattr(options, "decimal", "."), "target")
+        target, _ = _binned(target, options.target_bins, path, decimal_of(options, path), "target")
     found = number_target(table, options, path)
     if found and (target.classes >= max(3, len(table)) or target.has_strays):
         raise UserError(f"{path}: {found}")
@@ -471,7 +471,7 @@ def _binned(
 def number_target(table: "pd.DataFrame", options: Any, path: Path) -> Finding | None:
     """A finding that the target is a number of which no classes were made; None where it is none."""
     columns = columns_of(options.target, table.columns, path)
-    decimal = getattr(options, "decimal", ".")
+    decimal = decimal_of(options, path)
     if options.target_bins is not None or len(columns) != 1 or not measured(table[columns[0]].astype(str), decimal):
         return None
     values = _numbers(

@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
-from decimal import Decimal
+from fractions import Fraction
 from itertools import islice
 from typing import Any
 
@@ -40,7 +40,7 @@ TOO_LARGE = f"and samplers do not tell whole numbers beyond {EXACT} (2**53) from
 
 def _is_blurred(domain: Domain, whole: bool) -> bool:
     """Return whether the end of a range in steps is none of its steps once it is a number."""
-    low, step, last = (Decimal(str(value)) for value in (domain.low, domain.step, last_grid_value(domain, whole)))
+    low, step, last = (Fraction(str(value)) for value in (domain.low, domain.step, last_grid_value(domain, whole)))
     return (last - low) % step != 0
 
 

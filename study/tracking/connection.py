@@ -17,7 +17,7 @@ from study.address import is_loopback
 from study.errors import UserError, disk_remedy, of_disk
 from study.home.folder import Home, address_of, path_of
 from study.logging import hush
-from study.upstream.environment import Part, set_here
+from study.upstream.environment import FILE_STORE, Part, set_here
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -89,7 +89,7 @@ def check_kind(uri: str) -> None:
     if scheme in SERVERS or scheme.partition("+")[0] in DATABASES:
         return
     if scheme in ("", "file"):
-        if os.environ.get("MLFLOW_ALLOW_FILE_STORE", "").lower() in ("true", "1"):
+        if os.environ.get(FILE_STORE, "").lower() in ("true", "1"):
             return
         why = "is a folder, in which MLflow keeps runs no more"
     elif any(plugin.name == scheme for plugin in entry_points(group="mlflow.tracking_store")):

@@ -46,6 +46,9 @@ _MLFLOW = _CLIENT | _SERVER
 UV_HOOK = "RAY_ENABLE_UV_RUN_RUNTIME_ENV"
 """Ray reads it where it is imported, and has a constant of that name."""
 
+FILE_STORE = "MLFLOW_ALLOW_FILE_STORE"
+"""Whether MLflow keeps runs in a folder, which it gives up."""
+
 RECONNECT = "RAY_gcs_rpc_server_reconnect_timeout_s"
 """Seconds after which Ray ends a driver whose head does not answer; 60 where it is not set."""
 
@@ -77,7 +80,7 @@ SETTINGS = (
     Setting("TUNE_DISABLE_STRICT_METRIC_CHECKING", "1", _DRIVER, "Tune knows none of the metrics"),
     Setting("TUNE_MAX_PENDING_TRIALS_PG", "10000", _DRIVER, "the searcher says how many trials there are at once"),
     Setting("TUNE_FUNCTION_THREAD_TIMEOUT_S", "600", _for(Part.TRIAL), "a trial that ends frees its GPU, or cleans up"),
-    Setting("MLFLOW_ALLOW_FILE_STORE", "true", _for(Part.FUNCTION), "its own runs go into a folder of the trial's"),
+    Setting(FILE_STORE, "true", _for(Part.FUNCTION), "its own runs go into a folder of the trial's"),
     Setting("MLFLOW_DISABLE_TELEMETRY", "true", _MLFLOW, "nothing is sent to anybody"),
     Setting("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true", _CLIENT, "it prints two lines for each run that ends"),
     Setting("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false", _CLIENT, "its bars would cross the study's own lines"),

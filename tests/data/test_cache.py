@@ -156,6 +156,7 @@ def test_no_folder_to_write_is_the_users_to_mend(root: Path) -> None:
     home = Path(os.environ["HOME"])
     home.mkdir()
     (home / ".cache").write_text("")
+    Path(os.environ["STUDY_HOME"]).write_text("")
     with pytest.raises(UserError, match=r"data/prepared: File exists.*study/prepared: .*Set STUDY_DATA"):
         cached("some", {}, FACTS, Build())
 

@@ -42,7 +42,9 @@ def checkpoint(folder: Path) -> None:
 
 
 def weights(folder: Path) -> None:
-    TrainingLoop.save(SimpleNamespace(_networks=network()), folder / "one.safetensors")  # type: ignore[arg-type]
+    nothing_fitted = SimpleNamespace(kept_probes=dict)
+    of_network = SimpleNamespace(_networks=network(), evaluate=nothing_fitted)
+    TrainingLoop.save(of_network, folder / "one.safetensors")  # type: ignore[arg-type]
 
 
 def kept_folder(folder: Path) -> None:

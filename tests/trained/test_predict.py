@@ -74,7 +74,7 @@ def test_one_of_several_paths_that_cannot_be_read_does_not_stop_the_others(folde
     for path in ("nowhere.png", "pipe.png", "empty", "list.csv"):
         done = predict(folder, path, "0.png", "-o", "classes.csv")
         assert done.exit_code == 1
-        assert done.stderr.startswith(f"not readable: {path} (")
+        assert f"\nnot readable: {path} (" in f"\n{done.stderr}"
         assert done.stderr.endswith("error: 1 of 2 files could not be read as images\n")
         assert [row["file"] for row in rows(Path("classes.csv").read_text())] == ["0.png"]
         Path("classes.csv").unlink()
