@@ -188,9 +188,9 @@ def _has_values(cells: Cells) -> bool:
 
 
 def _shared_seeds(found: Iterable[Cells]) -> list[int]:
-    """The seeds that every reading with values has in all of its cells with values."""
-    of_cells = [set(cell.seeds) for cells in found for cell in cells.values() if cell.values]
-    return sorted(set.intersection(*of_cells)) if of_cells else []
+    """The seeds that every reading with values has run. A cell that lacks one of them still runs, and is left out."""
+    of_readings = [{seed for cell in cells.values() for seed in cell.seeds} for cells in found if _has_values(cells)]
+    return sorted(set.intersection(*of_readings)) if of_readings else []
 
 
 def _cell_verdicts(table: PublishedTable, cells: Cells) -> Iterable[tuple[Labels, str]]:

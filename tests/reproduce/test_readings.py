@@ -72,6 +72,18 @@ def test_a_study_that_has_not_begun_has_no_order_and_the_text_says_so(home: Home
     assert json.dumps(document(comparison), allow_nan=False)
 
 
+def test_a_cell_that_still_runs_is_left_out_and_takes_no_seed_from_the_others(home: Home, begin: Begin) -> None:
+    course = begin(TABLE, "method.alpha_squared=false", profile="cpu")
+    for rho, seeds in ((0.999, SEEDS), (0.997, SEEDS[:2])):
+        for alpha, by_seed in ONCE.items():
+            for seed in seeds:
+                course.trial({"data.rho": rho, "method.lambda": 0.5, "method.alpha": alpha}, seed, [by_seed[seed]])
+    course.close("interrupted")
+    comparison = compared_readings(home, TABLE, Request(), ALL)
+    assert list(comparison.results[0].order) == list(SEEDS)
+    assert comparison.pairs == 3
+
+
 def test_of_a_table_of_which_nothing_has_run_no_reading_leads(home: Home) -> None:
     comparison = compared_readings(home, TABLE, Request(), ALL)
     assert comparison.leading is None
