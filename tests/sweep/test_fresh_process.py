@@ -20,6 +20,7 @@ from study.files import TRIAL
 from study.sweep import fresh_process
 from study.sweep.failures import Broken
 from study.sweep.fresh_process import run_fresh
+from study.sweep.host_memory import Memory
 from study.sweep.job_payload import JobPayload
 from study.training import TrainOptions, TrialConfig
 
@@ -213,6 +214,48 @@ def test_a_trial_fails_by_its_own_error_once(how: str, kind: str, reason: str, f
     assert mine.run("fails", how="none", epochs=1).epochs == [{"val/accuracy": 0.5}]
 
 
+HOLDS = """
+import os, signal
+
+def killed(config, checkpoint):
+    held = bytearray(b"x") * config["held"]
+    yield {"val/accuracy": 0.5}
+    if config["counter"]:
+        with open(config["counter"], "w") as file:
+            file.write(f"oom_kill {config['kills']}\\n")
+    os.kill(os.getpid(), getattr(signal, config["signal"]))
+    yield {"val/accuracy": 0.5}
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "kills", "held", "kind", "reason"),
+    [
+        ("SIGKILL", 3, 0, "OOM", "the kernel's OOM killer ended its process: memory is limited to 8.0 GiB"),
+        ("SIGKILL", 2, 0, "PREEMPTED", "its process was ended by SIGKILL"),
+        ("SIGTERM", 3, 0, "PREEMPTED", "its process was ended by SIGTERM"),
+        ("SIGKILL", None, 300, "OOM", "of 0.5 GiB of memory"),
+        ("SIGKILL", None, 0, "PREEMPTED", "its process was ended by SIGKILL"),
+    ],
+)
+def test_a_process_that_was_killed_for_want_of_memory_says_so(
+    name: str, kills: int | None, held: int, kind: str, reason: str, functions: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the kernel's count, 2 before the trial, or by what a trial held: PyTorch alone has it hold some 200 MiB."""
+    mine = functions(HOLDS)
+    counter = mine.folder / "memory.events"
+    counter.write_text("oom_kill 2\n")
+    memory = Memory(2**29) if kills is None else Memory(2**33, str(counter), 2)
+    if not held and kills is None:
+        memory = Memory(2**33)
+    monkeypatch.setattr(Memory, "here", classmethod(lambda cls: memory))
+    given = {"signal": name, "kills": kills, "counter": str(counter), "held": held * 2**20}
+    broken = mine.fails("killed", **given)
+    assert broken.failure.kind == kind
+    assert reason in broken.failure.reason
+    assert not psutil.Process().children(recursive=True)[1:]
+
+
 CLEANS = """
 import os, time
 from pathlib import Path
@@ -260,6 +303,7 @@ from pathlib import Path
 sys.path[:0] = [{tests!r}, {here!r}]
 from test_fresh_process import Functions, Heard
 from study.sweep.fresh_process import run_fresh
+from study.sweep.host_memory import Memory
 Functions(Path({folder!r}), {folder!r}, "mine_that_cleans").run("cleans", file={said!r}, waits=300)
 """
 
