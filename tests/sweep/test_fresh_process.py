@@ -416,3 +416,22 @@ def test_a_process_that_does_not_end_is_ended(functions: Any, monkeypatch: pytes
     """)
     mine.run("stays", stop=1)
     assert not psutil.Process().children(recursive=True)[1:]
+
+
+def test_the_folder_of_outputs_may_vanish_before_a_file_is_opened_in_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another trial, which printed nothing, removes it where it is empty."""
+    file, opened = tmp_path / "output" / "trial.txt", Path.open
+    left = [True]
+
+    def late(path: Path, *given: Any, **named: Any) -> Any:
+        if left.pop() if left else False:
+            path.parent.rmdir()
+        return opened(path, *given, **named)
+
+    monkeypatch.setattr(Path, "open", late)
+    with fresh_process._output(file) as output:
+        output.write(b"said")
+    assert not left
+    assert file.read_bytes() == b"said"
