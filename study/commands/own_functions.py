@@ -21,8 +21,8 @@ try:
     loaded = load(function, where)
     told = {"takes": [name for name in TAKEN if takes(loaded, name)]}
 except UserError as error:
-    told = {"error": str(error)}
-os.write(answer, json.dumps(told).encode()[:60000])
+    told = {"error": str(error)[:5000]}  # a pipe that nobody reads meanwhile takes 64 KiB
+os.write(answer, json.dumps(told).encode())
 os._exit(0)
 """
 

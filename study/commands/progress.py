@@ -158,7 +158,7 @@ class StudyProgress:
 
     def line(self) -> str:
         """All that is known of it, in one line."""
-        most = "" if self._are_picks_known() else "at most "
+        most = "" if self._is_fresh_known() else "about " if self._spec.objective.several else "at most "
         counts = ", ".join(
             f"{most if state == 'waiting' else ''}{count} {state}" for state, count in self.counts().items() if count
         )
@@ -182,12 +182,18 @@ class StudyProgress:
         configurations = self._configurations()
         return configurations * len(spec.seeds) + self._confirming(configurations) + self._ablating()
 
-    def _are_picks_known(self) -> bool:
-        """Return whether it is known which trials run on fresh seeds for the picks of other rules, if any do."""
+    def _is_fresh_known(self) -> bool:
+        """Return whether it is known how many trials run on fresh seeds: those of other rules' picks, and of a front,
+        once the search is over."""
         searched = self._searched()
         is_over = len(searched) >= self._configurations() * len(self._spec.seeds)
         are_ended = is_over and all(trial.state in ENDED for trial in searched)
-        return are_ended or self._spec.final_seeds is not None or not ranking.confirm(self._record, self._spec).rules
+        return are_ended or self._spec.final_seeds is not None or not self._is_fresh_open()
+
+    def _is_fresh_open(self) -> bool:
+        """Return whether the search decides how many these are."""
+        plan = ranking.confirm(self._record, self._spec)
+        return plan.rules or (self._spec.objective.several and plan.top > 0)
 
     def _searched(self) -> list[TrialRecord]:
         return list(self._record.by_stage("baseline", "search", "replicate"))
@@ -200,7 +206,7 @@ class StudyProgress:
         """
         spec, record = self._spec, self._record
         plan = ranking.confirm(record, spec)
-        if (plan.rules or spec.objective.several) and self._are_picks_known():
+        if self._is_fresh_open() and self._is_fresh_known():
             return self._fresh_trials()
         if spec.objective.several and plan.top:  # what is on the front so far; it may grow
             configurations = min(configurations, max(plan.top + 1, len(ranking.to_confirm(record, spec))))

@@ -51,6 +51,9 @@ ANSWER = struct.Struct("!ciq")
 function is to be imported for each trial, by another one of these processes."""
 ENDED, UNFIT = b"e", b"u"
 
+MAXRSS = 1 if sys.platform == "darwin" else 1024
+"""Bytes in the unit of getrusage(2)."""
+
 ON, STOP = b"on", b"stop"
 """What a trial is told after each report."""
 
@@ -202,7 +205,7 @@ class Server:
             _, status, used = os.wait4(self._child, 0)
             self._child = None
             with suppress(OSError):  # nobody wants to know
-                self._control.sendall(ANSWER.pack(ENDED, status, used.ru_maxrss * 1024))
+                self._control.sendall(ANSWER.pack(ENDED, status, used.ru_maxrss * MAXRSS))
 
     def _kill(self) -> None:
         """End the trial's process and all that it started."""
@@ -289,14 +292,16 @@ class ToWorker:
             raise Stopped from None
 
 
-def _stop(*_: object) -> NoReturn:
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the clean-up comes to its end, or to that of `GRACE`
-    raise Stopped
-
-
 def _run(files: Forked, task: Task, function: Function | None) -> NoReturn:
     """Run a trial in this process, which ends with it."""
-    signal.signal(signal.SIGTERM, _stop)
+    ended_by: list[int] = []
+
+    def stop(number: int, _: object) -> NoReturn:
+        signal.signal(number, signal.SIG_IGN)  # the clean-up comes to its end, or to that of `GRACE`
+        ended_by.append(number)
+        raise Stopped
+
+    signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for descriptor in files:
         os.set_inheritable(descriptor, False)
@@ -316,7 +321,7 @@ def _run(files: Forked, task: Task, function: Function | None) -> NoReturn:
     except Stopped:
         end = None
     except BaseException as error:
-        end = _end(error, job.device, memory)
+        end = None if ended_by else _end(error, job.device, memory)  # whatever the function has made of `Stopped`
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     with suppress(Stopped):
         if end is not None:
@@ -326,6 +331,8 @@ def _run(files: Forked, task: Task, function: Function | None) -> NoReturn:
     for file in (sys.stdout, sys.stderr):
         with suppress(BaseException):
             file.flush()
+    for number in ended_by:  # whoever waits for this process is to know
+        os.kill(os.getpid(), number)
     os._exit(0)
 
 

@@ -174,18 +174,14 @@ def _ran(server: ForkServer, job: JobPayload, listener: Listener, output: IO[byt
 
 def _message(server: ForkServer, channel: "Connection[Any, Any]") -> list[Any] | tuple[bytes, int, int]:
     """What the trial tells next, or the server of its end: of both the first comes first."""
-    while True:
-        ready = wait([channel, server.control])
-        try:
-            if channel in ready:
-                message: list[Any] = json.loads(channel.recv_bytes())
-                return message
-        except (EOFError, OSError):
-            ready = [server.control]
-        if server.control in ready and not (channel in ready and channel.poll()):
-            answer = server.answer()
-            assert answer is not None
-            return answer
+    wait([channel, server.control])
+    with suppress(EOFError, OSError):  # the trial's end is closed: it has ended, or is about to
+        if channel.poll():  # what it sent before it ended is there by now
+            message: list[Any] = json.loads(channel.recv_bytes())
+            return message
+    answer = server.answer()
+    assert answer is not None
+    return answer
 
 
 def _ends(server: ForkServer, channel: "Connection[Any, Any]") -> None:
@@ -224,8 +220,7 @@ def _output(path: Path | None) -> Iterator[IO[bytes]]:
         with open(os.devnull, "wb") as nothing:
             yield nothing
         return
-    path.parent.mkdir(exist_ok=True)
-    with path.open("ab") as file:
+    with _opened(path) as file:
         try:
             yield file
         finally:
@@ -240,3 +235,10 @@ def _output(path: Path | None) -> Iterator[IO[bytes]]:
                 path.unlink(missing_ok=True)
                 with suppress(OSError):  # other trials print
                     path.parent.rmdir()
+
+
+def _opened(path: Path) -> IO[bytes]:
+    while True:
+        path.parent.mkdir(exist_ok=True)
+        with suppress(FileNotFoundError):  # another trial, which printed nothing, has removed the folder meanwhile
+            return path.open("ab")

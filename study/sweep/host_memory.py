@@ -67,7 +67,7 @@ class Memory:
         if is_counted:
             return f"the kernel's OOM killer ended its process: memory is limited to {limit:.1f} GiB"
         if held >= GREEDY * self.limit:
-            return f"its process died while it held {held / 2**30:.1f} of {limit:.1f} GiB of memory"
+            return f"its process died; it had held {held / 2**30:.1f} of {limit:.1f} GiB of memory"
         return None
 
 

@@ -45,6 +45,7 @@ def params(spec: StudySpec) -> dict[str, str]:
 
 
 NESTED = ("early_stopping", "confirm", "choose", "plateau", "stop", "baseline")
+"""The sections of a search."""
 
 
 def _flat(search: Mapping[str, Any]) -> list[tuple[str, Any]]:
@@ -53,9 +54,7 @@ def _flat(search: Mapping[str, Any]) -> list[tuple[str, Any]]:
     for name, value in search.items():
         if name == "space":
             flat += [(f"space.{key}", _domain(domain)) for key, domain in value.items()]
-        elif name in ("early_stopping", "confirm", "choose", "plateau", "stop", "baseline") and isinstance(
-            value, Mapping
-        ):
+        elif name in NESTED and isinstance(value, Mapping):
             flat += [(f"{name}.{key}", part) for key, part in value.items()]
         else:
             flat.append((name, value))

@@ -57,6 +57,30 @@ def test_a_number_that_may_become_smaller_is_said_to_be_the_most() -> None:
     assert ": 4 waiting, " in over.line()
 
 
+SEVERAL = quickstart(
+    "search.metric=[val/accuracy, val/balanced_accuracy]",
+    "search.trials=4",
+    "search.confirm={top: 1, seeds: 2}",
+    "search.early_stopping={name: none}",
+)
+
+
+def test_of_several_metrics_the_trials_on_fresh_seeds_are_those_of_the_front_once_the_search_is_over() -> None:
+    values = [(0.1, 0.1), (0.9, 0.2), (0.8, 0.3), (0.2, 0.9)]
+    trials = [
+        Told("search" if place else "baseline", [value], further={"val/balanced_accuracy": other})
+        for place, (value, other) in enumerate(values)
+    ]
+    progress = StudyProgress(SEVERAL, record())
+    assert progress.counts()["waiting"] == 4 + (1 + 1) * 2, "the best and the baseline, as far as is known"
+    assert ": about 8 waiting" in progress.line()
+    progress._record = record(*trials[:2])
+    assert progress.counts()["waiting"] == 2 + (1 + 1) * 2
+    progress._record = record(*trials)
+    assert progress.counts()["waiting"] == (3 + 1) * 2, "the whole front and the baseline"
+    assert ": 8 waiting" in progress.line()
+
+
 ONCE = [Told("baseline", [0.4]), Told("search", [0.9]), Told("search", [0.3]), Told("search", [0.3])]
 
 

@@ -20,6 +20,7 @@ from study.files import TRIAL
 from study.sweep import fresh_process
 from study.sweep.failures import Broken
 from study.sweep.fresh_process import run_fresh
+from study.sweep.host_memory import Memory
 from study.sweep.job_payload import JobPayload
 from study.training import TrainOptions, TrialConfig
 
@@ -213,6 +214,48 @@ def test_a_trial_fails_by_its_own_error_once(how: str, kind: str, reason: str, f
     assert mine.run("fails", how="none", epochs=1).epochs == [{"val/accuracy": 0.5}]
 
 
+HOLDS = """
+import os, signal
+
+def killed(config, checkpoint):
+    held = bytearray(b"x") * config["held"]
+    yield {"val/accuracy": 0.5}
+    if config["counter"]:
+        with open(config["counter"], "w") as file:
+            file.write(f"oom_kill {config['kills']}\\n")
+    os.kill(os.getpid(), getattr(signal, config["signal"]))
+    yield {"val/accuracy": 0.5}
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "kills", "held", "kind", "reason"),
+    [
+        ("SIGKILL", 3, 0, "OOM", "the kernel's OOM killer ended its process: memory is limited to 8.0 GiB"),
+        ("SIGKILL", 2, 0, "PREEMPTED", "its process was ended by SIGKILL"),
+        ("SIGTERM", 3, 0, "PREEMPTED", "its process was ended by SIGTERM"),
+        ("SIGKILL", None, 300, "OOM", "of 0.5 GiB of memory"),
+        ("SIGKILL", None, 0, "PREEMPTED", "its process was ended by SIGKILL"),
+    ],
+)
+def test_a_process_that_was_killed_for_want_of_memory_says_so(
+    name: str, kills: int | None, held: int, kind: str, reason: str, functions: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the kernel's count, 2 before the trial, or by what a trial held: PyTorch alone has it hold some 200 MiB."""
+    mine = functions(HOLDS)
+    counter = mine.folder / "memory.events"
+    counter.write_text("oom_kill 2\n")
+    memory = Memory(2**29) if kills is None else Memory(2**33, str(counter), 2)
+    if not held and kills is None:
+        memory = Memory(2**33)
+    monkeypatch.setattr(Memory, "here", classmethod(lambda cls: memory))
+    given = {"signal": name, "kills": kills, "counter": str(counter), "held": held * 2**20}
+    broken = mine.fails("killed", **given)
+    assert broken.failure.kind == kind
+    assert reason in broken.failure.reason
+    assert not psutil.Process().children(recursive=True)[1:]
+
+
 CLEANS = """
 import os, time
 from pathlib import Path
@@ -260,6 +303,7 @@ from pathlib import Path
 sys.path[:0] = [{tests!r}, {here!r}]
 from test_fresh_process import Functions, Heard
 from study.sweep.fresh_process import run_fresh
+from study.sweep.host_memory import Memory
 Functions(Path({folder!r}), {folder!r}, "mine_that_cleans").run("cleans", file={said!r}, waits=300)
 """
 
@@ -372,3 +416,22 @@ def test_a_process_that_does_not_end_is_ended(functions: Any, monkeypatch: pytes
     """)
     mine.run("stays", stop=1)
     assert not psutil.Process().children(recursive=True)[1:]
+
+
+def test_the_folder_of_outputs_may_vanish_before_a_file_is_opened_in_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another trial, which printed nothing, removes it where it is empty."""
+    file, opened = tmp_path / "output" / "trial.txt", Path.open
+    left = [True]
+
+    def late(path: Path, *given: Any, **named: Any) -> Any:
+        if left.pop() if left else False:
+            path.parent.rmdir()
+        return opened(path, *given, **named)
+
+    monkeypatch.setattr(Path, "open", late)
+    with fresh_process._output(file) as output:
+        output.write(b"said")
+    assert not left
+    assert file.read_bytes() == b"said"

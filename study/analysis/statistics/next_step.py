@@ -430,15 +430,16 @@ def next_steps(spec: StudySpec, record: StudyRecord) -> list[Step]:
 
 
 def is_over_baseline(spec: StudySpec, record: StudyRecord) -> bool | None:
-    """Return whether the search found what is better than the baseline; None where its seeds do not tell."""
+    """Return whether the search found what is better than the baseline, of several metrics in any; None where its seeds
+    do not tell. What ran on one seed is taken as better: whether it is, `confirm` tells."""
     reference, best = sides(spec, record)
     won = ranking.best(record, spec)
     if reference is None or best is None or won is None:
         return True
-    gain = difference(best.values(spec.metric), reference.values(spec.metric), best.among)
     if won.trial.stage == "baseline":
-        return False
-    return None if gain is not None and gain.clear is False else True
+        return spec.objective.several and len(ranking.front(record, spec)) > 1
+    gains = (difference(best.values(name), reference.values(name), best.among) for name in spec.objective.metrics)
+    return None if all(gain is not None and gain.clear is False for gain in gains) else True
 
 
 def _enough(spec: StudySpec, record: StudyRecord) -> str:
@@ -495,7 +496,7 @@ def _more(spec: StudySpec, record: StudyRecord, best: Side, other: Side, gap: Di
     needed = seeds_needed(gap, seeds)
     what = f"{pair} are not told apart on {seeds} seeds. To tell them apart in {CASES} takes"
     if needed.fewest is None:
-        return [Step("enough", f"{what} more than {MOST_SEEDS} seeds ({SURE:.0%} confidence).", None)]
+        return [Step("enough", f"{what} more than {max(MOST_SEEDS, seeds)} seeds ({SURE:.0%} confidence).", None)]
     most = f"more than {MOST_SEEDS}" if needed.most is None else str(needed.most)
     between = f"{needed.fewest} seeds" if most == str(needed.fewest) else f"between {needed.fewest} and {most} seeds"
     why = f"{what} {between} in all ({SURE:.0%} confidence); {needed.following} is a good next step"

@@ -1,5 +1,6 @@
 """The page of a study with several metrics: it leads with the front, and what is called best is on it, by its rule."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from study.analysis.report.front import printed_front
 from study.analysis.report.page import Picture, Table
 from study.analysis.report.rules import TITLE
 from study.analysis.report.sections import report_page
+from study.analysis.statistics.next_step import is_over_baseline
 from study.analysis.tables.report_tables import printed_configurations
 from study.commands.export import export
 from study.commands.status import document, lines, overview, table
@@ -28,14 +30,16 @@ FRESH = [(0.7, 0.2), (0.903, 0.3), (0.90, 0.02), (0.80, 0.03)]
 CHOSEN = {"first": 1, "knee": 2, "{name: limit, limits: [val/equalized_odds <= 0.1]}": 2}
 
 
-def studied(tmp_path: Path, rule: str) -> tuple[StudyFolder, StudySpec, StudyRecord]:
+def studied(
+    tmp_path: Path, rule: str, fresh: Sequence[tuple[float, float]] = FRESH
+) -> tuple[StudyFolder, StudySpec, StudyRecord]:
     metrics = f"search.metric=[val/accuracy, {GAP}]"
     confirm, early = "search.confirm={top: 3, seeds: 2, rules: true}", "search.early_stopping={name: none}"
     spec = quickstart(metrics, "train.epochs=1", early, confirm, f"search.choose={rule}", "search.trials=4")
     told = []
     for number, (accuracy, gap) in enumerate(SEARCH):
         told.append(Told("search" if number else "baseline", [accuracy], params=PARAMS[number], further={GAP: gap}))
-    for number, (accuracy, gap) in enumerate(FRESH):
+    for number, (accuracy, gap) in enumerate(fresh):
         for seed in (1, 2):
             tested = {"test/accuracy": accuracy - 0.01, "test/equalized_odds": gap} if number != 3 else {}
             value, params = accuracy + 0.001 * seed, PARAMS[number]
@@ -101,3 +105,19 @@ def test_the_values_of_the_front_are_those_that_it_was_judged_by(tmp_path: Path)
     assert list(listed["trial"]) == ["1", "2", "3", "0 (baseline)"]
     assert list(listed[f"{GAP} (lower is better) in the search"]) == ["0.300", "0.020", "0.010", "0.200"]
     assert list(listed[f"{GAP} on fresh seeds"])[2] == "0.030 ± 0.000"
+
+
+@pytest.mark.parametrize(
+    ("baseline", "others", "told"),
+    [
+        ((0.95, 0.2), FRESH[1:], True),  # the most accurate, while the search found what is fairer
+        ((0.95, 0.01), FRESH[1:], False),
+        ((0.8, 0.2), FRESH[1:], True),
+        ((0.9, 0.4), [(0.9, 0.3), (0.9, 0.35), (0.8, 0.4)], True),  # as accurate, and fairer on every seed
+    ],
+)
+def test_a_baseline_is_the_best_of_several_metrics_only_where_nothing_else_is_on_the_front(
+    baseline: tuple[float, float], others: list[tuple[float, float]], told: bool | None, tmp_path: Path
+) -> None:
+    _, spec, record = studied(tmp_path, "first", [baseline, *others])
+    assert is_over_baseline(spec, record) is told
