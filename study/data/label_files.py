@@ -8,6 +8,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from decimal import Decimal
+from functools import lru_cache
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -292,24 +293,34 @@ def is_parquet(path: Path) -> bool:
     return path.suffix.lower() in table_format.PARQUET
 
 
-def place(path: Path, row: int) -> str:
+def place(path: Path, row: int, known: Format = FOUND) -> str:
     """Return where a row of a table is, counted from 0: its line in a CSV, its row in a sheet, its number in a Parquet
-    file.
+    file or a packed one.
 
-    Rows may be more than a line each, and empty lines are none.
+    Args:
+        known: what is known of how the table is written.
     """
-    if is_parquet(path):
+    if is_parquet(path) or path.suffix.lower() in table_format.PACKED:
         return f"row {row + 1}"
-    form = table_format.found(path)
+    numbers = _numbers_of_rows(path, known, table_format.state(path))
+    if row >= len(numbers):
+        return f"row {row + 1}"
+    return f"row {numbers[row]} of the sheet" if table_format.is_spreadsheet(path) else f"line {numbers[row]}"
+
+
+@lru_cache(1)
+def _numbers_of_rows(path: Path, known: Format, state: tuple[int, ...]) -> Sequence[int]:
+    """The line, or the row of a sheet, in which each row of a table begins: rows may be more than a line each, and
+    empty lines are none. Kept: a message may name many rows."""
+    form = table_format.found(path, known)
+    found, before = list[int](), 0
     with table_format.opened(path, form) as file, suppress(csv.Error):  # of a cell of over 131,072 letters
-        records, before = csv.reader(file, delimiter=form.separator or ","), 0
-        count = -2 - form.skipped  # the header is row -1
+        records = csv.reader(file, delimiter=form.separator or ",")
         for number, record in enumerate(records, 1):
-            count += any(text.strip() for text in record) or len(record) > 1
-            if count == row:
-                return f"row {number} of the sheet" if table_format.is_spreadsheet(path) else f"line {before + 1}"
+            if any(text.strip() for text in record) or len(record) > 1:
+                found.append(number if table_format.is_spreadsheet(path) else before + 1)
             before = records.line_num
-    return f"row {row + 1}"
+    return found[form.skipped + 1 :]  # behind the header
 
 
 def need(columns_of_file: Iterable[Any], columns: Iterable[str], path: Path) -> None:

@@ -183,10 +183,10 @@ def _dates(column: "pd.Series") -> Iterator[Finding]:
     import pandas as pd
 
     there = column.dropna()
-    if not is_number(there) or not len(there) or not np.isfinite(numbers(there)).all() or (there % 1).any():
+    if not is_number(there) or not len(there) or not there.between(1e7, 1e8 - 1).all() or (there % 1).any():
         return
     texts = there.map("{:.0f}".format)
-    if texts.str.len().eq(8).all() and pd.to_datetime(texts, format="%Y%m%d", errors="coerce").notna().all():
+    if pd.to_datetime(texts, format="%Y%m%d", errors="coerce").notna().all():
         yield out(_name(column), f"looks like dates, as {texts.iloc[0]}, and is read as a number", "odd")
 
 

@@ -3,7 +3,7 @@ comes after.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -374,6 +374,9 @@ DISTINCT_NUMBERS = 10
 """A column of more numbers than this counts as numbers with strays, too, as does one with a unit behind each; fewer may
 be kinds, as 36 months and 60 months."""
 
+Where = Callable[[int], str]
+"""Tells the place of a row of the file, counted from 0."""
+
 GLANCE = 40
 """Texts of a column by which it is told at a glance that they are not mostly of a form."""
 
@@ -397,7 +400,7 @@ WITH_UNIT = r"[+-]?\d[\d.,]*\s*([A-Za-zµ°%²³/]+)\.?"
 
 
 def with_numbers(
-    rows: "pd.DataFrame", features: Sequence[str], path: Path, decimal: str
+    rows: "pd.DataFrame", features: Sequence[str], where: Where, decimal: str
 ) -> tuple["pd.DataFrame", list[Finding]]:
     """The rows, with each input whose texts are all numbers as numbers; and what cannot be one: numbers but for a few
     texts, numbers written for people, dates or names, each with its place and what to do.
@@ -407,6 +410,7 @@ def with_numbers(
 
     Args:
         features: the inputs that may be numbers.
+        where: tells the place of a row of the file, counted from 0.
         decimal: the mark of decimals, `.` or `,`.
     """
     import pandas as pd
@@ -431,7 +435,7 @@ def with_numbers(
         if parsed.notna().all():
             found[name] = parsed.astype(np.float64).reindex(rows.index)
             continue
-        if doubt := _doubt(plain, parsed.notna().to_numpy(bool), name, path, decimal):
+        if doubt := _doubt(plain, parsed.notna().to_numpy(bool), name, where, decimal):
             doubts.append(doubt)
         found[name] = plain.reindex(rows.index)  # without the blanks around them
     return with_columns(rows, found), doubts
@@ -454,14 +458,13 @@ FEW_STRAYS = 3
 """Different texts among numbers up to which they may be marks of missing values; more are codes, or slips."""
 
 
-def _doubt(texts: "pd.Series", is_number: "np.ndarray", name: str, path: Path, decimal: str) -> Finding | None:
+def _doubt(texts: "pd.Series", is_number: "np.ndarray", name: str, where: Where, decimal: str) -> Finding | None:
     """Find that texts, of which some are numbers, are most likely no kinds of something."""
     words = f"data.words: [{name}] if these are words that you want"
     if is_number.mean() >= MOSTLY or texts[is_number].nunique() > DISTINCT_NUMBERS:
         strays = texts[~is_number]
         shown = [
-            f"{quoted(text)} ({label_files.place(path, row)})"
-            for row, text in zip(strays.index.tolist()[:SHOWN], strays, strict=False)
+            f"{quoted(text)} ({where(row)})" for row, text in zip(strays.index.tolist()[:SHOWN], strays, strict=False)
         ]
         more = f" and {len(strays) - SHOWN} more" if len(strays) > SHOWN else ""
         problem = f"holds numbers but for {', '.join(shown)}{more}"
@@ -473,31 +476,31 @@ def _doubt(texts: "pd.Series", is_number: "np.ndarray", name: str, path: Path, d
             f"{words}"
         )
         return Finding(name, problem, remedy, "refused", findings.MARKS, marks)
-    if decimal == "," and (point := _first(texts, path, r"[+-]?\d[\d.]*")):
+    if decimal == "," and (point := _first(texts, where, r"[+-]?\d[\d.]*")):
         problem = f"holds numbers with a point, as {point}, but data.decimal is a comma"
         return Finding(name, problem, f"Write all numbers of the table in one way, or give {words}")
-    thousands = _first(texts, path, r"[+-]?\d{1,3}(,\d{3})+")
-    if not thousands and (comma := _first(texts, path, r"[+-]?\d+[.,]\d+|[+-]?\d+")):
+    thousands = _first(texts, where, r"[+-]?\d{1,3}(,\d{3})+")
+    if not thousands and (comma := _first(texts, where, r"[+-]?\d+[.,]\d+|[+-]?\d+")):
         problem = f"holds numbers with a decimal comma, as {comma}"
         return Finding(name, problem, f'Give data.decimal: ",", or {words}', "refused", "data.decimal", (",",))
-    if money := _first(texts, path, rf"[{re.escape(SIGNS)}]*[+-]?[{re.escape(SIGNS)}]*\d[\d.,{re.escape(SIGNS)}]*"):
+    if money := _first(texts, where, rf"[{re.escape(SIGNS)}]*[+-]?[{re.escape(SIGNS)}]*\d[\d.,{re.escape(SIGNS)}]*"):
         problem = f"holds numbers written for people, as {money}"
         return Finding(name, problem, f"Write them without signs of money, per cent and thousands, or give {words}")
-    if date := _first(texts, path, DATE):
+    if date := _first(texts, where, DATE):
         return findings.out(name, f"holds dates, as {date}", more=f"make it a number, or give {words}")
-    if measured := _first(texts, path, WITH_UNIT):
+    if measured := _first(texts, where, WITH_UNIT):
         units = {found.group(1) for text in texts.unique() if (found := re.fullmatch(WITH_UNIT, text))}
         if len(units) < DISTINCT_NUMBERS < texts.nunique():
             problem = f"holds numbers with a unit, as {measured}"
             return Finding(name, problem, f"Write the numbers alone, all in one unit, or give {words}")
     if (values := texts.nunique()) > max(FEWEST_TEXTS, UNIQUE * len(texts)):
-        example = f"{quoted(texts.iloc[0])} ({label_files.place(path, texts.index[0])})"
+        example = f"{quoted(texts.iloc[0])} ({where(texts.index[0])})"
         problem = f"has {values} different texts in {len(texts)} rows: names, not kinds, as {example}"
         return findings.out(name, problem, more=f"give {words}")
     return None
 
 
-def _first(texts: "pd.Series", path: Path, pattern: str | re.Pattern[str]) -> str | None:
+def _first(texts: "pd.Series", where: Where, pattern: str | re.Pattern[str]) -> str | None:
     """The first of the texts that are as a pattern says, with its place; None where these are not most of them."""
     glance = texts.iloc[:: max(1, len(texts) // GLANCE)].tolist()
     if not any(re.fullmatch(pattern, text) for text in dict.fromkeys(glance)):
@@ -506,4 +509,4 @@ def _first(texts: "pd.Series", path: Path, pattern: str | re.Pattern[str]) -> st
     if found.mean() < MOSTLY:
         return None
     row = int(found[found].index[0])
-    return f"{quoted(texts.loc[row])} ({label_files.place(path, row)})"
+    return f"{quoted(texts.loc[row])} ({where(row)})"

@@ -203,6 +203,7 @@ def _split(values: NDArray[np.float64], totals: NDArray[np.float64], start: int,
     before, whole = totals[:, low:high], totals[:, stop] - totals[:, start]
     left, right = before - totals[:, [start]], totals[:, [stop]] - before
     purity = sum(np.einsum("ij,ij->j", part, part) / np.maximum(part.sum(0), 1e-12) for part in (left, right))
-    gains = np.where(values[low - 1 : high - 1] < values[low:high], purity - (whole**2).sum() / max(whole.sum(), 1e-12), 0)
+    differs = values[low - 1 : high - 1] < values[low:high]
+    gains = np.where(differs, purity - (whole**2).sum() / max(whole.sum(), 1e-12), 0)
     best = int(gains.argmax())
     return (float(gains[best]) if gains[best] > 1e-9 * whole.sum() else 0.0), low + best

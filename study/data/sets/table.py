@@ -138,9 +138,8 @@ def reading(options: Options) -> list[str]:
     known = table_format.given(vars(options))
     names = label_files.names(table.path, known)
     used = {*table.features, *table.left_out, *user_data.label_columns(options, names, table.path)}
-    dropped = [
-        name for name in names if name in _without(options, label_files.header(table.path, table.rows, known), names)
-    ]
+    without = _without(options, label_files.header(table.path, table.rows, known), names)
+    dropped = [name for name in names if name in without]
     unnamed = [name for name in names if name not in used and name not in dropped]
     return [
         *table_format.told(table.path, known),
@@ -411,7 +410,8 @@ def _complete(
             why = f". Empty in every row: {some(empty)}; leave them out by data.without" if empty else ""
             raise UserError(f"{path}: every row has a value that is {what}; data.missing: drop leaves none{why}")
     decimal = user_data.decimal_of(options, path)
-    rows, found = table_columns.with_numbers(rows, features, path, decimal)
+    known = table_format.given(vars(options))
+    rows, found = table_columns.with_numbers(rows, features, lambda row: label_files.place(path, row, known), decimal)
     rows = rows.reset_index(drop=True)
     counts = {str(name): int(rows[name].isna().sum()) for name in must}
     if gaps := [f"{quoted(name)} ({count})" for name, count in counts.items() if count]:
