@@ -326,7 +326,7 @@ def of_split(rows: "pd.DataFrame", features: Sequence[str]) -> Iterator[Finding]
     """Find inputs, which nobody named, that say the split of each row."""
     for name in features:
         if label_files.is_split(name, rows[name].dropna().unique().tolist()):
-            remedy = f"Give data.split: {name} to use it, or leave it out by data.without"
+            remedy = f"Give {findings.setting('data.split', (name,))} to use it, or leave it out by data.without"
             yield Finding(
                 name,
                 "says which split a row belongs to, and would be an input",
@@ -350,17 +350,6 @@ def to_keep_together(rows: "pd.DataFrame", features: Sequence[str]) -> NDArray[n
 def equal_rows(rows: "pd.DataFrame", features: Sequence[str]) -> NDArray[np.int64]:
     """The number of each row's inputs among all that there are, (N,)."""
     return rows.groupby(list(features), sort=False, dropna=False).ngroup().to_numpy().astype(np.int64)
-
-
-def copies(rows: "pd.DataFrame", inputs: Sequence[str], labels: user_data.Labels, target: str) -> Iterator[Finding]:
-    """Find inputs that nobody named and that say the class: another spelling of it, most likely."""
-    for name in inputs:
-        if rows[name].nunique() != labels.classes:
-            continue
-        pairs = set(zip(rows[name].tolist(), labels.target.tolist(), strict=True))
-        if len(pairs) == labels.classes:
-            problem = f"has one value for each value of {target!r}: it would tell the class"
-            yield findings.out(name, problem, more="name the inputs in data.features, with it")
 
 
 # Columns of a user's table that are not what pandas takes them for: numbers with a few other texts among them, numbers
@@ -460,7 +449,7 @@ FEW_STRAYS = 3
 
 def _doubt(texts: "pd.Series", is_number: "np.ndarray", name: str, where: Where, decimal: str) -> Finding | None:
     """Find that texts, of which some are numbers, are most likely no kinds of something."""
-    words = f"data.words: [{name}] if these are words that you want"
+    words = f"{findings.setting(findings.WORDS, (name,))} if these are words that you want"
     if is_number.mean() >= MOSTLY or texts[is_number].nunique() > DISTINCT_NUMBERS:
         strays = texts[~is_number]
         shown = [
@@ -479,7 +468,7 @@ def _doubt(texts: "pd.Series", is_number: "np.ndarray", name: str, where: Where,
     if decimal == "," and (point := _first(texts, where, r"[+-]?\d[\d.]*")):
         problem = f"holds numbers with a point, as {point}, but data.decimal is a comma"
         return Finding(name, problem, f"Write all numbers of the table in one way, or give {words}")
-    thousands = _first(texts, where, r"[+-]?\d{1,3}(,\d{3})+")
+    thousands = _first(texts, where, r"[+-]?[1-9]\d{0,2}(,\d{3})+")
     if not thousands and (comma := _first(texts, where, r"[+-]?\d+[.,]\d+|[+-]?\d+")):
         problem = f"holds numbers with a decimal comma, as {comma}"
         return Finding(name, problem, f'Give data.decimal: ",", or {words}', "refused", "data.decimal", (",",))

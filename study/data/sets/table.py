@@ -193,9 +193,8 @@ def survey(options: Options) -> list[Finding]:
 
 def _found(table: _Read, options: Options) -> list[Finding]:
     found = [_of_telling(one, options) for one in table.telling]
-    for key, codes in (("target", table.labels.target), ("bias", table.labels.bias)):
-        named = user_data.columns_of(getattr(options, key), table.rows.columns, table.path)
-        found += odd_columns.one_to_one(table.rows, table.features, codes, f"data.{key}", named)
+    for key in ("target", "bias"):
+        found += _copies(table, options, key, "odd")
     told = {one.column for one in found}
     found = [one for place, one in enumerate(found) if one.column not in {before.column for before in found[:place]}]
     found += [odd_columns.counts_rows(name) for name in table.left_out]
@@ -211,6 +210,13 @@ def _found(table: _Read, options: Options) -> list[Finding]:
         found += [replace(one, kind="odd") for one in table_columns.of_split(table.rows, table.features)]
     found += odd_columns.small_groups(options.bias, table.labels) if options.bias else []
     return found
+
+
+def _copies(table: _Read, options: Options, key: Literal["target", "bias"], kind: findings.Kind) -> list[Finding]:
+    """The inputs that are another spelling of the class, or of the bias."""
+    named = user_data.columns_of(getattr(options, key), table.rows.columns, table.path)
+    codes = getattr(table.labels, key)
+    return odd_columns.one_to_one(table.rows, table.features, codes, f"data.{key}", named, kind)
 
 
 def _of_telling(one: Telling, options: Options) -> Finding:
@@ -320,7 +326,7 @@ def _examined(
             raise
         return _Examined(path, (*found, Finding("", str(error).removeprefix(f"{path}: "), "")), None)
     if not options.features:
-        found += table_columns.copies(rows, read.features, read.labels, options.target)
+        found += _copies(read, options, "target", "refused")
     return _Examined(path, tuple(found), read)
 
 
