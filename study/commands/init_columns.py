@@ -1,5 +1,6 @@
 """What `study init` asks of a table's columns: which are no inputs, and what happens to rows with gaps."""
 
+import math
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -102,7 +103,8 @@ def ask_missing_values(section: Mapping[str, Any], flag: str | None, asker: Aske
     rows = label_files.read_rows(path, section)
     bias = user_data.columns_of(section.get("bias"), rows.columns, path)
     target = user_data.columns_of(section["target"], rows.columns, path)
-    gaps = rows.drop(columns={*bias, *section.get("without", ())} - {*target}).isna()
+    inputs = rows.drop(columns={*bias, *section.get("without", ())} - {*target})
+    gaps = inputs.isna() | inputs.isin([math.inf, -math.inf])
     incomplete = int(gaps.any(axis=1).sum())
     unlabelled = int(gaps[target].any(axis=1).sum())
     if not incomplete and flag is None:

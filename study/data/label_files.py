@@ -279,13 +279,15 @@ def _parsed(path: Path, known: Format, **options: Any) -> "pd.DataFrame":
 
 
 def _parquet(path: Path, rows: int | None) -> "pd.DataFrame":
-    """A Parquet file; of no rows: its columns alone, which takes no time."""
+    """A Parquet file, lists and mappings in it as text; of no rows: its columns alone, which takes no time."""
     import pandas as pd
     import pyarrow.parquet  # type: ignore[import-untyped]
 
     if rows == 0:
         return pyarrow.parquet.read_schema(path).empty_table().to_pandas()
-    return pd.read_parquet(path)
+    frame = pd.read_parquet(path)
+    firsts = {name: next(iter(column.dropna()), None) for name, column in frame.items() if column.dtype == object}
+    return frame.astype({name: str for name, first in firsts.items() if not pd.api.types.is_scalar(first)})
 
 
 def is_parquet(path: Path) -> bool:

@@ -33,30 +33,37 @@ def check_header(header: Sequence[str], used: Sequence[str], path: Path) -> None
     findings.check(path, of_header(header, used))
 
 
-def of_header(header: Sequence[str], used: Sequence[str]) -> Iterator[Finding]:
+def of_header(header: Sequence[str], used: Sequence[str], inputs: Sequence[str] = ()) -> Iterator[Finding]:
     """Find names that do not say which column is meant, or which may be one column twice.
 
     A second column of a label would be an input, and the class would be known from it.
 
     Args:
         header: names of all columns, in the order of the file.
-        used: those that are labels or inputs.
+        used: those that must be there, as labels.
+        inputs: those that may be left out.
     """
     places: dict[str, list[str]] = {}
     for place, name in enumerate(header, 1):
         places.setdefault(name, []).append(str(place))
     alike: dict[str, str] = {}
-    for name in dict.fromkeys(used):
+    for name in dict.fromkeys([*used, *inputs]):
         if len(twice := places.get(name, [])) > 1:
-            yield findings.out(
-                name,
-                f"is there {len(twice)} times, as column {' and '.join(twice)}",
-                more="rename or remove all but one",
-            )
+            told = name, f"is there {len(twice)} times, as column {' and '.join(twice)}", "Rename or remove all but one"
         elif (other := alike.setdefault(name.strip().casefold(), name)) != name:
-            problem = f"columns {quoted(other)} and {quoted(name)} differ by spaces or case alone"
-            remedy = f"Rename or remove one, or leave it out by {findings.setting(WITHOUT, (name,))}"
-            yield Finding("", problem, remedy, "refused", WITHOUT, (name,))
+            told = (
+                "",
+                f"columns {quoted(other)} and {quoted(name)} differ by spaces or case alone",
+                "Rename or remove one",
+            )
+        else:
+            continue
+        about, problem, remedy = told
+        if name not in used:
+            remedy = f"{remedy}, or leave it out by {findings.setting(WITHOUT, (name,))}"
+            yield Finding(about, problem, remedy, "refused", WITHOUT, (name,))
+        else:
+            yield Finding("", f"column {quoted(name)} {problem}" if about else problem, remedy)
 
 
 def without_name(header: Sequence[str], names: Sequence[str]) -> Iterator[Finding]:
@@ -380,7 +387,8 @@ SIGNS = "$€£¥%'\u00a0\u202f _"
 
 MONTH = r"(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
 DATE = re.compile(
-    r"\d{4}([-/.])\d{1,2}(\1\d{1,2})?([T ].*)?|\d{1,2}([/.-])\d{1,2}\4\d{2,4}([T ].*)?|\d{1,2}:\d{2}(:\d{2}.*)?"
+    r"\d{4}(?P<a>[-/.])\d{1,2}(?P=a)\d{1,2}([T ].*)?|\d{4}[-/]\d{1,2}([T ].*)?"
+    r"|\d{1,2}(?P<b>[/.-])\d{1,2}(?P=b)\d{2,4}([T ].*)?|\d{1,2}:\d{2}(:\d{2}.*)?"
     rf"|\d{{1,2}}\.?[ -]{MONTH}[ ,-]+\d{{2,4}}.*|{MONTH}[ -]?\d{{1,2}},? \d{{4}}.*|{MONTH}[ -]\d{{4}}",
     re.IGNORECASE,
 )
@@ -465,6 +473,8 @@ def _doubt(texts: "pd.Series", is_number: "np.ndarray", name: str, where: Where,
             f"{words}"
         )
         return Finding(name, problem, remedy, "refused", findings.MARKS, marks)
+    if date := _first(texts, where, DATE):
+        return findings.out(name, f"holds dates, as {date}", more=f"make it a number, or give {words}")
     if decimal == "," and (point := _first(texts, where, r"[+-]?\d[\d.]*")):
         problem = f"holds numbers with a point, as {point}, but data.decimal is a comma"
         return Finding(name, problem, f"Write all numbers of the table in one way, or give {words}")
@@ -475,8 +485,6 @@ def _doubt(texts: "pd.Series", is_number: "np.ndarray", name: str, where: Where,
     if money := _first(texts, where, rf"[{re.escape(SIGNS)}]*[+-]?[{re.escape(SIGNS)}]*\d[\d.,{re.escape(SIGNS)}]*"):
         problem = f"holds numbers written for people, as {money}"
         return Finding(name, problem, f"Write them without signs of money, per cent and thousands, or give {words}")
-    if date := _first(texts, where, DATE):
-        return findings.out(name, f"holds dates, as {date}", more=f"make it a number, or give {words}")
     if measured := _first(texts, where, WITH_UNIT):
         units = {found.group(1) for text in texts.unique() if (found := re.fullmatch(WITH_UNIT, text))}
         if len(units) < DISTINCT_NUMBERS < texts.nunique():

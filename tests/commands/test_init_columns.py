@@ -185,3 +185,9 @@ def test_what_an_answer_brings_to_light_is_asked_too() -> None:
     assert asked[:2] == [("data.decimal, or none", '","'), ("data.missing_marks, or none", '["?"]')]
     section = load_study("mine.yaml").base["data"]
     assert (section["decimal"], section["missing_marks"]) == (",", ["?"])
+
+
+def test_rows_with_infinite_numbers_are_asked_about_as_those_with_gaps_are() -> None:
+    table(ratio=lambda yes: ["inf" if n % 50 == 0 else str(n % 37) for n in range(len(yes))])
+    write(people(), None, False, nobody())
+    assert load_study("mine.yaml").base["data"]["missing"] == "fill"

@@ -294,7 +294,7 @@ def _examined(
     features = list(options.features) or [str(name) for name in rows.columns if name not in used]
     features = [name for name in features if name not in _without(options, header, names)]
     label_files.need(rows.columns, features, path)
-    found = list(table_columns.of_header(header, [*used, *features]))
+    found = list(table_columns.of_header(header, used, features))
     features = _but(features, found)
     left_out = named = odd_columns.row_numbers(rows, features, options.row_numbers)
     if not options.features:
