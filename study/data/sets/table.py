@@ -4,7 +4,7 @@ Numbers are standardised with mean and deviation of the training rows, everythin
 """
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -72,7 +72,7 @@ class _Read:
         left_out: columns that are no inputs since they count the rows.
         named: columns that count the rows, and are inputs since `features` names them.
         same: the group of equal rows that each row is in, None where they need not be kept in one split.
-        telling: the inputs that tell the class alone.
+        groups: that each row is in with all that stay in one split, None where each is alone.
         unreadable: by number in the file from 0 on, what is wrong with each row that a model cannot take; none of
             `rows`.
     """
@@ -86,13 +86,21 @@ class _Read:
     left_out: tuple[str, ...]
     named: tuple[str, ...]
     same: NDArray[np.int64] | None
-    telling: tuple[Telling, ...]
+    groups: NDArray[np.int64] | None
     unreadable: Faults
 
     @property
     def compared(self) -> list[str]:
         """The inputs by which rows are equal: those that do not count the rows."""
         return [name for name in self.features if name not in self.named] or self.features
+
+    @cached_property
+    def telling(self) -> tuple[Telling, ...]:
+        """The inputs that tell the class alone."""
+        train = self.splits["train"]
+        values, words = odd_columns.values_of(self.rows.iloc[train], self.features)
+        groups = None if self.groups is None else self.groups[train]
+        return tuple(telling(values, words, self.labels.target[train], groups))
 
 
 def describe(options: Options) -> Facts:
@@ -128,7 +136,7 @@ def encoded(options: Options, encoding: Encoding) -> tuple[Dataset, Faults]:
         The rows that it can, and by row of the file, from 0 on, what is wrong with each of the others.
     """
     table = _read(replace(options, features=tuple(column.name for column in encoding)), encoding)
-    facts = replace(_facts(table), shape=(table_columns.width(encoding),))
+    facts = user_data.facts(table.labels, (table_columns.width(encoding),), table.splits)
     return Dataset(facts, _splits(table, encoding)), table.unreadable
 
 
@@ -370,11 +378,8 @@ def _labelled(
     same = table_columns.to_keep_together(rows, inputs or features) if features else None
     labels, splits = user_data.divided(rows, path, options, labels, same)
     fills = is_survey or options.missing == "fill"
-    train = splits["train"]
-    values, words = odd_columns.values_of(rows.iloc[train], features)
     groups = holdout.together(user_data.group_codes(rows, options, path), same)
-    told = tuple(telling(values, words, labels.target[train], None if groups is None else groups[train]))
-    return _Read(path, rows, labels, features, splits, fills, left_out, named, same, told, unreadable)
+    return _Read(path, rows, labels, features, splits, fills, left_out, named, same, groups, unreadable)
 
 
 def _sound(rows: "pd.DataFrame", encoding: Encoding, options: Options, path: Path) -> tuple["pd.DataFrame", Faults]:
