@@ -246,13 +246,13 @@ def without_marks(rows: "pd.DataFrame", marks: Sequence[str]) -> "pd.DataFrame":
     return rows.assign(**{name: rows[name].where(~absent, None) for name, absent in cells.items() if absent.any()})
 
 
-def header(path: Path, frame: "pd.DataFrame", known: Format = FOUND) -> list[str]:
-    """The names of the columns as they are in the file that a table was read from.
+def header(path: Path, known: Format = FOUND) -> list[str]:
+    """The names of a table's columns as they are in the file.
 
     Of a CSV pandas renames those that are there twice or have no name.
     """
     if is_parquet(path):
-        return [str(name) for name in frame.columns]
+        return names(path, known)
     first = _parsed(path, known, header=None, nrows=1, dtype=str, keep_default_na=False)
     return [str(name) for name in first.iloc[0]]
 

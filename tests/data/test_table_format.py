@@ -59,7 +59,7 @@ def test_the_encoding_is_told_by_the_bytes(tmp_path: Path, encoding: str, name: 
     path = written(tmp_path, "Größe;Straße\n1,5;Köln\n2,5;Ulm\n", encoding)
     assert found(path) == Format(";", name, ",")
     assert label_files.read(path, (), FOUND).to_dict("list") == {"Größe": ["1,5", "2,5"], "Straße": ["Köln", "Ulm"]}
-    assert label_files.names(path) == label_files.header(path, label_files.read_typed(path)) == ["Größe", "Straße"]
+    assert label_files.names(path) == label_files.header(path) == ["Größe", "Straße"]
     assert label_files.read_typed(path)["Größe"].tolist() == [1.5, 2.5]
     assert label_files.place(path, 1) == "line 3"
     assert ("cp1252, as 'Größe' in line 1" in told(path)[0]) is (name == "cp1252")

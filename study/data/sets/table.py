@@ -146,7 +146,7 @@ def reading(options: Options) -> list[str]:
     known = table_format.given(vars(options))
     names = label_files.names(table.path, known)
     used = {*table.features, *table.left_out, *user_data.label_columns(options, names, table.path)}
-    without = _without(options, label_files.header(table.path, table.rows, known), names)
+    without = _without(options, label_files.header(table.path, known), names)
     dropped = [name for name in names if name in without]
     unnamed = [name for name in names if name not in used and name not in dropped]
     return [
@@ -297,7 +297,7 @@ def _examined(
     label_files.need(rows.columns, options.words, path)
     texts = {name: label_files.as_text(rows[name]) for name in dict.fromkeys([*as_text, *options.words])}
     rows = table_columns.with_columns(rows, texts)
-    header = label_files.header(path, rows, known)
+    header = label_files.header(path, known)
     findings.check(path, table_columns.of_header(header, used))
     features = list(options.features) or [str(name) for name in rows.columns if name not in used]
     features = [name for name in features if name not in _without(options, header, names)]

@@ -498,3 +498,11 @@ def test_a_label_that_is_there_twice_is_not_to_be_left_out(tmp_path: Path) -> No
     with pytest.raises(UserError, match="'repaid' is there 2 times") as caught:
         load(path)
     assert "data.without" not in str(caught.value)
+
+
+def test_what_is_left_out_of_a_parquet_file_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "people.parquet"
+    frame().assign(id=np.arange(120)).to_parquet(path)
+    section = {"name": "table", "path": str(path), "target": "repaid", "bias": "sex", "without": ["city"]}
+    told = data.reading(section)
+    assert told[-2:] == ["  left out, as they count the rows: id", "  left out, as data.without names them: city"]
