@@ -184,7 +184,7 @@ def evaluate(
         named |= {"left_out": left_out} if left_out else {}
         print_json({**found.metrics, "samples": found.samples, **named})
         return
-    note = f"; {left_out} row{'s' * (left_out > 1)} of the table left out, as the model cannot take them"
+    note = f"; {left_out} row{'s' * (left_out > 1)} of the table left out, which the model cannot take"
     tell(f"{found.samples} samples{note if left_out else ''}")
     for name, value in found.metrics.items():
         if is_standard_error(name):

@@ -289,7 +289,7 @@ def reproduce(
         compared = reproducing.compared_readings(home, table, request, readings)
         print_json(comparing.document(compared)) if as_json else tell(comparing.markdown(compared))
         if ends:
-            end(ends[-1])
+            end(next((one for one in ends if one.record.state != "complete"), ends[-1]))
         return
     outcome = None if only_report else reproducing.reproduce(home, table, request, shown)
     current = reproducing.current_table(home, table, request)

@@ -1,5 +1,6 @@
 """What `study init` asks of a table's columns: which are no inputs, and what happens to rows with gaps."""
 
+import math
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -34,15 +35,17 @@ def ask_columns(section: Mapping[str, Any], flag: Sequence[str] | None, asker: A
     given = _columns_in(flag or (), label_files.names(path, table_format.given(section)))
     if given:
         decided["without"] = [*decided.get("without", ()), *given]
-    found = data.survey(decided)
-    keeps = flag is not None and not given
-    asked = [one for one in found if one.kind == "refused" or (one.kind == "telling" and not keeps)]
-    if asked and asker.ask is None:
-        raise UserError(f"{findings.message(path, asked)}\n{_options(asked)}")
-    for line in findings.table(asked):
-        asker.say(line)
-    for key, values in findings.keys(asked).items():
-        decided = _asked_key(decided, key, values, asker, path)
+    found, answered = data.survey(decided), set[Finding]()
+    decisive = ("refused",) if flag is not None and not given else ("refused", "telling")
+    while asked := [one for one in found if one.kind in decisive and one not in answered]:
+        if asker.ask is None:
+            raise UserError(f"{findings.message(path, asked)}\n{_options(asked)}")
+        for line in findings.table(asked):
+            asker.say(line)
+        for key, values in findings.keys(asked).items():
+            decided = _asked_key(decided, key, values, asker, path)
+        answered.update(asked)
+        found = data.survey(decided)  # an answer may bring others to light
     if same := [one.column for one in found if one.kind == "constant"]:
         decided["without"] = list(dict.fromkeys([*decided.get("without", ()), *same]))
         asker.say(f"without: {some(same)}: the same in every row")
@@ -59,7 +62,8 @@ def _options(asked: Sequence[Finding]) -> str:
     """Return what to add to the command."""
     keys = findings.keys(asked)
     without = keys.pop(WITHOUT, ())
-    texts = [f"--without {shlex.quote(','.join(without))}"] if without else []
+    together = [",".join(plain)] if (plain := [name for name in without if "," not in name]) else []
+    texts = [f"--without {shlex.quote(text)}" for text in [*together, *(name for name in without if "," in name)]]
     texts += [
         f"--set {shlex.quote(findings.setting(key, values).replace(': ', '=', 1))}" for key, values in keys.items()
     ]
@@ -70,7 +74,7 @@ def _options(asked: Sequence[Finding]) -> str:
 def _asked_key(section: Mapping[str, Any], key: str, values: Sequence[str], asker: Asker, path: Path) -> dict[str, Any]:
     """The section with a key as the user answers."""
     name = key.removeprefix("data.")
-    before = list(section.get(name, ()))
+    before = [] if key in findings.SINGLE else list(section.get(name, ()))
     others = {own: value for own, value in section.items() if own != name}
     default = findings.setting(key, [*before, *values]).partition(": ")[2]
 
@@ -97,15 +101,16 @@ def ask_missing_values(section: Mapping[str, Any], flag: str | None, asker: Aske
         return dict(section), None
     path = label_files.locate(section["path"])
     rows = label_files.read_rows(path, section)
-    rows = rows.drop(columns=list(section.get("without", ())))
     bias = user_data.columns_of(section.get("bias"), rows.columns, path)
-    gaps = rows.drop(columns=bias).isna()
+    target = user_data.columns_of(section["target"], rows.columns, path)
+    inputs = rows.drop(columns={*bias, *section.get("without", ())} - {*target})
+    gaps = inputs.isna() | inputs.isin([math.inf, -math.inf])
     incomplete = int(gaps.any(axis=1).sum())
-    unlabelled = int(gaps[user_data.columns_of(section["target"], rows.columns, path)].any(axis=1).sum())
+    unlabelled = int(gaps[target].any(axis=1).sum())
     if not incomplete and flag is None:
         return dict(section), None
     counted = f"{incomplete} of {len(rows)} rows have missing values, {unlabelled} of them no class"
-    counted += _unevenly(gaps.any(axis=1), rows[user_data.columns_of(section["target"], rows.columns, path)])
+    counted += _unevenly(gaps.any(axis=1), rows[target])
     allowed = ("drop",) if unlabelled else ("fill", "drop")
     question = f"{counted}. What happens to them, {' or '.join(allowed)}"
     answer = asker("--missing", flag, question, allowed[0], one_of(*allowed))

@@ -14,7 +14,7 @@ Kind = Literal["refused", "telling", "left out", "constant", "odd"]
 """`refused`: no input as it is; `telling`: tells the class alone, which the user decides on; `left out`: is no input,
 which is said; `constant`: is the same in every row; `odd`: an input that may not be what it seems."""
 
-WITHOUT, MARKS, BINS = "data.without", "data.missing_marks", "data.target_bins"
+WITHOUT, MARKS, BINS, WORDS = "data.without", "data.missing_marks", "data.target_bins", "data.words"
 
 
 @dataclass(frozen=True)
@@ -57,12 +57,16 @@ def out(column: str, problem: str, kind: Kind = "refused", more: str = "") -> Fi
 
 def setting(key: str, values: Sequence[str]) -> str:
     """A key with values, as in a study file."""
-    plain = [value if key == BINS or (key != MARKS and _is_plain(value)) else json.dumps(value) for value in values]
+    plain = [value if key == BINS or (key != MARKS and _is_plain(value)) else _in_quotes(value) for value in values]
     return f"{key}: {plain[0]}" if key in SINGLE else f"{key}: [{', '.join(plain)}]"
 
 
 SINGLE = ("data.decimal", "data.missing", "data.split", "data.group")
 """Keys that take one value."""
+
+
+def _in_quotes(text: str) -> str:
+    return json.dumps(text, ensure_ascii=not text.isprintable())
 
 
 def _is_plain(text: str) -> bool:

@@ -8,6 +8,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from decimal import Decimal
+from functools import lru_cache
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -245,13 +246,13 @@ def without_marks(rows: "pd.DataFrame", marks: Sequence[str]) -> "pd.DataFrame":
     return rows.assign(**{name: rows[name].where(~absent, None) for name, absent in cells.items() if absent.any()})
 
 
-def header(path: Path, frame: "pd.DataFrame", known: Format = FOUND) -> list[str]:
-    """The names of the columns as they are in the file that a table was read from.
+def header(path: Path, known: Format = FOUND) -> list[str]:
+    """The names of a table's columns as they are in the file.
 
     Of a CSV pandas renames those that are there twice or have no name.
     """
     if is_parquet(path):
-        return [str(name) for name in frame.columns]
+        return names(path, known)
     first = _parsed(path, known, header=None, nrows=1, dtype=str, keep_default_na=False)
     return [str(name) for name in first.iloc[0]]
 
@@ -278,13 +279,15 @@ def _parsed(path: Path, known: Format, **options: Any) -> "pd.DataFrame":
 
 
 def _parquet(path: Path, rows: int | None) -> "pd.DataFrame":
-    """A Parquet file; of no rows: its columns alone, which takes no time."""
+    """A Parquet file, lists and mappings in it as text; of no rows: its columns alone, which takes no time."""
     import pandas as pd
     import pyarrow.parquet  # type: ignore[import-untyped]
 
     if rows == 0:
         return pyarrow.parquet.read_schema(path).empty_table().to_pandas()
-    return pd.read_parquet(path)
+    frame = pd.read_parquet(path)
+    firsts = {name: next(iter(column.dropna()), None) for name, column in frame.items() if column.dtype == object}
+    return frame.astype({name: str for name, first in firsts.items() if not pd.api.types.is_scalar(first)})
 
 
 def is_parquet(path: Path) -> bool:
@@ -292,24 +295,34 @@ def is_parquet(path: Path) -> bool:
     return path.suffix.lower() in table_format.PARQUET
 
 
-def place(path: Path, row: int) -> str:
+def place(path: Path, row: int, known: Format = FOUND) -> str:
     """Return where a row of a table is, counted from 0: its line in a CSV, its row in a sheet, its number in a Parquet
-    file.
+    file or a packed one.
 
-    Rows may be more than a line each, and empty lines are none.
+    Args:
+        known: what is known of how the table is written.
     """
-    if is_parquet(path):
+    if is_parquet(path) or path.suffix.lower() in table_format.PACKED:
         return f"row {row + 1}"
-    form = table_format.found(path)
+    numbers = _numbers_of_rows(path, known, table_format.state(path))
+    if row >= len(numbers):
+        return f"row {row + 1}"
+    return f"row {numbers[row]} of the sheet" if table_format.is_spreadsheet(path) else f"line {numbers[row]}"
+
+
+@lru_cache(1)
+def _numbers_of_rows(path: Path, known: Format, state: tuple[int, ...]) -> Sequence[int]:
+    """The line, or the row of a sheet, in which each row of a table begins: rows may be more than a line each, and
+    empty lines are none. Kept: a message may name many rows."""
+    form = table_format.found(path, known)
+    found, before = list[int](), 0
     with table_format.opened(path, form) as file, suppress(csv.Error):  # of a cell of over 131,072 letters
-        records, before = csv.reader(file, delimiter=form.separator or ","), 0
-        count = -2 - form.skipped  # the header is row -1
+        records = csv.reader(file, delimiter=form.separator or ",")
         for number, record in enumerate(records, 1):
-            count += any(text.strip() for text in record) or len(record) > 1
-            if count == row:
-                return f"row {number} of the sheet" if table_format.is_spreadsheet(path) else f"line {before + 1}"
+            if any(text.strip() for text in record) or len(record) > 1:
+                found.append(number if table_format.is_spreadsheet(path) else before + 1)
             before = records.line_num
-    return f"row {row + 1}"
+    return found[form.skipped + 1 :]  # behind the header
 
 
 def need(columns_of_file: Iterable[Any], columns: Iterable[str], path: Path) -> None:

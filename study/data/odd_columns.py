@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from study.data import user_data
-from study.data.findings import MARKS, Finding, out
+from study.data.findings import MARKS, WORDS, Finding, Kind, out, setting
 from study.data.table_columns import MISSING, is_number, numbers
 from study.text import quoted, some
 
@@ -150,7 +150,7 @@ def _sentinel(column: "pd.Series") -> Iterator[Finding]:
         is_below = mark == -1 and len(others) >= FEW_CODES and others[0] >= 0 and times >= OFTEN * counts.sum()
         if mark in SENTINELS and (is_away or is_below):
             text = f"{mark:.0f}"
-            remedy = f'If it means a missing value: {MARKS}: ["{text}"]'
+            remedy = f"If it means a missing value: {setting(MARKS, (text,))}"
             yield Finding(
                 _name(column), f"is {text} in {times} rows, far from all others", remedy, "odd", MARKS, (text,)
             )
@@ -171,7 +171,7 @@ def _codes(column: "pd.Series") -> Iterator[Finding]:
     if is_few and is_whole and values[-1] >= LARGE_CODE and len(np.unique(np.diff(values))) > 1:
         name, shown = _name(column), some([f"{value:g}" for value in values], 3)
         problem = f"has {len(values)} different whole numbers, as codes have: {shown}"
-        yield Finding(name, problem, f"If they are codes: data.words: [{name}]", "odd", "data.words", (name,))
+        yield Finding(name, problem, f"If they are codes: {setting(WORDS, (name,))}", "odd", WORDS, (name,))
 
 
 def _name(column: "pd.Series") -> str:
@@ -183,10 +183,10 @@ def _dates(column: "pd.Series") -> Iterator[Finding]:
     import pandas as pd
 
     there = column.dropna()
-    if not is_number(there) or not len(there) or not np.isfinite(numbers(there)).all() or (there % 1).any():
+    if not is_number(there) or not len(there) or not there.between(1e7, 1e8 - 1).all() or (there % 1).any():
         return
     texts = there.map("{:.0f}".format)
-    if texts.str.len().eq(8).all() and pd.to_datetime(texts, format="%Y%m%d", errors="coerce").notna().all():
+    if pd.to_datetime(texts, format="%Y%m%d", errors="coerce").notna().all():
         yield out(_name(column), f"looks like dates, as {texts.iloc[0]}, and is read as a number", "odd")
 
 
@@ -198,8 +198,7 @@ def _gaps(column: "pd.Series") -> Iterator[Finding]:
     """Find words that look like a missing value."""
     if there := [] if is_number(column) else sorted({*column.unique()} & GAPS):
         counts = [f"{quoted(word)} ({int((column == word).sum())} rows)" for word in there]
-        marks = ", ".join(f'"{word}"' for word in there)
-        remedy = f"If they mean a missing value: data.missing_marks: [{marks}]"
+        remedy = f"If they mean a missing value: {setting(MARKS, there)}"
         yield Finding(_name(column), f"has the words {some(counts)}", remedy, "odd", MARKS, tuple(there))
 
 
@@ -242,20 +241,27 @@ def small_groups(column: str, labels: user_data.Labels) -> list[Finding]:
 
 
 def one_to_one(
-    rows: "pd.DataFrame", features: Sequence[str], codes: NDArray[np.int64] | None, key: str, named: Sequence[str]
+    rows: "pd.DataFrame",
+    features: Sequence[str],
+    codes: NDArray[np.int64] | None,
+    key: str,
+    named: Sequence[str],
+    kind: Kind = "odd",
 ) -> list[Finding]:
     """A finding for each input that has one value for each class or bias class.
 
     Args:
         codes: of each row, (N,), -1 where it is not known; None: there are none.
         key: of the study file that names the `named` columns, which do not count.
+        kind: of the finding: `refused` where nobody named the input.
     """
     if codes is None:
         return []
+    keep = "keep it by naming the inputs in data.features" if kind == "refused" else ""
     there, codes = rows[codes >= 0], codes[codes >= 0]
     kinds, told = len(np.unique(codes)), f"{key} ({'+'.join(named)})"
     return [
-        out(name, f"is an input, and has one value for each value of {told}: it tells it", "odd")
+        out(name, f"is an input, and has one value for each value of {told}: it tells it", kind, keep)
         for name in features
         if name not in named and kinds == there[name].nunique() and kinds == _pairs(there[name], codes)
     ]

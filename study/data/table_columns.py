@@ -3,7 +3,7 @@ comes after.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,30 +33,37 @@ def check_header(header: Sequence[str], used: Sequence[str], path: Path) -> None
     findings.check(path, of_header(header, used))
 
 
-def of_header(header: Sequence[str], used: Sequence[str]) -> Iterator[Finding]:
+def of_header(header: Sequence[str], used: Sequence[str], inputs: Sequence[str] = ()) -> Iterator[Finding]:
     """Find names that do not say which column is meant, or which may be one column twice.
 
     A second column of a label would be an input, and the class would be known from it.
 
     Args:
         header: names of all columns, in the order of the file.
-        used: those that are labels or inputs.
+        used: those that must be there, as labels.
+        inputs: those that may be left out.
     """
     places: dict[str, list[str]] = {}
     for place, name in enumerate(header, 1):
         places.setdefault(name, []).append(str(place))
     alike: dict[str, str] = {}
-    for name in dict.fromkeys(used):
+    for name in dict.fromkeys([*used, *inputs]):
         if len(twice := places.get(name, [])) > 1:
-            yield findings.out(
-                name,
-                f"is there {len(twice)} times, as column {' and '.join(twice)}",
-                more="rename or remove all but one",
-            )
+            told = name, f"is there {len(twice)} times, as column {' and '.join(twice)}", "Rename or remove all but one"
         elif (other := alike.setdefault(name.strip().casefold(), name)) != name:
-            problem = f"columns {quoted(other)} and {quoted(name)} differ by spaces or case alone"
-            remedy = f"Rename or remove one, or leave it out by {findings.setting(WITHOUT, (name,))}"
-            yield Finding("", problem, remedy, "refused", WITHOUT, (name,))
+            told = (
+                "",
+                f"columns {quoted(other)} and {quoted(name)} differ by spaces or case alone",
+                "Rename or remove one",
+            )
+        else:
+            continue
+        about, problem, remedy = told
+        if name not in used:
+            remedy = f"{remedy}, or leave it out by {findings.setting(WITHOUT, (name,))}"
+            yield Finding(about, problem, remedy, "refused", WITHOUT, (name,))
+        else:
+            yield Finding("", f"column {quoted(name)} {problem}" if about else problem, remedy)
 
 
 def without_name(header: Sequence[str], names: Sequence[str]) -> Iterator[Finding]:
@@ -326,7 +333,7 @@ def of_split(rows: "pd.DataFrame", features: Sequence[str]) -> Iterator[Finding]
     """Find inputs, which nobody named, that say the split of each row."""
     for name in features:
         if label_files.is_split(name, rows[name].dropna().unique().tolist()):
-            remedy = f"Give data.split: {name} to use it, or leave it out by data.without"
+            remedy = f"Give {findings.setting('data.split', (name,))} to use it, or leave it out by data.without"
             yield Finding(
                 name,
                 "says which split a row belongs to, and would be an input",
@@ -352,17 +359,6 @@ def equal_rows(rows: "pd.DataFrame", features: Sequence[str]) -> NDArray[np.int6
     return rows.groupby(list(features), sort=False, dropna=False).ngroup().to_numpy().astype(np.int64)
 
 
-def copies(rows: "pd.DataFrame", inputs: Sequence[str], labels: user_data.Labels, target: str) -> Iterator[Finding]:
-    """Find inputs that nobody named and that say the class: another spelling of it, most likely."""
-    for name in inputs:
-        if rows[name].nunique() != labels.classes:
-            continue
-        pairs = set(zip(rows[name].tolist(), labels.target.tolist(), strict=True))
-        if len(pairs) == labels.classes:
-            problem = f"has one value for each value of {target!r}: it would tell the class"
-            yield findings.out(name, problem, more="name the inputs in data.features, with it")
-
-
 # Columns of a user's table that are not what pandas takes them for: numbers with a few other texts among them, numbers
 # as a spreadsheet shows them, dates, and names.
 
@@ -373,6 +369,9 @@ MOSTLY = 0.5
 DISTINCT_NUMBERS = 10
 """A column of more numbers than this counts as numbers with strays, too, as does one with a unit behind each; fewer may
 be kinds, as 36 months and 60 months."""
+
+Where = Callable[[int], str]
+"""Tells the place of a row of the file, counted from 0."""
 
 GLANCE = 40
 """Texts of a column by which it is told at a glance that they are not mostly of a form."""
@@ -388,7 +387,8 @@ SIGNS = "$€£¥%'\u00a0\u202f _"
 
 MONTH = r"(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
 DATE = re.compile(
-    r"\d{4}([-/.])\d{1,2}(\1\d{1,2})?([T ].*)?|\d{1,2}([/.-])\d{1,2}\4\d{2,4}([T ].*)?|\d{1,2}:\d{2}(:\d{2}.*)?"
+    r"\d{4}(?P<a>[-/.])\d{1,2}(?P=a)\d{1,2}([T ].*)?|\d{4}[-/]\d{1,2}([T ].*)?"
+    r"|\d{1,2}(?P<b>[/.-])\d{1,2}(?P=b)\d{2,4}([T ].*)?|\d{1,2}:\d{2}(:\d{2}.*)?"
     rf"|\d{{1,2}}\.?[ -]{MONTH}[ ,-]+\d{{2,4}}.*|{MONTH}[ -]?\d{{1,2}},? \d{{4}}.*|{MONTH}[ -]\d{{4}}",
     re.IGNORECASE,
 )
@@ -397,7 +397,7 @@ WITH_UNIT = r"[+-]?\d[\d.,]*\s*([A-Za-zµ°%²³/]+)\.?"
 
 
 def with_numbers(
-    rows: "pd.DataFrame", features: Sequence[str], path: Path, decimal: str
+    rows: "pd.DataFrame", features: Sequence[str], where: Where, decimal: str
 ) -> tuple["pd.DataFrame", list[Finding]]:
     """The rows, with each input whose texts are all numbers as numbers; and what cannot be one: numbers but for a few
     texts, numbers written for people, dates or names, each with its place and what to do.
@@ -407,6 +407,7 @@ def with_numbers(
 
     Args:
         features: the inputs that may be numbers.
+        where: tells the place of a row of the file, counted from 0.
         decimal: the mark of decimals, `.` or `,`.
     """
     import pandas as pd
@@ -431,7 +432,7 @@ def with_numbers(
         if parsed.notna().all():
             found[name] = parsed.astype(np.float64).reindex(rows.index)
             continue
-        if doubt := _doubt(plain, parsed.notna().to_numpy(bool), name, path, decimal):
+        if doubt := _doubt(plain, parsed.notna().to_numpy(bool), name, where, decimal):
             doubts.append(doubt)
         found[name] = plain.reindex(rows.index)  # without the blanks around them
     return with_columns(rows, found), doubts
@@ -454,14 +455,13 @@ FEW_STRAYS = 3
 """Different texts among numbers up to which they may be marks of missing values; more are codes, or slips."""
 
 
-def _doubt(texts: "pd.Series", is_number: "np.ndarray", name: str, path: Path, decimal: str) -> Finding | None:
+def _doubt(texts: "pd.Series", is_number: "np.ndarray", name: str, where: Where, decimal: str) -> Finding | None:
     """Find that texts, of which some are numbers, are most likely no kinds of something."""
-    words = f"data.words: [{name}] if these are words that you want"
+    words = f"{findings.setting(findings.WORDS, (name,))} if these are words that you want"
     if is_number.mean() >= MOSTLY or texts[is_number].nunique() > DISTINCT_NUMBERS:
         strays = texts[~is_number]
         shown = [
-            f"{quoted(text)} ({label_files.place(path, row)})"
-            for row, text in zip(strays.index.tolist()[:SHOWN], strays, strict=False)
+            f"{quoted(text)} ({where(row)})" for row, text in zip(strays.index.tolist()[:SHOWN], strays, strict=False)
         ]
         more = f" and {len(strays) - SHOWN} more" if len(strays) > SHOWN else ""
         problem = f"holds numbers but for {', '.join(shown)}{more}"
@@ -473,31 +473,31 @@ def _doubt(texts: "pd.Series", is_number: "np.ndarray", name: str, path: Path, d
             f"{words}"
         )
         return Finding(name, problem, remedy, "refused", findings.MARKS, marks)
-    if decimal == "," and (point := _first(texts, path, r"[+-]?\d[\d.]*")):
+    if date := _first(texts, where, DATE):
+        return findings.out(name, f"holds dates, as {date}", more=f"make it a number, or give {words}")
+    if decimal == "," and (point := _first(texts, where, r"[+-]?\d[\d.]*")):
         problem = f"holds numbers with a point, as {point}, but data.decimal is a comma"
         return Finding(name, problem, f"Write all numbers of the table in one way, or give {words}")
-    thousands = _first(texts, path, r"[+-]?\d{1,3}(,\d{3})+")
-    if not thousands and (comma := _first(texts, path, r"[+-]?\d+[.,]\d+|[+-]?\d+")):
+    thousands = _first(texts, where, r"[+-]?[1-9]\d{0,2}(,\d{3})+")
+    if not thousands and (comma := _first(texts, where, r"[+-]?\d+[.,]\d+|[+-]?\d+")):
         problem = f"holds numbers with a decimal comma, as {comma}"
         return Finding(name, problem, f'Give data.decimal: ",", or {words}', "refused", "data.decimal", (",",))
-    if money := _first(texts, path, rf"[{re.escape(SIGNS)}]*[+-]?[{re.escape(SIGNS)}]*\d[\d.,{re.escape(SIGNS)}]*"):
+    if money := _first(texts, where, rf"[{re.escape(SIGNS)}]*[+-]?[{re.escape(SIGNS)}]*\d[\d.,{re.escape(SIGNS)}]*"):
         problem = f"holds numbers written for people, as {money}"
         return Finding(name, problem, f"Write them without signs of money, per cent and thousands, or give {words}")
-    if date := _first(texts, path, DATE):
-        return findings.out(name, f"holds dates, as {date}", more=f"make it a number, or give {words}")
-    if measured := _first(texts, path, WITH_UNIT):
+    if measured := _first(texts, where, WITH_UNIT):
         units = {found.group(1) for text in texts.unique() if (found := re.fullmatch(WITH_UNIT, text))}
         if len(units) < DISTINCT_NUMBERS < texts.nunique():
             problem = f"holds numbers with a unit, as {measured}"
             return Finding(name, problem, f"Write the numbers alone, all in one unit, or give {words}")
     if (values := texts.nunique()) > max(FEWEST_TEXTS, UNIQUE * len(texts)):
-        example = f"{quoted(texts.iloc[0])} ({label_files.place(path, texts.index[0])})"
+        example = f"{quoted(texts.iloc[0])} ({where(texts.index[0])})"
         problem = f"has {values} different texts in {len(texts)} rows: names, not kinds, as {example}"
         return findings.out(name, problem, more=f"give {words}")
     return None
 
 
-def _first(texts: "pd.Series", path: Path, pattern: str | re.Pattern[str]) -> str | None:
+def _first(texts: "pd.Series", where: Where, pattern: str | re.Pattern[str]) -> str | None:
     """The first of the texts that are as a pattern says, with its place; None where these are not most of them."""
     glance = texts.iloc[:: max(1, len(texts) // GLANCE)].tolist()
     if not any(re.fullmatch(pattern, text) for text in dict.fromkeys(glance)):
@@ -506,4 +506,4 @@ def _first(texts: "pd.Series", path: Path, pattern: str | re.Pattern[str]) -> st
     if found.mean() < MOSTLY:
         return None
     row = int(found[found].index[0])
-    return f"{quoted(texts.loc[row])} ({label_files.place(path, row)})"
+    return f"{quoted(texts.loc[row])} ({where(row)})"

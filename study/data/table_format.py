@@ -100,8 +100,13 @@ def found(path: Path, known: Format = FOUND) -> Format:
     Raises:
         UserError: it is no table of text in an encoding that can be told.
     """
-    state = os.stat(path)
-    return _found(path, known, (state.st_mtime_ns, state.st_size, state.st_ino))
+    return _found(path, known, state(path))
+
+
+def state(path: Path) -> tuple[int, ...]:
+    """Return what tells whether a file has changed."""
+    of = os.stat(path)
+    return of.st_mtime_ns, of.st_size, of.st_ino
 
 
 @lru_cache(16)
@@ -347,8 +352,7 @@ def sheet(path: Path) -> tuple[str, tuple[str, ...]]:
     Raises:
         UserError: the package that pandas reads it with is not there, or it is damaged.
     """
-    state = os.stat(path)
-    return _sheet(path, (state.st_mtime_ns, state.st_size, state.st_ino))
+    return _sheet(path, state(path))
 
 
 @lru_cache(2)

@@ -176,9 +176,9 @@ def _thresholds(
     of_gaps = np.bincount(codes[gaps], minlength=len(weights)) * weights if gaps.any() else overall
     order = np.argsort(values[~gaps], kind="stable")
     sorted_values = values[~gaps][order]
-    totals = np.zeros((len(order) + 1, len(weights)))  # by class, of the rows before each
-    totals[np.arange(1, len(order) + 1), codes[~gaps][order]] = weights[codes[~gaps][order]]
-    np.cumsum(totals, axis=0, out=totals)
+    totals = np.zeros((len(weights), len(order) + 1))  # by class, of the rows before each
+    totals[codes[~gaps][order], np.arange(1, len(order) + 1)] = weights[codes[~gaps][order]]
+    np.cumsum(totals, axis=1, out=totals)
     bounds = [0, len(order)]
     splits = {(0, len(order)): _split(sorted_values, totals, 0, len(order))}
     while len(bounds) <= LEAVES:
@@ -188,7 +188,7 @@ def _thresholds(
         del splits[start, stop]
         splits |= {(low, high): _split(sorted_values, totals, low, high) for low, high in ((start, at), (at, stop))}
         bounds = sorted([*bounds, at])
-    best = [(totals[high] - totals[low]).argmax() for low, high in itertools.pairwise(bounds)]
+    best = [(totals[:, high] - totals[:, low]).argmax() for low, high in itertools.pairwise(bounds)]
     inner = bounds[1:-1]
     edges = [sorted_values[at - 1] / 2 + sorted_values[at] / 2 for at in inner]
     leaf = np.array([*best, of_gaps.argmax()], np.int64)
@@ -197,13 +197,13 @@ def _thresholds(
 
 def _split(values: NDArray[np.float64], totals: NDArray[np.float64], start: int, stop: int) -> tuple[float, int]:
     """By how much the impurity of sorted rows falls at most, and before which row they are divided for that."""
-    at = np.arange(start + LEAST, stop - LEAST + 1)
-    at = at[values[at - 1] < values[at]] if len(at) else at
-    if not len(at):
+    low, high = start + LEAST, stop - LEAST + 1
+    if low >= high:
         return 0.0, start
-    left, right = totals[at] - totals[start], totals[stop] - totals[at]
-    whole = totals[stop] - totals[start]
-    purity = sum((part**2).sum(1) / np.maximum(part.sum(1), 1e-12) for part in (left, right))
-    gains = purity - (whole**2).sum() / max(whole.sum(), 1e-12)
+    before, whole = totals[:, low:high], totals[:, stop] - totals[:, start]
+    left, right = before - totals[:, [start]], totals[:, [stop]] - before
+    purity = sum(np.einsum("ij,ij->j", part, part) / np.maximum(part.sum(0), 1e-12) for part in (left, right))
+    differs = values[low - 1 : high - 1] < values[low:high]
+    gains = np.where(differs, purity - (whole**2).sum() / max(whole.sum(), 1e-12), 0)
     best = int(gains.argmax())
-    return (float(gains[best]) if gains[best] > 1e-9 * whole.sum() else 0.0), int(at[best])
+    return (float(gains[best]) if gains[best] > 1e-9 * whole.sum() else 0.0), low + best

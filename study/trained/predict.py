@@ -46,7 +46,7 @@ def predict(classifier: Classifier, inputs: Iterable[Path], column: str | None =
     encoding, section = _encoding(classifier), classifier.description.config["data"]
     known = table_format.given(section)
     frame = label_files.read_rows(paths[0], section, table_columns.texts(encoding))
-    header = label_files.header(paths[0], frame, known)
+    header = label_files.header(paths[0], known)
     table_columns.check_header(header, [column.name for column in encoding], paths[0])
     return predict_rows(classifier, frame, str(paths[0]), table_format.found(paths[0], known).decimal)
 

@@ -1,5 +1,6 @@
 """`study init` and `study plan` on tables whose columns mislead: all that is to be decided is told at once."""
 
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
@@ -152,3 +153,41 @@ def test_a_study_of_an_earlier_version_keeps_its_inputs(load: Callable[[Path], o
     assert data.describe(load(older).base["data"]).shape == (2,)  # type: ignore[attr-defined]
     older.write_text(spec.to_yaml())
     assert data.describe(load(older).base["data"]).shape == (1,)  # type: ignore[attr-defined]
+
+
+def test_columns_with_odd_names_are_offered_as_they_can_be_typed() -> None:
+    table(**{"Größe, netto": slips, "Gebühr": filled})
+    told = refused(people())
+    assert "Größe, netto" in told
+    assert "\\u" not in told
+    command = shlex.split(told.rpartition("study init: ")[2].partition(";")[0])
+    assert command[::2] == ["--without", "--without"]
+    write(people(without=command[1::2]), None, False, nobody())
+    assert set(load_study("mine.yaml").base["data"]["without"]) == {"Größe, netto", "Gebühr"}
+
+
+def test_the_class_and_the_bias_may_be_named_among_what_is_no_input() -> None:
+    table(z=lambda yes: ["" if n % 9 == 0 else str(n % 31) for n in range(len(yes))])
+    write(people(without=["sex", "status"]), None, False, nobody())
+    assert load_study("mine.yaml").base["data"]["missing"] == "fill"
+
+
+def test_what_an_answer_brings_to_light_is_asked_too() -> None:
+    table(stray=lambda yes: ["?" if n == 200 else f"{n % 50},5" for n in range(len(yes))])
+    pd.read_csv("people.csv").to_csv("people.csv", index=False, sep=";", decimal=",")
+    asked = []
+
+    def ask(question: str, default: str | None) -> str:
+        asked.append((question, default))
+        return default or ""
+
+    write(people(assignments=["data.decimal=."]), None, False, Asker(ask, print))
+    assert asked[:2] == [("data.decimal, or none", '","'), ("data.missing_marks, or none", '["?"]')]
+    section = load_study("mine.yaml").base["data"]
+    assert (section["decimal"], section["missing_marks"]) == (",", ["?"])
+
+
+def test_rows_with_infinite_numbers_are_asked_about_as_those_with_gaps_are() -> None:
+    table(ratio=lambda yes: ["inf" if n % 50 == 0 else str(n % 37) for n in range(len(yes))])
+    write(people(), None, False, nobody())
+    assert load_study("mine.yaml").base["data"]["missing"] == "fill"

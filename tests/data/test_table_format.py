@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from study.data import label_files, table_format
+from study.data.sets import table
 from study.data.table_format import FOUND, Format, found, plain_number, told
 from study.errors import UserError
 
@@ -58,7 +59,7 @@ def test_the_encoding_is_told_by_the_bytes(tmp_path: Path, encoding: str, name: 
     path = written(tmp_path, "Größe;Straße\n1,5;Köln\n2,5;Ulm\n", encoding)
     assert found(path) == Format(";", name, ",")
     assert label_files.read(path, (), FOUND).to_dict("list") == {"Größe": ["1,5", "2,5"], "Straße": ["Köln", "Ulm"]}
-    assert label_files.names(path) == label_files.header(path, label_files.read_typed(path)) == ["Größe", "Straße"]
+    assert label_files.names(path) == label_files.header(path) == ["Größe", "Straße"]
     assert label_files.read_typed(path)["Größe"].tolist() == [1.5, 2.5]
     assert label_files.place(path, 1) == "line 3"
     assert ("cp1252, as 'Größe' in line 1" in told(path)[0]) is (name == "cp1252")
@@ -150,3 +151,12 @@ def test_empty_rows_of_a_sheet_are_none_and_the_others_keep_their_number(tmp_pat
 def test_a_file_that_was_written_anew_is_looked_at_again(tmp_path: Path) -> None:
     assert found(written(tmp_path, "a,b\n1,2\n")).separator == ","
     assert found(written(tmp_path, "a;b;c\n1;2;3\n")).separator == ";"
+
+
+def test_a_row_is_placed_in_the_format_that_is_given(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes(b"a;b\n" + b"1,5;x\n" * 30 + b"\n2,5 \x81;y\n")  # \x81 is a letter in Latin-1 alone
+    assert label_files.place(path, 30, Format(encoding="latin-1")) == "line 33"
+    options = table.Options(path=str(path), target="b", encoding="latin-1")
+    with pytest.raises(UserError, match=r"a  holds numbers but for .*line 33"):
+        table.describe(options)

@@ -4,14 +4,17 @@ import json
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+import typer
 from published_study import Course
 
 from study import published
 from study.analysis.statistics.cell_tables import Cell
+from study.cli import running
 from study.errors import UserError
 from study.home.folder import Home
 from study.home.record import StudyRecord
@@ -162,3 +165,13 @@ def test_only_pairs_that_the_print_tells_apart_and_all_readings_have_are_compare
     assert order(whole, pairs, SEEDS)[0] > 0.5
     assert order(whole, [(less, more) for more, less in pairs], SEEDS)[0] == -order(whole, pairs, SEEDS)[0]
     assert order(whole, [], SEEDS) == {}
+
+
+def test_a_reading_that_failed_is_the_exit_status_though_the_last_is_complete(monkeypatch: pytest.MonkeyPatch) -> None:
+    ends = [SimpleNamespace(record=SimpleNamespace(state=state), untracked=False) for state in ("failed", "complete")]
+    monkeypatch.setattr("study.reproduce.reproduce_readings", lambda *_: iter(ends))
+    monkeypatch.setattr("study.reproduce.compared_readings", lambda *_: None)
+    monkeypatch.setattr("study.reproduce.readings.markdown", lambda _: "")
+    with pytest.raises(typer.Exit) as status:
+        running.reproduce("a_table", readings="all", quiet=True)
+    assert status.value.exit_code == 1

@@ -146,7 +146,7 @@ def _table(options: Options, folder: Path, path: Path) -> "pd.DataFrame":
     known = table_format.given(vars(options))
     table = label_files.read_labels(path, needed, options.missing_marks, known)
     table_columns.check_header(
-        label_files.header(path, table, known), user_data.label_columns(options, table.columns, path), path
+        label_files.header(path, known), user_data.label_columns(options, table.columns, path), path
     )
     return table
 

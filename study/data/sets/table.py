@@ -4,7 +4,7 @@ Numbers are standardised with mean and deviation of the training rows, everythin
 """
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -72,7 +72,7 @@ class _Read:
         left_out: columns that are no inputs since they count the rows.
         named: columns that count the rows, and are inputs since `features` names them.
         same: the group of equal rows that each row is in, None where they need not be kept in one split.
-        telling: the inputs that tell the class alone.
+        groups: that each row is in with all that stay in one split, None where each is alone.
         unreadable: by number in the file from 0 on, what is wrong with each row that a model cannot take; none of
             `rows`.
     """
@@ -86,13 +86,21 @@ class _Read:
     left_out: tuple[str, ...]
     named: tuple[str, ...]
     same: NDArray[np.int64] | None
-    telling: tuple[Telling, ...]
+    groups: NDArray[np.int64] | None
     unreadable: Faults
 
     @property
     def compared(self) -> list[str]:
         """The inputs by which rows are equal: those that do not count the rows."""
         return [name for name in self.features if name not in self.named] or self.features
+
+    @cached_property
+    def telling(self) -> tuple[Telling, ...]:
+        """The inputs that tell the class alone."""
+        train = self.splits["train"]
+        values, words = odd_columns.values_of(self.rows.iloc[train], self.features)
+        groups = None if self.groups is None else self.groups[train]
+        return tuple(telling(values, words, self.labels.target[train], groups))
 
 
 def describe(options: Options) -> Facts:
@@ -128,7 +136,7 @@ def encoded(options: Options, encoding: Encoding) -> tuple[Dataset, Faults]:
         The rows that it can, and by row of the file, from 0 on, what is wrong with each of the others.
     """
     table = _read(replace(options, features=tuple(column.name for column in encoding)), encoding)
-    facts = replace(_facts(table), shape=(table_columns.width(encoding),))
+    facts = user_data.facts(table.labels, (table_columns.width(encoding),), table.splits)
     return Dataset(facts, _splits(table, encoding)), table.unreadable
 
 
@@ -138,9 +146,8 @@ def reading(options: Options) -> list[str]:
     known = table_format.given(vars(options))
     names = label_files.names(table.path, known)
     used = {*table.features, *table.left_out, *user_data.label_columns(options, names, table.path)}
-    dropped = [
-        name for name in names if name in _without(options, label_files.header(table.path, table.rows, known), names)
-    ]
+    without = _without(options, label_files.header(table.path, known), names)
+    dropped = [name for name in names if name in without]
     unnamed = [name for name in names if name not in used and name not in dropped]
     return [
         *table_format.told(table.path, known),
@@ -194,9 +201,8 @@ def survey(options: Options) -> list[Finding]:
 
 def _found(table: _Read, options: Options) -> list[Finding]:
     found = [_of_telling(one, options) for one in table.telling]
-    for key, codes in (("target", table.labels.target), ("bias", table.labels.bias)):
-        named = user_data.columns_of(getattr(options, key), table.rows.columns, table.path)
-        found += odd_columns.one_to_one(table.rows, table.features, codes, f"data.{key}", named)
+    for key in ("target", "bias"):
+        found += _copies(table, options, key, "odd")
     told = {one.column for one in found}
     found = [one for place, one in enumerate(found) if one.column not in {before.column for before in found[:place]}]
     found += [odd_columns.counts_rows(name) for name in table.left_out]
@@ -212,6 +218,13 @@ def _found(table: _Read, options: Options) -> list[Finding]:
         found += [replace(one, kind="odd") for one in table_columns.of_split(table.rows, table.features)]
     found += odd_columns.small_groups(options.bias, table.labels) if options.bias else []
     return found
+
+
+def _copies(table: _Read, options: Options, key: Literal["target", "bias"], kind: findings.Kind) -> list[Finding]:
+    """The inputs that are another spelling of the class, or of the bias."""
+    named = user_data.columns_of(getattr(options, key), table.rows.columns, table.path)
+    codes = getattr(table.labels, key)
+    return odd_columns.one_to_one(table.rows, table.features, codes, f"data.{key}", named, kind)
 
 
 def _of_telling(one: Telling, options: Options) -> Finding:
@@ -284,12 +297,12 @@ def _examined(
     label_files.need(rows.columns, options.words, path)
     texts = {name: label_files.as_text(rows[name]) for name in dict.fromkeys([*as_text, *options.words])}
     rows = table_columns.with_columns(rows, texts)
-    header = label_files.header(path, rows, known)
+    header = label_files.header(path, known)
     findings.check(path, table_columns.of_header(header, used))
     features = list(options.features) or [str(name) for name in rows.columns if name not in used]
     features = [name for name in features if name not in _without(options, header, names)]
     label_files.need(rows.columns, features, path)
-    found = list(table_columns.of_header(header, [*used, *features]))
+    found = list(table_columns.of_header(header, used, features))
     features = _but(features, found)
     left_out = named = odd_columns.row_numbers(rows, features, options.row_numbers)
     if not options.features:
@@ -321,7 +334,7 @@ def _examined(
             raise
         return _Examined(path, (*found, Finding("", str(error).removeprefix(f"{path}: "), "")), None)
     if not options.features:
-        found += table_columns.copies(rows, read.features, read.labels, options.target)
+        found += _copies(read, options, "target", "refused")
     return _Examined(path, tuple(found), read)
 
 
@@ -365,11 +378,8 @@ def _labelled(
     same = table_columns.to_keep_together(rows, inputs or features) if features else None
     labels, splits = user_data.divided(rows, path, options, labels, same)
     fills = is_survey or options.missing == "fill"
-    train = splits["train"]
-    values, words = odd_columns.values_of(rows.iloc[train], features)
     groups = holdout.together(user_data.group_codes(rows, options, path), same)
-    told = tuple(telling(values, words, labels.target[train], None if groups is None else groups[train]))
-    return _Read(path, rows, labels, features, splits, fills, left_out, named, same, told, unreadable)
+    return _Read(path, rows, labels, features, splits, fills, left_out, named, same, groups, unreadable)
 
 
 def _sound(rows: "pd.DataFrame", encoding: Encoding, options: Options, path: Path) -> tuple["pd.DataFrame", Faults]:
@@ -411,7 +421,8 @@ def _complete(
             why = f". Empty in every row: {some(empty)}; leave them out by data.without" if empty else ""
             raise UserError(f"{path}: every row has a value that is {what}; data.missing: drop leaves none{why}")
     decimal = user_data.decimal_of(options, path)
-    rows, found = table_columns.with_numbers(rows, features, path, decimal)
+    known = table_format.given(vars(options))
+    rows, found = table_columns.with_numbers(rows, features, lambda row: label_files.place(path, row, known), decimal)
     rows = rows.reset_index(drop=True)
     counts = {str(name): int(rows[name].isna().sum()) for name in must}
     if gaps := [f"{quoted(name)} ({count})" for name, count in counts.items() if count]:

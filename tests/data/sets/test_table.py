@@ -200,7 +200,9 @@ def test_a_byte_order_mark_is_no_part_of_a_name():
 
 def test_a_copy_of_the_class_is_an_input_only_where_it_is_named():
     frame = people().assign(paid=lambda table: table["income"].map({"low": 17, "high": 3}))
-    with pytest.raises(UserError, match=r"column 'paid' has one value for each value of 'income'.*data\.features"):
+    with pytest.raises(
+        UserError, match=r"column 'paid' is an input, and has one value for each value of data.target.*data\.features"
+    ):
         load(frame, features=[], key="id")
     assert load(features=["age", "paid"]).facts.shape == (2,)
 

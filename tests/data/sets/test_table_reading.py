@@ -70,6 +70,7 @@ def test_a_stray_among_numbers_is_refused_with_its_line(tmp_path: Path) -> None:
         (lambda value: f"{value * 1000:,.0f}", "written for people"),
         (lambda value: f"2026-01-{int(value) % 28 + 1:02d}", "holds dates"),
         (lambda value: f"{int(value) % 28 + 1}. March 2026", "holds dates"),
+        (lambda value: f"{int(value) % 28 + 1:02d}.03.2026", "holds dates"),
         (lambda value: f"{int(value) % 24}:30", "holds dates"),
         (lambda value: f"{value} kg", r"with a unit, as '[\d.]+ kg'.*words"),
         (lambda value: "n.a." if int(value) % 5 == 0 else value, r"but for 'n\.a\.' \(line \d+\).*missing_marks"),
@@ -473,3 +474,35 @@ def test_ticket_numbers_are_no_marks_of_missing_values(tmp_path: Path) -> None:
     ) as caught:
         load(write(tmp_path, rows))
     assert "missing_marks" not in str(caught.value)
+
+
+def test_dates_beside_decimal_commas_are_dates(tmp_path: Path) -> None:
+    rows = frame().assign(day=[f"{place % 28 + 1:02d}.03.2026" for place in range(len(frame()))])
+    path = tmp_path / "german.csv"
+    rows.to_csv(path, index=False, sep=";", decimal=",")
+    with pytest.raises(UserError, match=r"'day' holds dates, as '01\.03\.2026' \(line 2\)"):
+        load(path)
+
+
+def test_lists_in_a_parquet_file_are_words(tmp_path: Path) -> None:
+    rows = frame()
+    rows["parts"] = [[place % 3] * 2 for place in range(len(rows))]
+    rows.to_parquet(tmp_path / "lists.parquet")
+    rows.assign(parts=rows["parts"].map(lambda part: str(np.array(part)))).to_csv(tmp_path / "texts.csv", index=False)
+    same(load(tmp_path / "lists.parquet"), load(tmp_path / "texts.csv"))
+
+
+def test_a_label_that_is_there_twice_is_not_to_be_left_out(tmp_path: Path) -> None:
+    path = write(tmp_path, frame())
+    path.write_text(path.read_text().replace("city", "repaid", 1))
+    with pytest.raises(UserError, match="'repaid' is there 2 times") as caught:
+        load(path)
+    assert "data.without" not in str(caught.value)
+
+
+def test_what_is_left_out_of_a_parquet_file_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "people.parquet"
+    frame().assign(id=np.arange(120)).to_parquet(path)
+    section = {"name": "table", "path": str(path), "target": "repaid", "bias": "sex", "without": ["city"]}
+    told = data.reading(section)
+    assert told[-2:] == ["  left out, as they count the rows: id", "  left out, as data.without names them: city"]
