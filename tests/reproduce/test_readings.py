@@ -140,7 +140,14 @@ def simulated(random: np.random.Generator, *follows: float, noise: float = 0.05)
     return compare(table, declared, {name: name for name in declared}, found)
 
 
-@pytest.mark.parametrize(("share", "noise"), [(0.0, 0.05), (0.2, 0.01), (1.0, 0.01)])
+@pytest.mark.parametrize(
+    ("share", "noise"),
+    [
+        (0.2, 0.01),
+        pytest.param(0.0, 0.05, marks=pytest.mark.slow),
+        pytest.param(1.0, 0.01, marks=pytest.mark.slow),
+    ],
+)
 def test_of_readings_that_are_alike_one_is_seldom_said_to_be_supported(share: float, noise: float) -> None:
     random = np.random.default_rng(0)
     told = [simulated(random, share, share, noise=noise).is_told for _ in range(60)]

@@ -112,7 +112,13 @@ def polluted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Functio
     del os.environ["LEFT"]
 
 
-@pytest.mark.parametrize("way", polluting.WAYS)
+FEW = ("default_dtype", "environ", "folder", "random")
+"""The ways that are tried with the fast tests; the others take some seconds each, too."""
+
+
+@pytest.mark.parametrize(
+    "way", [way if way in FEW else pytest.param(way, marks=pytest.mark.slow) for way in polluting.WAYS]
+)
 def test_a_trial_finds_nothing_of_the_one_before(way: str, polluted: tuple[Functions, dict[str, Any]]) -> None:
     mine, before = polluted
     server = dict(fresh_process._servers)
