@@ -64,7 +64,13 @@ def answered(path: Path, seed: int) -> None:
         assert list(VALIDATOR.iter_errors(values)) == [], name
 
 
-WITHOUT_KEY = ("not valid YAML", "cannot be read", "a study file is a mapping of sections")
+WITHOUT_KEY = (
+    "not valid YAML",
+    "cannot be read",
+    "a study file is a mapping of sections",
+    "is not in UTF-8",
+    "is in UTF-",
+)
 
 
 def check(told: str, path: Path, lines: int) -> None:

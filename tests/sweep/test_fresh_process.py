@@ -129,7 +129,13 @@ def test_a_trial_finds_nothing_of_the_one_before(way: str, polluted: tuple[Funct
     assert fresh_process._servers == server  # one for all
     if way == "processes":
         assert _is_gone(int((mine.folder / "left").read_text()))
-    assert not psutil.Process().children(recursive=True)[1:]
+    assert not _left()
+
+
+def _left() -> list[psutil.Process]:
+    """What the servers have started and not ended."""
+    servers = [psutil.Process(server._process.pid) for server in fresh_process._servers.values()]
+    return [process for server in servers for process in server.children(recursive=True)]
 
 
 def _is_gone(number: int) -> bool:
@@ -216,7 +222,7 @@ def test_a_trial_fails_by_its_own_error_once(how: str, kind: str, reason: str, f
     assert len(broken.failure.reason) <= 400
     assert len(broken.text) <= 2**20
     assert mine.output.read_text().startswith("before \\udcfc\n")
-    assert not psutil.Process().children(recursive=True)[1:]
+    assert not _left()
     assert mine.run("fails", how="none", epochs=1).epochs == [{"val/accuracy": 0.5}]
 
 
@@ -259,7 +265,7 @@ def test_a_process_that_was_killed_for_want_of_memory_says_so(
     broken = mine.fails("killed", **given)
     assert broken.failure.kind == kind
     assert reason in broken.failure.reason
-    assert not psutil.Process().children(recursive=True)[1:]
+    assert not _left()
 
 
 CLEANS = """
@@ -421,7 +427,7 @@ def test_a_process_that_does_not_end_is_ended(functions: Any, monkeypatch: pytes
                 time.sleep(300)
     """)
     mine.run("stays", stop=1)
-    assert not psutil.Process().children(recursive=True)[1:]
+    assert not _left()
 
 
 def test_the_folder_of_outputs_may_vanish_before_a_file_is_opened_in_it(

@@ -94,4 +94,4 @@ def test_it_predicts_as_the_command_does_where_only_its_requirements_are(
     assert [{name: row[name] for name in expected[0]} for row in found if not row["problem"]] == expected
     (bad,) = (row for row in found if row["problem"])
     assert not bad["class"]
-    assert ("'pilot' was in no row" if by_row else "is no image") in bad["problem"]
+    assert ("'pilot' is in no row" if by_row else "is no image") in bad["problem"]

@@ -4,8 +4,7 @@ The front is that of `study.ranking.front`, and every value of it here is the on
 """
 
 from collections.abc import Iterator, Mapping
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from study import ranking
 from study.analysis.report.page import Picture, Section, Table, Text
@@ -16,6 +15,9 @@ from study.home.record import StudyRecord
 from study.ranking import Candidate
 from study.spec import StudySpec, objective
 from study.spec.objective import Objective, Score
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MOST = 5
 """Configurations of a front whose values the sentences give; of a larger one the table does."""
@@ -109,13 +111,15 @@ def _change(spec: StudySpec, name: str, reference: Side, best: Side) -> str | No
 # The table.
 
 
-def printed_front(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
+def printed_front(spec: StudySpec, record: StudyRecord) -> "pd.DataFrame":
     """The front, the best in the first metric first; empty with one metric.
 
     Columns: the trial, and whether it is the chosen one; each metric as it was judged, on fresh seeds or in the search;
     on test, over the seeds on which it was read; whether it is on the front on test of those whose test was read, too;
     the parameters.
     """
+    import pandas as pd  # here, so that sentences alone are told at once
+
     if not spec.objective.several or spec.final_seeds is not None:
         return pd.DataFrame()
     front = ranking.front(record, spec)

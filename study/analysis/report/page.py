@@ -6,12 +6,14 @@ import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from study.text import escaped, rows_as_markdown
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def packed(text: str) -> str:
@@ -48,7 +50,7 @@ class Table:
     """A frame of text; columns of numbers are aligned to the right in HTML."""
 
     kind: ClassVar = "table"
-    frame: pd.DataFrame
+    frame: "pd.DataFrame"
 
     @cached_property
     def header(self) -> list[str]:
@@ -134,7 +136,7 @@ def to_markdown(page: Page) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def markdown_table(frame: pd.DataFrame) -> str:
+def markdown_table(frame: "pd.DataFrame") -> str:
     """A frame of text as a Markdown table."""
     table_frame = Table(frame)
     return rows_as_markdown(table_frame.header, table_frame.rows, table_frame.numeric)

@@ -187,9 +187,10 @@ def test_a_dialect_is_read_as_the_same_data_or_refused_with_a_line(
     except UserError as error:
         assert re.search(r"line \d+", str(error)), error  # noqa: PT017
         return
-    named = data.notes({"name": "table", "path": str(path), "target": "repaid", "bias": "sex", "missing": "drop"})
+    found = data.columns({"name": "table", "path": str(path), "target": "repaid", "bias": "sex", "missing": "drop"})
+    named = [(finding.column, finding.problem) for finding in found]
     if no_city and gap in ("?", "n.a."):
-        assert any(f"'city' has the words '{gap}' ({len(no_city)} rows)" in note for note in named)
+        assert ("city", f"has the words '{gap}' ({len(no_city)} rows)") in named
     else:
         same(read, plain)
 
