@@ -257,6 +257,7 @@ def write(flags: Flags, out: Path | None, force: bool, asker: Asker) -> Path:
     methods_wished = tuple(split_names(methods_answer))
     conflicting = cells.count(section)["splits"].get("val", {}).get("conflicting")  # None: not counted
     few = methods_wished == WITH_LABELS and conflicting is not None and conflicting < FEW_CONFLICTS
+    few = few and not data.describe(section).is_table  # as measured, on pictures
     trials = int(asker("--trials", count, "Trials", str(FEW_TRIALS if few else TRIALS), check_trials))
     try:
         wishes = _fitted(Wishes(name, section, methods_wished, gpu, trials, bias, note=note))

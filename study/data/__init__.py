@@ -2,11 +2,12 @@
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from study.catalogue import Catalogue, modules
-from study.data.dataset import Dataset, Facts, Labelled, Split, joint_fingerprint
+from study.data.dataset import BY_NUMBER, Dataset, Facts, Labelled, Split, by_number, joint_fingerprint
 from study.data.findings import Finding
 from study.data.source import Source, root
 from study.data.table_columns import Encoding, Faults
@@ -45,7 +46,7 @@ class DataSet(Protocol):
         import numpy as np
         from typing_extensions import Doc
 
-        from study.data.dataset import Dataset, Facts, Split
+        from study.data.dataset import BY_NUMBER, Dataset, Facts, Split
         from study.knobs import Range
 
 
@@ -55,7 +56,7 @@ class DataSet(Protocol):
 
 
         def describe(options: Options) -> Facts:
-            return Facts(classes=2, bias_classes=2, shape=(3, 8, 8))
+            return Facts(classes=2, bias_classes=2, shape=(3, 8, 8), aligned=(0, 1))
 
 
         def load(options: Options) -> Dataset:
@@ -93,7 +94,10 @@ CATALOGUE = Catalogue("study.data", ("Options", "describe", "load"), "study.data
 def of_earlier(section: Mapping[str, Any]) -> dict[str, Any]:
     """A `data` section of a study or model that may be of an earlier version: its inputs and splits stay as they were.
     What such a section lacks had another meaning then than its default has now."""
-    return {**({"row_numbers": "even_steps"} if section.get("name") == "table" else {}), **section}
+    before = {"row_numbers": "even_steps", "aligned": BY_NUMBER}
+    name = section.get("name")
+    known = {knob.key for knob in data_knobs(name)} if name in names() else {}
+    return {**{key: value for key, value in before.items() if key in known}, **section}
 
 
 def names() -> list[str]:
@@ -120,7 +124,7 @@ def key(data: Mapping[str, Any]) -> str:
 def describe(data: Mapping[str, Any]) -> Facts:
     """The facts of a `data` section's data set."""
     data_set, options = _find(data)
-    return data_set.describe(options)
+    return _aligned(data_set.describe(options), options)
 
 
 def sources(data: Mapping[str, Any]) -> tuple[Source, ...]:
@@ -133,7 +137,8 @@ def sources(data: Mapping[str, Any]) -> tuple[Source, ...]:
 def load(data: Mapping[str, Any]) -> Dataset:
     """The data set of a `data` section, as arrays in memory or mapped into it."""
     data_set, options = _find(data)
-    return data_set.load(options)
+    dataset = data_set.load(options)
+    return replace(dataset, facts=_aligned(dataset.facts, options))
 
 
 def labels(data: Mapping[str, Any]) -> Mapping[str, Labelled] | None:
@@ -192,8 +197,8 @@ def encoded(data: Mapping[str, Any], encoding: Encoding) -> tuple[Dataset, Fault
     data_set, options = _find(data)
     if not hasattr(data_set, "encoded"):
         raise UserError(f"data.name: {data['name']!r} given, a table is needed, as the model was trained on one")
-    found: tuple[Dataset, Faults] = data_set.encoded(options, encoding)
-    return found
+    dataset, faults = data_set.encoded(options, encoding)
+    return replace(dataset, facts=_aligned(dataset.facts, options)), faults
 
 
 def frame(data: Mapping[str, Any]) -> "Frame":
@@ -201,6 +206,10 @@ def frame(data: Mapping[str, Any]) -> "Frame":
     data_set, options = _find(data)
     chosen: Frame = getattr(options, "frame", getattr(data_set, "FRAME", "crop"))
     return chosen
+
+
+def _aligned(facts: Facts, options: Any) -> Facts:
+    return by_number(facts) if getattr(options, "aligned", None) == BY_NUMBER else facts
 
 
 def load_all(sections: Iterable[Mapping[str, Any]]) -> dict[str, Dataset]:

@@ -100,8 +100,9 @@ def contents(labels: Labelled, facts: Facts) -> dict[str, Any]:
         filled = cells[cells > 0]
         ends = {"smallest": int(filled.min()), "largest": int(filled.max())} if len(filled) else {}
         document |= {**ends, "empty": len(cells) - len(filled)}
-        if facts.classes == facts.bias_classes and not facts.is_table:  # else no bias class is a class's own
-            document["aligned"] = int(np.trace(np.array(document["cells"])))
+        if facts.aligned is not None:
+            own = np.array(facts.aligned) == np.arange(facts.classes)[:, None]
+            document["aligned"] = int((np.array(document["cells"]) * own).sum())
             document["conflicting"] = int(cells.sum()) - document["aligned"]
     return document
 

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,9 @@ class Facts:
         some_bias: whether the bias of some samples is not known (-1).
         bias_edges: where the bias is a user's column of numbers in groups, what these begin and end at.
         telling: of a user's table, a sentence on each input that tells the class alone.
+        aligned: the class that each bias class goes with, -1 for one that goes with none; None: no bias class has a
+            class of its own, so that no sample is aligned or conflicting.
+        alike: without `aligned`, to which cells a small one is drawn: those of its `class`, or `all`.
     """
 
     classes: int
@@ -46,6 +49,8 @@ class Facts:
     some_bias: bool = False
     bias_edges: tuple[float, ...] | None = None
     telling: tuple[str, ...] = ()
+    aligned: tuple[int, ...] | None = None
+    alike: Literal["class", "all"] = "class"
 
     def on(self, split: str) -> "Facts":
         """The facts of one split: without bias classes if its samples have no bias labels."""
@@ -57,6 +62,17 @@ class Facts:
     def is_table(self) -> bool:
         """Return whether a sample is a row of numbers, not an image."""
         return len(self.shape) == 1
+
+
+BY_NUMBER = "by_number"
+"""The value of `data.aligned` for this:"""
+
+
+def by_number(facts: Facts) -> Facts:
+    """The facts as earlier versions took them: a bias class goes with the class of its number, where there are as many
+    of the ones as of the others."""
+    square = facts.bias_classes is not None and facts.bias_classes == facts.classes
+    return replace(facts, aligned=tuple(range(facts.classes)) if square else None, alike="all")
 
 
 class Labelled(Protocol):

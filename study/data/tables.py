@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,13 @@ class Options:
     val_share: Annotated[float, Range(above=0.0, high=0.5), Doc("share of all rows that is the validation split")] = (
         0.15
     )
+    aligned: Annotated[
+        Literal["by_number"] | None,
+        Doc(
+            "null: no group has a class of its own; `by_number`: the group of a class's number is its own, as in "
+            "studies of earlier versions"
+        ),
+    ] = None
     sensitive_input: Annotated[bool, Doc("whether gender (adult) or race (compas) is among the inputs")] = True
 
 

@@ -53,6 +53,14 @@ class Options:
     bias: Annotated[
         str | None, Doc("column of the bias (sensitive, spurious) classes; several combined: `gender+young`")
     ] = None
+    aligned: Annotated[
+        tuple[str, ...] | Literal["by_number"] | None,
+        Doc(
+            "the class that each bias class goes with, as `[water=waterbird, land=landbird]`; null: as the training "
+            "rows say, if they do clearly; []: none; `by_number`: the class of its number, as in studies of earlier "
+            "versions"
+        ),
+    ] = None
     bias_gaps: Annotated[
         Literal["error", "unknown"],
         Doc(
@@ -120,6 +128,7 @@ class Labels:
             the same.
         combined: whether the target or the bias is several columns.
         bias_edges: of the groups of a bias of numbers, None where it has none.
+        aligned: the class of each bias class, see `Facts`.
         is_number: whether the target looks like a number that was measured, of which no classes were made.
     """
 
@@ -133,6 +142,7 @@ class Labels:
     combined: bool = False
     bias_edges: tuple[float, ...] | None = None
     is_number: bool = False
+    aligned: tuple[int, ...] | None = None
 
     @property
     def some_bias(self) -> bool:
@@ -157,6 +167,7 @@ def facts(labels: Labels, shape: tuple[int, ...], splits: Iterable[str]) -> Fact
         bias_names=labels.bias_names,
         some_bias=labels.some_bias,
         bias_edges=labels.bias_edges,
+        aligned=labels.aligned,
     )
 
 
@@ -257,8 +268,8 @@ def labels(table: "pd.DataFrame", path: Path, options: Any, samples: Sequence[st
 def numbered_by_class(labels: Labels, train: NDArray[np.int64]) -> Labels:
     """The labels with each bias class numbered as the class that it goes with, where names do not say which one does.
 
-    Metrics, shrunk cells and counts take bias class k for that of class k. Names in their order ("eight", "five" beside
-    "c0", "c1") say nothing of that; the training rows do. Bias classes are matched one to one, so that as many rows as
+    In earlier versions bias class k was that of class k. Names in their order ("eight", "five" beside "c0", "c1") say
+    nothing of that; the training rows do. Bias classes are matched one to one, so that as many rows as
     possible are aligned. The order stays where classes and bias classes are named alike or are both whole numbers,
     where their numbers differ, and where a match aligns less than `CLEARLY` of the rows more than the order does.
 
@@ -280,6 +291,70 @@ def numbered_by_class(labels: Labels, train: NDArray[np.int64]) -> Labels:
         return labels
     number = np.append(np.argsort(order), -1)  # that of each bias class; -1, not known, stays
     return replace(labels, bias=number[labels.bias], bias_names=tuple(theirs[place] for place in order))
+
+
+OWN = 0.5
+"""Of what chance leaves, the share by which bias classes must go with classes of their own: Cohen's kappa."""
+
+
+def own_classes(target: NDArray[np.int64], bias: NDArray[np.int64], shape: tuple[int, int]) -> tuple[int, ...] | None:
+    """The class that each bias class goes with; None where that is not clear.
+
+    All classes weigh alike. A bias class goes with the class of which it is the largest share. That is clear where
+    every class has a bias class, and (A - C) / (1 - C) is at least `OWN`: A is the share of the samples of a class that
+    have a bias class of its own, the mean over classes, and C that of all samples, whatever their class. No number or
+    name decides: other ones give the same pairs.
+
+    Args:
+        target, bias: labels (N,), -1 where they are not known.
+        shape: number of classes and of bias classes.
+
+    Returns:
+        By bias class its class, -1 for one without a sample.
+    """
+    known = (target >= 0) & (bias >= 0)
+    cells = np.zeros(shape)
+    np.add.at(cells, (target[known], bias[known]), 1)
+    if shape[0] < 2 or not cells.sum(1).all():
+        return None
+    shares = cells / cells.sum(1, keepdims=True)
+    own, seen = shares.argmax(0), cells.any(0)
+    if len({*own[seen]}) < shape[0]:
+        return None
+    is_own = (own == np.arange(shape[0])[:, None]) & seen
+    found, by_chance = float((shares * is_own).sum(1).mean()), float((shares.mean(0) * is_own).sum(1).mean())
+    if found - by_chance < OWN * (1 - by_chance):
+        return None
+    return tuple(
+        int(number) if one else -1 for number, one in zip(own.tolist(), np.atleast_1d(seen).tolist(), strict=True)
+    )
+
+
+def _aligned(labels: Labels, train: NDArray[np.int64], given: Any, path: Path) -> tuple[int, ...] | None:
+    """What `data.aligned` says, or the training rows.
+
+    Raises:
+        UserError: it is no pair of a bias class and a class of the data.
+    """
+    if labels.bias is None or not labels.bias_classes:
+        if isinstance(given, tuple) and given:
+            raise UserError("data.aligned: given without data.bias, whose classes it speaks of")
+        return None
+    if not isinstance(given, tuple):
+        return own_classes(labels.target[train], labels.bias[train], (labels.classes, labels.bias_classes))
+    classes = labels.class_names or tuple(map(str, range(labels.classes)))
+    biases = labels.bias_names or tuple(map(str, range(labels.bias_classes)))
+    pairs = {f"{one}={other}": (s, y) for s, one in enumerate(biases) for y, other in enumerate(classes)}
+    numbers = [-1] * len(biases)
+    for pair in given:
+        if pair not in pairs:
+            of = f"BIAS=CLASS, of {path} {some([*map(quoted, biases)])} and {some([*map(quoted, classes)])}"
+            raise UserError(f"data.aligned: {quoted(pair)} given, allowed is {of}")
+        s, y = pairs[pair]
+        if numbers[s] not in (-1, y):
+            raise UserError(f"data.aligned: {quoted(biases[s])} given with two classes")
+        numbers[s] = y
+    return tuple(numbers) if given else None
 
 
 def divide(
@@ -349,7 +424,8 @@ def divided(
     together = holdout.together(group_codes(table, options, path), copies)
     splits = divide(holdout.cells(labels), names, options, place, together)
     labels = with_positive_last(labels, options.positive, path)
-    return numbered_by_class(labels, splits["train"]), splits
+    labels = numbered_by_class(labels, splits["train"])
+    return replace(labels, aligned=_aligned(labels, splits["train"], options.aligned, path)), splits
 
 
 def group_codes(table: "pd.DataFrame", options: Any, path: Path) -> NDArray[np.int64] | None:

@@ -57,7 +57,7 @@ class Metric:
 
 Inferred = partial(Metric, of_inferred=True)
 Grouped = partial(Metric, possible=lambda facts: bool(facts.bias_classes))
-Aligned = partial(Metric, possible=lambda facts: facts.bias_classes == facts.classes)
+Aligned = partial(Metric, possible=lambda facts: bool(facts.bias_classes) and facts.aligned is not None)
 
 GROUPS = {f"group_{y}_{s}_accuracy": (y, s) for y in range(NAMED_GROUPS) for s in range(NAMED_GROUPS // (y + 1))}
 """The metrics of one (class, bias class) cell each, with the cell."""
@@ -76,13 +76,13 @@ METRICS: Mapping[str, Metric] = {
         possible=lambda facts: facts.classes == 2,
         needs_scores=True,
     ),
-    "aligned_accuracy": Aligned("Accuracy where the bias class is the class."),
-    "conflicting_accuracy": Aligned("Accuracy where the bias class is not the class."),
+    "aligned_accuracy": Aligned("Accuracy where the bias class is one of the class's own."),
+    "conflicting_accuracy": Aligned("Accuracy where it is not."),
     "unbiased_accuracy": Grouped("Mean of the accuracies of the (class, bias class) cells."),
     "worst_group_accuracy": Grouped("Smallest accuracy of a (class, bias class) cell."),
     "shrunk_unbiased_accuracy": Grouped(
         "Mean of the accuracies of all (class, bias class) cells, small ones drawn towards the mean of all "
-        "conflicting, or all aligned, cells."
+        "conflicting, or all aligned, cells; where no bias class is a class's own, towards that of their class."
     ),
     "shrunk_worst_group_accuracy": Grouped("The smallest of those."),
     "inferred_unbiased_accuracy": Inferred("`shrunk_unbiased_accuracy` of the cells of class and inferred group."),

@@ -12,6 +12,7 @@ from typing import Any
 
 from study import files
 from study.data import Encoding, Facts, of_earlier
+from study.data.dataset import by_number
 from study.data.table_columns import Column
 from study.errors import UserError
 from study.files import write_whole
@@ -86,7 +87,8 @@ class Description:
         facts: dict[str, Any] = {key: _tuple(value) for key, value in values.pop("facts").items()}
         told = values.pop("encoding", None)
         encoding = None if told is None else tuple(Column(**{**of, "values": _tuple(of["values"])}) for of in told)
-        return cls(facts=Facts(**facts), encoding=encoding, **values)
+        read = Facts(**facts) if "aligned" in facts else by_number(Facts(**facts))
+        return cls(facts=read, encoding=encoding, **values)
 
 
 def _of_enough(told: Mapping[str, Any] | None) -> WorstGroup | None:

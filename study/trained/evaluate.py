@@ -217,6 +217,7 @@ def numbered_as(dataset: Dataset, model: Facts) -> Dataset:
         facts = replace(facts, classes=model.classes, class_names=model.class_names)
     if bias is not None:
         facts = replace(facts, bias_classes=model.bias_classes, bias_names=model.bias_names)
+        facts = replace(facts, aligned=model.aligned, alike=model.alike)  # whatever other rows say
     if facts == dataset.facts:
         return dataset
     splits = {

@@ -1,7 +1,7 @@
 """Counts of each output in each (class, bias class) cell: all that most metrics need to know."""
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 import torch
 from torch import Tensor
@@ -12,7 +12,8 @@ from study.data.dataset import Facts
 #
 # Empirical Bayes for shares (Morris, JASA 1983): the accuracies of cells that are alike are taken as drawn from a beta
 # distribution around their common mean, so that a cell's right predictions are beta-binomial. Cells are alike where the
-# group is not the class (conflicting), and where it is (aligned); all are where classes and groups do not correspond.
+# group is not the class's own (conflicting), and where it is (aligned); where no group is a class's own, those of a
+# class are, or all, as `Facts` says.
 
 SHRINKAGE = 10.0
 """k: as many samples of its likes count for a cell as if they were its own."""
@@ -25,10 +26,12 @@ class Cells:
     Attributes:
         right: right predictions of each, float64 (Y, S).
         samples: samples of each, float64 (Y, S).
+        alike: 1 for the cells of each kind, those that are alike, else 0, float64 (kinds, Y, S).
     """
 
     right: Tensor
     samples: Tensor
+    alike: Tensor
 
     @cached_property
     def shrunk(self) -> Tensor:
@@ -45,22 +48,13 @@ class Cells:
     def mean_variance(self) -> Tensor:
         """Variance of the mean of `shrunk` over all cells, a scalar: cells that are alike share their prior's."""
         of_prior = SHRINKAGE / (self.samples + SHRINKAGE)
-        of_priors = ((self._alike * of_prior).sum((1, 2)).square() * self._prior_variance).sum()
+        of_priors = ((self.alike * of_prior).sum((1, 2)).square() * self._prior_variance).sum()
         return (self._own_variance.sum() + of_priors) / self.samples.numel() ** 2
-
-    @cached_property
-    def _alike(self) -> Tensor:
-        """The cells that are alike: 1 for the cells of each kind, else 0, (kinds, Y, S)."""
-        classes, groups = self.samples.shape
-        if classes != groups:
-            return torch.ones_like(self.samples)[None]
-        aligned = torch.eye(classes, dtype=self.samples.dtype, device=self.samples.device)
-        return torch.stack([1 - aligned, aligned])
 
     @cached_property
     def _weights(self) -> Tensor:
         """Sum over the cells of each kind of samples / (samples + k), (kinds,)."""
-        return (self._alike * (self.samples / (self.samples + SHRINKAGE))).sum((1, 2))
+        return (self.alike * (self.samples / (self.samples + SHRINKAGE))).sum((1, 2))
 
     @cached_property
     def _prior(self) -> Tensor:
@@ -69,13 +63,13 @@ class Cells:
         A cell weighs samples / (samples + k), inversely to the variance that it has around the common mean: among tiny
         cells this is the accuracy of all their samples, among large ones the mean over cells.
         """
-        right = (self._alike * (self.right / (self.samples + SHRINKAGE))).sum((1, 2))
+        right = (self.alike * (self.right / (self.samples + SHRINKAGE))).sum((1, 2))
         return torch.where(self._weights > 0, right / self._weights, self.right.sum() / self.samples.sum())
 
     @cached_property
     def _cautious_prior(self) -> Tensor:
         """The prior as if one sample more were half right, so that none of two right does not say for certain none."""
-        samples = (self._alike * self.samples).sum((1, 2))
+        samples = (self.alike * self.samples).sum((1, 2))
         return (samples * self._prior + 0.5) / (samples + 1)
 
     @cached_property
@@ -92,7 +86,22 @@ class Cells:
 
     def _spread(self, of_kinds: Tensor) -> Tensor:
         """Each cell's value of its kind's, (kinds,) to (Y, S)."""
-        return (of_kinds[:, None, None] * self._alike).sum(0)
+        return (of_kinds[:, None, None] * self.alike).sum(0)
+
+
+@cache  # no copy to the device at each evaluation, which would wait for it
+def kinds(facts: Facts, device: torch.device) -> Tensor:
+    """The cells of a data set that are alike, as `Cells.alike`: the conflicting and the aligned ones, where groups are
+    classes' own."""
+    classes, groups = facts.classes, facts.bias_classes or 0
+    if facts.aligned is not None:
+        own = (torch.tensor(facts.aligned[:groups]) == torch.arange(classes)[:, None]).double()
+        found = torch.stack([1 - own, own])
+    elif facts.alike == "class":
+        found = torch.eye(classes, dtype=torch.float64)[..., None].expand(classes, classes, groups)
+    else:
+        found = torch.ones(1, classes, groups, dtype=torch.float64)
+    return found.to(device)
 
 
 @dataclass(frozen=True)
@@ -102,9 +111,11 @@ class Counts:
     Attributes:
         table: samples, float64 (classes Y, bias classes S + 1, outputs Y). The last bias column holds the samples
             whose bias label is unknown: they count for every metric that needs no bias label.
+        alike: the cells that are alike, see `Cells`.
     """
 
     table: Tensor
+    alike: Tensor
 
     @classmethod
     def of(cls, prediction: Tensor, target: Tensor, bias: Tensor | None, facts: Facts) -> "Counts":
@@ -116,7 +127,7 @@ class Counts:
         # index_add, not bincount, which asks the device for the largest index; on integers it is deterministic.
         nothing = torch.zeros(classes * columns * classes, dtype=torch.int64, device=target.device)
         table = nothing.index_add(0, cell, (target >= 0).long())
-        return cls(table.view(classes, columns, classes).double())
+        return cls(table.view(classes, columns, classes).double(), kinds(facts, target.device))
 
     @cached_property
     def by_group(self) -> Tensor:
@@ -131,7 +142,7 @@ class Counts:
     @cached_property
     def cells(self) -> Cells:
         """The (class, bias class) cells, small ones drawn to those like them."""
-        return Cells(self.by_group.diagonal(dim1=0, dim2=2).T, self.by_group.sum(2))
+        return Cells(self.by_group.diagonal(dim1=0, dim2=2).T, self.by_group.sum(2), self.alike)
 
     @cached_property
     def by_class(self) -> Tensor:
@@ -145,8 +156,8 @@ class Counts:
 
     @cached_property
     def aligned(self) -> Tensor:
-        """1 where the bias class is the class, else 0, (Y, S)."""
-        return torch.eye(*self.by_group.shape[:2], dtype=self.table.dtype, device=self.table.device)
+        """1 where the bias class is one of the class's own, else 0, (Y, S); of data where that is known."""
+        return self.alike[1]
 
     def accuracy(self, cells: Tensor) -> Tensor:
         """Share of right predictions in the cells of which (Y, S) holds 1, nan where they are empty."""

@@ -56,12 +56,12 @@ def worst_class_accuracy(outcome: Outcome) -> Tensor:
 
 
 def aligned_accuracy(outcome: Outcome) -> Tensor:
-    """Accuracy on the samples whose bias class is their own class."""
+    """Accuracy on the samples whose bias class is one of their class's own."""
     return outcome.counts.accuracy(outcome.counts.aligned)
 
 
 def conflicting_accuracy(outcome: Outcome) -> Tensor:
-    """Accuracy on the samples whose bias class is not their own class."""
+    """Accuracy on the samples whose bias class is none of their class's own."""
     return outcome.counts.accuracy(1 - outcome.counts.aligned)
 
 
@@ -205,7 +205,12 @@ def compute(
     outcome = Outcome(Counts.of(prediction, target, bias, facts), scores, target)
     by_groups = {False: outcome}
     if inferred is not None:
-        counts = Counts.of(prediction, target, inferred, replace(facts, bias_classes=facts.classes))
+        counts = Counts.of(
+            prediction,
+            target,
+            inferred,
+            replace(facts, bias_classes=facts.classes, aligned=tuple(range(facts.classes))),
+        )
         by_groups[True] = replace(outcome, counts=counts)
     names = available(facts, inferred=inferred is not None)
     names = [name for name in names if scores is not None or not METRICS[name].needs_scores]

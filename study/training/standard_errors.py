@@ -24,9 +24,9 @@ def of_mean(errors: Tensor) -> Tensor:
 
 
 def of_smallest(values: Tensor, errors: Tensor) -> Tensor:
-    """The error of the smallest of these values, nan left out: a scalar."""
-    place = values.nan_to_num(nan=torch.inf).argmin()
-    return errors.flatten().gather(0, place[None])[0]
+    """The error of the smallest of these values, the largest of several such, nan left out: a scalar."""
+    known = values.nan_to_num(nan=torch.inf)
+    return torch.where(known == known.amin(), errors, -torch.inf).amax()
 
 
 def accuracy(counts: Counts) -> Tensor:

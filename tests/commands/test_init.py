@@ -50,6 +50,8 @@ def test_a_file_for_a_data_set_says_what_is_what_and_where_its_schema_is() -> No
 
 def test_a_draft_tries_few_configurations_where_few_validation_samples_conflict() -> None:
     birds = {"data": "birds", "file": "image", "target": "kind"}
+    rows = [f"{n}.jpg,{('gull', 'wren')[n % 2]},{('land', 'sea')[(n + (n > 57)) % 2]}" for n in range(60)]
+    Path("birds/list.csv").write_text("\n".join(["image,kind,place", *rows]))
     for flags, trials in (
         (of(**birds, bias="place"), 8),
         (of("sup_con", **birds, bias="place"), 24),

@@ -63,7 +63,8 @@ def test_a_few_cells_are_shown_as_a_table(tmp_path: Path, monkeypatch: pytest.Mo
         ["  dog, in", "15", "2", "3"],
         ["  dog, out", "130", "23", "27"],
     ]
-    assert "the smallest cell of val has 2 samples, fewer than 10" in document["warnings"][0]
+    assert "val has only 5 samples in conflict with the bias" in document["warnings"][0]
+    assert "the smallest cell of val has 2 samples, fewer than 10" in document["warnings"][1]
 
 
 def test_many_cells_are_summed_up() -> None:

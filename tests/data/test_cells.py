@@ -13,7 +13,7 @@ from study import data
 from study.data import cells
 from study.data.dataset import Facts, Labels
 
-FACTS = Facts(2, 2, (3, 4, 4))
+FACTS = Facts(2, 2, (3, 4, 4), aligned=(0, 1))
 
 
 def test_by_hand() -> None:

@@ -30,6 +30,7 @@ def dataset(class_names: tuple[str, str] = ("crow", "gull"), bias_names: tuple[s
     target, bias = np.array([0, 0, 0, 0, 1, 1]), np.array([0, 0, 0, 1, 1, 1])
     split = Split(np.zeros((6, 3, 8, 8), np.uint8), target, bias)
     facts = replace(whole.facts, classes=2, bias_classes=2, class_names=class_names, bias_names=bias_names)
+    facts = replace(facts, aligned=(0, 1))
     return Dataset(facts, {"train": split, "val": split, "test": split})
 
 

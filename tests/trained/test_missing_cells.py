@@ -55,6 +55,7 @@ def dataset(cells: Sequence[Sequence[int]], unknown: int) -> Dataset:
     target, bias = np.array([pair[0] for pair in pairs], np.int64), np.array([pair[1] for pair in pairs], np.int64)
     split = Split(np.zeros((len(pairs), 3, 8, 8), np.uint8), target, bias)
     facts = replace(data.load({"name": "biased_digits"}).facts, classes=len(cells), bias_classes=len(cells[0]))
+    facts = replace(facts, aligned=tuple(s % len(cells) for s in range(len(cells[0]))))
     return Dataset(facts, {"train": split, "val": split, "test": split})
 
 

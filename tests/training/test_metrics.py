@@ -29,7 +29,7 @@ FOLDERS = [(HERE, "metrics")] + ([(FULL, "losses")] if (FULL / "losses.npz").is_
 
 
 def facts(classes: int, groups: int | None) -> Facts:
-    return Facts(classes, groups, (3, 8, 8))
+    return Facts(classes, groups, (3, 8, 8), aligned=tuple(range(classes)) if classes == groups else None)
 
 
 def computed(prediction: list[int], target: list[int], bias: list[int] | None, of: Facts) -> dict[str, float]:

@@ -36,7 +36,7 @@ class Options:
 
 def describe(options: Options) -> Facts:
     """Ten digits, ten colours, 8 x 8 pixels; the colour scaled to [0, 1] is the condition, too."""
-    return Facts(classes=10, bias_classes=10, shape=(3, 8, 8), condition=3)
+    return Facts(classes=10, bias_classes=10, shape=(3, 8, 8), condition=3, aligned=tuple(range(10)))
 
 
 def labels(options: Options) -> Mapping[str, Labelled]:

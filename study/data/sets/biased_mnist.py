@@ -27,7 +27,7 @@ class Options:
 
 def describe(options: Options) -> Facts:
     """Ten digits, ten colours."""
-    return Facts(classes=10, bias_classes=10, shape=(3, 28, 28), title="Biased-MNIST")
+    return Facts(classes=10, bias_classes=10, shape=(3, 28, 28), title="Biased-MNIST", aligned=tuple(range(10)))
 
 
 def sources(options: Options) -> tuple[Source, ...]:

@@ -51,7 +51,14 @@ class Options:
 def describe(options: Options) -> Facts:
     """Ten digits; the colour scaled to [0, 1] as the condition. Pixels are not normalised, as in the protocol."""
     return Facts(
-        classes=10, bias_classes=10, shape=(3, 28, 28), condition=3, mean=0.0, deviation=1.0, title="ColorMNIST"
+        classes=10,
+        bias_classes=10,
+        shape=(3, 28, 28),
+        condition=3,
+        mean=0.0,
+        deviation=1.0,
+        title="ColorMNIST",
+        aligned=tuple(range(10)),
     )
 
 

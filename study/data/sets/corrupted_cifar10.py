@@ -275,7 +275,8 @@ class Options:
 def describe(options: Options) -> Facts:
     """Ten classes, ten corruptions."""
     title = "Corrupted CIFAR-10 (from JPEG, q75)" if cifar10.is_jpeg(options.source) else "Corrupted CIFAR-10"
-    return Facts(10, 10, cifar.SHAPE, mean=cifar.MEAN, deviation=cifar.DEVIATION, title=title)
+    own = tuple(range(10))
+    return Facts(10, 10, cifar.SHAPE, mean=cifar.MEAN, deviation=cifar.DEVIATION, title=title, aligned=own)
 
 
 def sources(options: Options) -> tuple[Source, ...]:

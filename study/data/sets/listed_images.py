@@ -39,6 +39,7 @@ class ListedImages:
         counts: of classes and bias classes, for these options.
         condition: the width of its condition.
         imagenet: whether pixels are normalised as ImageNet's, else with 0.5.
+        aligned: the class of each bias class for these options, see `Facts`.
     """
 
     labels: Callable[[Any], dict[str, Listing]]
@@ -48,6 +49,7 @@ class ListedImages:
     counts: Callable[[Any], tuple[int, int | None]]
     condition: int | None = None
     imagenet: bool = False
+    aligned: Callable[[Any], tuple[int, ...] | None] = lambda options: None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "__doc__", self.labels.__doc__)
@@ -59,7 +61,8 @@ class ListedImages:
 
     def describe(self, options: Any) -> Facts:
         """Its facts, without reading it."""
-        facts = Facts(*self.counts(options), (3, options.size, options.size), condition=self.condition)
+        shape, own = (3, options.size, options.size), self.aligned(options)
+        facts = Facts(*self.counts(options), shape, condition=self.condition, aligned=own)
         return replace(facts, mean=MEAN, deviation=DEVIATION) if self.imagenet else facts
 
     def load(self, options: Any) -> Dataset:
@@ -290,6 +293,10 @@ def _utkface_common(options: Utkface) -> frozenset[listings.Cell]:
     return frozenset({(0, 1), (1, 0)} if opposite else {(0, 0), (1, 1)})
 
 
+def _utkface_aligned(options: Utkface) -> tuple[int, ...] | None:
+    return tuple(y for _, y in sorted((s, y) for y, s in _utkface_common(options))) if options.severity > 1 else None
+
+
 def _utkfaces(options: Utkface) -> Listing:
     files = listings.images_in(UTKFACE.find())
     named: list[tuple[Path, dict[str, int]]] = []
@@ -518,13 +525,22 @@ def _two(options: Any) -> tuple[int, int]:
 SETS = {
     row.name: row
     for row in (
-        ListedImages(bffhq, Published, "squash", lambda _: (BFFHQ,), _two, imagenet=True),
-        ListedImages(waterbirds, Published, "squash", lambda _: (WATERBIRDS,), _two, imagenet=True),
+        ListedImages(bffhq, Published, "squash", lambda _: (BFFHQ,), _two, imagenet=True, aligned=lambda _: (0, 1)),
+        ListedImages(
+            waterbirds, Published, "squash", lambda _: (WATERBIRDS,), _two, imagenet=True, aligned=lambda _: (0, 1)
+        ),
         ListedImages(
             celeba, Celeba, "crop", lambda _: (CELEBA_LABELS, CELEBA_PARTITION, CELEBA_IMAGES), _celeba_counts
         ),
-        ListedImages(utkface, Utkface, "squash", lambda _: (UTKFACE,), _utkface_counts),
-        ListedImages(dogs_and_cats, DogsAndCats, "crop", lambda _: (ANIMALS, *ANIMAL_LISTS), _two),
+        ListedImages(utkface, Utkface, "squash", lambda _: (UTKFACE,), _utkface_counts, aligned=_utkface_aligned),
+        ListedImages(
+            dogs_and_cats,
+            DogsAndCats,
+            "crop",
+            lambda _: (ANIMALS, *ANIMAL_LISTS),
+            _two,
+            aligned=lambda _: (1, 0),
+        ),
         ListedImages(
             ut_zappos,
             UtZappos,

@@ -56,7 +56,8 @@ def counted(generator: np.random.Generator, cells: Any, accuracy: Any) -> Counts
     table = np.zeros((2, 3, 2))
     for y in range(2):
         table[y, :2, y], table[y, :2, 1 - y] = right[y], np.array(cells)[y] - right[y]
-    return Counts(torch.from_numpy(table))
+    own = torch.eye(2, dtype=torch.float64)
+    return Counts(torch.from_numpy(table), torch.stack([1 - own, own]))
 
 
 def value(counts: Counts, name: str) -> float:

@@ -8,9 +8,13 @@ from image_folders import load, write
 from study import data
 from study.data import user_data
 from study.data.cells import contents
+from study.errors import UserError
 
 KINDS, GROUNDS = ("cat", "dog", "fox"), ("wood", "grass", "field")
 """Kind k is on ground k; as texts, the grounds are in the opposite order."""
+
+
+OF = {"path": "rows.csv", "target": "kind", "bias": "ground"}
 
 
 def frame(seed: int = 0, share: float = 0.9, count: int = 300) -> pd.DataFrame:
@@ -23,7 +27,7 @@ def frame(seed: int = 0, share: float = 0.9, count: int = 300) -> pd.DataFrame:
 
 def read(table: pd.DataFrame, workplace, **options):
     table.to_csv(workplace / "rows.csv", index=False)
-    return data.load({"name": "table", "path": "rows.csv", "target": "kind", "bias": "ground", **options})
+    return data.load({"name": "table", **OF, **options})
 
 
 def test_a_bias_class_has_the_number_of_the_class_that_it_goes_with(workplace):
@@ -41,6 +45,44 @@ def test_a_bias_class_has_the_number_of_the_class_that_it_goes_with(workplace):
     assert sorted(pairs) == sorted(
         zip(table["kind"], table["ground"], strict=True)
     )  # the labels themselves are as they were
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (None, {"wood": "cat", "grass": "dog", "field": "fox"}),
+        (["wood=fox", "grass=fox"], {"wood": "fox", "grass": "fox"}),
+        ([], None),
+        ("by_number", {"wood": "cat", "grass": "dog", "field": "fox"}),
+    ],
+)
+def test_the_class_of_each_bias_class_is_found_or_given(workplace, given, expected):
+    facts = read(frame(), workplace, aligned=given).facts
+    said = None if facts.aligned is None else {GROUNDS[s]: KINDS[y] for s, y in enumerate(facts.aligned) if y >= 0}
+    assert said == expected
+    assert facts == data.describe({"name": "table", **OF, "aligned": given})
+
+
+@pytest.mark.parametrize("given", ["sea=cat", "wood=cow", "wood"])
+def test_a_pair_that_the_data_have_not_is_refused(workplace, given):
+    with pytest.raises(UserError, match=f"data.aligned: '{given}' given, allowed is BIAS=CLASS"):
+        read(frame(), workplace, aligned=[given])
+    with pytest.raises(UserError, match="'wood' given with two classes"):
+        read(frame(), workplace, aligned=["wood=cat", "wood=dog"])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_where_bias_and_class_are_independent_no_sample_is_aligned(workplace, seed):
+    found = read(frame(seed, share=0.0), workplace)
+    assert found.facts.aligned is None
+    assert contents(found.splits["train"], found.facts)["conflicting"] is None
+
+
+def test_a_study_of_before_keeps_its_meaning():
+    earlier = data.describe(data.of_earlier({"name": "compas", "races": "all"}))
+    assert (earlier.aligned, earlier.alike) == (None, "all")
+    assert data.describe(data.of_earlier({"name": "adult"})).aligned == (0, 1)
+    assert data.describe({"name": "adult"}).aligned is None
 
 
 def test_images_are_counted_as_aligned_where_most_are(workplace):
