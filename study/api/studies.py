@@ -225,7 +225,8 @@ class Study:
             drawn = by_optuna(self.spec, self.record, [name]).get(name)
         if drawn is None:
             why = why_missing(name, self.spec, self.record)
-            raise UserError(f"{name!r}: there is nothing to draw in {self.name}, which is {self.state}: {why}")
+            reason = f": {why}" if why else ""
+            raise UserError(f"{name!r}: there is nothing to draw in {self.name}, which is {self.state}{reason}")
         return drawn
 
     def report(self, out: str | Path | None = None, models: bool = False, pdf: bool = False) -> Path:

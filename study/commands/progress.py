@@ -42,6 +42,7 @@ class StudyProgress:
         self._spec, self._record = spec, record
         self._began = time.monotonic()
         self._phase = STARTING if record.id else LOADING
+        self._begun = len(self._begun_trials())
         self._to_repeat: set[int] | None = None
         self._warned_of: tuple[int, list[str]] = 0, []
 
@@ -50,7 +51,7 @@ class StudyProgress:
         if text == STOPPING:
             self._phase = STOPS
         elif text in STEPS:
-            self._phase = text
+            self._phase, self._begun = text, len(self._begun_trials())
         return text in STEPS
 
     def phase(self) -> str:
@@ -59,6 +60,8 @@ class StudyProgress:
             return STOPS
         trials = list(self._record.trials.values())
         running = {trial.stage for trial in trials if trial.state == "running"}
+        if not running and self._phase in STEPS:  # what began since that step, and was over before anybody looked
+            running = {trial.stage for trial in self._begun_trials()[self._begun :][-1:]}
         if any(trial.state == "running" and trial.before for trial in trials):
             self._phase = EXTENDING
         elif running:
@@ -68,6 +71,9 @@ class StudyProgress:
         elif self._phase not in STEPS and not self.counts()["waiting"]:
             self._phase = TESTING
         return self._phase
+
+    def _begun_trials(self) -> list[TrialRecord]:
+        return [trial for trial in self._record.trials.values() if trial.state != "waiting"]
 
     def counts(self) -> dict[str, int]:
         """Trials by state, planned ones as waiting; `interrupted` is left out if there is none."""

@@ -19,6 +19,10 @@ MISSING = "not defined"
 # How well a final model does for each group of class and bias class.
 
 
+def _over(trials: Sequence[TrialRecord]) -> str:
+    return f"over {len(trials)} seed{'s' * (len(trials) != 1)}"
+
+
 def split_of(trial: TrialRecord) -> str:
     """The split that a final model is described on."""
     return "test" if trial.tested else "val"
@@ -72,9 +76,7 @@ def card(spec: StudySpec, record: StudyRecord, trial: TrialRecord, dataset: Data
         f"Mean ± sample standard deviation over the seeds, {epochs.words(spec.objective)}; its 95% interval "
         "by the seeds and by the error of the split's own samples, which all seeds share; and the value of this seed. "
         f"Its weights are those at the end of epoch {epochs.values(spec.objective, trial)['epoch']}.",
-        rows_as_markdown(
-            ["metric", f"over {len(trials)} seeds", "95%", f"seed {trial.seed}"], _metrics(spec, trials, trial)
-        ),
+        rows_as_markdown(["metric", _over(trials), "95%", f"seed {trial.seed}"], _metrics(spec, trials, trial)),
         "## Groups",
         *_groups(spec, trials, trial, dataset),
         "## How it was chosen",
@@ -145,9 +147,7 @@ def _groups(spec: StudySpec, trials: Sequence[TrialRecord], trial: TrialRecord, 
             f"Accuracy on the {split} split by class and bias class. The interval is Wilson's 95% interval for the "
             "samples of the group; it is for the seed of these weights."
         )
-        yield rows_as_markdown(
-            ["class", "bias class", "samples", f"over {len(trials)} seeds", f"seed {trial.seed}", "95%"], rows
-        )
+        yield rows_as_markdown(["class", "bias class", "samples", _over(trials), f"seed {trial.seed}", "95%"], rows)
     else:
         yield f"There are {facts.classes} x {facts.bias_classes} groups, too many to list. The gaps are between these."
     values = _values(spec, trial)

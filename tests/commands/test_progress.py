@@ -254,3 +254,13 @@ def test_quiet_shows_nothing() -> None:
     with ProgressView(Console(file=out), quiet=True)(SPEC, StudyRecord()):
         pass
     assert out.getvalue() == ""
+
+
+def test_trials_that_were_over_before_anybody_looked_end_a_step_too() -> None:
+    found = record(Told("baseline", [0.1] * 4))
+    progress = StudyProgress(SPEC, found)
+    progress.tell("preparing data")
+    found.trials.update(record(Told("baseline", [0.1] * 4), Told("search", [0.2] * 4)).trials)
+    assert progress.phase() == "searching"
+    progress.tell("writing the report")
+    assert progress.phase() == "writing the report"
