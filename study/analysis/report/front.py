@@ -26,7 +26,8 @@ MOST = 5
 def front_result(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
     """Yield what is on the front, which of it was chosen by which rule, and how that differs from the baseline."""
     front, best = ranking.front(record, spec), ranking.ranked(record, spec)[0]
-    where = _where(spec, front, len(ranking.judged(record, spec)))
+    judged = ranking.judged(record, spec)
+    where = _where(spec, front, len(judged))
     (_, first), chosen = front[0], _name(best)
     if first.violation > 0:
         limits = " and ".join(map(str, spec.objective.constraints))
@@ -35,7 +36,10 @@ def front_result(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
     elif len({score.gains for _, score in front}) == 1:
         others = [_name(each) for each, _ in front if not _is(each, best)]
         tied = f" (as {formatting.listed(others)} {'are' if others[1:] else 'is'})" if others else ""
-        yield f"Of {where} {chosen} is the best in every metric{tied}: {_values(spec, *_own(front, best))}."
+        rest = [score.gains for _, score in judged if not score.violation and score.gains != first.gains]
+        is_alone = all(ours > theirs for gains in rest for ours, theirs in zip(first.gains, gains, strict=True))
+        said = f"{chosen} is the best in every metric" if is_alone else f"none is better than {chosen} in any metric"
+        yield f"Of {where} {said}{tied}: {_values(spec, *_own(front, best))}."
     else:
         names = [_name(each) + ("" if front[MOST:] else f" ({_values(spec, each, score)})") for each, score in front]
         yield f"No configuration is best in every metric. Of {where} the front is {formatting.listed(names)}."

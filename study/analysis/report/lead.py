@@ -274,4 +274,4 @@ def _next(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
     for step in next_steps(spec, record)[:1]:
         yield step.why
         if step.command:
-            yield f"To do so: {step.command}"
+            yield f"The command: {step.command}"

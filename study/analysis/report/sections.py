@@ -127,7 +127,7 @@ def _how(spec: StudySpec, record: StudyRecord, ablation: Ablation) -> Iterator[s
 # The captions of the report's figures, in the order in which the page shows them.
 
 CAPTIONS = {
-    "front": "Left: each mark is one configuration of the search{mean}. The ring is what was chosen of the front: "
+    "front": "{left} mark is one configuration of the search{mean}. The ring is what was chosen of the front: "
     "{rule}.{fresh}{line_of_front}",
     "seeds": "Each ring is one seed; the tick is the mean, the line one sample standard deviation to each side.",
     "ablation": "Each bar is one step on the way from the baseline to the best, from the value before it to the value "
@@ -187,7 +187,12 @@ def _of_front(spec: StudySpec, record: StudyRecord) -> dict[str, str]:
     if len(spec.objective.metrics) > 2:
         joined = " The front is that of all metrics: in these two alone some of it may look beaten."
     has_line = joins_front(spec, record) or len(spec.objective.metrics) > 2
-    return {"rule": spec.objective.rule, "fresh": right * fresh, "line_of_front": joined * has_line}
+    return {
+        "rule": spec.objective.rule,
+        "left": "Left: each" if fresh else "Each",
+        "fresh": right * fresh,
+        "line_of_front": joined * has_line,
+    }
 
 
 def _rungs(spec: StudySpec) -> str:

@@ -121,3 +121,26 @@ def test_a_baseline_is_the_best_of_several_metrics_only_where_nothing_else_is_on
 ) -> None:
     _, spec, record = studied(tmp_path, "first", [baseline, *others])
     assert is_over_baseline(spec, record) is told
+
+
+@pytest.mark.parametrize(
+    ("gaps", "said"),
+    [((0.3, 0.3, 0.1), "trial 2 is the best in every metric"), ((0.1, 0.1, 0.1), "none is better than trial 2 in any")],
+)
+def test_what_ties_with_others_in_a_metric_is_not_called_the_best_in_it(
+    tmp_path: Path, gaps: Sequence[float], said: str
+) -> None:
+    metrics = f"search.metric=[val/accuracy, {GAP}]"
+    spec = quickstart(metrics, "train.epochs=1", "search.early_stopping={name: none}", "search.trials=3")
+    pairs = zip((0.7, 0.8, 0.9), gaps, strict=True)
+    trials = [
+        Told("search" if number else "baseline", [value], params=PARAMS[number], further={GAP: gap})
+        for number, (value, gap) in enumerate(pairs)
+    ]
+    folder = Home(tmp_path / "home").create(spec)
+    write_ledger(folder.ledger_file, *trials)
+    page = report_page(spec, StudyRecord.load(folder.ledger_file), {"front"})
+    assert said in dict(page.lead)["Result"]
+    picture = page.sections[0].blocks[0]
+    assert isinstance(picture, Picture)
+    assert picture.caption.startswith("Each mark")

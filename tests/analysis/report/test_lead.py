@@ -142,7 +142,7 @@ def test_the_command_to_type_ends_the_lead_and_is_not_broken_at_a_hyphen() -> No
                           "search.confirm={top: 0}")  # fmt: skip
         found = lead.document(spec, over(*TRIALS))
         command = found["next"][0]["command"]
-        assert found["parts"]["Next"][-1] == f"To do so: {command}"
+        assert found["parts"]["Next"][-1] == f"The command: {command}"
         assert spec.name in " ".join(lead.lines(found)).split(), "the name is one word, as it is typed"
 
 
