@@ -20,16 +20,16 @@ from study.cluster.log_share import FOLDER as WINDOW
 from study.cluster.log_share import FOLDERS, MANIFEST, PLACE, RENEWAL, SINGLE
 from study.errors import UserError, of_disk
 from study.files import below, digest_of_file, is_plain_name, whole, write_whole
-from study.home.events import Chain, last_line
 from study.home.folder import FORMAT, Fetched, Home, StudyFolder, fetched, write_format
 from study.home.lease import Holder
 from study.home.ledger import lease_file
+from study.home.line import Chain, last_line
 from study.text import printed, typed
 
 # Files of a study from a cluster into a folder here: each is whole and what the cluster says, or is not there.
 #
 # A ledger grows while it is read: of it the lines that are new are brought, and the chain of check values
-# (`study.home.events`) and the cluster's digest say that they belong behind those that are here.
+# (`study.home.line`) and the cluster's digest say that they belong behind those that are here.
 
 Read = Callable[[str, int, int], Iterator[bytes]]
 """Gives a file of the study by its name in blocks, from its so-manieth last line on (-1: whole), and so many bytes at

@@ -102,8 +102,7 @@ def ask(folder: StudyFolder, spec: StudySpec, request: Request) -> bool:
         wanted = as_event(planned(spec, record, request).ablation)
         if wanted == record.ablating and is_measured(record, spec):
             return False
-        steps = [list(step) for step in wanted.steps]
-        ledger.append("ablating", trial=wanted.trial, steps=steps, first=wanted.first, seeds=wanted.seeds)
+        ledger.append(wanted)
         return True
 
 

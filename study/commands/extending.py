@@ -9,7 +9,7 @@ from typing import Any
 from study import ranking
 from study.commands.own_functions import taken
 from study.errors import UserError
-from study.home.events import ENDED
+from study.home.events import ENDED, Confirming, Retried, SearchExtended, TrialsLengthened
 from study.home.folder import StudyFolder
 from study.home.ledger import Ledger
 from study.home.record import BY_HAND, EVERY_CONFIGURATION, StudyRecord, TrialRecord
@@ -48,7 +48,7 @@ def more_trials(folder: StudyFolder, spec: StudySpec, trials: str) -> StudyRecor
             if record.enough == EVERY_CONFIGURATION or (not ended and record.limit(spec.trials) >= most):
                 raise UserError(f"{spec.name}: its space has no further configurations: {most}, all are tried")
             extended = min(extended, most)
-        record.apply(ledger.append("extended", trials=extended))
+        record.apply(ledger.append(SearchExtended(extended)))
         return record
 
 
@@ -63,7 +63,7 @@ def failed_again(folder: StudyFolder, spec: StudySpec) -> StudyRecord:
         UserError: nothing has failed, or another process runs the study.
     """
     with _opened(folder) as (ledger, record):
-        record.apply(ledger.append("retried", trials=(numbers := _failures(spec, record))))
+        record.apply(ledger.append(Retried(numbers := tuple(_failures(spec, record)))))
         for number in numbers:
             folder.error_file(number).unlink(missing_ok=True)
         return record
@@ -125,12 +125,10 @@ def more_seeds(folder: StudyFolder, spec: StudySpec, top: int | None, seeds: int
             another process runs the study.
     """
     with _opened(folder) as (ledger, record):
-        ledger.append("confirming", **seeds_asked(record, spec, top, seeds, rules))
+        ledger.append(seeds_asked(record, spec, top, seeds, rules))
 
 
-def seeds_asked(
-    record: StudyRecord, spec: StudySpec, top: int | None, seeds: int | None, rules: bool
-) -> dict[str, Any]:
+def seeds_asked(record: StudyRecord, spec: StudySpec, top: int | None, seeds: int | None, rules: bool) -> Confirming:
     """Return what the ledger is told for `more_seeds`, which has the arguments.
 
     Args:
@@ -146,10 +144,10 @@ def seeds_asked(
     before = ranking.confirm(record, spec)
     default = (before.top, before.seeds) if rules else (TOP, SEEDS)
     top, seeds = (default[0] if top is None else top), (default[1] if seeds is None else seeds)
-    asked = {"top": top, "seeds": seeds, "rules": rules or before.rules is True}
+    asked = Confirming(top, seeds, rules or before.rules is True)
     if top > (complete := len(ranking.searched(record, spec))):
         raise UserError(f"--top {top}: {spec.name} has {complete} complete configurations")
-    record.apply({"event": "confirming", **asked, "time": 0.0})
+    record.apply(asked)
     if _is_confirmed(record, spec):
         raise UserError(f"{spec.name}: {_confirmed(record, spec)}. More: --top, --seeds")
     return asked
@@ -223,7 +221,7 @@ def ask(folder: StudyFolder, spec: StudySpec, request: Request) -> dict[str, Any
     """Note in the ledger what is to go on; a UserError as `planned`, or another process runs the study."""
     with _opened(folder) as (ledger, record):
         plan = planned(folder, spec, record, request)
-        ledger.append("lengthened", epochs=plan["epochs"], trials=[one["trial"] for one in plan["trials"]])
+        ledger.append(TrialsLengthened(plan["epochs"], tuple(one["trial"] for one in plan["trials"])))
     return plan
 
 

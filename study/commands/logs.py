@@ -1,6 +1,7 @@
 """The history of a study's trials: their runs, losses and ends, with the traceback of a failed one and what a
 training function printed."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -59,12 +60,18 @@ def text(document: dict[str, Any]) -> str:
 def _line(event: dict[str, Any], looked_at: list[str]) -> str:
     left_out = ("event", "time", "libraries", "metrics", "device", "chain")
     values = [f"{key} {value}" for key, value in event.items() if key not in left_out and not _is_long(value)]
-    values += [f"device {event['device']['name']}"] if "name" in event.get("device", ()) else []
-    there = {name: value for name, value in event.get("metrics", {}).items() if value is not None}
+    device, measured = (_table(event.get(key)) for key in ("device", "metrics"))
+    values += [f"device {device['name']}"] if "name" in device else []
+    there = {name: value for name, value in measured.items() if isinstance(value, (int, float))}
     shown = [name for name in there if name in looked_at] if len(there) > FEW else list(there)
     metrics = ", ".join(f"{name} {there[name]:.4g}" for name in shown)
     metrics += f" and {len(there) - len(shown)} more (--json)" if len(there) > len(shown) else ""
     return f"{moment(event['time'])}  {event['event']:<8} {', '.join(values)}{f': {metrics}' if metrics else ''}"
+
+
+def _table(value: object) -> Mapping[str, object]:
+    """A field that is a table; of another version's event it may be anything."""
+    return value if isinstance(value, dict) else {}
 
 
 def _is_long(value: object) -> bool:

@@ -1,156 +1,29 @@
-"""The events of a ledger and what each has to hold, so that no reader of an event has to doubt it."""
+"""The events of a ledger: one class for each kind, so that no reader of an event has to doubt it.
 
-import json
-import re
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal, NamedTuple, get_args
-from zlib import crc32
+Each is an entry of the ledger: `event`, its kind, `time`, then its fields in the order in which they stand here, and
+`asleep`. What is None is left out.
+"""
 
-import orjson
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Annotated, Any, ClassVar, Literal, cast, get_args
+
 from annotated_types import Ge, Lt, MinLen
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, InstanceOf, Strict, TypeAdapter, ValidationError, WrapValidator
 from typing_extensions import TypedDict
 
 from study.home.lease import LATEST
-from study.text import quoted, shortened
-
-# A line of the ledger: an event as JSON, numbered, and chained to the line before it by check values.
-#
-# The last key of each line is `chain`: the number of the event, from 0; the check value of the line before, 0 for the
-# first; and the line's own, CRC-32 of all that stands before it in the line. So lines that were lost, doubled, moved
-# or edited are told, and so are lines of two drivers, or of two copies of a ledger, that came into one file.
-#
-# It protects against accidents: of hands, editors, merges, synchronised folders and disks. It does not tell that lines
-# are gone from the very end, where a ledger just ends earlier, and it is no signature: whoever wants to deceive can
-# make new check values.
-
-Event = dict[str, Any]
-
-_CHAIN = re.compile(rb'"chain"\s*:\s*"(\d{1,18})\s+([0-9a-f]{8})\s+([0-9a-f]{8})"\s*}\s*\Z')
-"""Also as an editor may have spaced it, so that what was edited is told as such."""
-
-CHAIN_BYTES = 64
-"""More than the key `chain` takes at the end of a line."""
-
-_COUNTED = -len('01234567"}\n')
-"""The place of a line's check value, counted from its end; the value is of what stands before it."""
-_OWN, _BEFORE = slice(_COUNTED, _COUNTED + 8), slice(_COUNTED - 9, _COUNTED - 1)
-
-
-def encode(event: Event) -> bytes:
-    """An event as JSON. A number that is not finite becomes null, and a surrogate without its other half, from a file's
-    name that is no UTF-8, a question mark.
-
-    Raises:
-        TypeError: it holds what JSON cannot, or a whole number beyond 64 bits.
-    """
-    try:
-        return orjson.dumps(event)
-    except TypeError:  # it takes no such surrogates
-        text = json.dumps(event, ensure_ascii=False).encode("utf-8", "replace")
-        return orjson.dumps(json.loads(text))
-
-
-def decode(line: bytes) -> Event:
-    """The event of a line, or of what `encode` gives.
-
-    Raises:
-        ValueError: it is no JSON, or no event.
-        RecursionError: its JSON is nested deeper than any event's.
-    """
-    event = orjson.loads(line)
-    if not isinstance(event, dict) or not isinstance(event.get("event"), str):
-        raise ValueError("no event")
-    event.pop("chain", None)
-    return event
-
-
-def own_check(line: bytes) -> str:
-    """The check value of a line, or of its end; empty where no line ends so."""
-    told = _CHAIN.search(line)
-    return told[3].decode() if told and line.endswith(b"\n") else ""
-
-
-def last_line(ledger: bytes) -> bytes:
-    """The last line of whole ones, with its end."""
-    return ledger[ledger.rfind(b"\n", 0, -1) + 1 :]
-
-
-class Chain:
-    """The place between two lines of a ledger: what the next one has to be.
-
-    Attributes:
-        number: of the next event.
-        before: the check value of the line before it, as it is written.
-    """
-
-    def __init__(self, number: int = 0, before: bytes = b"00000000") -> None:
-        self.number, self.before = number, before
-
-    @classmethod
-    def at(cls, line: bytes) -> "Chain":
-        """The place before a line, as that line tells it; the beginning, where it tells none."""
-        told = _CHAIN.search(line)
-        return cls(int(told[1]), told[2]) if told else cls()
-
-    def close(self, event: bytes) -> bytes:
-        """The whole line of an event that `encode` gave."""
-        start = b'%b,"chain":"%d %b ' % (event[:-1], self.number, self.before)
-        return b'%b%08x"}\n' % (start, crc32(start))
-
-    def passes(self, line: bytes) -> bool:
-        """Return whether a line belongs here; if so, this becomes the place behind it.
-
-        Its number needs no look: it is among what its check value counts, and is right where that of a line follows.
-        """
-        own = line[_OWN]
-        try:
-            passes = line[_BEFORE] == self.before and int(own, 16) == crc32(line[:_COUNTED])
-        except ValueError:
-            return False
-        if passes:
-            self.number, self.before = self.number + 1, own
-        return passes
-
-    def problem(self, line: bytes) -> str:
-        """Return why a line does not pass."""
-        told = _CHAIN.search(line)
-        if told is None:
-            return _without_chain(line)
-        if line.endswith(b"\r\n") and Chain(self.number, self.before).passes(line[:-2] + b"\n"):
-            return (
-                f"the line of event {self.number} ends with CR LF, as an editor or a synchronised folder may have made "
-                "it; it is whole once each line ends with LF alone"
-            )
-        if int(told[3], 16) != crc32(line[:_COUNTED]):
-            return f"the line of event {self.number} was changed after it was written"
-        return (
-            f"event {int(told[1])} does not follow the events before it: lines were lost, moved or doubled, or come "
-            "from another driver or another copy of this study"
-        )
-
-
-def _without_chain(line: bytes) -> str:
-    """Why a line without number and check values is none."""
-    if not line.strip():
-        return "a blank line, which was added by hand; the ledger is whole once it is taken out"
-    try:
-        decode(line)
-    except (ValueError, RecursionError):
-        return f"no event stands there, but {quoted(line.decode(errors='replace').strip())}"
-    return (
-        "an event without number and check values, which was added by hand, or by a version from before the first "
-        "release, which this one does not read"
-    )
-
-
-# What an event says.
+from study.home.line import Entry
+from study.text import shortened
 
 Stage = Literal["baseline", "search", "replicate", "confirm", "rule", "ablation", "final"]
 State = Literal["waiting", "running", "complete", "pruned", "failed", "interrupted"]
+End = Literal["complete", "pruned", "failed"]
+Outcome = Literal["complete", "interrupted", "failed"]
 Kind = Literal["PREEMPTED", "OOM", "DIVERGED", "BUG", "HUNG"]
 STATES: tuple[State, ...] = get_args(State)
-ENDED: tuple[State, ...] = ("complete", "pruned", "failed")
+ENDED: tuple[State, ...] = get_args(End)
 
 MOST = 2**63
 """Whole numbers are below."""
@@ -158,36 +31,16 @@ MOST = 2**63
 LONGEST = 60
 """Characters of a value that a message shows."""
 
-Whole = Annotated[int, Ge(0), Lt(MOST)]
-Metrics = dict[str, float | None]
+Whole = Annotated[int, Strict(), Ge(0), Lt(MOST)]
+Flag = Annotated[bool, Strict()]
+Seconds = Annotated[float, Strict(), Ge(0), Lt(LATEST)]
+Metrics = dict[str, Annotated[float, Strict()] | Annotated[int, Strict()] | None]
 Params = dict[str, bool | int | float | str | None]
+Reported = InstanceOf[dict[str, float | None]]
+"""Metrics of a report; `study.home.record.Epoch` looks at the values, as there are so many."""
 
-
-class Lengthened(NamedTuple):
-    """The trials that go on beyond their end, and to which epoch.
-
-    Attributes:
-        epochs: the last one of each of them from now on.
-        trials: their numbers.
-    """
-
-    epochs: int
-    trials: tuple[int, ...]
-
-
-class Ablating(NamedTuple):
-    """Whose way from the baseline is to be measured, see `study.ranking.ablation`.
-
-    Attributes:
-        trial: the number of the trial whose configuration it leads to.
-        steps: the keys that each step moves, in order.
-        first, seeds: its training seeds: `seeds` of them, from `first` on.
-    """
-
-    trial: int
-    steps: tuple[tuple[str, ...], ...]
-    first: int
-    seeds: int
+AS_IT_IS = WrapValidator(lambda value, check: (check(value), value)[1])
+"""What is held to its form and kept with whatever else it says."""
 
 
 class DataSet(TypedDict):
@@ -216,85 +69,415 @@ class Groups(BaseModel):
     biases: list[str] = []
 
 
-WHOLE, WHOLES = TypeAdapter(Whole), TypeAdapter(list[Whole])
-TEXT, VERSIONS, FLAG = TypeAdapter(str), TypeAdapter(dict[str, str]), TypeAdapter(bool)
-PARAMS, METRICS, KIND = TypeAdapter(Params), TypeAdapter(Metrics), TypeAdapter(Kind)
-FILES, STEPS = TypeAdapter(list[File]), TypeAdapter(Annotated[list[Annotated[list[str], MinLen(1)]], MinLen(1)])
-ANY_METRICS = TypeAdapter(dict[str, Any])
-"""Of a report; `study.home.record.Epoch` looks at the rest, as there are so many."""
-
-Checks = dict[str, TypeAdapter[Any]]
-
-NEEDED: Mapping[str, Checks] = {
-    "created": {"id": TEXT},
-    "opened": {"owner": TEXT},
-    "extended": {"trials": WHOLE},
-    "lengthened": {"epochs": WHOLE, "trials": WHOLES},
-    "retried": {"trials": WHOLES},
-    "confirming": {"top": WHOLE, "seeds": WHOLE},
-    "ablating": {"trial": WHOLE, "steps": STEPS, "first": WHOLE, "seeds": WHOLE},
-    "evaluated": {"split": TEXT},
-    "trial": {"trial": WHOLE, "stage": TypeAdapter(Stage), "params": PARAMS, "seed": WHOLE},
-    "started": {"trial": WHOLE},
-    "unusable": {"node": TEXT, "reason": TEXT},
-    "report": {"trial": WHOLE, "epoch": WHOLE, "metrics": ANY_METRICS},
-    "lost": {"trial": WHOLE, "attempt": WHOLE, "kind": KIND, "reason": TEXT},
-    "ended": {"trial": WHOLE, "state": TypeAdapter(Literal["complete", "pruned", "failed"])},
-    "tested": {"trial": WHOLE, "metrics": METRICS},
-    "untested": {"trial": WHOLE, "reason": TEXT},
-    "enqueued": {"request": TEXT, "params": PARAMS},
-    "stopping": {"request": TEXT, "trial": WHOLE},
-    "ending": {"request": TEXT},
-    "refused": {"request": TEXT, "reason": TEXT},
-    "closed": {"state": TypeAdapter(Literal["complete", "interrupted", "failed"])},
-}
-"""The fields of each event, beside its time; `study.home.ledger` says what it is."""
-
-FURTHER: Mapping[str, Checks] = {
-    "opened": {
-        **dict.fromkeys(("version", "commit", "python", "node", "data", "dataset", "spec"), TEXT),
-        **{"dirty": FLAG, "libraries": VERSIONS, "gpus": TypeAdapter(list[str]), "groups": TypeAdapter(Groups)},
-        **{"datasets": TypeAdapter(dict[str, DataSet]), "weights": FILES, "function": FILES, "placement": PARAMS},
-    },
-    "confirming": {"rules": FLAG},
-    "trial": {"repeats": WHOLE, "enqueued": FLAG},
-    "started": {"node": TEXT, "epoch": WHOLE, "note": TEXT, "device": VERSIONS},
-    "lost": {"alone": FLAG, "node_died": FLAG},
-    "ended": {"kind": KIND, "reason": TEXT},
-    "tested": {"note": TEXT},
-    "closed": {"enough": TEXT},
-}
-"""The fields that an event may have."""
-
-ANY: Checks = {"metrics": METRICS}
-"""The fields that an event may have and that are not listed there."""
-
-EVENTS = frozenset(NEEDED)
-"""Events that a record is folded from: all that this version writes."""
+GROUPS = WrapValidator(lambda value, check: (Groups.model_validate(value), check(value))[1])
+Files = Annotated[list[File], AS_IT_IS]
+Step = Annotated[tuple[str, ...], MinLen(1)]
 
 
-def problem(event: Event) -> str | None:
-    """Return what is wrong with an event's fields, each by itself; None: nothing. Of events that it does not know, a
-    version looks at no more than it shows."""
-    name, time = event["event"], event.get("time")
-    if time is None or type(time) not in (int, float) or not 0 <= time < LATEST:
-        return f"its time is {shortened(repr(time), LONGEST)}"
-    asleep = event.get("asleep", 0.0)
-    if type(asleep) not in (int, float) or not 0 <= asleep < LATEST:
-        return f"its asleep is {shortened(repr(asleep), LONGEST)}"
-    if name == "report" and type(event.get("trial")) is type(event.get("epoch")) is int:
-        return None if isinstance(event.get("metrics"), dict) else "its metrics are none"  # nearly all are such events
-    if missing := NEEDED.get(name, {}).keys() - event.keys():
-        return f"it has no {min(missing)}"
-    for field, kind in (NEEDED.get(name, {}) | FURTHER.get(name, ANY)).items():
-        if field in event and not _is(kind, event[field]):
-            return f"its {field} is {shortened(repr(event[field]), LONGEST)}"
-    return None
+@dataclass(frozen=True, kw_only=True)
+class Happening:
+    """What all events have. Two are equal that say the same, whenever they came.
+
+    Attributes:
+        time: when it was written, in seconds since the epoch; 0: it was not, the ledger gives it its time.
+        asleep: seconds since the event before in which its driver did not run (`study.home.awake`).
+    """
+
+    event: ClassVar[str]
+    time: Seconds = field(default=0.0, compare=False)
+    asleep: Seconds = field(default=0.0, compare=False)
+
+    def __init_subclass__(cls, kind: str = "") -> None:
+        """Take the kind that a ledger calls it; its class's name, where that is the same."""
+        cls.event = kind or cls.__name__.lower()
 
 
-def _is(kind: TypeAdapter[Any], value: Any) -> bool:
+@dataclass(frozen=True)
+class Created(Happening):
+    """The study exists.
+
+    Attributes:
+        id: unique to it, whatever it is called.
+    """
+
+    id: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Opened(Happening):
+    """A driver took the study up. Keeps what else other versions say.
+
+    Attributes:
+        version, commit, dirty, python, libraries, node, gpus: of package and machine, see `study.home.provenance`.
+        owner: whose study it is.
+        data, dataset, datasets: fingerprint, titles and inventory of its data.
+        spec: hash of its file.
+        weights, function: the files that trials begin from, and that they run.
+        placement: keys of `resources`, and `search.concurrency`, that are not as in the study file.
+        groups: samples of each group, see `Groups`.
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="allow")
+    version: str | None = None
+    commit: str | None = None
+    dirty: Flag | None = None
+    python: str | None = None
+    libraries: dict[str, str] | None = None
+    node: str | None = None
+    gpus: list[str] | None = None
+    owner: str
+    data: str | None = None
+    dataset: str | None = None
+    spec: str | None = None
+    datasets: Annotated[dict[str, DataSet], AS_IT_IS] | None = None
+    weights: Files | None = None
+    function: Files | None = None
+    placement: Params | None = None
+    groups: Annotated[dict[str, Any], GROUPS] | None = None
+
+
+@dataclass(frozen=True)
+class SearchExtended(Happening, kind="extended"):
+    """The search may try more configurations: `study resume --trials`.
+
+    Attributes:
+        trials: how many, from now on, all together.
+    """
+
+    trials: Whole
+
+
+@dataclass(frozen=True)
+class TrialsLengthened(Happening, kind="lengthened"):
+    """Trials go on beyond their end: `study extend`.
+
+    Attributes:
+        epochs: the last one of each of them from now on.
+        trials: their numbers.
+    """
+
+    epochs: Whole
+    trials: tuple[Whole, ...]
+
+
+@dataclass(frozen=True)
+class Retried(Happening):
+    """Trials that failed, or whose first seed did, run again from their start, as a further attempt.
+
+    Attributes:
+        trials: their numbers.
+    """
+
+    trials: tuple[Whole, ...]
+
+
+@dataclass(frozen=True)
+class Confirming(Happening):
+    """The best configurations run again on fresh seeds: `study confirm`.
+
+    Attributes:
+        top, seeds: how many of them, on how many seeds.
+        rules: whether other rules' picks do, too.
+    """
+
+    top: Whole
+    seeds: Whole
+    rules: Flag = False
+
+
+@dataclass(frozen=True)
+class Ablating(Happening):
+    """The way from the baseline to a trial is to be measured, see `study.ranking.ablation`.
+
+    Attributes:
+        trial: the number of the trial whose configuration it leads to.
+        steps: the keys that each step moves, in order.
+        first, seeds: its training seeds: `seeds` of them, from `first` on.
+    """
+
+    trial: Whole
+    steps: Annotated[tuple[Step, ...], MinLen(1)]
+    first: Whole
+    seeds: Whole
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluated(Happening):
+    """A trained model was evaluated after the study.
+
+    Attributes:
+        trial: whose model.
+        split: on which split.
+        by: the command.
+    """
+
+    trial: Whole | None = None
+    split: str
+    by: str | None = None
+
+
+@dataclass(frozen=True)
+class Decided(Happening, kind="trial"):
+    """A configuration was decided on, and is a trial.
+
+    Attributes:
+        trial: its number, from 0.
+        stage: see `study.home.record.TrialRecord`, and so for the rest.
+        enqueued: a user asked for it while the study ran.
+    """
+
+    trial: Whole
+    stage: Stage
+    params: Params
+    seed: Whole
+    repeats: Whole | None = None
+    enqueued: Flag | None = None
+
+
+@dataclass(frozen=True)
+class Started(Happening):
+    """A trial runs.
+
+    Attributes:
+        trial: its number.
+        node: where.
+        epoch: the epoch of its checkpoint, behind which it goes on; 0: from its first.
+        note: why not behind a later one.
+        device: what it runs on, see `study.training.device.facts`.
+    """
+
+    trial: Whole
+    node: str | None = None
+    epoch: Whole | None = None
+    note: str | None = None
+    device: dict[str, str] | None = None
+
+
+@dataclass(frozen=True)
+class Unusable(Happening):
+    """No more trials are placed on a node.
+
+    Attributes:
+        reason: why, and the remedy.
+    """
+
+    node: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Report(Happening):
+    """A trial's epoch is over.
+
+    Attributes:
+        trial: its number.
+        epoch: from 1.
+        metrics: by name, in the unit that the name says; None for one that is not a number.
+        note: which of them are infinite.
+    """
+
+    trial: Whole
+    epoch: Whole
+    metrics: Reported
+    note: str | None = None
+
+
+@dataclass(frozen=True)
+class Lost(Happening):
+    """A trial's run was cut off, and it waits for a new one.
+
+    Attributes:
+        trial: its number.
+        attempt: of the new run: the `attempt`-th after the first.
+        kind, reason: how and why it was cut off.
+        alone: it runs again with a GPU to itself.
+        node_died: its node had died.
+    """
+
+    trial: Whole
+    attempt: Whole
+    kind: Kind
+    reason: str
+    alone: Flag | None = None
+    node_died: Flag | None = None
+
+
+@dataclass(frozen=True)
+class Ended(Happening):
+    """A trial ended.
+
+    Attributes:
+        trial: its number.
+        state: how.
+        kind: how it failed, where it did.
+        reason: which rule pruned it, or why it failed.
+    """
+
+    trial: Whole
+    state: End
+    kind: Kind | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class SplitTested(Happening, kind="tested"):
+    """The test split was read with a trial's model.
+
+    Attributes:
+        trial: its number.
+        metrics: as of a report.
+        note: which of them are infinite.
+    """
+
+    trial: Whole
+    metrics: Metrics
+    note: str | None = None
+
+
+@dataclass(frozen=True)
+class Untested(Happening):
+    """The test split should have been read with a trial's model, and could not be.
+
+    Attributes:
+        trial: its number.
+        reason: why.
+    """
+
+    trial: Whole
+    reason: str
+
+
+@dataclass(frozen=True)
+class Enqueued(Happening):
+    """A user asked for a configuration, which the search tries next.
+
+    Attributes:
+        request: the id of what was asked (`study.home.requests`).
+        params: searched keys and their values.
+    """
+
+    request: str
+    params: Params
+
+
+@dataclass(frozen=True)
+class Stopping(Happening):
+    """A user stopped a trial, which ends at its next report.
+
+    Attributes:
+        request: the id of what was asked.
+        trial: its number.
+    """
+
+    request: str
+    trial: Whole
+
+
+@dataclass(frozen=True)
+class Ending(Happening):
+    """A user ended the search; what runs of it goes on.
+
+    Attributes:
+        request: the id of what was asked.
+    """
+
+    request: str
+
+
+@dataclass(frozen=True)
+class Refused(Happening):
+    """What a user asked for could not be done.
+
+    Attributes:
+        request: the id of what was asked.
+        reason: why.
+    """
+
+    request: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Closed(Happening):
+    """The driver let go of the study.
+
+    Attributes:
+        state: how it ended.
+        enough: which limit ended the search.
+    """
+
+    state: Outcome
+    enough: str | None = None
+
+
+Event = (
+    Created
+    | Opened
+    | SearchExtended
+    | TrialsLengthened
+    | Retried
+    | Confirming
+    | Ablating
+    | Evaluated
+    | Decided
+    | Started
+    | Unusable
+    | Report
+    | Lost
+    | Ended
+    | SplitTested
+    | Untested
+    | Enqueued
+    | Stopping
+    | Ending
+    | Refused
+    | Closed
+)
+"""All that this version writes, and that a record is folded from."""
+
+KINDS: Mapping[str, type[Event]] = {kind.event: kind for kind in get_args(Event)}
+
+
+class Unknown(ValueError):
+    """An event of a kind that this version does not know; of such it reads the times alone."""
+
+
+def entry_of(event: Event) -> Entry:
+    """An event as it is written."""
+    known = {name: value for name, value in vars(event).items() if value is not None}
+    asleep = {"asleep": slept} if (slept := known.pop("asleep")) else {}
+    return {"event": event.event, "time": event.time, **known, **asleep}
+
+
+def event_of(entry: Entry) -> Event:
+    """The event that an entry, of which `event` is known to be text, stands for.
+
+    Raises:
+        Unknown: it is of a kind that this version does not know.
+        ValueError: a field of it is not what it has to be; says which.
+    """
     try:
-        kind.validate_python(value, strict=True)
-    except ValidationError:
-        return False
-    return True
+        event = _reader(KINDS.get(entry["event"], Happening))(entry)
+    except ValidationError as error:
+        raise ValueError(_fault(entry, error)) from None
+    if "time" not in entry:
+        raise ValueError("its time is None")
+    if type(event) is Happening:
+        raise Unknown
+    return cast(Event, event)
+
+
+@cache
+def _reader(kind: type[Happening]) -> Callable[[Entry], object]:
+    return TypeAdapter(kind).validator.validate_python
+
+
+def _fault(entry: Entry, error: ValidationError) -> str:
+    """What is wrong with the fields of an event, each by itself: its times, what is missing, or the first one."""
+    found = {str(one["loc"][0]): one["type"] for one in error.errors(include_url=False, include_input=False)}
+    missing = sorted(name for name, problem in found.items() if problem == "missing")
+    times = found.keys() & {"time", "asleep"}
+    if missing and not times:
+        return f"it has no {missing[0]}"
+    name = max(times, default=next(iter(found)))
+    return f"its {name} is {shortened(repr(entry.get(name)), LONGEST)}"

@@ -3,35 +3,8 @@
 The ledger is the one truth of a study. Optuna's history, ASHA's rungs, the MLflow runs, progress and report are
 all derived from it, so that after a crash they can be derived again (`study.home.record` folds it into objects).
 
-`study.home.events` numbers and chains the lines, so that damage of any kind is told with its byte; a last line without
-its end is what a crash leaves in mid-write, and nobody has acted on it.
-
-Events, each with `time` in seconds since the epoch, and `asleep` where the driver did not run for so many seconds since
-the event before (`study.home.awake`); `study.home.events` checks them:
-
-| event | fields |
-|---|---|
-| created | id: the study exists |
-| opened | versions, machine, data, initial weights, own function, group sizes, owner: a driver took it up, whose |
-| | placement: keys of `resources`, and `search.concurrency`, that are not as in the study file |
-| trial | trial, stage, params, seed, repeats, enqueued: a configuration was decided on |
-| started | trial, node, epoch, note: it runs, behind this epoch of its checkpoint; why not behind a later one |
-| report | trial, epoch, metrics, note: which of them are infinite, and null here |
-| lost | trial, kind, reason, attempt, alone, node_died: its run was cut off, it waits for the `attempt`-th new one |
-| ended | trial, state, kind, reason: kind of failure where it failed |
-| tested | trial, metrics, note: the test split was read |
-| evaluated | trial, split, by: a trained model was evaluated after the study |
-| untested | trial, reason: it should have been, and could not |
-| extended | trials: how many configurations the search may try from now on |
-| lengthened | epochs, trials: these trials go on beyond their end, to this epoch |
-| retried | trials: these failed, or their first seed did, and run again from their start, as a further attempt |
-| confirming | top, seeds, rules: how many of the best run again, on how many fresh seeds; if other rules' picks do |
-| ablating | trial, steps, first, seeds: keys of each step from the baseline to that trial; its seeds from `first` on |
-| enqueued | request, params: a user asked for a configuration, which the search tries next |
-| stopping | request, trial: a user stopped a trial, which ends at its next report |
-| ending | request: a user ended the search; what runs of it goes on |
-| refused | request, reason: what a user asked for could not be done |
-| closed | state, enough: the driver let go of the study; which limit ended the search |
+`study.home.line` numbers and chains the lines, so that damage of any kind is told with its byte; a last line without
+its end is what a crash leaves in mid-write, and nobody has acted on it. `study.home.events` says what each event holds.
 """
 
 import os
@@ -39,18 +12,19 @@ import time
 import uuid
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from study.errors import UserError
 from study.files import lock
 from study.home import lease
 from study.home.awake import Awake
-from study.home.events import CHAIN_BYTES, Chain, Event, decode, encode, own_check, problem
+from study.home.events import Created, Event, Unknown, entry_of, event_of
 from study.home.lease import Lease, TakenOver
+from study.home.line import CHAIN_BYTES, Chain, Entry, decode, encode, own_check
 
-__all__ = ["Event", "Ledger", "Tail", "TakenOver", "check_value", "is_open", "read"]
+__all__ = ["Ledger", "Tail", "TakenOver", "check_value", "is_open", "read"]
 
 PATIENCE = 0.5
 """Seconds that whoever takes a ledger waits for its lock, which who looks whether it is open holds for a moment."""
@@ -85,7 +59,7 @@ class Ledger:
         """Begin the ledger of a new study, with an id of its own."""
         path.touch()
         with closing(cls(path)) as ledger:
-            ledger.append("created", id=uuid.uuid4().hex)
+            ledger.append(Created(uuid.uuid4().hex))
 
     def check(self) -> None:
         """Look whether this is still the study's driver.
@@ -100,19 +74,18 @@ class Ledger:
         """Return whether another driver has the study now."""
         return self._lease.is_lost
 
-    def append(self, event: str, **fields: Any) -> Event:
-        """Write one event, and give it as it is read back. It is on disk when this returns; fields that are None are
-        left out.
+    def append(self, event: Event) -> Event:
+        """Write one event, and give it as it is read back. It is on disk when this returns.
 
         Raises:
             TakenOver: another driver has the study now; nothing is written.
             UserError: a line of the ledger is damaged; nothing is written.
             OSError: there is no room, or the disk fails; nothing of the event is left in the file.
+            ValueError: the event could not be read back; nothing is written.
         """
-        known = {key: value for key, value in fields.items() if value is not None}
-        if asleep := self._awake.slept():
-            known["asleep"] = asleep
-        entry = encode({"event": event, "time": round(time.time(), 3), **known})
+        now = replace(event, time=event.time or round(time.time(), 3), asleep=self._awake.slept())
+        entry = encode(entry_of(now))
+        read_back = event_of(decode(entry))
         line = self._end.close(entry)
         self.check()
         if os.stat(self.path).st_size != self._size:
@@ -128,7 +101,7 @@ class Ledger:
             raise
         self._size += len(line)
         self._end.passes(line)
-        return decode(entry)
+        return read_back
 
     @cached_property
     def _end(self) -> Chain:
@@ -145,8 +118,8 @@ class Ledger:
         self._file.close()
 
 
-def read(path: Path) -> list[Event]:
-    """All events on disk; an unfinished last line is left out.
+def read(path: Path) -> list[Entry]:
+    """All events on disk as they stand there, those of other versions too; an unfinished last line is left out.
 
     Raises:
         UserError: it is damaged, or empty: the first event is there from the beginning; or an event's fields are not
@@ -154,8 +127,13 @@ def read(path: Path) -> list[Event]:
     """
     tail, events, begin = Tail(path), [], 0
     for event in tail.new():
-        if fault := problem(event):
-            raise UserError(f"{path}: has an event {event['event']!r} that cannot be read, at byte {begin}: {fault}")
+        try:
+            event_of(event)
+        except Unknown:
+            pass
+        except ValueError as fault:
+            kind = event["event"]
+            raise UserError(f"{path}: has an event {kind!r} that cannot be read, at byte {begin}: {fault}") from None
         events.append(event)
         begin = tail.offset
     if not events:
@@ -189,7 +167,7 @@ class Tail:
         self.path, self.offset = path, offset
         self.chain = None if offset else Chain()
 
-    def new(self) -> Iterator[Event]:
+    def new(self) -> Iterator[Entry]:
         """Events that were completed since the last call.
 
         Raises:

@@ -6,12 +6,43 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, assert_never
 
 from study import __version__
 from study.errors import UserError
 from study.home import ledger
-from study.home.events import EVENTS, STATES, Ablating, Kind, Lengthened, Stage, State, problem
+from study.home.events import (
+    STATES,
+    Ablating,
+    Closed,
+    Confirming,
+    Created,
+    Decided,
+    Ended,
+    Ending,
+    Enqueued,
+    Evaluated,
+    Event,
+    Kind,
+    Lost,
+    Opened,
+    Refused,
+    Report,
+    Retried,
+    SearchExtended,
+    SplitTested,
+    Stage,
+    Started,
+    State,
+    Stopping,
+    TrialsLengthened,
+    Unknown,
+    Untested,
+    Unusable,
+    entry_of,
+    event_of,
+)
+from study.home.line import Entry
 
 # One trial, as the ledger of its study tells it.
 
@@ -292,7 +323,7 @@ class StudyRecord:
     state: str = "new"
     story: list[Happening] = field(default_factory=list)
     extended: int | None = None
-    lengthened: list[Lengthened] = field(default_factory=list)
+    lengthened: list[TrialsLengthened] = field(default_factory=list)
     placement: dict[str, Any] = field(default_factory=dict)
     confirming: tuple[int, int, bool] | None = None
     ablating: Ablating | None = None
@@ -316,7 +347,7 @@ class StudyRecord:
         raises as `told`."""
         record = cls.told(path)
         if record.state == "running" and not ledger.is_open(path):
-            record.apply({"event": "closed", "state": "interrupted", "time": 0.0})
+            record.apply(Closed("interrupted"))
         return record
 
     @classmethod
@@ -327,8 +358,8 @@ class StudyRecord:
         tail, record, begin = ledger.Tail(path), cls(), 0
         try:
             with uncollected():
-                for event in tail.new():
-                    record.apply(event)
+                for line in tail.new():
+                    record.take(line)
                     begin = tail.offset
         except Foreign as error:
             raise UserError(f"{path}: {error}. It stands at byte {begin}") from None
@@ -337,34 +368,103 @@ class StudyRecord:
         return record
 
     @classmethod
-    def fold(cls, events: Iterable[ledger.Event]) -> "StudyRecord":
+    def fold(cls, entries: Iterable[Entry]) -> "StudyRecord":
         record = cls()
-        for event in events:
-            record.apply(event)
+        for one in entries:
+            record.take(one)
         return record
 
-    def apply(self, event: ledger.Event) -> None:
-        """Take one event in; raises Foreign: another version wrote it, or it cannot follow those before it."""
-        name = event["event"]
-        if name not in EVENTS:
-            raise Foreign(f"has an event {name!r}, which study {__version__} does not know. {self._writer()}")
-        if fault := problem(event) or (name != "report" and misplaced(event, bool(self.id), self.trials)):
-            raise self._unreadable(event, fault)
-        if self.state == "running" and name != "closed":  # that of a dead driver comes with the next one
-            asleep = event.get("asleep", 0.0)
-            self.worked += max(0.0, event["time"] - self._last - asleep)
-            self._last = event["time"]
-            for trial in self.trials.values() if asleep else ():
-                trial.asleep += asleep if trial.state == "running" else 0.0
-        getattr(self, f"_{name}")(event)
+    def take(self, entry: Entry) -> Event:
+        """Take in an event as it stands in the ledger, and give it; raises Foreign: another version wrote it, or it
+        cannot follow those before it."""
+        try:
+            event = event_of(entry)
+        except Unknown:
+            raise self._foreign(f"{entry['event']!r}, which study {__version__} does not know") from None
+        except ValueError as fault:
+            raise self._unreadable(entry["event"], str(fault)) from None
+        self.apply(event)
+        return event
 
-    def _unreadable(self, event: ledger.Event, fault: str) -> Foreign:
-        known = f"has an event {event['event']!r} that study {__version__} cannot read"
-        return Foreign(f"{known}: {fault}. {self._writer()}")
+    def apply(self, event: Event) -> None:
+        """Take one event in; raises Foreign: it cannot follow those before it."""
+        if not self.id and not isinstance(event, Created):
+            raise self._unreadable(event.event, "a study is created once, by its first event")
+        if self.state == "running" and not isinstance(event, Closed):  # that of a dead driver comes with the next one
+            self.worked += max(0.0, event.time - self._last - event.asleep)
+            self._last = event.time
+            for trial in self.trials.values() if event.asleep else ():
+                trial.asleep += event.asleep if trial.state == "running" else 0.0
+        match event:
+            case Report():  # first, as nearly all are
+                self._report(event)
+            case Started():
+                self._started(event)
+            case Ended():
+                self._ended(event)
+            case Decided():
+                self._decided(event)
+            case Lost():
+                self._lost(event)
+            case Created():
+                if self.id:
+                    raise self._unreadable("created", "a study is created once, by its first event")
+                self.id = event.id
+            case Opened():
+                self._opened(event)
+            case SearchExtended():
+                self.extended, self.enough, self.ending, self.state = event.trials, None, False, "interrupted"
+            case TrialsLengthened():
+                self.lengthened.append(event)
+                for trial in self._known(event, *event.trials):
+                    trial.lengthen(event.epochs)
+                self.state = "interrupted"
+            case Retried():
+                self._retried(event)
+            case Confirming():
+                self.confirming, self.state = (event.top, event.seeds, event.rules), "interrupted"
+            case Ablating():
+                self._known(event, event.trial)
+                self.ablating, self.state = event, "interrupted"
+            case Evaluated():
+                self.evaluations += event.split == "test"
+            case Unusable():
+                self.unusable[event.node] = event.reason
+            case SplitTested():
+                (trial,) = self._known(event, event.trial)
+                trial.tested, trial.untested = event.metrics, None
+            case Untested():
+                (trial,) = self._known(event, event.trial)
+                trial.untested = event.reason
+            case Enqueued():
+                self.requests[event.request] = None
+                self.story.append(("enqueued", len(self.enqueued), 0, None))
+                self.enqueued.append(event.params)
+            case Stopping():
+                (trial,) = self._known(event, event.trial)
+                self.requests[event.request], trial.stops_at = None, trial.epochs + 1
+            case Ending():
+                self.requests[event.request], self.ending = None, True
+            case Refused():
+                self.requests[event.request] = event.reason
+            case Closed():
+                self._closed(event)
+            case _:
+                assert_never(event)
 
-    def _writer(self) -> str:
+    def _known(self, event: Event, *numbers: int) -> list[TrialRecord]:
+        """The trials of an event; raises Foreign: one was not decided on."""
+        try:
+            return [self.trials[number] for number in numbers]
+        except KeyError as unknown:
+            raise self._unreadable(event.event, f"there is no trial {unknown} yet") from None
+
+    def _unreadable(self, kind: str, fault: str) -> Foreign:
+        return self._foreign(f"{kind!r} that study {__version__} cannot read: {fault}")
+
+    def _foreign(self, what: str) -> Foreign:
         wrote = f"study {self.sessions[-1].get('version', '')}".strip() if self.sessions else "a newer study"
-        return f"Use what wrote it: {wrote}"
+        return Foreign(f"has an event {what}. Use what wrote it: {wrote}")
 
     @property
     def heard(self) -> float:
@@ -419,150 +519,85 @@ class StudyRecord:
         """Seconds of a CPU core or GPU that trials took, where the study file gives `planned` to each."""
         return sum(told.get(f"resources.{key}", planned) * busy for told, busy in self._busy)
 
-    def _created(self, event: ledger.Event) -> None:
-        self.id = event["id"]
+    def _opened(self, event: Opened) -> None:
+        self.groups = self.groups if event.groups is None else event.groups
+        self.placement = event.placement or {}
+        self.sessions.append({name: value for name, value in entry_of(event).items() if name != "groups"})
+        self.state, self._last, self.unusable = "running", event.time, {}
 
-    def _opened(self, event: ledger.Event) -> None:
-        self.groups, self.placement = event.get("groups", self.groups), event.get("placement", {})
-        self.sessions.append({name: value for name, value in event.items() if name != "groups"})
-        self.state, self._last, self.unusable = "running", event["time"], {}
-
-    def _extended(self, event: ledger.Event) -> None:
-        self.extended, self.enough, self.state = event["trials"], None, "interrupted"
-        self.ending = False
-
-    def _lengthened(self, event: ledger.Event) -> None:
-        self.lengthened.append(Lengthened(event["epochs"], tuple(event["trials"])))
-        for number in event["trials"]:
-            self.trials[number].lengthen(event["epochs"])
-        self.state = "interrupted"
-
-    def _retried(self, event: ledger.Event) -> None:
+    def _retried(self, event: Retried) -> None:
         """To the search these are trials that were decided on, and no more is known of them."""
-        numbers = set(event["trials"])
-        again = {number for number in numbers if self.trials[number].before is None}
+        trials = self._known(event, *event.trials)
+        if odd := [trial for trial in trials if trial.state not in ("failed", "pruned")]:
+            raise self._unreadable("retried", f"trial {odd[0].number} is {odd[0].state}")
+        again = {trial.number for trial in trials if trial.before is None}
         self.story = [one for one in self.story if one[0] in ("trial", "enqueued") or one[1] not in again]
-        for number in numbers:
-            self.trials[number].retry()
+        for trial in trials:
+            trial.retry()
         self.state = "interrupted"
 
-    def _confirming(self, event: ledger.Event) -> None:
-        self.confirming, self.state = (event["top"], event["seeds"], event.get("rules", False)), "interrupted"
-
-    def _ablating(self, event: ledger.Event) -> None:
-        steps = tuple(tuple(keys) for keys in event["steps"])
-        self.ablating, self.state = Ablating(event["trial"], steps, event["first"], event["seeds"]), "interrupted"
-
-    def _evaluated(self, event: ledger.Event) -> None:
-        self.evaluations += event["split"] == "test"
-
-    def _enqueued(self, event: ledger.Event) -> None:
-        self.requests[event["request"]] = None
-        self.story.append(("enqueued", len(self.enqueued), 0, None))
-        self.enqueued.append(event["params"])
-
-    def _stopping(self, event: ledger.Event) -> None:
-        self.requests[event["request"]] = None
-        trial = self.trials[event["trial"]]
-        trial.stops_at = trial.epochs + 1
-
-    def _ending(self, event: ledger.Event) -> None:
-        self.requests[event["request"]], self.ending = None, True
-
-    def _refused(self, event: ledger.Event) -> None:
-        self.requests[event["request"]] = event["reason"]
-
-    def _trial(self, event: ledger.Event) -> None:
-        number, stage, repeats = event["trial"], event["stage"], event.get("repeats")
-        trial = self.trials[number] = TrialRecord(number, stage, event["params"], event["seed"], repeats)
-        self._stages.setdefault(stage, []).append(trial)
-        trial.enqueued = event.get("enqueued", False)
-        like = self.ablating.trial if stage == "ablation" and self.ablating else repeats
+    def _decided(self, event: Decided) -> None:
+        number, repeats = event.trial, event.repeats
+        if number in self.trials:
+            raise self._unreadable("trial", f"trial {number} was decided on before")
+        if repeats is not None and repeats not in self.trials:
+            raise self._unreadable("trial", f"there is no trial {repeats} to repeat")
+        trial = self.trials[number] = TrialRecord(number, event.stage, event.params, event.seed, repeats)
+        self._stages.setdefault(event.stage, []).append(trial)
+        trial.enqueued = bool(event.enqueued)
+        like = self.ablating.trial if event.stage == "ablation" and self.ablating else repeats
         trial.until = None if like is None else self.trials[like].until
         if repeats is not None:
             self._repeats.setdefault(repeats, []).append(number)
         self.story.append(("trial", number, 0, None))
 
-    def _started(self, event: ledger.Event) -> None:
-        trial = self.trials[event["trial"]]
-        trial.state, trial.node, trial.started = "running", event.get("node"), event["time"]
-        trial.device, trial.asleep = event.get("device", {}), 0.0
+    def _started(self, event: Started) -> None:
+        (trial,) = self._known(event, event.trial)
+        trial.state, trial.node, trial.started = "running", event.node, event.time
+        trial.device, trial.asleep = event.device or {}, 0.0
         trial.reason = trial.kind = trial.ended = trial.left = None
-        del trial.reports[event.get("epoch", 0) :]  # a trial that runs again goes on from its checkpoint
+        del trial.reports[event.epoch or 0 :]  # a trial that runs again goes on from its checkpoint
 
-    def _unusable(self, event: ledger.Event) -> None:
-        self.unusable[event["node"]] = event["reason"]
+    def _lost(self, event: Lost) -> None:
+        (trial,) = self._known(event, event.trial)
+        self._stop_clock(trial, event.time)
+        trial.state, trial.attempt = "waiting", event.attempt
+        trial.alone = trial.alone if event.alone is None else event.alone
+        trial.losses += not event.node_died
 
-    def _lost(self, event: ledger.Event) -> None:
-        trial = self.trials[event["trial"]]
-        self._stop_clock(trial, event["time"])
-        trial.state, trial.attempt, trial.alone = "waiting", event["attempt"], event.get("alone", trial.alone)
-        trial.losses += not event.get("node_died", False)
-
-    def _report(self, event: ledger.Event) -> None:
-        trial = self.trials.get(event["trial"])
-        if trial is None or event["epoch"] != trial.epochs + 1:  # asked here alone, as nearly all events are reports
-            raise self._unreadable(event, str(misplaced(event, bool(self.id), self.trials)))
+    def _report(self, event: Report) -> None:
+        trial = self.trials.get(event.trial)
+        if trial is None:
+            raise self._unreadable("report", f"there is no trial {event.trial} yet")
+        if event.epoch != trial.epochs + 1:
+            raise self._unreadable("report", f"epoch {event.epoch} follows epoch {trial.epochs}")
         try:
-            epoch = Epoch(event["epoch"], event["metrics"])
+            epoch = Epoch(event.epoch, event.metrics)
         except (TypeError, OverflowError):
-            raise self._unreadable(event, "its metrics are not all numbers") from None
+            raise self._unreadable("report", "its metrics are not all numbers") from None
         trial.reports.append(epoch)
         if trial.before is None:
-            self.story.append(("report", event["trial"], event["epoch"], epoch))
+            self.story.append(("report", event.trial, event.epoch, epoch))
 
-    def _ended(self, event: ledger.Event) -> None:
-        trial = self.trials[event["trial"]]
-        self._stop_clock(trial, event["time"], over=True)
-        trial.state, trial.reason, trial.kind = event["state"], event.get("reason"), event.get("kind")
-        trial.ended = event["time"] if trial.left is None else trial.left
+    def _ended(self, event: Ended) -> None:
+        (trial,) = self._known(event, event.trial)
+        self._stop_clock(trial, event.time)
+        trial.state, trial.reason, trial.kind = event.state, event.reason, event.kind
+        trial.ended = event.time if trial.left is None else trial.left
         if trial.before is None:
             self.story.append(("ended", trial.number, trial.epochs, None))
 
-    def _tested(self, event: ledger.Event) -> None:
-        trial = self.trials[event["trial"]]
-        trial.tested, trial.untested = event["metrics"], None
-
-    def _untested(self, event: ledger.Event) -> None:
-        self.trials[event["trial"]].untested = event["reason"]
-
-    def _closed(self, event: ledger.Event) -> None:
-        self.state, self.enough = event["state"], event.get("enough")
+    def _closed(self, event: Closed) -> None:
+        self.state, self.enough = event.state, event.enough
         for trial in self.trials.values():
             self._stop_clock(trial, self._last)
             if trial.state == "running":
                 trial.state, trial.left = "interrupted", self._last
 
-    def _stop_clock(self, trial: TrialRecord, now: float, over: bool = False) -> None:
+    def _stop_clock(self, trial: TrialRecord, now: float) -> None:
         if trial.state == "running" and trial.started is not None:
             self.busy += (ran := max(0.0, now - trial.started - trial.asleep))
             self._busy.append((self.placement, ran))
-
-
-def misplaced(event: ledger.Event, created: bool, trials: Mapping[int, TrialRecord]) -> str | None:
-    """Why an event without a `problem` cannot follow those before it; None: it can.
-
-    Args:
-        created: whether one of them created the study.
-        trials: that they tell of.
-    """
-    name, number = event["event"], event.get("trial")
-    if (name == "created") is created:
-        return "a study is created once, by its first event"
-    if name in ("lengthened", "retried") and (unknown := [one for one in event["trials"] if one not in trials]):
-        return f"there is no trial {unknown[0]} yet"
-    if name == "retried" and (odd := [one for one in event["trials"] if trials[one].state not in ("failed", "pruned")]):
-        return f"trial {odd[0]} is {trials[odd[0]].state}"
-    if number is None or name == "evaluated":
-        return None
-    trial = trials.get(number)
-    if (name == "trial") is (trial is not None):
-        return f"trial {number} was decided on before" if trial else f"there is no trial {number} yet"
-    if name == "report" and trial and event["epoch"] != trial.epochs + 1:
-        return f"epoch {event['epoch']} follows epoch {trial.epochs}"
-    if name == "trial" and "repeats" in event and event["repeats"] not in trials:
-        return f"there is no trial {event['repeats']} to repeat"
-    return None
 
 
 # A study as its search ended it.

@@ -207,8 +207,9 @@ def comparable(record: StudyRecord, spec: StudySpec) -> list[Candidate]:
 def compared_at(record: StudyRecord, spec: StudySpec) -> int:
     """Return how many epochs the trials ran that are compared: the study's, or those of the last extension that is over
     and left a complete trial of the search."""
-    for last, numbers in reversed(record.lengthened):
-        ends = [end for number in numbers if (end := _version(record.trials[number], last, spec))]
+    for extension in reversed(record.lengthened):
+        last = extension.epochs
+        ends = [end for number in extension.trials if (end := _version(record.trials[number], last, spec))]
         searched = [end for end in ends if end.stage == "search"] or ends
         if all(end.state in ENDED for end in ends) and any(end.state == "complete" for end in searched):
             return last

@@ -237,10 +237,10 @@ class Ablation:
 def asked(record: StudyRecord) -> Ablation | None:
     """The ablation that was asked for last; None without one."""
     reference = next(record.by_stage("baseline"), None)
-    if record.ablating is None or reference is None:
+    told = record.ablating
+    if told is None or reference is None:
         return None
-    trial, steps, first, seeds = record.ablating
-    return Ablation(reference, record.trials[trial], steps, range(first, first + seeds))
+    return Ablation(reference, record.trials[told.trial], told.steps, range(told.first, told.first + told.seeds))
 
 
 def seeds_for(record: StudyRecord, spec: StudySpec, best: Candidate, count: int | None) -> range:

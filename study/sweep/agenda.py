@@ -10,10 +10,29 @@ from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 from study import ranking
-from study.home.events import ENDED, Event, Kind, Stage, State
+from study.home.events import (
+    ENDED,
+    Decided,
+    End,
+    Ended,
+    Ending,
+    Enqueued,
+    Event,
+    Kind,
+    Lost,
+    Outcome,
+    Refused,
+    Report,
+    SplitTested,
+    Stage,
+    Started,
+    Stopping,
+    Untested,
+    Unusable,
+)
 from study.home.ledger import Ledger, TakenOver
 from study.home.record import BY_HAND, LARGEST, StudyRecord, TrialRecord, finite, infinite
 from study.home.requests import Request
@@ -135,10 +154,10 @@ class Journal:
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
 
-    def append(self, event: str, **fields: Any) -> Event:
+    def append(self, event: Event) -> Event:
         """See `Ledger.append`."""
         with self._ends_the_study():
-            return self._ledger.append(event, **fields)
+            return self._ledger.append(event)
 
     def check(self) -> None:
         """See `Ledger.check`."""
@@ -171,7 +190,7 @@ class Agenda:
 
     def __init__(self, spec: StudySpec, ledger: Ledger, record: StudyRecord, rule: EarlyStopping) -> None:
         self.spec, self.record, self.journal = spec, record, Journal(ledger)
-        self.stopping: str | None = None
+        self.stopping: Outcome | None = None
         self._search, self._later = SearchStage(spec, record, rule), LaterStages(spec, record)
         self._testing: set[int] = set()  # under way
         self._untestable: set[int] = set()
@@ -216,7 +235,7 @@ class Agenda:
         return None if self.spec.final_seeds is not None else self._search.over
 
     @property
-    def outcome(self) -> str:
+    def outcome(self) -> Outcome:
         """The end of the study: stopped, failed (nothing is complete, or a final seed is missing) or complete."""
         trials = list(self.record.by_stage("baseline", "search", "final"))
         finals = [trial.state == "complete" for trial in trials if trial.stage == "final"]
@@ -246,19 +265,19 @@ class Agenda:
         trial = self.record.trials[number]
         if trial.state in ENDED and trial.stage != "final":
             return False  # a replicate, whose first seed ended meanwhile
-        self._write("started", trial=number, node=node, epoch=epoch, note=note, device=device)
+        self._write(Started(number, node, epoch, note, None if device is None else dict(device)))
         return True
 
     def unusable(self, node: str, reason: str) -> None:
         """No more trials are placed on a node; `reason`: why, and the remedy."""
-        self._write("unusable", node=node, reason=reason)
+        self._write(Unusable(node, reason))
 
     def reported(self, number: int, epoch: int, metrics: Mapping[str, float]) -> bool:
         """A trial's epoch is over. Says whether the trial goes on; if not, its end is in the ledger."""
         trial = self.record.trials[number]
         if trial.state != "running" or epoch != trial.epochs + 1:
             return trial.state == "running"  # Tune repeats the last result when a trial returns
-        self._write("report", trial=number, epoch=epoch, metrics=finite(metrics), note=infinite(metrics))
+        self._write(Report(number, epoch, finite(metrics), infinite(metrics)))
         if epoch == trial.total(self.spec.epochs):
             self._complete(trial, {name: value for name, value in metrics.items() if abs(value) > LARGEST})
         else:
@@ -277,19 +296,19 @@ class Agenda:
         if request.id in self.record.requests:
             return
         if why := self._search.refuses(request) or ("the study is over" if self._done else None):
-            self._write("refused", request=request.id, reason=why)
+            self._write(Refused(request.id, why))
         elif request.kind == "enqueue":
-            self._write("enqueued", request=request.id, params=dict(request.params))
+            self._write(Enqueued(request.id, dict(request.params)))
             self._search.enqueued(request.params)
         elif request.kind == "stop":
-            self._write("stopping", request=request.id, trial=request.trial)
+            self._write(Stopping(request.id, request.trial))
         else:
-            self._write("ending", request=request.id)
+            self._write(Ending(request.id))
 
     def refuse(self, request: str, reason: str) -> None:
         """Answer what cannot be read as a request, by its id; nothing if it was answered."""
         if request not in self.record.requests:
-            self._write("refused", request=request, reason=reason)
+            self._write(Refused(request, reason))
 
     def failed(self, number: int, failure: Failure) -> None:
         """A trial was cut off before its last epoch: it runs again where that can help, else it has failed.
@@ -300,9 +319,8 @@ class Agenda:
         if trial.state in ENDED:
             return
         if failure.may_run_again(trial, self.spec, before=trial.losses):
-            cause = {"kind": failure.kind, "reason": failure.reason, "alone": failure.alone or None}
-            cause["node_died"] = failure.node_died or None
-            self._write("lost", trial=number, attempt=trial.attempt + 1, **cause)
+            alone, node_died = failure.alone or None, failure.node_died or None
+            self._write(Lost(number, trial.attempt + 1, failure.kind, failure.reason, alone, node_died))
             self._unfinished.append(trial)
             return
         self._end(trial, "failed", failure.reason, failure.kind)
@@ -318,7 +336,7 @@ class Agenda:
         self._changed += 1
         self._testing.discard(number)
         if not self.record.trials[number].tested:
-            self._write("tested", trial=number, metrics=finite(metrics), note=infinite(metrics))
+            self._write(SplitTested(number, {**finite(metrics)}, infinite(metrics)))
 
     def untested(self, number: int, failure: Failure) -> None:
         """The test split could not be read with a trial's model: it is tried again where that can help."""
@@ -329,7 +347,7 @@ class Agenda:
             self._test_losses[number] += 1
         else:
             self._untestable.add(number)
-            self._write("untested", trial=number, reason=failure.reason)
+            self._write(Untested(number, failure.reason))
 
     def _finish_what_was_cut_off(self) -> None:
         """End the trials whose driver died between their last report and the note of that."""
@@ -352,8 +370,8 @@ class Agenda:
         else:
             self._end(trial, "complete")
 
-    def _end(self, trial: TrialRecord, state: State, reason: str | None = None, kind: Kind | None = None) -> None:
-        self._write("ended", trial=trial.number, state=state, kind=kind, reason=reason)
+    def _end(self, trial: TrialRecord, state: End, reason: str | None = None, kind: Kind | None = None) -> None:
+        self._write(Ended(trial.number, state, kind, reason))
         self._search.ended(trial)
         self._end_replicates(trial)
 
@@ -364,9 +382,9 @@ class Agenda:
                 if trial.state not in ENDED:
                     self._end(trial, "pruned", f"trial {leader.number}, its first seed, was {leader.state}")
 
-    def _write(self, event: str, **fields: Any) -> None:
-        self.record.apply(self.journal.append(event, **fields))
-        self._changed += event != "report"
+    def _write(self, event: Event) -> None:
+        self.record.apply(self.journal.append(event))
+        self._changed += not isinstance(event, Report)
 
     def _next_unfinished(self, alone: bool) -> TrialRecord | None:
         """A trial that is to run again. One that needs a GPU to itself comes after the search's others: as long as
@@ -379,8 +397,7 @@ class Agenda:
         return None
 
     def _decide(self, decision: Decision) -> TrialRecord:
-        number = len(self.record.trials)
-        fields = {"stage": decision.stage, "params": dict(decision.params), "seed": decision.seed}
-        self._write("trial", trial=number, **fields, repeats=decision.repeats, enqueued=decision.enqueued or None)
+        number, params, enqueued = len(self.record.trials), dict(decision.params), decision.enqueued or None
+        self._write(Decided(number, decision.stage, params, decision.seed, decision.repeats, enqueued))
         self._search.decided(self.record.trials[number])
         return self.record.trials[number]

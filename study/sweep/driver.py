@@ -18,6 +18,7 @@ from study.data import Dataset, inventory
 from study.data.cells import group_sizes
 from study.errors import Stopped, UserError
 from study.files import parts
+from study.home.events import Closed, Opened, Outcome
 from study.home.folder import StudyFolder
 from study.home.ledger import Ledger, TakenOver
 from study.home.provenance import owner, provenance
@@ -250,7 +251,7 @@ def drive(
         KeyboardInterrupt: a signal came while Ray was starting, or a second one.
     """
     if record.state == "running":  # the last driver died without a word
-        record.apply(ledger.append("closed", state="interrupted"))
+        record.apply(ledger.append(Closed("interrupted")))
     check_same_data(spec, datasets, record)
     told: dict[str, Any] = {
         "data": data.joint_fingerprint(datasets),
@@ -265,8 +266,9 @@ def drive(
     told["placement"] = spec.placement or None
     told |= {"groups": sizes} if (sizes := group_sizes(datasets)) else {}
     changed = any(before.get("function", function) != function for before in record.sessions[-1:])
-    record.apply(ledger.append("opened", **provenance(), owner=record.owner or owner(), **told))
-    state, enough, is_told = "interrupted", None, False
+    record.apply(ledger.append(Opened(**provenance(), owner=record.owner or owner(), **told)))
+    state: Outcome = "interrupted"
+    enough, is_told = None, False
     remedy = f"Nothing is lost; then go on with it: study resume {spec.name}"
     without_ray = remedy if address is None else _on_a_cluster(spec.name, address)
     _tidy(folder, spec, record)
@@ -290,7 +292,7 @@ def drive(
         inbox.obey()  # requests that came too late are answered, and no later driver takes them up
         state, enough = agenda.outcome, agenda.enough
         _tidy(folder, spec, record)
-        record.apply(agenda.journal.append("closed", state=state, enough=enough))
+        record.apply(agenda.journal.append(Closed(state, enough)))
         is_told = True
     except CannotStart as trouble:
         raise Stopped(f"Ray cannot start on this machine: {trouble}\n{remedy}") from trouble
@@ -302,7 +304,7 @@ def drive(
     finally:
         if not is_told:
             with suppress(OSError, TakenOver):  # a ledger that is not closed reads as interrupted
-                record.apply(ledger.append("closed", state=state, enough=enough))
+                record.apply(ledger.append(Closed(state, enough)))
 
 
 def _on_a_cluster(name: str, address: str) -> str:

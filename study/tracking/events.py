@@ -2,13 +2,39 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, assert_never
 
 from study import ranking
 from study.errors import said
-from study.home.events import ENDED
-from study.home.ledger import Event
-from study.home.record import StudyRecord
+from study.home.events import (
+    ENDED,
+    Ablating,
+    Closed,
+    Confirming,
+    Created,
+    Decided,
+    End,
+    Ended,
+    Ending,
+    Enqueued,
+    Evaluated,
+    Event,
+    Lost,
+    Opened,
+    Outcome,
+    Refused,
+    Report,
+    Retried,
+    SearchExtended,
+    SplitTested,
+    Started,
+    Stopping,
+    TrialsLengthened,
+    Untested,
+    Unusable,
+)
+from study.home.line import Entry
+from study.home.record import StudyRecord, TrialRecord
 from study.metrics import group_names
 from study.ranking import Candidate, ablation, epochs
 from study.ranking.picks import picks
@@ -152,13 +178,61 @@ class Events:
         self._spec, self._progress, self.record, self._own_runs = spec, progress, record, own_runs
         self._changes: dict[str, RunUpdate] = {}
 
-    def changes(self, events: Iterable[Event]) -> list[RunUpdate]:
+    def changes(self, entries: Iterable[Entry]) -> list[RunUpdate]:
         """Return what these events change, one change per run."""
         self._changes = {}
-        for event in events:
-            self.record.apply(event)
-            getattr(self, f"_{event['event']}")(event)
+        for entry in entries:
+            self._bring(self.record.take(entry))
         return list(self._changes.values())
+
+    def _bring(self, event: Event) -> None:
+        """Change what an event that the record has now says."""
+        match event:
+            case Report():  # first, as nearly all are
+                self._report(event)
+            case Started():
+                self._started(event)
+            case Ended():
+                self._ended(event)
+            case Decided():
+                self._decided(event)
+            case Lost():
+                self._tag(str(event.trial), {f"study.lost.{event.attempt}": f"{event.kind}: {event.reason}"})
+            case Created():
+                self._created(event)
+            case Opened():
+                self._opened(event)
+            case SearchExtended():
+                self._tag(STUDY, {"study.extended": event.trials})
+            case TrialsLengthened():
+                self._lengthened(event)
+            case Confirming():
+                rules = ", and the picks of other rules" if event.rules else ""
+                self._tag(STUDY, {"study.confirming": f"top {event.top} on {event.seeds} seeds{rules}"})
+            case Ablating():
+                steps = ", ".join(" and ".join(step) for step in event.steps)
+                seeds = f"{event.seeds} seeds from {event.first} on"
+                self._tag(STUDY, {"study.ablating": f"trial {event.trial} by {steps} on {seeds}"})
+            case Evaluated():
+                self._tag(STUDY, {"study.test_readings": self.record.test_readings})
+            case Unusable():
+                self._tag(STUDY, {UNUSABLE: "; ".join(map(": ".join, self.record.unusable.items()))})
+            case SplitTested():
+                total = self.record.trials[event.trial].total(self._spec.epochs)
+                self._point(str(event.trial), event.metrics, event.time, total)
+                self._untag(str(event.trial), ["test_failure"])
+            case Untested():
+                self._tag(str(event.trial), {"test_failure": event.reason})
+            case Enqueued():
+                self._tag(STUDY, {"study.enqueued": len(self.record.enqueued)})
+            case Ending():
+                self._tag(STUDY, {"study.search_ended_by": "a user"})
+            case Closed():
+                self._closed(event)
+            case Retried() | Stopping() | Refused():
+                pass  # a run is open again once its trial runs; a trial's end says that a user stopped it
+            case _:
+                assert_never(event)
 
     def _change(self, key: str) -> RunUpdate:
         return self._changes.setdefault(key, RunUpdate(key))
@@ -173,71 +247,44 @@ class Events:
         change.untag |= set(names)
         change.tags = {name: value for name, value in change.tags.items() if name not in change.untag}
 
-    def _created(self, event: Event) -> None:
+    def _created(self, event: Created) -> None:
         change = self._change(STUDY)
-        change.name, change.start = self._spec.name, milliseconds(event)
+        change.name, change.start = self._spec.name, milliseconds(event.time)
         change.params |= params(self._spec)
         self._tag(STUDY, {"study.kind": "study", "study.hash": self._spec.hash, **inherited(self._spec, self.record)})
 
-    def _opened(self, event: Event) -> None:
-        self._tag(STUDY, {**inherited(self._spec, self.record), "study.node": event.get("node", "")})
+    def _opened(self, event: Opened) -> None:
+        self._tag(STUDY, {**inherited(self._spec, self.record), "study.node": event.node or ""})
         self._tag(STUDY, {NOTE: note(self._spec, self.record)})
         self._untag(STUDY, [UNUSABLE])
         self._begin(STUDY)
         self._progress.attached = False  # there will be new files
 
-    def _extended(self, event: Event) -> None:
-        self._tag(STUDY, {"study.extended": event["trials"]})
-
-    def _lengthened(self, event: Event) -> None:
+    def _lengthened(self, event: TrialsLengthened) -> None:
         """Their runs go on behind the epochs that they hold; MLflow changes no parameter, a tag has the new total."""
-        self._tag(STUDY, {"study.lengthened": f"{len(event['trials'])} trials to epoch {event['epochs']}"})
-        for number in event["trials"]:
+        self._tag(STUDY, {"study.lengthened": f"{len(event.trials)} trials to epoch {event.epochs}"})
+        for number in event.trials:
             self._progress.epochs[str(number)] = self.record.trials[number].epochs
-            self._tag(str(number), {"study.epochs": event["epochs"]})
+            self._tag(str(number), {"study.epochs": event.epochs})
 
-    def _retried(self, event: Event) -> None:
-        """Nothing: a run is open again once its trial runs."""
-
-    def _confirming(self, event: Event) -> None:
-        rules = ", and the picks of other rules" if event.get("rules") else ""
-        self._tag(STUDY, {"study.confirming": f"top {event['top']} on {event['seeds']} seeds{rules}"})
-
-    def _ablating(self, event: Event) -> None:
-        steps = ", ".join(" and ".join(step) for step in event["steps"])
-        seeds = f"{event['seeds']} seeds from {event['first']} on"
-        self._tag(STUDY, {"study.ablating": f"trial {event['trial']} by {steps} on {seeds}"})
-
-    def _enqueued(self, event: Event) -> None:
-        self._tag(STUDY, {"study.enqueued": len(self.record.enqueued)})
-
-    def _stopping(self, event: Event) -> None:
-        """Nothing: its end says that a user stopped it."""
-
-    def _ending(self, event: Event) -> None:
-        self._tag(STUDY, {"study.search_ended_by": "a user"})
-
-    def _refused(self, event: Event) -> None:
-        """Nothing: it changed nothing."""
-
-    def _evaluated(self, event: Event) -> None:
-        self._tag(STUDY, {"study.test_readings": self.record.test_readings})
-
-    def _trial(self, event: Event) -> None:
-        key, stage = str(event["trial"]), event["stage"]
+    def _decided(self, event: Decided) -> None:
+        key, stage = str(event.trial), event.stage
         change = self._change(key)
-        change.parent = str(event["repeats"]) if stage == "replicate" else STUDY
-        change.name, change.start = self._name(event["trial"]), milliseconds(event)
-        tags = {"study.kind": "trial", "study.trial": key, "study.stage": stage}
-        tags |= {} if stage == "final" else {"study.configuration": event.get("repeats", event["trial"])}
-        tags |= {"study.repeats": event["repeats"]} if "repeats" in event else {}
+        change.parent = str(event.repeats) if stage == "replicate" else STUDY
+        change.name, change.start = self._name(event.trial), milliseconds(event.time)
+        tags: dict[str, object] = {"study.kind": "trial", "study.trial": key, "study.stage": stage}
+        if stage != "final":
+            tags["study.configuration"] = event.trial if event.repeats is None else event.repeats
+        if event.repeats is not None:
+            tags["study.repeats"] = event.repeats
         if stage == "rule":
-            picked_by = (pick.rule.name for pick in picks(self.record, self._spec) if pick.number == event["repeats"])
-            tags |= {"study.picked_by": ", ".join(picked_by)}
-        tags |= {"study.moved": self._moved(event["params"])} if stage == "ablation" else {}
+            picked_by = (pick.rule.name for pick in picks(self.record, self._spec) if pick.number == event.repeats)
+            tags["study.picked_by"] = ", ".join(picked_by)
+        if stage == "ablation":
+            tags["study.moved"] = self._moved(event.params)
         self._tag(key, {**inherited(self._spec, self.record), **tags})
-        own = {"train.seed": event["seed"], "train.epochs": self.record.trials[event["trial"]].total(self._spec.epochs)}
-        document = self._spec.trial_document({**event["params"], **own})
+        own = {"train.seed": event.seed, "train.epochs": self.record.trials[event.trial].total(self._spec.epochs)}
+        document = self._spec.trial_document({**event.params, **own})
         change.params |= {
             f"{section}.{name}": cut(value) for section, keys in document.items() for name, value in keys.items()
         }
@@ -262,76 +309,60 @@ class Events:
         knobs = ablation.differing(self._spec, asked.reference.params, params) if asked else []
         return ", ".join(knobs) or "none"
 
-    def _started(self, event: Event) -> None:
-        key = str(event["trial"])
-        self._tag(key, {"study.node": event["node"], **device_tags(event.get("device", {}))})
+    def _started(self, event: Started) -> None:
+        key = str(event.trial)
+        self._tag(key, {"study.node": event.node or "", **device_tags(event.device or {})})
         if key not in self._progress.open:  # cut off by a stop, running again
             self._begin(key)
             self._untag(key, OF_AN_END)
             self._tag(key, inherited(self._spec, self.record))
             self._progress.open.append(key)
 
-    def _unusable(self, event: Event) -> None:
-        self._tag(STUDY, {UNUSABLE: "; ".join(map(": ".join, self.record.unusable.items()))})
-
-    def _report(self, event: Event) -> None:
+    def _report(self, event: Report) -> None:
         """An epoch that the run holds already, from before the trial was cut off, is the same again."""
-        key = str(event["trial"])
-        if event["epoch"] > self._progress.epochs.get(key, 0):
-            self._point(key, event["metrics"], event, event["epoch"])
-            self._progress.epochs[key] = event["epoch"]
+        key = str(event.trial)
+        if event.epoch > self._progress.epochs.get(key, 0):
+            self._point(key, event.metrics, event.time, event.epoch)
+            self._progress.epochs[key] = event.epoch
 
-    def _tested(self, event: Event) -> None:
-        total = self.record.trials[event["trial"]].total(self._spec.epochs)
-        self._point(str(event["trial"]), event["metrics"], event, total)
-        self._untag(str(event["trial"]), ["test_failure"])
-
-    def _untested(self, event: Event) -> None:
-        self._tag(str(event["trial"]), {"test_failure": event["reason"]})
-
-    def _lost(self, event: Event) -> None:
-        self._tag(str(event["trial"]), {f"study.lost.{event['attempt']}": f"{event['kind']}: {event['reason']}"})
-
-    def _ended(self, event: Event) -> None:
-        key, state, reason = str(event["trial"]), event["state"], event.get("reason", "")
-        if state == "pruned":
-            self._tag(key, {"pruned_by": reason})
-        elif state == "failed":
-            self._tag(key, {"failure": reason} | ({"failure_kind": event["kind"]} if "kind" in event else {}))
-        self._end(key, event)
-        self._tell_chosen_epoch(event)
-        if state == "complete" or (state == "pruned" and self.record.trials[event["trial"]].stage != "replicate"):
+    def _ended(self, event: Ended) -> None:
+        key, trial = str(event.trial), self.record.trials[event.trial]
+        if event.state == "pruned":
+            self._tag(key, {"pruned_by": event.reason or ""})
+        elif event.state == "failed":
+            self._tag(key, {"failure": event.reason or ""} | ({"failure_kind": event.kind} if event.kind else {}))
+        self._end(key, event.time, event.state)
+        self._tell_chosen_epoch(trial, event.time)
+        if event.state == "complete" or (event.state == "pruned" and trial.stage != "replicate"):
             # what failed may run again, and with it the other seeds of its configuration
             self._progress.epochs.pop(key, None)
-        self._sum_up(event)
+        self._sum_up(trial, event.time)
         if self._spec.function and self._own_runs:
-            self._bring_own(self._own_runs(event["trial"]), event)
+            self._bring_own(self._own_runs(event.trial), event)
 
-    def _bring_own(self, folder: Path, event: Event) -> None:
+    def _bring_own(self, folder: Path, event: Ended) -> None:
         """Take over the runs that the trial's function logged itself; what cannot be read is no reason to stop here."""
-        key, status = str(event["trial"]), STATUS[event["state"]]
         try:
-            found = own_runs.read(folder, event["trial"], status, milliseconds(event))
+            found = own_runs.read(folder, event.trial, STATUS[event.state], milliseconds(event.time))
         except Exception as error:  # whatever MLflow makes of files that were cut off
-            self._tag(key, {"study.own_runs_unread": printed(said(error))})
+            self._tag(str(event.trial), {"study.own_runs_unread": printed(said(error))})
             return
         for run in found:
             run.tags |= {**inherited(self._spec, self.record), "study.kind": "own"}
             self._changes[run.key] = run
 
-    def _tell_chosen_epoch(self, event: Event) -> None:
+    def _tell_chosen_epoch(self, trial: TrialRecord, time: float) -> None:
         """The epoch that was chosen and the validation metrics there, where it need not be the last."""
-        goal, trial = self._spec.objective, self.record.trials[event["trial"]]
-        if goal.window is None or event["state"] == "failed" or not trial.reports:
+        goal = self._spec.objective
+        if goal.window is None or trial.state == "failed" or not trial.reports:
             return
         values = epochs.values(goal, trial)
         chosen = {f"chosen/{name}": values[name] for name in values if name == "epoch" or name.startswith("val/")}
-        self._point(str(trial.number), chosen, event, trial.epochs)
+        self._point(str(trial.number), chosen, time, trial.epochs)
 
-    def _sum_up(self, event: Event) -> None:
+    def _sum_up(self, trial: TrialRecord, time: float) -> None:
         """Mean and sample standard deviation over a configuration's seeds, once all of them ended; a tag has how many
         are complete, since a metric would draw a chart."""
-        trial = self.record.trials[event["trial"]]
         if trial.stage == "replicate" and trial.repeats is not None:
             trial = self.record.trials[trial.repeats]
         seeds = [trial, *self.record.repeats_of(trial.number, "replicate")]
@@ -345,30 +376,30 @@ class Events:
             if name.startswith("val/")
             for part in ("mean", "sd")
         }
-        self._point(str(trial.number), values, event, trial.total(self._spec.epochs))
+        self._point(str(trial.number), values, time, trial.total(self._spec.epochs))
         self._tag(str(trial.number), {"study.seeds_complete": len(complete)})
 
-    def _closed(self, event: Event) -> None:
+    def _closed(self, event: Closed) -> None:
         for key in list(self._progress.open):
             self._tag(key, {"interrupted": "true"})
-            self._end(key, {**event, "state": "interrupted"})
+            self._end(key, event.time, "interrupted")
         with ranking.ranked_once(self.record):
-            self._tell_results(event)
+            self._tell_results(event.time)
             self._mark("study.best", ranking.ranked(self.record, self._spec)[:1], STAR)
             self._mark("study.baseline", filter(None, [ranking.baseline(self.record, self._spec)]))
             if self._spec.objective.several:
                 self._mark("study.front", [found for found, _ in ranking.front(self.record, self._spec)])
                 self._tag(STUDY, {"study.chosen_by": self._spec.objective.rule})
             self._tag(STUDY, {NOTE: note(self._spec, self.record)})
-        self._end(STUDY, event)
+        self._end(STUDY, event.time, event.state)
 
-    def _tell_results(self, event: Event) -> None:
+    def _tell_results(self, time: float) -> None:
         """Write the study's results where an earlier driver left others: each point is there once, at the number of
         trials that it rests on."""
         results, told = result_metrics(self._spec, self.record), self._progress.results
         news = {name: value for name, value in results.items() if told.get(name) != value}
         ends = sum(kind == "ended" for kind, *_ in self.record.story)
-        self._point(STUDY, news, event, ends)
+        self._point(STUDY, news, time, ends)
         told |= news
         self._tag(STUDY, result_seeds(self._spec, self.record))
 
@@ -383,9 +414,9 @@ class Events:
                 self._change(key).rename = (sign if key in runs else "") + self._name(int(key))
         self._progress.marked[tag] = runs
 
-    def _end(self, key: str, event: Event) -> None:
+    def _end(self, key: str, time: float, state: End | Outcome) -> None:
         change = self._change(key)
-        change.status, change.end = STATUS[event["state"]], milliseconds(event)
+        change.status, change.end = STATUS[state], milliseconds(time)
         if key in self._progress.open:
             self._progress.open.remove(key)
 
@@ -393,12 +424,12 @@ class Events:
         change = self._change(key)
         change.status, change.end = "RUNNING", None
 
-    def _point(self, key: str, metrics: Mapping[str, float | None], event: Event, step: int) -> None:
+    def _point(self, key: str, metrics: Mapping[str, float | None], time: float, step: int) -> None:
         """The study's own metrics come first, then what is measured on data: the UI's comparisons begin with the first
         that a run has."""
-        time, own = milliseconds(event), self._spec.objective.needed
+        at, own = milliseconds(time), self._spec.objective.needed
         names = sorted(metrics, key=lambda name: (name not in own, not name.startswith(("val/", "test/"))))
-        points = [Point(name, value, time, step) for name in names if (value := metrics[name]) is not None]
+        points = [Point(name, value, at, step) for name in names if (value := metrics[name]) is not None]
         self._change(key).points += points
 
 

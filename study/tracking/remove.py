@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from study.errors import UserError
 from study.files import below
-from study.home.events import problem
+from study.home.events import Created, event_of
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Tail, empty
 from study.tracking.connection import check_database, error_line, is_unknown_to_server, open_mlflow
@@ -33,11 +33,14 @@ def remove(home: Home, folder: StudyFolder) -> int:
         return 0
     if home.owns_tracking:
         check_database(home)
-    created = next(Tail(folder.ledger_file).new(), None)  # what is damaged behind it does not matter
-    if created is None or problem(created):
+    try:
+        created = event_of(next(Tail(folder.ledger_file).new(), {"event": ""}))  # damage behind it does not matter
+    except ValueError:
+        created = None
+    if not isinstance(created, Created):
         raise UserError(f"{empty(folder.ledger_file)}, and so is which runs in MLflow are its own. Remove it by hand")
     try:
-        return _remove(home, folder.name, created["id"])
+        return _remove(home, folder.name, created.id)
     except Exception as error:  # whatever MLflow, its database or the network raise
         raise UserError(
             f"{folder.name}: its runs are still in MLflow: {error_line(error, home.tracking_uri)}"

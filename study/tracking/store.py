@@ -10,7 +10,6 @@ from mlflow import MlflowClient
 from mlflow.entities import Metric, Param, RunTag, ViewType
 from mlflow.exceptions import MlflowException
 
-from study.home.ledger import Event
 from study.text import printed
 from study.tracking.tracked import STUDY
 
@@ -77,9 +76,9 @@ def cut(value: Any) -> str:
     return text[: LONGEST - len(end)] + end
 
 
-def milliseconds(event: Event) -> int:
-    """When an event was, since the epoch."""
-    return int(event["time"] * 1000)
+def milliseconds(time: float) -> int:
+    """A time in seconds since the epoch, in milliseconds."""
+    return int(time * 1000)
 
 
 # The runs themselves.

@@ -6,7 +6,8 @@ from itertools import islice
 from pathlib import Path
 
 from study.home.folder import Home, StudyFolder
-from study.home.ledger import Event, Tail, check_value
+from study.home.ledger import Tail, check_value
+from study.home.line import Entry
 from study.home.record import StudyRecord
 from study.spec import StudySpec
 from study.tracking.connection import open_mlflow, public, set_aside
@@ -64,7 +65,7 @@ class Writer:
         events = list(islice(self._tail.new(), SHARE))
         if not events:
             return 0
-        self.reached = milliseconds(events[0])
+        self.reached = milliseconds(events[0]["time"])
         self._study = self._study or events[0]["id"]
         progress = self._progress
         if not progress.experiment:
@@ -138,7 +139,7 @@ def _notes(home: Home, folder: StudyFolder, damaged: tuple[str, Path] | None, is
     return [f"{where}: runs of {folder.name} were missing; {again}{others}"] if is_lost else []
 
 
-def _before(path: Path, offset: int) -> Iterator[Event]:
+def _before(path: Path, offset: int) -> Iterator[Entry]:
     """The events of a ledger up to an offset."""
     tail = Tail(path)
     for event in tail.new():

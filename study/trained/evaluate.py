@@ -15,6 +15,7 @@ from study.data.dataset import Dataset, Facts, Split
 from study.data.table_columns import Faults
 from study.errors import UserError
 from study.files import below
+from study.home import events
 from study.home.folder import Home
 from study.home.ledger import Ledger, read
 from study.home.record import finite
@@ -180,15 +181,15 @@ def _noted(home: Home, description: Description) -> Iterator[None]:
     """Note a successful reading of the test split in the ledger of the model's study, if it is in this home."""
     name = str(description.told["study"])
     folder = next((study for study in home.studies() if study.name == name), None)
-    events = [] if folder is None else read(folder.ledger_file)
-    created = next((event["id"] for event in events if event["event"] == "created"), None)
+    told = [] if folder is None else read(folder.ledger_file)
+    created = next((event["id"] for event in told if event["event"] == "created"), None)
     if folder is None or created != description.told["study_id"]:
         yield
         return
     ledger = Ledger(folder.ledger_file)
     try:
         yield
-        ledger.append("evaluated", trial=description.told["trial"], split="test", by="study evaluate")
+        ledger.append(events.Evaluated(trial=description.told["trial"], split="test", by="study evaluate"))
     finally:
         ledger.close()
 

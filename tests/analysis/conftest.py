@@ -1,6 +1,7 @@
 """Studies for the tests: real ledgers, written event by event and folded as every reader folds them."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from helpers import quickstart
 
 from study.analysis.figures.style import STYLE
 from study.commands.final_training import final_study
+from study.home.events import Closed, Decided, Ended, Event, Opened, Report, SplitTested, Started
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
 from study.spec import StudySpec
@@ -23,16 +25,17 @@ class Writer:
         Ledger.create(path)
         self.path, self.ledger, self.trials, self.clock = path, Ledger(path), count(), 1_800_000_000.0
         self.append(
-            "opened",
-            owner="ada",
-            versions={"torch": "2.15.0"},
-            commit="abc1234",
-            data="0123456789abcdef",
-            dataset="Digits (8 x 8)",
+            Opened(
+                owner="ada",
+                libraries={"torch": "2.15.0"},
+                commit="abc1234",
+                data="0123456789abcdef",
+                dataset="Digits (8 x 8)",
+            )
         )
 
-    def append(self, event: str, **fields: Any) -> None:
-        self.ledger.append(event, time=self.clock, **fields)
+    def append(self, event: Event) -> None:
+        self.ledger.append(replace(event, time=self.clock))
 
     def trial(
         self,
@@ -47,23 +50,23 @@ class Writer:
         """One trial with its metric at each epoch, and others that stay; state None: it is still running."""
         number, reason = next(self.trials), given.pop("reason", None)
         default = BASELINE if stage == "baseline" else PARAMS
-        self.append("trial", trial=number, stage=stage, **{"params": default, "seed": 0} | given)
+        self.append(Decided(trial=number, stage=stage, **{"params": default, "seed": 0} | given))
         self.clock += 10.0
-        self.append("started", trial=number, node="here")
+        self.append(Started(trial=number, node="here"))
         for epoch, value in enumerate(values, start=1):
             self.clock += 2.0
             metrics: dict[str, float | None] = {"train/loss": 2.0 / epoch, **(also or {})}
-            self.append("report", trial=number, epoch=epoch, metrics=metrics | {metric: value})
+            self.append(Report(trial=number, epoch=epoch, metrics=metrics | {metric: value}))
         if state:
-            self.append("ended", trial=number, state=state, reason=reason)
+            self.append(Ended(trial=number, state=state, reason=reason))
         if test is not None:
-            self.append("tested", trial=number, metrics={"test/accuracy": test})
+            self.append(SplitTested(trial=number, metrics={"test/accuracy": test}))
         return number
 
     def record(self, state: str | None = "complete") -> StudyRecord:
         """Close the ledger and read it; state None: the driver is still at it."""
         if state:
-            self.append("closed", state=state)
+            self.append(Closed(state=state))
             self.ledger.close()
             return StudyRecord.load(self.path)
         record = StudyRecord.load(self.path)

@@ -25,6 +25,8 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
+from study.home.events import Ended, Event, Started
+
 sys.path.insert(0, str(Path(__file__).parent))
 
 import driver_parts
@@ -77,16 +79,16 @@ def study(trials: int, reports: int, seconds: float, tracking: str, slots: int, 
     cpu: dict[str, float] = {}
     ends, append = 0, ledger.append
 
-    def noting(event: str, **fields: Any) -> Any:
+    def noting(event: Event) -> Event:
         nonlocal ends
-        if event == "started":
+        if isinstance(event, Started):
             cpu.setdefault("begin", time.process_time())
-        elif event == "ended":
+        elif isinstance(event, Ended):
             ends += 1
             cpu["end"] = time.process_time()
             if clock:
                 clock.ended(ends, trials)
-        return append(event, **fields)
+        return append(event)
 
     ledger.append = noting  # type: ignore[method-assign]
     with driver_parts.shown(spec, record) if parts else nullcontext():

@@ -20,6 +20,7 @@ from helpers import quickstart
 from servers import MlflowServer
 from tracked_study import PARAMS, SESSION
 
+from study.home.events import Closed, Decided, Ended, Opened, Report, Started
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
 from study.spec import StudySpec
@@ -32,14 +33,14 @@ def make(home: Home, spec: StudySpec, trials: int, reports: int) -> StudyFolder:
     """A complete study."""
     folder = home.create(spec)
     ledger = Ledger(folder.ledger_file)
-    ledger.append("opened", **SESSION)
+    ledger.append(Opened(**SESSION))
     for trial in range(trials):
-        ledger.append("trial", trial=trial, stage="search", params=PARAMS, seed=0)
-        ledger.append("started", trial=trial, node="here")
+        ledger.append(Decided(trial=trial, stage="search", params=PARAMS, seed=0))
+        ledger.append(Started(trial=trial, node="here"))
         for epoch in range(1, reports + 1):
-            ledger.append("report", trial=trial, epoch=epoch, metrics=METRICS)
-        ledger.append("ended", trial=trial, state="complete")
-    ledger.append("closed", state="complete")
+            ledger.append(Report(trial=trial, epoch=epoch, metrics=METRICS))
+        ledger.append(Ended(trial=trial, state="complete"))
+    ledger.append(Closed(state="complete"))
     ledger.close()
     return folder
 

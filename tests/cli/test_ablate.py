@@ -9,6 +9,7 @@ from helpers import Told, append_event, quickstart, write_ledger
 from typer.testing import CliRunner
 
 from study import cli
+from study.home.events import Ablating, Decided, Ended, Report, SplitTested, Started
 from study.home.folder import Home
 from study.home.ledger import Ledger
 from study.ranking.ablation import configurations, mixed
@@ -40,19 +41,19 @@ def measured(home: Home) -> None:
     """Write what the workers would have: every trial of the ablation, and the test split read for all."""
     folder, start = home.find("quickstart"), dict(SPEC.search.baseline or {})
     ledger = Ledger(folder.ledger_file)
-    ledger.append("ablating", trial=1, steps=[list(step) for step in STEPS], first=1, seeds=2)
+    ledger.append(Ablating(trial=1, steps=[list(step) for step in STEPS], first=1, seeds=2))
     number = 6
     for moved in configurations(3):
         for seed in (1, 2) if 0 < len(moved) < 3 else ():
             params = mixed(SPEC, start, PARAMS, [STEPS[place] for place in sorted(moved)])
             value = 0.5 + 0.06 * len(moved) + seed / 70
-            ledger.append("trial", trial=number, stage="ablation", params=params, seed=seed)
-            ledger.append("started", trial=number, node="here")
-            ledger.append("report", trial=number, epoch=1, metrics={"val/accuracy": value})
-            ledger.append("ended", trial=number, state="complete")
+            ledger.append(Decided(trial=number, stage="ablation", params=params, seed=seed))
+            ledger.append(Started(trial=number, node="here"))
+            ledger.append(Report(trial=number, epoch=1, metrics={"val/accuracy": value}))
+            ledger.append(Ended(trial=number, state="complete"))
             number += 1
     for trial in range(2, number):
-        ledger.append("tested", trial=trial, metrics={"test/accuracy": 0.4})
+        ledger.append(SplitTested(trial=trial, metrics={"test/accuracy": 0.4}))
     ledger.close()
     closed(folder.ledger_file)
 

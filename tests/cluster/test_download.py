@@ -11,6 +11,7 @@ from helpers import Told, quickstart, write_ledger
 from study.cluster.log_share import LogShare
 from study.cluster.mirror import LATEST, Changed, Manifest, Wish, download
 from study.errors import UserError
+from study.home.events import SearchExtended
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
 
@@ -45,7 +46,7 @@ class There:
     def add(self, folder: StudyFolder, count: int = 1) -> None:
         ledger = Ledger(folder.ledger_file)
         for _ in range(count):
-            ledger.append("extended", trials=100)
+            ledger.append(SearchExtended(trials=100))
         ledger.close()
 
     @property

@@ -13,6 +13,7 @@ from helpers import Told, quickstart, write_ledger
 from study.cluster import log_share as shares
 from study.cluster.log_share import LogShare, prune
 from study.errors import UserError
+from study.home.events import Closed
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
 
@@ -62,7 +63,7 @@ def test_of_a_ledger_its_whole_lines_are_told_as_it_grows(folder: StudyFolder, l
     share = LogShare(folder, logs)
     share.open()
     ledger = Ledger(folder.ledger_file)
-    ledger.append("closed", state="interrupted")
+    ledger.append(Closed(state="interrupted"))
     ledger.close()
     whole = folder.ledger_file.read_bytes()
     with folder.ledger_file.open("ab") as file:

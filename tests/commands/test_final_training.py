@@ -20,6 +20,7 @@ from study.commands.final_training import (
 )
 from study.commands.report import report
 from study.errors import UserError
+from study.home.events import Closed, Decided, Ended, Opened, Report, SplitTested, Started
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
@@ -222,14 +223,14 @@ def trained(home: Home, origin: dict[str, Any], accuracy: float, name: str | Non
     spec = quickstart("method.alpha=0.25") if origin.get("baseline") else SPEC
     folder = extend(home, final_study(replace(spec, origin=origin), [3, 4], name))
     ledger = Ledger(folder.ledger_file)
-    ledger.append("opened", owner="ada", version="1", data="1", libraries={})
+    ledger.append(Opened(owner="ada", version="1", data="1", libraries={}))
     for number, seed in enumerate((3, 4)):
         value = accuracy + number * accuracy / 50
-        ledger.append("trial", trial=number, stage="final", params={}, seed=seed)
-        ledger.append("started", trial=number, node="here")
-        ledger.append("report", trial=number, epoch=1, metrics={"val/accuracy": value})
-        ledger.append("ended", trial=number, state="complete")
-        ledger.append("tested", trial=number, metrics={"test/accuracy": value, "test/accuracy_standard_error": 0.08})
-    ledger.append("closed", state="complete")
+        ledger.append(Decided(trial=number, stage="final", params={}, seed=seed))
+        ledger.append(Started(trial=number, node="here"))
+        ledger.append(Report(trial=number, epoch=1, metrics={"val/accuracy": value}))
+        ledger.append(Ended(trial=number, state="complete"))
+        ledger.append(SplitTested(trial=number, metrics={"test/accuracy": value, "test/accuracy_standard_error": 0.08}))
+    ledger.append(Closed(state="complete"))
     ledger.close()
     return folder

@@ -157,12 +157,12 @@ def test_the_phase_is_what_trials_run_for() -> None:
 def test_what_was_asked_for_is_counted_until_it_is_done() -> None:
     found = record(Told("baseline", [0.25] * 4), Told("search", [0.1], "running"))
     progress = StudyProgress(SPEC, found)
-    found.apply({"event": "enqueued", "request": "a", "params": {"method.alpha": 0.5}, "time": 9.0})
-    found.apply({"event": "stopping", "request": "b", "trial": 1, "time": 9.0})
+    found.take({"event": "enqueued", "request": "a", "params": {"method.alpha": 0.5}, "time": 9.0})
+    found.take({"event": "stopping", "request": "b", "trial": 1, "time": 9.0})
     assert ", 1 enqueued, 1 stopping; best" in progress.line()
     decided = {"trial": 2, "stage": "search", "params": {}, "seed": 0, "enqueued": True}
-    found.apply({"event": "trial", **decided, "time": 9.0})
-    found.apply({"event": "ended", "trial": 1, "state": "pruned", "time": 9.0})
+    found.take({"event": "trial", **decided, "time": 9.0})
+    found.take({"event": "ended", "trial": 1, "state": "pruned", "time": 9.0})
     assert not re.search("enqueued|stopping", progress.line())
 
 
@@ -170,7 +170,7 @@ def test_a_search_that_a_user_ended_has_nothing_more_to_try() -> None:
     found = record(Told("baseline", [0.25] * 4), Told("search", [0.1], "running"))
     progress = StudyProgress(SPEC, found)
     assert (progress.phase(), progress.counts()["waiting"]) == ("searching", 2 + 4)
-    found.apply({"event": "ending", "request": "a", "time": 9.0})
+    found.take({"event": "ending", "request": "a", "time": 9.0})
     assert (progress.phase(), progress.counts()["waiting"]) == ("ending the search", 4)
 
 
@@ -182,11 +182,11 @@ def test_steps_of_the_driver_are_phases_until_a_trial_runs() -> None:
     assert progress.phase() == "preparing data"
     progress.tell("starting Ray takes long")
     assert progress.phase() == "preparing data", "anything else is a line of its own"
-    found.apply({"event": "trial", "trial": 1, "stage": "search", "params": {}, "seed": 0, "time": 1.0})
-    found.apply({"event": "started", "trial": 1, "time": 1.0})
+    found.take({"event": "trial", "trial": 1, "stage": "search", "params": {}, "seed": 0, "time": 1.0})
+    found.take({"event": "started", "trial": 1, "time": 1.0})
     assert progress.phase() == "searching"
     progress.tell("writing the report")
-    found.apply({"event": "ended", "trial": 1, "state": "complete", "time": 2.0})
+    found.take({"event": "ended", "trial": 1, "state": "complete", "time": 2.0})
     assert progress.phase() == "writing the report"
     assert re.match(r"\d:\d\d  writing the report: ", progress.line())
 
@@ -196,7 +196,7 @@ def test_trials_that_have_all_run_are_tested() -> None:
     found = record(Told("final", [0.5], "running"))
     progress = StudyProgress(spec, found)
     assert progress.phase() == "training"
-    found.apply({"event": "ended", "trial": 0, "state": "complete", "time": 2.0})
+    found.take({"event": "ended", "trial": 0, "state": "complete", "time": 2.0})
     assert progress.phase() == "testing"
 
 

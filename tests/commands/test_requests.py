@@ -12,6 +12,7 @@ from helpers import Told, append_event, quickstart, write_ledger
 
 from study.commands import requests
 from study.errors import UserError
+from study.home.events import Closed, Ended
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger, read
 from study.home.record import StudyRecord
@@ -163,8 +164,8 @@ def test_after_the_last_configuration_was_given_out_what_runs_is_told(tmp_path: 
 
 def test_a_search_that_is_over_goes_on_with_what_is_enqueued(folder: StudyFolder) -> None:
     ledger = Ledger(folder.ledger_file)
-    ledger.append("ended", trial=2, state="complete")
-    ledger.append("closed", state="complete", enough="plateau")
+    ledger.append(Ended(trial=2, state="complete"))
+    ledger.append(Closed(state="complete", enough="plateau"))
     ledger.close()
     done = requests.enqueued(folder, TYPED)
     assert done.words.startswith("mine: is not running. Once it is resumed, the search tries this configuration next")

@@ -10,6 +10,7 @@ from ruamel.yaml import YAML
 from study.commands import logs, status
 from study.errors import UserError
 from study.home import requests
+from study.home.events import Closed, Decided, Ended, Ending, Enqueued, Opened, Report, Started, Stopping, Unusable
 from study.home.folder import Home
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
@@ -24,8 +25,8 @@ def home(tmp_path: Path) -> Home:
     write_ledger(home.create(quickstart("name=old")).ledger_file, Told("baseline", [0.5]))
     ledger = Ledger(home.create(quickstart("name=hers")).ledger_file)
     for owner in ("ada", "grace"):
-        ledger.append("opened", version="1", owner=owner)
-    ledger.append("closed", state="interrupted")
+        ledger.append(Opened(version="1", owner=owner))
+    ledger.append(Closed(state="interrupted"))
     ledger.close()
     return home
 
@@ -65,7 +66,7 @@ def test_rows_are_kept_until_a_ledger_or_a_study_file_changes(home: Home, monkey
     assert status.overview(home) == rows
     monkeypatch.setattr(StudyRecord, "load", load)
     ledger = Ledger(home.find("hers").ledger_file)
-    ledger.append("opened", version="1", owner="ada")
+    ledger.append(Opened(version="1", owner="ada"))
     assert {row["name"]: row["state"] for row in status.overview(home)}["hers"] == "running"
     ledger.close()
     assert {row["name"]: row["state"] for row in status.overview(home)}["hers"] == "interrupted"
@@ -180,14 +181,14 @@ def test_the_devices_of_trials_and_the_nodes_that_are_not_used_are_shown(home: H
     """Of the last driver: what was mended before it is not told."""
     folder = home.find("hers")
     ledger = Ledger(folder.ledger_file)
-    ledger.append("unusable", node="mended", reason="no longer so")
-    ledger.append("opened", version="1", owner="grace")
-    ledger.append("unusable", node="far", reason="its driver is too old. Remedy: another")
+    ledger.append(Unusable(node="mended", reason="no longer so"))
+    ledger.append(Opened(version="1", owner="grace"))
+    ledger.append(Unusable(node="far", reason="its driver is too old. Remedy: another"))
     card = {"name": "NVIDIA L4", "driver": "580.65.06", "cuda": "13.2", "capability": "8.9"}
     for trial, device in enumerate([card, {"name": "cpu"}, card]):
-        ledger.append("trial", trial=trial, stage="search", params={}, seed=0)
-        ledger.append("started", trial=trial, node="here:1", device=device)
-    ledger.append("closed", state="interrupted")
+        ledger.append(Decided(trial=trial, stage="search", params={}, seed=0))
+        ledger.append(Started(trial=trial, node="here:1", device=device))
+    ledger.append(Closed(state="interrupted"))
     ledger.close()
     document = status.document(folder)
     assert document["devices"] == [{**card, "trials": 2}, {"name": "cpu", "trials": 1}]
@@ -206,9 +207,9 @@ def test_what_users_asked_for_is_said_until_it_is_done(tmp_path: Path) -> None:
     requests.ask(folder.requests, requests.Request("end"))
     ledger = Ledger(folder.ledger_file)
     for request in "ab":
-        ledger.append("enqueued", request=request, params={"method.alpha": len(request)})
-    ledger.append("stopping", request="c", trial=1)
-    ledger.append("ending", request="d")
+        ledger.append(Enqueued(request=request, params={"method.alpha": len(request)}))
+    ledger.append(Stopping(request="c", trial=1))
+    ledger.append(Ending(request="d"))
     record = StudyRecord.told(folder.ledger_file)
     asked = status.asked(folder, record)
     assert asked == {"ending": True, "stopping": [1], "enqueued": 0, "unanswered": 1}
@@ -218,8 +219,8 @@ def test_what_users_asked_for_is_said_until_it_is_done(tmp_path: Path) -> None:
         "asked     1 request that no driver has answered yet",
     ]
     for trial in (0, 1):
-        ledger.append("ended", trial=trial, state="complete")
-    ledger.append("closed", state="complete")
+        ledger.append(Ended(trial=trial, state="complete"))
+    ledger.append(Closed(state="complete"))
     ledger.close()
     assert status.document(folder)["asked"] is None
 
@@ -237,7 +238,7 @@ def test_a_report_in_the_log_is_one_line_with_what_the_study_looks_at(home: Home
     few = logs.text(logs.document(folder, 0))
     ledger = Ledger(folder.ledger_file)
     metrics = {"train/loss": 1.0, "val/accuracy": 0.25, **{f"val/other_{number}": 0.5 for number in range(40)}}
-    ledger.append("report", trial=0, epoch=2, metrics=metrics)
+    ledger.append(Report(trial=0, epoch=2, metrics=metrics))
     ledger.close()
     *others, line = logs.text(logs.document(folder, 0)).splitlines()
     assert others == few.splitlines()

@@ -17,6 +17,7 @@ from study.commands import suite as suites
 from study.commands.session import RunEnd
 from study.commands.suite import plan_suite, plan_text
 from study.errors import Interrupted, Stopped, UserError
+from study.home.events import Closed, SearchExtended
 from study.home.folder import Home
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
@@ -260,8 +261,8 @@ def test_a_search_that_went_on_beyond_its_budget_does_not_count(tmp_path: Path, 
     suite = small_suite(tmp_path)
     tell(home, suite.cells[0], *VALUES["weak", "rho_80", 1], closed=None)
     ledger = Ledger(home.find(suite.cells[0].spec.name).ledger_file)
-    ledger.append("extended", trials=52)
-    ledger.append("closed", state="complete", enough="trials")
+    ledger.append(SearchExtended(trials=52))
+    ledger.append(Closed(state="complete", enough="trials"))
     ledger.close()
     missing = suites.tables(home, suite).tables[0].results.missing["weak", "rho_80"]
     assert missing == {"searched beyond the budget": 1, "not yet": 1}

@@ -8,7 +8,7 @@ from helpers import quickstart
 
 from study import data
 from study.data import Dataset, Facts, Split, inventory
-from study.home.events import problem
+from study.home.events import event_of
 
 FACTS = Facts(2, None, (1, 2, 2), title="Squares")
 
@@ -35,9 +35,10 @@ def test_it_names_each_split_and_where_the_data_come_from(section: dict[str, str
     expected = {"title": "Squares", "digest": dataset.fingerprint, "shape": [1, 2, 2], "rows": SIZES}
     assert told == {data.key(section): {**expected, "sources": sources}}
     event = {"event": "opened", "time": 1.0, "owner": "ada", "datasets": told}
-    assert problem(event) is None
+    assert event_of(event)
     for wrong in (["squares"], {"k": "squares"}, {"k": {**expected, "sources": sources, "rows": {"train": -1}}}):
-        assert "its datasets is" in str(problem({**event, "datasets": wrong}))
+        with pytest.raises(ValueError, match="its datasets is"):
+            event_of({**event, "datasets": wrong})
 
 
 def test_without_a_title_it_has_the_name_that_the_study_file_gives() -> None:

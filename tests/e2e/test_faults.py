@@ -18,7 +18,8 @@ from mlflow import MlflowClient
 
 from study.home.folder import Home
 from study.home.lease import Holder
-from study.home.ledger import Event, read
+from study.home.ledger import read
+from study.home.line import Entry
 from study.home.record import StudyRecord
 
 FAULTS = {
@@ -38,7 +39,7 @@ def command(make_command: Callable[[], Command]) -> Command:
     return make_command()
 
 
-def events(command: Command, *names: str) -> list[Event]:
+def events(command: Command, *names: str) -> list[Entry]:
     return [event for event in read(command.folder("tiny").ledger_file) if event["event"] in names]
 
 

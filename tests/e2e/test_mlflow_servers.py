@@ -14,6 +14,7 @@ from servers import ADMIN, PASSWORD, MlflowServer, Postgres, of_mlflow_2
 from tracked_study import PARAMS, SESSION, SPEC
 
 from study.commands.final_training import find_model
+from study.home.events import Closed, Decided, Ended, Opened, Report, Started
 from study.home.folder import Home
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
@@ -88,7 +89,7 @@ def test_what_happens_during_an_outage_arrives_once_and_in_order(
     folder = home.create(SPEC)
     ledger, follower = Ledger(folder.ledger_file), Tracker(home, folder, SPEC)
     follower.start()
-    ledger.append("opened", **SESSION)
+    ledger.append(Opened(**SESSION))
     outage = threading.Thread(target=fault, args=(server, postgres))
     longest, last = 0.0, 0
     for first in range(0, 10_000, 2):
@@ -101,7 +102,7 @@ def test_what_happens_during_an_outage_arrives_once_and_in_order(
             last = last or first
             if first - last > 10:
                 break
-    ledger.append("closed", state="complete")
+    ledger.append(Closed(state="complete"))
     ledger.close()
     assert follower.finish() is None
     assert longest < OUTAGE / 2, "a trial waited"
@@ -114,14 +115,14 @@ def test_what_happens_during_an_outage_arrives_once_and_in_order(
 def _two_trials(ledger: Ledger, first: int) -> None:
     """About half a second."""
     for trial in (first, first + 1):
-        ledger.append("trial", trial=trial, stage="search", params=PARAMS, seed=0)
-        ledger.append("started", trial=trial, node="here")
+        ledger.append(Decided(trial=trial, stage="search", params=PARAMS, seed=0))
+        ledger.append(Started(trial=trial, node="here"))
     for epoch in (1, 2):
         time.sleep(0.25)
         for trial in (first, first + 1):
-            ledger.append("report", trial=trial, epoch=epoch, metrics={"val/accuracy": trial + epoch / 10})
-    ledger.append("ended", trial=first, state="complete")
-    ledger.append("ended", trial=first + 1, state="pruned", reason="asha")
+            ledger.append(Report(trial=trial, epoch=epoch, metrics={"val/accuracy": trial + epoch / 10}))
+    ledger.append(Ended(trial=first, state="complete"))
+    ledger.append(Ended(trial=first + 1, state="pruned", reason="asha"))
 
 
 @pytest.fixture

@@ -22,6 +22,7 @@ from study.data.cache import cached, scratch
 from study.data.dataset import Facts, Split
 from study.errors import Stopped, UserError, of_disk
 from study.files import write_output
+from study.home.events import Unusable
 from study.home.folder import Home
 from study.home.ledger import Ledger
 from study.tracking.connection import connect, error_line
@@ -75,7 +76,7 @@ def ledger(folder: Path) -> None:
     log = Ledger(folder / "ledger.jsonl")
     try:
         for _ in range(2000):
-            log.append("unusable", host="a", reason="because")
+            log.append(Unusable(host="a", reason="because"))
     finally:
         log.close()
 

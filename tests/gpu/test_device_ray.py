@@ -14,7 +14,8 @@ import pytest
 from simulated_gpu import ROOT, gpu_environment, missing
 
 from study.home.folder import StudyFolder
-from study.home.ledger import Event, read
+from study.home.ledger import read
+from study.home.line import Entry
 from study.upstream.environment import Part, variables
 
 pytestmark = [pytest.mark.skipif(bool(missing()), reason=str(missing())), pytest.mark.long]
@@ -123,7 +124,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, list[
     return home, json.loads(done.stdout.splitlines()[-1])
 
 
-def events(home: Path, name: str, kind: str) -> list[Event]:
+def events(home: Path, name: str, kind: str) -> list[Entry]:
     return [event for event in read(StudyFolder(home / name).ledger_file) if event["event"] == kind]
 
 

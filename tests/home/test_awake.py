@@ -16,15 +16,16 @@ STOPS = """
 import sys
 from pathlib import Path
 from study.home import awake
+from study.home.events import Decided, Ended, Opened, Started
 from study.home.ledger import Ledger
 awake.LATE, awake.TICK = 0.6, 0.1
 ledger = Ledger(Path(sys.argv[1]))
-ledger.append("opened", owner="ada")
-ledger.append("trial", trial=0, stage="search", params={}, seed=0)
-ledger.append("started", trial=0, node="here:1")
+ledger.append(Opened(owner="ada"))
+ledger.append(Decided(trial=0, stage="search", params={}, seed=0))
+ledger.append(Started(trial=0, node="here:1"))
 print(flush=True)
 sys.stdin.readline()
-ledger.append("ended", trial=0, state="complete")
+ledger.append(Ended(trial=0, state="complete"))
 ledger.close()
 """
 

@@ -16,6 +16,7 @@ from helpers import ROOT
 
 from study.errors import UserError
 from study.home import lease, ledger
+from study.home.events import Closed
 from study.home.lease import Holder
 from study.home.ledger import Ledger, TakenOver, read
 
@@ -48,7 +49,8 @@ def test_a_second_driver_in_another_process_is_refused(path: Path) -> None:
 def test_the_lock_of_a_killed_driver_is_gone(path: Path) -> None:
     code = (
         "import os, sys; from pathlib import Path; from study.home.ledger import Ledger\n"
-        "held = Ledger(Path(sys.argv[1])); held.append('opened', owner='ada'); os.kill(os.getpid(), 9)"
+        "from study.home.events import Opened\n"
+        "held = Ledger(Path(sys.argv[1])); held.append(Opened(owner='ada')); os.kill(os.getpid(), 9)"
     )
     done = subprocess.run([sys.executable, "-c", code, str(path)], env={"PYTHONPATH": str(ROOT)}, check=False)
     assert done.returncode == -9
@@ -80,7 +82,7 @@ def test_a_dead_machines_lease_expires(path: Path, monkeypatch: pytest.MonkeyPat
     another_machine(path, silent=lease.EXPIRY + 1)
     assert not ledger.is_open(path)
     held = Ledger(path)
-    held.append("closed", state="interrupted")
+    held.append(Closed(state="interrupted"))
     held.close()
     assert not path.with_name("lease.json").exists()
 
@@ -141,7 +143,7 @@ def test_a_lease_that_was_cut_off_is_nobodys(path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(lease, "SETTLING", 0.1)
     path.with_name("lease.json").write_text(content)
     held = Ledger(path)
-    held.append("closed", state="complete")
+    held.append(Closed(state="complete"))
     held.close()
     assert not path.with_name("lease.json").exists()
 
@@ -156,7 +158,7 @@ def test_a_driver_that_was_taken_over_writes_no_more(path: Path, monkeypatch: py
         if thread.name == "lease" and thread not in of_others:
             thread.join(100)
     with pytest.raises(TakenOver, match="process 7 on far"):
-        held.append("closed", state="complete")
+        held.append(Closed(state="complete"))
     held.close()
     assert path.read_bytes() == before
     assert "another kernel" in theirs.read_text()
@@ -168,7 +170,7 @@ def test_a_driver_that_slept_looks_before_it_writes(path: Path, monkeypatch: pyt
     slept = time.monotonic() + lease.EXPIRY
     monkeypatch.setattr(lease.time, "monotonic", lambda: slept)
     with pytest.raises(TakenOver):
-        held.append("closed", state="complete")
+        held.append(Closed(state="complete"))
     held.close()
 
 
@@ -182,5 +184,5 @@ def test_a_holder_renews_its_lease_and_one_that_vanished(path: Path, monkeypatch
     mine.unlink()
     while not mine.exists():
         assert time.monotonic() < deadline
-    held.append("closed", state="complete")
+    held.append(Closed(state="complete"))
     held.close()

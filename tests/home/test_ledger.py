@@ -12,8 +12,9 @@ from helpers import ROOT
 from hypothesis import given
 from hypothesis import strategies as st
 
-from study.home.events import Chain
+from study.home.events import Closed, Ended, Enqueued, Report, SplitTested, Untested, event_of
 from study.home.ledger import Ledger, Tail, read
+from study.home.line import Chain
 
 
 def test_what_was_appended_is_read_in_order(path: Path) -> None:
@@ -27,10 +28,10 @@ def test_what_was_appended_is_read_in_order(path: Path) -> None:
 
 def test_append_gives_what_is_read_back(path: Path) -> None:
     held = Ledger(path)
-    given = held.append("ended", trial=0, state="complete", reason=None)
+    given = held.append(Ended(trial=0, state="complete", reason=None))
     held.close()
-    assert read(path)[-1] == given
-    assert "reason" not in given
+    assert event_of(read(path)[-1]) == given
+    assert "reason" not in read(path)[-1]
 
 
 def test_an_event_is_on_disk_before_append_returns(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -42,9 +43,9 @@ def test_an_event_is_on_disk_before_append_returns(path: Path, monkeypatch: pyte
 
     monkeypatch.setattr(os, "fsync", sync)
     held = Ledger(path)
-    held.append("report", trial=0, epoch=2, metrics={})
+    held.append(Report(trial=0, epoch=2, metrics={}))
     assert synced == [4]
-    held.append("closed", state="complete")
+    held.append(Closed(state="complete"))
     assert synced == [4, 5]
     assert read(path)[-1]["state"] == "complete"
     held.close()
@@ -59,20 +60,19 @@ def test_of_an_event_that_a_disk_does_not_take_nothing_is_left(path: Path, monke
     with monkeypatch.context() as disk:
         disk.setattr(os, "fsync", broken)
         with pytest.raises(OSError, match="Input/output error") as told:
-            held.append("report", trial=0, epoch=2, metrics={})
+            held.append(Report(trial=0, epoch=2, metrics={}))
     assert told.value.filename == str(path)
     assert path.read_bytes() == before
-    held.append("closed", state="interrupted")
+    held.append(Closed(state="interrupted"))
     held.close()
     assert [event["event"] for event in read(path)] == ["created", "started", "report", "closed"]
 
 
 def test_what_is_no_number_is_written_as_none(path: Path) -> None:
     held = Ledger(path)
-    told = held.append("tested", trial=0, metrics={"test/accuracy": float("nan"), "test/loss": float("inf")})
+    told = held.append(SplitTested(trial=0, metrics={"test/accuracy": float("nan"), "test/loss": float("inf")}))
     held.close()
-    assert read(path)[-1] == told
-    assert told["metrics"] == {"test/accuracy": None, "test/loss": None}
+    assert event_of(read(path)[-1]) == told == SplitTested(0, {"test/accuracy": None, "test/loss": None})
 
 
 @pytest.mark.parametrize("torn", [b'{"event":"rep', b"{", b"\0\0\0", b'{"event":"closed","state":"complete"}'])
@@ -82,7 +82,7 @@ def test_an_unfinished_last_line_is_left_out_and_cut_by_the_next_driver(path: Pa
     assert read(path) == before
     assert path.read_bytes() == whole + torn, "reading changes nothing"
     held = Ledger(path)
-    held.append("closed", state="interrupted")
+    held.append(Closed(state="interrupted"))
     held.close()
     assert [event["event"] for event in read(path)] == ["created", "started", "report", "closed"]
 
@@ -91,7 +91,7 @@ def test_a_tail_gives_each_event_once_as_they_come(path: Path) -> None:
     tail, held = Tail(path), Ledger(path)
     assert len(list(tail.new())) == 3
     assert list(tail.new()) == []
-    held.append("tested", trial=0, metrics={})
+    held.append(SplitTested(trial=0, metrics={}))
     assert [event["event"] for event in tail.new()] == ["tested"]
     assert tail.offset == path.stat().st_size
     held.close()
@@ -114,14 +114,15 @@ def test_without_room_nothing_of_an_event_is_left_and_the_next_one_fits(path: Pa
     """A file system that takes so many more bytes, then none, then has room again."""
     code = (
         "import resource, sys; from pathlib import Path; from study.home.ledger import Ledger\n"
+        "from study.home.events import Closed, SplitTested\n"
         "path, held = Path(sys.argv[1]), Ledger(Path(sys.argv[1]))\n"
         "size, hard = path.stat().st_size, resource.getrlimit(resource.RLIMIT_FSIZE)[1]\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (size + int(sys.argv[2]), hard))\n"
-        "try: held.append('tested', trial=0, metrics={'test/accuracy': 0.123456789})\n"
+        "try: held.append(SplitTested(0, {'test/accuracy': 0.123456789}))\n"
         "except OSError as error: print(error.strerror)\n"
         "assert path.stat().st_size == size\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))\n"
-        "held.append('closed', state='interrupted'); held.close()"
+        "held.append(Closed('interrupted')); held.close()"
     )
     command = [sys.executable, "-c", code, str(path), str(room)]
     done = subprocess.run(command, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=True)
@@ -129,32 +130,36 @@ def test_without_room_nothing_of_an_event_is_left_and_the_next_one_fits(path: Pa
     assert [event["event"] for event in read(path)] == ["created", "started", "report", "closed"]
 
 
-WHOLE = st.integers(-(2**63), 2**64 - 1)
+WHOLE = st.integers(-(2**63), 2**63 - 1)
 VALUES = st.none() | st.booleans() | WHOLE | st.floats(allow_nan=False, allow_infinity=False) | st.text()
 
 
 @pytest.mark.slow
 @given(st.lists(st.dictionaries(st.from_regex(r"[a-z]{1,5}_", fullmatch=True), VALUES, max_size=3), max_size=4))
 def test_any_text_and_number_is_read_back(
-    tmp_path_factory: pytest.TempPathFactory, entries: list[dict[str, object]]
+    tmp_path_factory: pytest.TempPathFactory, entries: list[dict[str, bool | int | float | str | None]]
 ) -> None:
     path = tmp_path_factory.mktemp("any") / "ledger.jsonl"
     Ledger.create(path)
     held = Ledger(path)
-    written = [held.append("rehearsed", **fields) for fields in entries]
+    written = [held.append(Enqueued("asked", params)) for params in entries]
     held.close()
-    assert read(path)[1:] == written
-    told = [
-        {key: repr(value) for key, value in event.items() if key in fields}
-        for event, fields in zip(written, entries, strict=True)
-    ]
-    assert told == [{key: repr(value) for key, value in fields.items() if value is not None} for fields in entries]
+    assert list(map(event_of, read(path)[1:])) == written
+    told = [{key: repr(value) for key, value in event["params"].items()} for event in read(path)[1:]]
+    assert told == [{key: repr(value) for key, value in fields.items()} for fields in entries]
     assert all(json.loads(line) for line in path.read_text().splitlines())
+
+
+def test_an_event_that_could_not_be_read_back_is_not_written(path: Path) -> None:
+    before, held = path.read_bytes(), Ledger(path)
+    with pytest.raises(ValueError, match=r"its trial is 9223"):
+        held.append(Untested(trial=2**63, reason="too many"))
+    held.close()
+    assert path.read_bytes() == before
 
 
 def test_a_name_that_is_no_utf_8_is_written_without_the_bytes_that_are_not(path: Path) -> None:
     held = Ledger(path)
-    told = held.append("untested", trial=0, reason="no file a\udcffb.png", further=["\ud800", "\U0001f600"])
+    told = held.append(Enqueued("no file a\udcffb.png", {"data.path": "\ud800 \U0001f600"}))
     held.close()
-    assert (told["reason"], told["further"]) == ("no file a?b.png", ["?", "\U0001f600"])
-    assert read(path)[-1] == told
+    assert event_of(read(path)[-1]) == told == Enqueued("no file a?b.png", {"data.path": "? \U0001f600"})

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from study.errors import UserError
-from study.home.events import Chain
+from study.home.events import Closed, Ended, Report
 from study.home.ledger import Ledger, TakenOver, read
+from study.home.line import Chain
 from study.home.record import StudyRecord
 
 
@@ -21,7 +22,7 @@ def damaged(path: Path, *lines: bytes) -> str:
         read(path)
     held = Ledger(path)
     with pytest.raises(UserError) as not_written:
-        held.append("closed", state="complete")
+        held.append(Closed(state="complete"))
     held.close()
     assert str(not_written.value) == str(refused.value)
     assert path.read_bytes() == b"".join(lines)
@@ -32,8 +33,8 @@ def damaged(path: Path, *lines: bytes) -> str:
 def five(path: Path) -> list[bytes]:
     """The lines of a ledger of five events."""
     held = Ledger(path)
-    held.append("report", trial=0, epoch=2, metrics={"val/accuracy": 0.75})
-    held.append("ended", trial=0, state="complete")
+    held.append(Report(trial=0, epoch=2, metrics={"val/accuracy": 0.75}))
+    held.append(Ended(trial=0, state="complete"))
     held.close()
     return lines_of(path)
 
@@ -115,12 +116,12 @@ def test_two_drivers_that_raced_are_told(path: Path, five: list[bytes]) -> None:
 def test_a_driver_sees_that_another_has_written(path: Path) -> None:
     """On a file system on which locks do not reach it: it writes no more itself."""
     held = Ledger(path)
-    held.append("closed", state="interrupted")
+    held.append(Closed(state="interrupted"))
     with open(path, "ab") as file:
         file.write(Chain(4, path.read_bytes()[-11:-3]).close(b'{"event":"extended","time":1,"trials":9}'))
     before = path.read_bytes()
     with pytest.raises(TakenOver, match="another driver has written to its ledger"):
-        held.append("closed", state="complete")
+        held.append(Closed(state="complete"))
     held.close()
     assert path.read_bytes() == before
 

@@ -18,10 +18,11 @@ from mutations import mutate_bytes, mutate_events
 
 from study.commands import requests
 from study.home import lease, ledger
-from study.home.events import Chain
+from study.home.events import Closed, Evaluated, Lost
 from study.home.folder import Home, StudyFolder
 from study.home.lease import Holder, Process
-from study.home.ledger import Event, Ledger, read
+from study.home.ledger import Ledger, read
+from study.home.line import Chain, Entry
 
 MEGABYTES = 500
 """What an answer may take."""
@@ -51,9 +52,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> StudyFolder:
         Told("confirm", [0.4, 0.6], params=PARAMS, seed=3, repeats=1, tested={"test/accuracy": 0.6}),
     )
     ledger = Ledger(folder.ledger_file)
-    ledger.append("lost", trial=3, kind="PREEMPTED", reason="its process died", attempt=1)
-    ledger.append("evaluated", trial=4, split="test", by="study evaluate")
-    ledger.append("closed", state="complete", enough="trials")
+    ledger.append(Lost(trial=3, kind="PREEMPTED", reason="its process died", attempt=1))
+    ledger.append(Evaluated(trial=4, split="test", by="study evaluate"))
+    ledger.append(Closed(state="complete", enough="trials"))
     ledger.close()
     return folder
 
@@ -105,7 +106,7 @@ def answer_to_a_ledger(folder: StudyFolder, seed: int) -> None:
 def answer_to_events(folder: StudyFolder, seed: int, few: float = 0.0) -> None:
     """Also where the check values are right, as those of another version would be."""
     random, whole = Random(seed), folder.ledger_file.read_bytes()
-    events: list[Event] = read(folder.ledger_file)
+    events: list[Entry] = read(folder.ledger_file)
     for _ in range(random.choice([1, 1, 2])):
         events = mutate_events(random, events) or events
     folder.ledger_file.write_bytes(chained(events))
@@ -115,7 +116,7 @@ def answer_to_events(folder: StudyFolder, seed: int, few: float = 0.0) -> None:
         folder.ledger_file.write_bytes(whole)
 
 
-def chained(events: list[Event]) -> bytes:
+def chained(events: list[Entry]) -> bytes:
     """The lines of a ledger that has these events."""
     chain, lines = Chain(), []
     for event in events:

@@ -9,8 +9,8 @@ from helpers import Told, quickstart, record, write_ledger
 
 from study.analysis.report.conclusions import caveats
 from study.errors import UserError
-from study.home.events import Chain, encode
-from study.home.ledger import Event, Ledger
+from study.home.ledger import Ledger
+from study.home.line import Chain, Entry, encode
 from study.home.record import StudyRecord, finite
 from study.ranking.summary import lines, summary
 
@@ -57,36 +57,36 @@ def test_stages_are_asked_for_by_name_and_come_by_number() -> None:
 
 def test_a_trial_that_runs_again_runs_from_its_first_epoch() -> None:
     found = record(Told("search", [0.1, 0.2, 0.3], "running"))
-    found.apply({"event": "closed", "state": "interrupted", "time": 9.0})
+    found.take({"event": "closed", "state": "interrupted", "time": 9.0})
     assert (found.trials[0].state, found.trials[0].epochs) == ("interrupted", 3)
-    found.apply({"event": "started", "trial": 0, "node": "there", "time": 10.0})
+    found.take({"event": "started", "trial": 0, "node": "there", "time": 10.0})
     assert (found.trials[0].state, found.trials[0].epochs, found.trials[0].node) == ("running", 0, "there")
     assert found.trials[0].started == 10.0
 
 
 def test_a_trial_that_goes_on_from_a_checkpoint_keeps_the_epochs_before_it() -> None:
     found = record(Told("search", [0.1, 0.2, 0.3], "running"))
-    found.apply({"event": "lost", "trial": 0, "kind": "PREEMPTED", "reason": "died", "attempt": 1, "time": 9.0})
+    found.take({"event": "lost", "trial": 0, "kind": "PREEMPTED", "reason": "died", "attempt": 1, "time": 9.0})
     assert (found.trials[0].state, found.trials[0].attempt, found.trials[0].epochs) == ("waiting", 1, 3)
-    found.apply({"event": "started", "trial": 0, "node": "there", "epoch": 2, "time": 10.0})
+    found.take({"event": "started", "trial": 0, "node": "there", "epoch": 2, "time": 10.0})
     assert [one["val/accuracy"] for one in found.trials[0].reports] == [0.1, 0.2]
 
 
 def test_a_trial_that_was_lost_counts_as_busy_while_it_ran() -> None:
     """Started at 3 and lost at 9, again from 20 to 25."""
     found = record(Told("search", [], "running"))
-    found.apply({"event": "lost", "trial": 0, "kind": "OOM", "reason": "", "attempt": 1, "alone": True, "time": 9.0})
-    found.apply({"event": "lost", "trial": 0, "kind": "PREEMPTED", "reason": "", "attempt": 2, "time": 11.0})
+    found.take({"event": "lost", "trial": 0, "kind": "OOM", "reason": "", "attempt": 1, "alone": True, "time": 9.0})
+    found.take({"event": "lost", "trial": 0, "kind": "PREEMPTED", "reason": "", "attempt": 2, "time": 11.0})
     assert found.trials[0].alone
-    found.apply({"event": "started", "trial": 0, "node": "there", "epoch": 0, "time": 20.0})
-    found.apply({"event": "ended", "trial": 0, "state": "failed", "kind": "BUG", "reason": "x", "time": 25.0})
+    found.take({"event": "started", "trial": 0, "node": "there", "epoch": 0, "time": 20.0})
+    found.take({"event": "ended", "trial": 0, "state": "failed", "kind": "BUG", "reason": "x", "time": 25.0})
     assert found.busy == 11.0
     assert (found.trials[0].kind, found.trials[0].attempt) == ("BUG", 2)
 
 
 def test_a_trial_whose_end_the_next_session_wrote_did_not_run_meanwhile() -> None:
     """Its driver was killed between its last report and its end."""
-    told: list[Event] = [
+    told: list[Entry] = [
         {"event": "created", "id": "x", "time": 0.0},
         {"event": "opened", "owner": "ada", "time": 0.0},
         {"event": "trial", "trial": 0, "stage": "search", "params": {}, "seed": 0, "time": 10.0},
@@ -117,24 +117,24 @@ def test_a_study_whose_driver_died_reads_as_interrupted(tmp_path: Path, held: bo
 def test_a_test_split_that_could_not_be_read_is_told() -> None:
     """In the record, in the summary for people and in the report's caveats."""
     told = record(Told("baseline", [0.4, 0.5]), Told("confirm", [0.4, 0.5], seed=1, repeats=0))
-    told.apply({"event": "untested", "trial": 1, "reason": "weights are gone", "time": 9.0})
+    told.take({"event": "untested", "trial": 1, "reason": "weights are gone", "time": 9.0})
     assert told.trials[1].untested == "weights are gone"
     assert "test split not read for trial 1: weights are gone" in lines(summary(quickstart(), told))
     assert "The test split could not be read for trial 1: weights are gone" in caveats(quickstart(), told)
-    told.apply({"event": "untested", "trial": 0, "reason": "weights are gone", "time": 9.5})
+    told.take({"event": "untested", "trial": 0, "reason": "weights are gone", "time": 9.5})
     assert "test split not read for trials 0, 1: weights are gone" in lines(summary(quickstart(), told))
 
 
 def test_a_test_split_that_was_read_later_is_no_longer_told_as_unread() -> None:
     told = record(Told("baseline", [0.4, 0.5]), Told("confirm", [0.4, 0.5], seed=1, repeats=0))
-    told.apply({"event": "untested", "trial": 1, "reason": "weights are gone", "time": 9.0})
-    told.apply({"event": "tested", "trial": 1, "metrics": {"test/accuracy": 0.5}, "time": 9.5})
+    told.take({"event": "untested", "trial": 1, "reason": "weights are gone", "time": 9.0})
+    told.take({"event": "tested", "trial": 1, "metrics": {"test/accuracy": 0.5}, "time": 9.5})
     assert told.trials[1].untested is None
     assert summary(quickstart(), told)["untested"] == {}
     assert not [said for said in caveats(quickstart(), told) if "could not be read" in said]
 
 
-BEFORE: list[Event] = [
+BEFORE: list[Entry] = [
     {"event": "created", "time": 1.0, "id": "study"},
     {"event": "opened", "time": 1.0, "owner": "ada", "version": "7.8"},
     {"event": "trial", "time": 1.0, "trial": 0, "stage": "search", "params": {}, "seed": 0},

@@ -25,6 +25,7 @@ from study.api.notebook import view
 from study.commands import session
 from study.commands.ablation import Request as Ablation
 from study.commands.run import ablate
+from study.home.events import event_of
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger, read
 from study.home.requests import Request, ask
@@ -256,7 +257,7 @@ def keep(folder: StudyFolder) -> None:
         Ledger.create(path)
         ledger = Ledger(path)
         for event in read(folder.ledger_file)[1:]:
-            ledger.append(**_plain(event))
+            ledger.append(event_of(_plain(event)))
         ledger.close()
         KEPT.mkdir(exist_ok=True)
         target = KEPT / f"{folder.name}.jsonl.gz"

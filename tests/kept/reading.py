@@ -11,6 +11,7 @@ import platform
 import random
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from study.analysis.report.sections import report_page
 from study.analysis.statistics.difference import Side, difference, final_side, sides, split_metrics
 from study.analysis.statistics.frame import param, param_keys
 from study.commands.export import export
+from study.home.events import Event, entry_of
 from study.home.folder import StudyFolder
 from study.home.ledger import Ledger, read
 from study.home.record import StudyRecord, TrialRecord
@@ -162,10 +164,10 @@ class _Unwritten(Ledger):
     def __init__(self, now: float) -> None:
         self.now, self.events = now, list[dict[str, Any]]()
 
-    def append(self, event: str, **fields: Any) -> dict[str, Any]:
-        known = {key: value for key, value in fields.items() if value is not None}
-        self.events.append({"event": event, "time": round(self.now, 3), **known})
-        return self.events[-1]
+    def append(self, event: Event) -> Event:
+        written = replace(event, time=round(self.now, 3))
+        self.events.append(entry_of(written))
+        return written
 
     def check(self) -> None:
         pass
@@ -181,7 +183,7 @@ def _decided(spec: StudySpec, events: Sequence[dict[str, Any]]) -> dict[str, Any
     record, now = StudyRecord.fold(events), events[-1]["time"]
     ledger = _Unwritten(now)
     if record.state == "running":
-        record.apply({"event": "closed", "state": "interrupted", "time": now})
+        record.take({"event": "closed", "state": "interrupted", "time": now})
     agenda = Agenda(spec, ledger, record, early_stopping(spec))
     given = []
     for _ in range(ASKED):

@@ -60,9 +60,9 @@ def test_each_rule_picks_the_best_by_its_own_metric() -> None:
 def test_only_the_rules_that_are_named_have_their_picks_run_again() -> None:
     found = record(*TRIALS)
     assert [trial.number for trial in picked(found, NAMED)] == [3, 2]
-    found.apply({"event": "confirming", "top": 1, "seeds": 3, "rules": False, "time": 99.0})
+    found.take({"event": "confirming", "top": 1, "seeds": 3, "rules": False, "time": 99.0})
     assert (ranking.confirm(found, NAMED).seeds, len(picked(found, NAMED))) == (3, 2)
-    found.apply({"event": "confirming", "top": 1, "seeds": 3, "rules": True, "time": 99.0})
+    found.take({"event": "confirming", "top": 1, "seeds": 3, "rules": True, "time": 99.0})
     assert [trial.number for trial in picked(found, NAMED)] == [1, 0, 3, 2]
 
 
@@ -142,7 +142,7 @@ def test_picks_are_confirmed_once_all_have_run_and_test_was_read(further: tuple[
 
 def test_test_that_could_not_be_read_is_not_waited_for() -> None:
     found = record(*TRIALS, *CONFIRMED, *RULES[:3], *fresh("rule", 2, 0.9, 0.9, tested=False)[1:])
-    found.apply({"event": "untested", "trial": max(found.trials), "reason": "broken", "time": 99.0})
+    found.take({"event": "untested", "trial": max(found.trials), "reason": "broken", "time": 99.0})
     assert are_confirmed(found, SPEC)
 
 

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any, Protocol
 
+from study.home.events import Ablating, Event
+
 PARAMS = {"method.alpha": 0.01, "method.lambda": 1.5, "method.epsilon": 0.25}
 BASELINE = {"method.alpha": 1.0, "method.lambda": 0.0, "method.epsilon": 0.0}
 
@@ -11,7 +13,7 @@ BASELINE = {"method.alpha": 1.0, "method.lambda": 0.0, "method.epsilon": 0.0}
 class Writer(Protocol):
     """Writes a study's ledger."""
 
-    def append(self, event: str, **fields: Any) -> None: ...
+    def append(self, event: Event) -> None: ...
 
     def trial(self, stage: str, values: Sequence[float | None], **given: Any) -> int: ...
 
@@ -28,7 +30,7 @@ def write_ablation(
     **given: Any,
 ) -> None:
     """The ablation of a trial, every step worth its `WORTH`, alpha and lambda together `both` more."""
-    study.append("ablating", trial=best, steps=[[key] for key in WORTH], first=seeds[0], seeds=len(seeds))
+    study.append(Ablating(trial=best, steps=tuple((key,) for key in WORTH), first=seeds[0], seeds=len(seeds)))
     for count in range(len(WORTH) + 1):
         for moved in combinations(WORTH, count):
             params = {key: (end if key in moved else BASELINE)[key] for key in WORTH}

@@ -9,6 +9,7 @@ from typing import Any
 
 from helpers import quickstart
 
+from study.home.events import Closed, Event, Opened
 from study.home.ledger import Ledger, read
 from study.home.record import StudyRecord, TrialRecord
 from study.spec import StudySpec
@@ -65,8 +66,8 @@ class Course:
         self.further = further
         self.record = StudyRecord.fold(read(path))
         if self.record.state == "running":
-            self._write("closed", state="interrupted")
-        self._write("opened", owner="ada", version="1")
+            self._write(Closed("interrupted"))
+        self._write(Opened(owner="ada", version="1"))
         self.agenda = Agenda(spec, self.ledger, self.record, early_stopping(spec))
 
     def play(self, slots: int = 1, pick: Callable[[int], int] = lambda count: 0) -> "Course":
@@ -79,7 +80,7 @@ class Course:
             if not running:
                 assert self.agenda.next() == "done", "the agenda waits, and nothing runs"
                 assert self.agenda.is_over
-                self._write("closed", state=self.agenda.stopping or "complete", enough=self.agenda.enough)
+                self._write(Closed(self.agenda.stopping or "complete", self.agenda.enough))
                 self.ledger.close()
                 return self
             assert self.agenda.stopping or not self.agenda.is_over, "a job is under way"
@@ -107,8 +108,8 @@ class Course:
         further = {f"val/{name}": figure for name, figure in self.further(job.trial).items()}
         return self.agenda.reported(number, epoch, {"val/accuracy": value, "train/loss": 1.0, **further})
 
-    def _write(self, event: str, **fields: Any) -> None:
-        self.record.apply(self.ledger.append(event, **fields))
+    def _write(self, event: Event) -> None:
+        self.record.apply(self.ledger.append(event))
 
 
 def outcome(record: StudyRecord) -> list[Any]:

@@ -14,6 +14,7 @@ from study.cluster import jobs
 from study.cluster.job import Job
 from study.cluster.jobs import Submitted
 from study.commands import on_cluster
+from study.home.events import Closed
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
 from study.spec import StudySpec
@@ -78,7 +79,7 @@ def as_it_is_there(home: Path) -> StudyFolder:
     trials = [Told("search", [value], params=PARAMS | {"method.alpha": value}) for value in (0.6, 0.7)]
     write_ledger(folder.ledger_file, Told("baseline", [0.5], params=start), *trials)
     ledger = Ledger(folder.ledger_file)
-    ledger.append("closed", state="complete")
+    ledger.append(Closed(state="complete"))
     ledger.close()
     return folder
 

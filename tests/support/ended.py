@@ -7,7 +7,8 @@ from helpers import timeless
 from study import data
 from study.files import parts
 from study.home.folder import StudyFolder
-from study.home.ledger import Event, read
+from study.home.ledger import read
+from study.home.line import Entry
 from study.home.record import StudyRecord
 from study.training import Trial
 
@@ -55,6 +56,6 @@ def assert_as_alone(folder: StudyFolder, most: int = 3) -> None:
         ]
 
 
-def lost(folder: StudyFolder) -> list[Event]:
+def lost(folder: StudyFolder) -> list[Entry]:
     """Each run of a trial that was lost, and why."""
     return [event for event in read(folder.ledger_file) if event["event"] == "lost"]

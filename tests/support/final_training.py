@@ -6,6 +6,7 @@ from helpers import quickstart
 
 from study import data
 from study.commands.final_training import final_study
+from study.home.events import Closed, Decided, Ended, Opened, Report, SplitTested, Started
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
@@ -53,17 +54,17 @@ def train_study(home: Home, spec: StudySpec) -> StudyFolder:
     found = home.create(spec)
     dataset = data.load(spec.data_sections[0])
     ledger = Ledger(found.ledger_file)
-    ledger.append("opened", owner="ada", version="1", data=dataset.fingerprint, libraries={})
+    ledger.append(Opened(owner="ada", version="1", data=dataset.fingerprint, libraries={}))
     for number, seed in enumerate(spec.final_seeds or ()):
         trial = Trial(spec.trial_config({}, seed), dataset, "cpu")
-        ledger.append("trial", trial=number, stage="final", params={}, seed=seed)
-        ledger.append("started", trial=number, node="here")
+        ledger.append(Decided(trial=number, stage="final", params={}, seed=seed))
+        ledger.append(Started(trial=number, node="here"))
         for epoch, metrics in enumerate(trial.run(), 1):
-            ledger.append("report", trial=number, epoch=epoch, metrics=metrics)
+            ledger.append(Report(trial=number, epoch=epoch, metrics=metrics))
         trial.save(found.model_file(number))
-        ledger.append("ended", trial=number, state="complete")
-        ledger.append("tested", trial=number, metrics=trial.evaluate("test", final=True))
-    ledger.append("closed", state="complete")
+        ledger.append(Ended(trial=number, state="complete"))
+        ledger.append(SplitTested(trial=number, metrics=trial.evaluate("test", final=True)))
+    ledger.append(Closed(state="complete"))
     ledger.close()
     record = StudyRecord.told(found.ledger_file)
     write(found, spec, record, {data.key(spec.data_sections[0]): dataset})

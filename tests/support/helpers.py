@@ -3,7 +3,6 @@
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,9 @@ import pytest
 import yaml
 
 from study.errors import UserError
-from study.home.ledger import Event, Ledger
+from study.home.events import KINDS
+from study.home.ledger import Ledger
+from study.home.line import Chain, Entry, encode, last_line
 from study.home.record import StudyRecord
 from study.spec import StudySpec, load_study
 from study.spec.document import Document, override
@@ -115,7 +116,7 @@ def events(*trials: Told) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def record(*trials: Told) -> StudyRecord:
     """The record of a study in which these trials ran."""
-    found: list[Event] = [{"event": "created", "id": "study", "time": 0.0}]
+    found: list[Entry] = [{"event": "created", "id": "study", "time": 0.0}]
     for at, (name, fields) in enumerate(events(*trials), 1):
         known = {key: value for key, value in fields.items() if value is not None}
         found.append({"event": name, "time": float(at), **known})
@@ -131,14 +132,16 @@ def write_ledger(path: Path, *trials: Told) -> None:
         Ledger.create(path)
     ledger, began = Ledger(path), time.time()
     for at, (name, fields) in enumerate(events(*trials)):
-        ledger.append(name, time=round(began + at / 1000, 3), **fields)
+        ledger.append(KINDS[name](time=round(began + at / 1000, 3), **fields))
     ledger.close()
 
 
 def append_event(path: Path, event: str, **fields: Any) -> None:
-    """Append one event to a ledger that nobody has open."""
-    with closing(Ledger(path)) as ledger:
-        ledger.append(event, **fields)
+    """Append one event, of whatever version, to a ledger that nobody has open."""
+    lines = path.read_bytes()
+    chain = Chain.at(last := last_line(lines))
+    assert chain.passes(last)
+    path.write_bytes(lines + chain.close(encode({"event": event, "time": round(time.time(), 3), **fields})))
 
 
 COST = ("time/", "speed/", "memory/")

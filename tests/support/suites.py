@@ -4,6 +4,7 @@ from pathlib import Path
 
 from helpers import Told, write_ledger
 
+from study.home.events import Closed
 from study.home.folder import Home
 from study.home.ledger import Ledger
 from study.spec.suite import Suite, SuiteSearch, load_suite
@@ -76,5 +77,5 @@ def tell(home: Home, cell: SuiteSearch, *tests: tuple[float, float], closed: str
     write_ledger(folder.ledger_file, *trials)
     if closed is not None:
         ledger = Ledger(folder.ledger_file)
-        ledger.append("closed", state=closed, enough="trials")
+        ledger.append(Closed(state=closed, enough="trials"))
         ledger.close()

@@ -6,6 +6,7 @@ from pathlib import Path
 from helpers import quickstart
 
 from study import data
+from study.home.events import Closed, Decided, Ended, Lost, Opened, Report, SearchExtended, SplitTested, Started
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
 
@@ -39,21 +40,21 @@ def make_study(home: Home) -> StudyFolder:
     off by a stop and then runs again to its end."""
     folder = home.create(SPEC)
     ledger = Ledger(folder.ledger_file)
-    ledger.append("opened", **SESSION)
+    ledger.append(Opened(**SESSION))
     for trial, repeats in ((0, None), (1, 0), (2, None), (3, None), (4, None)):
         stage = "search" if repeats is None else "replicate"
-        ledger.append("trial", trial=trial, stage=stage, params=PARAMS, seed=int(repeats is not None), repeats=repeats)
-        ledger.append("started", trial=trial, node=f"node:{trial}")
-        ledger.append("report", trial=trial, epoch=1, metrics={"val/accuracy": 0.1, "train/loss": None})
+        ledger.append(Decided(trial=trial, stage=stage, params=PARAMS, seed=int(repeats is not None), repeats=repeats))
+        ledger.append(Started(trial=trial, node=f"node:{trial}"))
+        ledger.append(Report(trial=trial, epoch=1, metrics={"val/accuracy": 0.1, "train/loss": None}))
     for trial in (0, 1):
-        ledger.append("report", trial=trial, epoch=2, metrics={"val/accuracy": 0.2 + 0.2 * trial, "train/loss": 1.0})
-        ledger.append("ended", trial=trial, state="complete")
-    ledger.append("ended", trial=2, state="pruned", reason="asha")
-    ledger.append("lost", trial=3, kind="PREEMPTED", reason="its process died", attempt=1)
-    ledger.append("started", trial=3, node="node:3")
-    ledger.append("ended", trial=3, state="failed", reason="ValueError: no", kind="BUG")
-    ledger.append("closed", state="interrupted")
-    ledger.append("extended", trials=30)
+        ledger.append(Report(trial=trial, epoch=2, metrics={"val/accuracy": 0.2 + 0.2 * trial, "train/loss": 1.0}))
+        ledger.append(Ended(trial=trial, state="complete"))
+    ledger.append(Ended(trial=2, state="pruned", reason="asha"))
+    ledger.append(Lost(trial=3, kind="PREEMPTED", reason="its process died", attempt=1))
+    ledger.append(Started(trial=3, node="node:3"))
+    ledger.append(Ended(trial=3, state="failed", reason="ValueError: no", kind="BUG"))
+    ledger.append(Closed(state="interrupted"))
+    ledger.append(SearchExtended(trials=30))
     append_second_session(ledger)
     ledger.close()
     return folder
@@ -61,10 +62,10 @@ def make_study(home: Home) -> StudyFolder:
 
 def append_second_session(ledger: Ledger, owner: str = "ada") -> None:
     """The session in which the trial that was cut off runs to its end, and the study with it."""
-    ledger.append("opened", **SESSION | {"owner": owner})
-    ledger.append("started", trial=4, node="there:4")
+    ledger.append(Opened(**SESSION | {"owner": owner}))
+    ledger.append(Started(trial=4, node="there:4"))
     for epoch in (1, 2):
-        ledger.append("report", trial=4, epoch=epoch, metrics={"val/accuracy": 0.1 * epoch, "train/loss": 1.0})
-    ledger.append("ended", trial=4, state="complete")
-    ledger.append("tested", trial=4, metrics={"test/accuracy": 0.3})
-    ledger.append("closed", state="complete")
+        ledger.append(Report(trial=4, epoch=epoch, metrics={"val/accuracy": 0.1 * epoch, "train/loss": 1.0}))
+    ledger.append(Ended(trial=4, state="complete"))
+    ledger.append(SplitTested(trial=4, metrics={"test/accuracy": 0.3}))
+    ledger.append(Closed(state="complete"))

@@ -8,6 +8,7 @@ from course import BROKEN, Course, outcome, score, spec_of
 
 from study.commands import extending
 from study.errors import UserError
+from study.home.events import Closed, Confirming, Ended, Started, TrialsLengthened, Untested
 from study.home.folder import StudyFolder
 from study.home.ledger import read
 from study.home.record import StudyRecord, TrialRecord
@@ -90,11 +91,10 @@ def test_what_failed_as_it_was_extended_is_still_what_it_was_to_the_search(tmp_p
     spec, path = spec_of(STOPPINGS["none"], "search.trials=4"), tmp_path / "ledger.jsonl"
     course = Course(path, spec).play()
     story = list(course.record.story)
-    events = (("lengthened", {"epochs": 6, "trials": [1]}), ("started", {"trial": 1, "epoch": 4}))
     course = Course(path, spec)
-    for name, fields in (*events, ("ended", {"trial": 1, "state": "failed", "kind": "BUG", "reason": "it broke"})):
-        course.record.apply(course.ledger.append(name, **fields))
-    course.ledger.append("closed", state="complete")
+    for event in (TrialsLengthened(6, (1,)), Started(1, epoch=4), Ended(1, "failed", "BUG", "it broke")):
+        course.record.apply(course.ledger.append(event))
+    course.ledger.append(Closed(state="complete"))
     course.ledger.close()
     assert retried(path, spec).story == story
     record = Course(path, spec).play().record
@@ -123,8 +123,8 @@ def test_a_test_split_that_is_no_longer_to_be_read_does_not_begin_a_session(tmp_
     first = Course(path, spec).play()
     best = next(each for each in first.record.by_stage("confirm") if each.repeats != 0)
     course = Course(path, spec)
-    course.record.apply(course.ledger.append("untested", trial=best.number, reason="broken"))
-    course.ledger.append("confirming", top=3, seeds=2)
+    course.record.apply(course.ledger.append(Untested(trial=best.number, reason="broken")))
+    course.ledger.append(Confirming(top=3, seeds=2))
     course.ledger.close()
     later = Course(path, spec, lambda trial, epoch: 0.99 if trial.number > best.number else score(trial, epoch)).play()
     assert later.record.trials[best.number].untested

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from study.home.events import Started
 from study.home.ledger import Ledger, read
 from study.sweep.agenda import Journal
 from study.sweep.failures import CannotGoOn
@@ -28,5 +29,5 @@ def test_a_study_ends_where_its_events_cannot_be_kept(ledger: Ledger, monkeypatc
     journal = Journal(ledger)
     monkeypatch.setattr(os, "fsync", broken)
     with pytest.raises(CannotGoOn, match=r"ledger\.jsonl: No space left on device\. Make room there"):
-        journal.append("started", trial=0, node="here")
+        journal.append(Started(trial=0, node="here"))
     assert [event["event"] for event in read(ledger.path)] == ["created"]

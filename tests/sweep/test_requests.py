@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from course import Course, outcome, prefixes, spec_of
 
+from study.home.events import SearchExtended
 from study.home.ledger import Ledger, read
 from study.home.record import StudyRecord
 from study.home.requests import LONGEST, MOST_AT_ONCE, Request, ask, waiting
@@ -98,7 +99,7 @@ def test_a_search_that_was_ended_can_be_extended(tmp_path: Path, spec: StudySpec
     path = tmp_path / "ledger.jsonl"
     Asking(path, spec, end=True).play()
     ledger = Ledger(path)
-    ledger.append("extended", trials=12)
+    ledger.append(SearchExtended(trials=12))
     ledger.close()
     record = Course(path, spec).play().record
     assert len(list(record.by_stage("baseline", "search"))) == 12

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from study import data
 from study.cli import app
 from study.data import inventory
+from study.home.events import Closed, Opened
 from study.home.folder import Home
 from study.home.ledger import Ledger
 from study.spec import load_study
@@ -38,8 +39,8 @@ def stopped(tmp_path, monkeypatch):
     datasets = data.load_all(spec.data_sections)
     ledger = Ledger(Home(tmp_path / "studies").create(spec).ledger_file)
     told = {"data": data.joint_fingerprint(datasets), "datasets": inventory(datasets)}
-    ledger.append("opened", owner="ada", version="1", libraries={}, **told)
-    ledger.append("closed", state="interrupted")
+    ledger.append(Opened(owner="ada", version="1", libraries={}, **told))
+    ledger.append(Closed(state="interrupted"))
     ledger.close()
     time.sleep(0.05)
     return tmp_path / "photos"

@@ -3,6 +3,7 @@
 import math
 import statistics
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from course import Course, outcome, prefixes, score, spec_of
 from study import ranking
 from study.commands import extending
 from study.errors import UserError
-from study.home.events import ENDED
+from study.home.events import ENDED, Event
 from study.home.folder import StudyFolder
 from study.home.ledger import Ledger, read
 from study.home.record import StudyRecord, TrialRecord
@@ -119,9 +120,9 @@ def timed(path: Path, *assignments: str, seconds: float = 60.0) -> Course:
     clock = [course.record.sessions[-1]["time"]]
     append = course.ledger.append
 
-    def later(event: str, **fields: object) -> dict[str, object]:
+    def later(event: Event) -> Event:
         clock[0] += seconds
-        return append(event, **{**fields, "time": clock[0]})
+        return append(replace(event, time=clock[0]))
 
     course.ledger.append = later  # type: ignore[method-assign]
     return course

@@ -6,7 +6,8 @@ import pytest
 from own_process import as_driver
 
 from study.home.folder import StudyFolder
-from study.home.ledger import Event, read
+from study.home.ledger import read
+from study.home.line import Entry
 
 SCRIPT = """
 import os, sys, time
@@ -76,7 +77,7 @@ begun.with_name("handed").write_text(" ".join(map(str, handed)))
 """
 
 
-def ran(folder: Path, trials: int, slots: int) -> list[Event]:
+def ran(folder: Path, trials: int, slots: int) -> list[Entry]:
     """A study of trials that take a tenth of a second, with room for two at once and `slots` handed out."""
     for name in ("begun", "ran"):
         (folder / name).mkdir()

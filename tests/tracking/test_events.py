@@ -6,7 +6,7 @@ from typing import Any
 from helpers import Told, quickstart
 from helpers import events as told_events
 
-from study.home.ledger import Event
+from study.home.line import Entry
 from study.home.record import StudyRecord
 from study.spec import StudySpec
 from study.tracking.events import STAR, Events
@@ -23,7 +23,7 @@ TRIALS = (
 
 def brought(spec: StudySpec, *trials: Told, more: Iterable[tuple[str, dict[str, Any]]] = ()) -> dict[str, RunUpdate]:
     """What a ledger with these trials, and `more` events, is for each run."""
-    found: list[Event] = [{"event": "created", "id": "study", "time": 0.0}]
+    found: list[Entry] = [{"event": "created", "id": "study", "time": 0.0}]
     for at, (name, fields) in enumerate([*told_events(*trials), *more, ("closed", {"state": "complete"})], 1):
         found.append({"event": name, "time": float(at), **{key: v for key, v in fields.items() if v is not None}})
     return {change.key: change for change in Events(spec, Tracked(""), StudyRecord()).changes(found)}
@@ -95,8 +95,8 @@ def test_the_steps_of_an_ablation_say_what_they_moved() -> None:
 
 def test_a_trial_has_its_device_as_tags_and_the_study_the_nodes_that_were_not_used() -> None:
     device = {"name": "NVIDIA H100", "driver": "580.65.06", "cuda": "13.2", "capability": "9.0"}
-    opened: Event = {"event": "opened", "time": 1.0, "owner": "ada"}
-    events: list[Event] = [{"event": "created", "id": "study", "time": 0.0}, opened]
+    opened: Entry = {"event": "opened", "time": 1.0, "owner": "ada"}
+    events: list[Entry] = [{"event": "created", "id": "study", "time": 0.0}, opened]
     events.append({"event": "trial", "time": 2.0, "trial": 0, "stage": "search", "params": {}, "seed": 0})
     events.append({"event": "started", "time": 3.0, "trial": 0, "node": "there:1", "device": device})
     events.append({"event": "unusable", "time": 4.0, "node": "other", "reason": "its driver is too old"})
@@ -114,7 +114,7 @@ def test_a_trial_has_its_device_as_tags_and_the_study_the_nodes_that_were_not_us
 
 
 def test_the_run_of_a_trial_that_runs_again_holds_each_epoch_once_and_no_failure() -> None:
-    spec, events = quickstart("train.epochs=2", "search.early_stopping={}", "search.replicates=2"), list[Event]()
+    spec, events = quickstart("train.epochs=2", "search.early_stopping={}", "search.replicates=2"), list[Entry]()
 
     def add(name: str, **fields: object) -> None:
         events.append({"event": name, "time": float(len(events)), **fields})

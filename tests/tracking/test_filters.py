@@ -6,6 +6,7 @@ import pytest
 from helpers import ROOT, Told, quickstart, write_ledger
 from runs import Runs
 
+from study.home.events import Closed, Decided, Ended, Opened, Report, SearchExtended, Started
 from study.home.folder import Home
 from study.home.ledger import Ledger
 from study.tracking.events import STAR
@@ -44,11 +45,11 @@ def runs(home: Home) -> Runs:
     folder = home.create(SPEC)
     write_ledger(folder.ledger_file, *TRIALS)
     ledger = Ledger(folder.ledger_file)
-    ledger.append("trial", trial=7, stage="search", params=WORSE, seed=0)
-    ledger.append("started", trial=7, node="here")
-    ledger.append("report", trial=7, epoch=1, metrics={"train/loss": 1.0, "val/accuracy": 0.1})
-    ledger.append("ended", trial=7, state="pruned", reason="asha")
-    ledger.append("closed", state="complete")
+    ledger.append(Decided(trial=7, stage="search", params=WORSE, seed=0))
+    ledger.append(Started(trial=7, node="here"))
+    ledger.append(Report(trial=7, epoch=1, metrics={"train/loss": 1.0, "val/accuracy": 0.1}))
+    ledger.append(Ended(trial=7, state="pruned", reason="asha"))
+    ledger.append(Closed(state="complete"))
     ledger.close()
     Writer(home, folder, SPEC).write_new()
     return Runs(home.tracking_uri, SPEC.name)
@@ -75,20 +76,20 @@ def test_the_tag_of_the_best_goes_to_the_next_best(home: Home, runs: Runs) -> No
     """And is taken from the last one, also where the note of what is in MLflow is lost."""
     folder = home.find(SPEC.name)
     ledger = Ledger(folder.ledger_file)
-    ledger.append("opened", owner="ada")
-    ledger.append("extended", trials=30)
-    ledger.append("trial", trial=8, stage="search", params=PARAMS | {"method.lambda": 1.5}, seed=0)
-    ledger.append("started", trial=8, node="here")
+    ledger.append(Opened(owner="ada"))
+    ledger.append(SearchExtended(trials=30))
+    ledger.append(Decided(trial=8, stage="search", params=PARAMS | {"method.lambda": 1.5}, seed=0))
+    ledger.append(Started(trial=8, node="here"))
     for epoch in range(1, SPEC.epochs + 1):
-        ledger.append("report", trial=8, epoch=epoch, metrics={"val/accuracy": 0.99})
-    ledger.append("ended", trial=8, state="complete")
+        ledger.append(Report(trial=8, epoch=epoch, metrics={"val/accuracy": 0.99}))
+    ledger.append(Ended(trial=8, state="complete"))
     for number, seed in ((9, 1), (10, 2)):
         params = PARAMS | {"method.lambda": 1.5}
-        ledger.append("trial", trial=number, stage="confirm", params=params, seed=seed, repeats=8)
-        ledger.append("started", trial=number, node="here")
-        ledger.append("report", trial=number, epoch=1, metrics={"val/accuracy": 0.98})
-        ledger.append("ended", trial=number, state="complete")
-    ledger.append("closed", state="complete")
+        ledger.append(Decided(trial=number, stage="confirm", params=params, seed=seed, repeats=8))
+        ledger.append(Started(trial=number, node="here"))
+        ledger.append(Report(trial=number, epoch=1, metrics={"val/accuracy": 0.98}))
+        ledger.append(Ended(trial=number, state="complete"))
+    ledger.append(Closed(state="complete"))
     ledger.close()
     for _ in range(2):
         Writer(home, folder, SPEC).write_new()

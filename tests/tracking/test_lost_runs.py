@@ -17,6 +17,7 @@ from tracked_study import SPEC, STATUS, append_second_session, make_home, make_s
 from study.commands import run as running
 from study.commands.session import RunEnd, closing_lines, lead_parts, outputs
 from study.errors import Stopped, UserError
+from study.home.events import Closed, Evaluated
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
@@ -132,7 +133,7 @@ def test_a_ledger_that_has_lost_its_end_is_in_mlflow_as_it_goes_on(home: Home, f
     lines, before = folder.ledger_file.read_bytes().splitlines(keepends=True), runs_of(home)
     folder.ledger_file.write_bytes(b"".join(lines[:-4]))
     ledger = Ledger(folder.ledger_file)
-    ledger.append("closed", state="interrupted")
+    ledger.append(Closed(state="interrupted"))
     append_second_session(ledger, owner="somebody of a longer name")
     ledger.close()
     assert again(home, folder) == ["MLflow had more of quickstart than its ledger tells; it is brought there anew"]
@@ -206,7 +207,7 @@ def test_a_study_that_goes_on_has_its_runs_again_too(
     while tracker._writer is None:  # it has opened the database
         time.sleep(0.05)
     home.database.unlink()
-    ledger.append("evaluated", trial=4, split="test", by="ada")
+    ledger.append(Evaluated(trial=4, split="test", by="ada"))
     ledger.close()
     assert tracker.finish() is None
     assert [note.split(": ", 1)[1] for note in tracker.notes] == [

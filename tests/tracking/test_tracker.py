@@ -9,6 +9,7 @@ from runs import Runs
 from servers import answering
 from tracked_study import PARAMS, SESSION, SPEC
 
+from study.home.events import Closed, Decided, Ended, Opened, Report, Started
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
 from study.tracking import Tracker, refresh, tracker
@@ -21,15 +22,15 @@ def test_a_growing_ledger_is_followed(home: Home) -> None:
     folder = home.create(SPEC)
     tracker, ledger = Tracker(home, folder, SPEC), Ledger(folder.ledger_file)
     tracker.start()
-    ledger.append("opened", **SESSION)
+    ledger.append(Opened(**SESSION))
     for trial in range(3):
-        ledger.append("trial", trial=trial, stage="search", params=PARAMS, seed=0)
-        ledger.append("started", trial=trial, node="here")
-        ledger.append("report", trial=trial, epoch=1, metrics={"val/accuracy": 0.5})
+        ledger.append(Decided(trial=trial, stage="search", params=PARAMS, seed=0))
+        ledger.append(Started(trial=trial, node="here"))
+        ledger.append(Report(trial=trial, epoch=1, metrics={"val/accuracy": 0.5}))
         time.sleep(0.3)
-        ledger.append("ended", trial=trial, state="complete")
+        ledger.append(Ended(trial=trial, state="complete"))
     assert tracker.is_behind
-    ledger.append("closed", state="complete")
+    ledger.append(Closed(state="complete"))
     ledger.close()
     assert tracker.finish() is None
     runs = Runs(home.tracking_uri, SPEC.name)

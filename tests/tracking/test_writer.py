@@ -11,6 +11,7 @@ from mlflow import MlflowClient
 from runs import Runs
 from tracked_study import PARAMS, SESSION, SPEC, STATUS, make_home, make_study
 
+from study.home.events import Closed, Decided, Ended, Opened, Report, Started, event_of
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger, read
 from study.tracking import remove
@@ -112,8 +113,8 @@ def test_a_sitting_without_news_adds_nothing_to_the_results(home: Home, folder: 
         bring(home, folder)
         for state in ("interrupted", "complete"):
             ledger = Ledger(folder.ledger_file)
-            ledger.append("opened", **SESSION)
-            ledger.append("closed", state=state)
+            ledger.append(Opened(**SESSION))
+            ledger.append(Closed(state=state))
             ledger.close()
             runs = bring(home, folder)
         folder.tracking_file.unlink()
@@ -123,15 +124,15 @@ def test_a_sitting_without_news_adds_nothing_to_the_results(home: Home, folder: 
         assert runs.by_name["quickstart"].data.tags["study.best_seeds"] == "0, 1"
         assert runs.history("quickstart", "baseline/val/accuracy") == []
         ledger = Ledger(folder.ledger_file)
-        ledger.append("opened", **SESSION)
+        ledger.append(Opened(**SESSION))
         for trial, repeats in ((5, None), (6, 5)):
             stage = "search" if repeats is None else "replicate"
-            ledger.append("trial", trial=trial, stage=stage, params=PARAMS, seed=trial - 5, repeats=repeats)
-            ledger.append("started", trial=trial, node="here")
+            ledger.append(Decided(trial=trial, stage=stage, params=PARAMS, seed=trial - 5, repeats=repeats))
+            ledger.append(Started(trial=trial, node="here"))
             for epoch in (1, 2):
-                ledger.append("report", trial=trial, epoch=epoch, metrics={"val/accuracy": 0.9})
-            ledger.append("ended", trial=trial, state="complete")
-        ledger.append("closed", state="complete")
+                ledger.append(Report(trial=trial, epoch=epoch, metrics={"val/accuracy": 0.9}))
+            ledger.append(Ended(trial=trial, state="complete"))
+        ledger.append(Closed(state="complete"))
         ledger.close()
         runs = bring(home, folder)
         assert runs.history("quickstart", "best/val/accuracy") == [(4, pytest.approx(0.3)), (7, 0.9)]
@@ -251,7 +252,7 @@ def test_a_request_that_was_given_up_and_is_carried_out_late_leaves_no_second_ru
         client = MlflowClient(home.tracking_uri)
         client.create_run(first.info.experiment_id, first.info.start_time, first.data.tags, "trial 2, seed 0")
         held, last = Ledger(folder.ledger_file), read(folder.ledger_file)[-1]
-        held.append(**last)
+        held.append(event_of(last))
         held.close()
         Writer(home, folder, SPEC, since=first.info.start_time).write_new()
         check(Runs(home.tracking_uri, SPEC.name))

@@ -12,6 +12,7 @@ from study.analysis.figures.two_metrics import trade_off_metrics
 from study.analysis.report.report import as_pdf, as_png
 from study.analysis.statistics.frame import thin
 from study.analysis.statistics.importance import LEAST, explained
+from study.home.events import SplitTested
 from study.spec import load_study
 
 
@@ -103,7 +104,7 @@ def test_seeds_at_the_top_end_their_axis_there_and_long_names_do_not_meet(writer
         study.trial(stage, [1.0], metric=name)
     for seed, number in ((1, 0), (2, 0), (1, 1), (2, 1)):
         fresh = study.trial("confirm", [1.0], metric=name, repeats=number, seed=seed)
-        study.append("tested", trial=fresh, metrics={test: 1.0})
+        study.append(SplitTested(trial=fresh, metrics={test: 1.0}))
     figure = FIGURES["seeds"](spec, study.record())
     figure.draw_without_rendering()
     left, right = figure.axes

@@ -8,6 +8,7 @@ from study.analysis.figures.representations import MODEL_FIGURES
 from study.analysis.statistics.embedding import Embedding, embeddings
 from study.data import Facts, joint_fingerprint, load_all
 from study.errors import UserError
+from study.home.events import Opened
 from study.spec import load_study
 from study.training import Trial
 
@@ -50,7 +51,7 @@ def test_what_the_data_do_not_have_is_not_drawn():
 def models(spec, writer, tmp_path_factory):
     """Models of a baseline and a searched trial, as they were before training, and their study."""
     folder, study = tmp_path_factory.mktemp("models"), writer()
-    study.append("opened", owner="ada", data=joint_fingerprint(load_all(spec.data_sections)))
+    study.append(Opened(owner="ada", data=joint_fingerprint(load_all(spec.data_sections))))
     study.trial("baseline", [0.3])
     study.trial("search", [0.5])
     for repeats in (0, 1, 0, 1):
@@ -77,7 +78,7 @@ def test_models_are_looked_at(spec, models):
 def test_every_confirmed_configuration_is_looked_at_and_the_epochs_that_were_kept(writer, tmp_path):
     """Those besides the baseline and the best, and epochs before the last, are in the similarities alone."""
     spec, study = load_study("fairkl_digits", ["train.epochs=4", "train.keep_epochs=[1, 3]"]), writer()
-    study.append("opened", owner="ada", data=joint_fingerprint(load_all(spec.data_sections)))
+    study.append(Opened(owner="ada", data=joint_fingerprint(load_all(spec.data_sections))))
     study.trial("baseline", [0.3])
     for one, value in zip(PARAMS[1:], (0.6, 0.5), strict=True):
         study.trial("search", [value], params=one)

@@ -11,6 +11,7 @@ from study.analysis.report.page import Page
 from study.analysis.report.page import to_markdown as page_markdown
 from study.analysis.report.sections import TITLE, ablation_section, report_page
 from study.analysis.statistics.ablation_effects import document
+from study.home.events import Ablating
 from study.spec import load_study
 
 SPEC = load_study("fairkl_digits", ["search.early_stopping={}", "search.confirm={top: 2, seeds: 2}"])
@@ -77,7 +78,7 @@ def test_which_seeds_judge_is_told(writer, seeds, confirmed, words):
 
 def test_what_has_not_run_is_told(writer):
     study = begun(writer())
-    study.append("ablating", trial=1, steps=[["method.alpha"], ["method.lambda", "method.epsilon"]], first=5, seeds=2)
+    study.append(Ablating(trial=1, steps=[["method.alpha"], ["method.lambda", "method.epsilon"]], first=5, seeds=2))
     study.trial("ablation", [0.5], seed=5, params={"method.alpha": 1.0, "method.lambda": 0.0, "method.epsilon": 0.0})
     record = study.record()
     text = said(SPEC, record)
@@ -91,7 +92,7 @@ def test_without_an_ablation_there_is_no_section(writer, frozen, spec):
     assert ablation_section(spec, frozen) is None
     assert drawn(spec, frozen) is None
     study = begun(writer())
-    study.append("ablating", trial=1, steps=[["method.alpha"]], first=5, seeds=2)
+    study.append(Ablating(trial=1, steps=[["method.alpha"]], first=5, seeds=2))
     assert ablation_section(SPEC, study.record()) is None
 
 

@@ -102,7 +102,7 @@ def test_values_on_different_data_rank_nothing() -> None:
         for weight in (0.5, 1.0)
     ]
     study = record(*trials)
-    study.apply({"event": "closed", "state": "complete", "time": 99.0})
+    study.take({"event": "closed", "state": "complete", "time": 99.0})
     assert spec.varied_data == ["data.rho"]
     said = {part.title: part.text for part in lead(spec, study)}
     assert "(data.rho), so their values do not say which configuration is better" in said["Result"]

@@ -9,11 +9,13 @@ from html.parser import HTMLParser
 import numpy as np
 import pandas as pd
 import pytest
+from helpers import append_event
 from matplotlib.image import imread
 from plotly.offline import get_plotlyjs
 
 from study.analysis import trials_frame, write_report
 from study.errors import UserError
+from study.home.events import Closed, Decided, Ended, Report, Started
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
 from study.spec import load_study
@@ -46,11 +48,11 @@ def frozen(frozen_ledger, tmp_path_factory):
     path.write_bytes(frozen_ledger.read_bytes())
     with closing(Ledger(path)) as ledger:
         params = {"method.alpha": 0.3, "method.lambda": 0.5, "method.epsilon": 0.1}
-        ledger.append("trial", trial=14, stage="search", params=params, seed=0)
-        ledger.append("started", trial=14, node="here")
-        ledger.append("report", trial=14, epoch=1, metrics={"val/accuracy": 0.1})
-        ledger.append("ended", trial=14, state="complete", reason=None)
-        ledger.append("closed", state="complete")
+        ledger.append(Decided(trial=14, stage="search", params=params, seed=0))
+        ledger.append(Started(trial=14, node="here"))
+        ledger.append(Report(trial=14, epoch=1, metrics={"val/accuracy": 0.1}))
+        ledger.append(Ended(trial=14, state="complete", reason=None))
+        ledger.append(Closed(state="complete"))
     return StudyRecord.load(path)
 
 
@@ -155,7 +157,8 @@ def test_user_text_is_text(writer, tmp_path, quick):
     study.trial("search", [0.5], reason=HOSTILE, state="failed")
     for alpha in (0.1, 0.2, 0.3):
         study.trial("search", [0.5], params={"method.alpha": alpha, "data.key": HOSTILE})
-    study.append("opened", owner="ada", **{"commit": HOSTILE, "<b>key": {"<i>": "x"}})
+    study.ledger.close()
+    append_event(study.path, "opened", owner="ada", commit=HOSTILE, **{"<b>key": {"<i>": "x"}})
     object.__setattr__(spec, "name", HOSTILE)  # a name from elsewhere than the checked file
     write_report(spec, study.record(), tmp_path)
     read = Reader((tmp_path / "report.html").read_text())
