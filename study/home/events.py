@@ -457,7 +457,7 @@ def event_of(entry: Entry) -> Event:
         ValueError: a field of it is not what it has to be; says which.
     """
     try:
-        event = _reader(KINDS.get(entry["event"], Happening))(entry)
+        event = _reader(entry["event"])(entry)
     except ValidationError as error:
         raise ValueError(_fault(entry, error)) from None
     if "time" not in entry:
@@ -468,8 +468,8 @@ def event_of(entry: Entry) -> Event:
 
 
 @cache
-def _reader(kind: type[Happening]) -> Callable[[Entry], object]:
-    return TypeAdapter(kind).validator.validate_python
+def _reader(kind: str) -> Callable[[Entry], object]:
+    return TypeAdapter(KINDS.get(kind, Happening)).validator.validate_python
 
 
 def _fault(entry: Entry, error: ValidationError) -> str:
