@@ -205,6 +205,7 @@ def budget(spec: StudySpec) -> dict[str, Any]:
             "confirm": confirm,
             "rule": rule["most"],
         },
+        "margin": spec.margin_rule,
         "front": search.confirm.front if search.confirm.top and spec.objective.several else None,
         "rule_trials": rule,
         "epochs": {
@@ -231,9 +232,10 @@ def _weights(spec: StudySpec) -> list[str]:
 
 
 def confirm_trials(spec: StudySpec, confirm: Confirm, configurations: int) -> int:
-    """The number of confirm trials for the best of `configurations` and the baseline; of several metrics at most."""
+    """The number of confirm trials for the best of `configurations`, the best incumbent and the baseline; at most, of
+    several metrics or where an incumbent is enqueued."""
     baseline, front = int(spec.search.baseline is not None), confirm.front if spec.objective.several else None
-    most = min(max(confirm.top, front or 0), configurations - baseline)
+    most = min(max(confirm.top, front or 0) + spec.has_searched_incumbents, configurations - baseline)
     return (most + baseline) * confirm.seeds if confirm.top else 0
 
 
@@ -255,6 +257,8 @@ def text(document: dict[str, Any]) -> str:
     confirm = f"{trials['confirm']} to confirm"
     if document["front"]:
         confirm = f"at most {confirm} (the whole front up to {document['front']} configurations)"
+    elif document["margin"]:
+        confirm = f"at most {confirm}"
     kind = f" of kind {resources['accelerator']}" if resources.get("accelerator") else ""
     limits = [f"the search ends earlier at: {', '.join(document['limits'])}"] if document["limits"] else []
     lines = [
@@ -268,6 +272,7 @@ def text(document: dict[str, Any]) -> str:
         f"metric: {', '.join([document['metric'], *document['constraints']])}; sampler {document['sampler']}",
         *(f"  {name}: {words}" for name, words in document["groups"].items()),
         *([f"of the front is chosen: {document['chosen_by']}"] if document["chosen_by"] else []),
+        *([f"chosen is {document['margin']}"] if document["margin"] else []),
         f"a trial's value: {document['epoch']}",
         f"early stopping: {document['early_stopping']['words']}",
         f"trials: {trials['baseline']} baseline + {trials['search']} searched{replicates}, then {confirm}{rules}",

@@ -199,7 +199,8 @@ class StudyProgress:
     def _is_fresh_open(self) -> bool:
         """Return whether the search decides how many these are."""
         plan = ranking.confirm(self._record, self._spec)
-        return bool(plan.rules) or (self._spec.objective.several and plan.top > 0)
+        is_open = self._spec.objective.several or self._spec.has_searched_incumbents
+        return bool(plan.rules) or (is_open and plan.top > 0)
 
     def _searched(self) -> list[TrialRecord]:
         return list(self._record.by_stage("baseline", "search", "replicate"))

@@ -7,6 +7,10 @@ before that, the value in the search. Several metrics and constraints are ordere
 `study.spec.objective.Objective.order`: front by front, so that the best is on the front (`front`), and there by
 `search.choose`. Ties go to the earlier trial. Only validation metrics are used.
 
+With `search.margin` an incumbent (`StudySpec.incumbents`) leads until another configuration is better than the best of
+them by more than so many standard errors of their difference (`standing`). The configurations were searched on the very
+samples that judge them, and of many tried the luckiest leads: this is a rule of decision, and no test.
+
 Trials of different numbers of epochs are not compared. Once all that were extended (`study extend`) have ended, those
 of that many epochs come first and are ordered as above; the others follow, by what they were worth when they ended.
 Until then all count as they had ended before.
@@ -15,7 +19,7 @@ Until then all count as they had ended before.
 import math
 import statistics
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial, wraps
@@ -29,7 +33,7 @@ from study.metrics.worst_group import wilson
 from study.ranking import epochs
 from study.spec import StudySpec, objective
 from study.spec.objective import Objective, Score
-from study.spec.schema import Confirm
+from study.spec.schema import Confirm, same
 
 MANY = 1e6
 """Degrees of freedom from which on Student's t is the normal one."""
@@ -97,6 +101,45 @@ class Candidate:
     confirmed: Spread | None = None
     confirmed_score: Score | None = None
     epochs: int = 0
+
+
+@dataclass(frozen=True)
+class Lead:
+    """A configuration ahead of the best incumbent.
+
+    Attributes:
+        gain: by how much it is better in the study's metric, above 0.
+        error: the standard error of that difference, see `standing`; None: not known.
+        of_split: whether the error is also that of the split's samples, not of the seeds alone.
+    """
+
+    candidate: Candidate
+    gain: float
+    error: float | None
+    of_split: bool
+
+    def clears(self, margin: float) -> bool:
+        """Return whether it is ahead by more than so many standard errors; where these are not known, it is."""
+        return self.error is None or self.gain > margin * self.error
+
+
+@dataclass(frozen=True)
+class Standing:
+    """The best incumbent, and those ahead of it, the best first: `chosen` is the first that clears the margin."""
+
+    incumbent: Candidate
+    ahead: Sequence[Lead]
+    margin: float
+
+    @property
+    def chosen(self) -> Candidate:
+        """The best configuration of the study."""
+        return next((lead.candidate for lead in self.ahead if lead.clears(self.margin)), self.incumbent)
+
+    @property
+    def passed_over(self) -> Lead | None:
+        """The first, where the margin keeps it from being chosen."""
+        return self.ahead[0] if self.ahead and not self.ahead[0].clears(self.margin) else None
 
 
 T = TypeVar("T")
@@ -187,16 +230,69 @@ def searched(record: StudyRecord, spec: StudySpec) -> list[Candidate]:
 
 @cached_in_record
 def ranked(record: StudyRecord, spec: StudySpec) -> list[Candidate]:
-    """Every complete configuration, the baseline too, the best first: it leads if the search gained nothing. Those that
-    are not compared with the best come last."""
+    """Every complete configuration, the baseline too, the best first: it leads if the search gained nothing, an
+    incumbent as long as the margin keeps it. Those that are not compared with the best come last."""
+    in_order = _by_value(record, spec)
+    held = standing(record, spec)
+    if held is None:
+        return in_order
+    return [held.chosen, *(candidate for candidate in in_order if candidate is not held.chosen)]
+
+
+@cached_in_record
+def _by_value(record: StudyRecord, spec: StudySpec) -> list[Candidate]:
     confirmed, most = is_confirmed(record, spec), compared_at(record, spec)
     complete = _complete(record, spec, "baseline", "search")
-    same, apart = _compared(complete, most), _compared(complete, most, are=False)
-    first = [candidate for candidate in same if confirmed and candidate.confirmed_score]
-    others = [candidate for candidate in same if candidate not in first]
+    alike, apart = _compared(complete, most), _compared(complete, most, are=False)
+    first = [candidate for candidate in alike if confirmed and candidate.confirmed_score]
+    others = [candidate for candidate in alike if candidate not in first]
     means = [candidate.confirmed_score for candidate in first if candidate.confirmed_score]
     in_order = _sorted(spec, first, means) + _sorted(spec, others, [candidate.score for candidate in others])
     return in_order + _sorted(spec, apart, [candidate.score for candidate in apart])
+
+
+@cached_in_record
+def standing(record: StudyRecord, spec: StudySpec) -> Standing | None:
+    """The incumbent that has to be beaten, and who is ahead of it: of those that are compared, by what they are judged
+    by. None without a margin, or where no incumbent is complete and keeps the constraints as well as what leads.
+
+    The standard error of a difference has two parts. That of the validation samples does not shrink with seeds: it is
+    what each trial reported beside its metric (binomial in each cell, `study.training.standard_errors`), the mean over
+    its seeds, of the two as if they were judged by different samples. As both are judged by the same, that is too large
+    rather than too small. That of the seeds is of the paired differences where two seeds are shared, else of each mean;
+    one seed has none.
+    """
+    confirmed, most = is_confirmed(record, spec), compared_at(record, spec)
+    rivals = [
+        (candidate, score)
+        for candidate in _compared(_by_value(record, spec), most)
+        if (score := candidate.confirmed_score if confirmed else candidate.score)
+    ]
+    place = next((at for at, (candidate, _) in enumerate(rivals) if _is_one_of(candidate, spec.incumbents)), None)
+    if place is None or rivals[place][1].violation > rivals[0][1].violation:
+        return None
+    incumbent, own = rivals[place]
+    gains = [(candidate, score.gains[0] - own.gains[0]) for candidate, score in rivals[:place]]
+    ahead = [Lead(each, gain, *_error(spec, each, incumbent, confirmed)) for each, gain in gains if gain > 0]
+    return Standing(incumbent, ahead, spec.search.margin)
+
+
+def _is_one_of(candidate: Candidate, configurations: Iterable[Mapping[str, Any]]) -> bool:
+    return any(same(candidate.trial.params, params) for params in configurations)
+
+
+def _error(spec: StudySpec, one: Candidate, other: Candidate, confirmed: bool) -> tuple[float | None, bool]:
+    """The standard error of the difference of two configurations in the study's metric, None where nothing is known of
+    it, and whether that of the split's samples is in it."""
+    of_trials = [side.repeats if confirmed else side.replicates for side in (one, other)]
+    value = partial(epochs.value, spec.objective)
+    means = [found for trials in of_trials if (found := _with_error(trials, spec.metric, value))]
+    of_split = [mean.split_error for mean in means if mean.split_error is not None]
+    first, second = ({trial.seed: value(trial, spec.metric) or 0.0 for trial in trials} for trials in of_trials)
+    paired = spread(first[seed] - second[seed] for seed in first if seed in second)
+    by_seed = [paired] if paired and paired.deviation is not None else means
+    of_seeds = [each.deviation / math.sqrt(each.count) for each in by_seed if each.deviation is not None]
+    return (math.hypot(*of_split, *of_seeds) if of_split or of_seeds else None), len(of_split) == len(means)
 
 
 def comparable(record: StudyRecord, spec: StudySpec) -> list[Candidate]:
@@ -219,10 +315,10 @@ def compared_at(record: StudyRecord, spec: StudySpec) -> int:
 def judged(record: StudyRecord, spec: StudySpec) -> list[tuple[Candidate, Score]]:
     """The configurations that the best is chosen from, with what each is judged by, the best first: once all that were
     to run on fresh seeds did so, those alone, by their means over these seeds; before, all, by the search's."""
-    same = comparable(record, spec)
+    alike = comparable(record, spec)
     fresh = is_confirmed(record, spec)
-    means = [(candidate, score) for candidate in same if fresh and (score := candidate.confirmed_score)]
-    return means or [(candidate, candidate.score) for candidate in same]
+    means = [(candidate, score) for candidate in alike if fresh and (score := candidate.confirmed_score)]
+    return means or [(candidate, candidate.score) for candidate in alike]
 
 
 def front(record: StudyRecord, spec: StudySpec) -> list[tuple[Candidate, Score]]:
@@ -286,13 +382,16 @@ def unused_seed(record: StudyRecord, spec: StudySpec) -> int:
 
 
 def to_confirm(record: StudyRecord, spec: StudySpec, top: bool = True) -> list[TrialRecord]:
-    """The trials whose configurations run again on fresh seeds: the baseline and, with `top`, the search's best; with
-    several metrics the search's front, as far as `search.confirm.front` has it."""
+    """The trials whose configurations run again on fresh seeds: the baseline and, with `top`, the search's best and the
+    best incumbent; with several metrics the search's front, as far as `search.confirm.front` has it."""
     plan = confirm(record, spec)
     if plan.top == 0:
         return []
     reference = baseline(record, spec)
-    best = _best_of_search(searched(record, spec), spec, plan) if top else []
+    in_order = searched(record, spec) if top else []
+    best = _best_of_search(in_order, spec, plan)
+    incumbents = [candidate for candidate in in_order if _is_one_of(candidate, spec.incumbents)][:1]
+    best += [candidate for candidate in incumbents if candidate not in best]
     return [candidate.trial for candidate in ([reference] if reference else []) + best]
 
 

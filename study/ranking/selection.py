@@ -44,6 +44,7 @@ class Choice:
             return "its number, given by the user"
         own = spec.objective
         by_rule = f"front of {', '.join(own.metrics)}, {own.rule}" if own.several else spec.metric
+        by_rule += f": {spec.margin_rule}" if spec.margin_rule else ""
         metrics = f"front of {', '.join(self.pareto)}" if self.pareto else self.by or by_rule
         limits = [*self.where, *(spec.search.constraints if self.pareto or self.by else [])]
         return " where ".join([metrics, *([" and ".join(dict.fromkeys(limits))] if limits else [])])

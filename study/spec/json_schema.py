@@ -19,6 +19,7 @@ from study.knobs import Knob
 from study.methods import OWN
 from study.spec.checks import STRICT, checked, one_of, plain
 from study.spec.document import ASIDE
+from study.spec.incumbents import MARK
 from study.spec.load import NAME_RULE
 from study.spec.readings import Reading
 from study.spec.schema import Domain, Layout, Resources, Scalar, Search
@@ -134,8 +135,9 @@ def _file() -> Any:
     )
     space = {key: Annotated[kind | Literal["paper"] | domain, _Choices()] for key, kind in searchable.items()}
     point = _optional("point", searchable)
+    marked = _optional("given", {**searchable, MARK: bool})
     alternatives = {section: MAPPING[str, sections[section]] for section in CATALOGUES}
-    search = _search(_optional("space", space), point, _optional("alternatives", alternatives))
+    search = _search(_optional("space", space), point, marked, _optional("alternatives", alternatives))
     fields = {
         section: (_told(kind, section), FREE if section == "train" else ...) for section, kind in sections.items()
     }
@@ -152,16 +154,17 @@ def _told(kind: Any, key: str) -> Any:
     return Annotated[kind, Field(description=WORDS[key])]
 
 
-def _search(space: Any, point: Any, alternatives: Any) -> Any:
-    """The model of the section `search` with what it may give to trials, and a trial of it."""
+def _search(space: Any, point: Any, marked: Any, alternatives: Any) -> Any:
+    """The model of the section `search` with what it may give to trials, a trial of it, and one with its mark."""
     metric = one_of(f"val/{name}" for name in metrics.searchable())
     several = Annotated[LIST[metric], Field(min_length=1)]
     time = Search.model_fields["time"].rebuild_annotation()
     given = {
         "space": (space, FREE),
         "alternatives": (alternatives, FREE),
-        "baseline": (point | None, None),
-        "enqueue": (LIST[point] | Literal["papers"], FREE),
+        "baseline": (marked | None, None),
+        "enqueue": (LIST[marked] | Literal["papers"], FREE),
+        "incumbents": (LIST[point], FREE),
         "metric": (metric | several, Search.model_fields["metric"].default),
         "time": (Duration | time, None),
     }

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from graphlib import CycleError
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from study.spec.checks import Problems, check, section_model, shown
 from study.spec.configuration import FORMAT, configuration_digest
 from study.spec.declarations import declaration, schedule, with_grace
 from study.spec.document import Document, Key, apply_profile, assigned, find, override, read
+from study.spec.incumbents import check_incumbents, with_incumbents
 from study.spec.readings import Reading, apply_reading, take_readings
 from study.spec.schema import Domain, Layout, Search, distinct
 from study.spec.search_checks import (
@@ -276,8 +277,8 @@ def _without(values: dict[str, Any], gone: set[str]) -> list[str]:
 def _trials_of(values: dict[str, Any]) -> list[dict[str, Any]]:
     """Return what says which keys trials get: the space, the baseline, and each configuration that is enqueued."""
     search = values["search"] if isinstance(values.get("search"), dict) else {}
-    enqueued = search["enqueue"] if isinstance(search.get("enqueue"), list) else []
-    return [part for part in (search.get("space"), search.get("baseline"), *enqueued) if isinstance(part, dict)]
+    given = chain.from_iterable(search[key] for key in ("enqueue", "incumbents") if isinstance(search.get(key), list))
+    return [part for part in (search.get("space"), search.get("baseline"), *given) if isinstance(part, dict)]
 
 
 def load_study(
@@ -426,7 +427,7 @@ def resolve(document: Document, one_trial: bool = False, of_folder: bool = False
     """Check a document and fill in every default; `one_trial`: see `load_study`; `of_folder`: it is of a study that
     exists, whose file says all."""
     problems = Problems(document)
-    document.values = completed(document.values, problems)
+    document.values = completed(with_incumbents(document.values, problems), problems)
     values, wants_papers = _without_papers(document.values)
     layout, values = _layout(values, problems)
     file_sections = Sections({section: layout[section] for section in SECTIONS}, layout["search"]["alternatives"])
@@ -541,6 +542,7 @@ def _search(search: Search, file_sections: Sections, wants_papers: bool, problem
             problems.add(("search", "enqueue"), "'papers' given, but none of their configurations is in the space")
     enqueue = distinct([*first, *enqueue])[len(first) :]  # what is given twice runs once
     search = search.model_copy(update={"space": domains, "enqueue": enqueue, "trials": trials})
+    check_incumbents(search, problems)
     sections = complete(file_sections, section_forms, [*cases, *points(search).values()], problems)
     problems.raise_any()
     return search, sections

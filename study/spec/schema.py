@@ -312,6 +312,10 @@ class Search(Strict):
             as values.
         baseline: the configuration that runs first and in full, and that the result is compared with.
         enqueue: configurations to try before the sampler's own; `papers`: those of the papers.
+        margin: an incumbent is chosen until another configuration is better by more than so many standard errors of
+            their difference, and runs whole; 0: the best is chosen. Incumbents are what is enqueued, else the baseline;
+            where a configuration there says `incumbent: true`, those that do.
+        incumbents: those that do, as a list.
         sampler: what draws configurations.
         seed: the sampler's seed; a trial's is `train.seed`.
         trials: number of configurations, baseline and enqueued ones among them; null: every cell of a grid, else 100.
@@ -334,6 +338,8 @@ class Search(Strict):
     alternatives: dict[Literal["data", "model", "method"], dict[str, dict[str, Any]]] = Field(default_factory=dict)
     baseline: dict[str, Any] | None = None
     enqueue: Annotated[list[dict[str, Any]], BeforeValidator(configurations)] = Field(default_factory=list)
+    margin: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+    incumbents: list[dict[str, Any]] = Field(default_factory=list)
     sampler: SamplerName = "tpe"
     seed: Seed = 0
     trials: Positive | None = None

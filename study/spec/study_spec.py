@@ -84,6 +84,28 @@ class StudySpec:
         choose = Choosing(given.name, tuple(map(Constraint.parse, given.limits))) if given else Choosing()
         return Objective(metrics, modes, constraints, window, choose)
 
+    @cached_property
+    def incumbents(self) -> Sequence[Mapping[str, Any]]:
+        """The configurations one of which is chosen unless another is better by more than `search.margin` standard
+        errors: those that the file marks, else all that it enqueues, else the baseline. None without a margin, and of
+        several metrics, whose front has no single value to be ahead in."""
+        search = self.search
+        if not search.margin or self.objective.several or self.final_seeds is not None:
+            return ()
+        return search.incumbents or search.enqueue or ([search.baseline] if search.baseline is not None else [])
+
+    @property
+    def margin_rule(self) -> str | None:
+        """The rule of `search.margin` in words, to stand behind what it chose; None where there is none."""
+        if not self.incumbents:
+            return None
+        return f"an incumbent, unless beaten by more than {self.search.margin:g} standard errors (search.margin)"
+
+    @property
+    def has_searched_incumbents(self) -> bool:
+        """Return whether another configuration than the baseline is one of them."""
+        return any(params != self.search.baseline for params in self.incumbents)
+
     @property
     def trials(self) -> int:
         """The number of configurations that the search tries, the baseline and the enqueued ones among them."""
@@ -230,6 +252,9 @@ class StudySpec:
         for section, key in ((search, "direction"), (search, "choose"), (search["confirm"], "front")):
             if section[key] is None:  # as in files of before there was such a key
                 del section[key]
+        for key in ("margin", "incumbents"):
+            if not search[key]:
+                del search[key]
         search["space"] = {key: _compact(domain) for key, domain in search["space"].items()}
         document = {"name": self.name, **{section: dict(self.base[section]) for section in SECTIONS}}
         document |= {"search": search, "resources": self.resources.model_dump()}

@@ -13,13 +13,16 @@ from study.analysis.statistics.difference import (
     difference,
     final_side,
     of_a_rule,
+    side_of,
     sides,
 )
 from study.analysis.statistics.next_step import is_used_up
 from study.home.record import StudyRecord
-from study.ranking import epochs, ranked, ties
+from study.ranking import epochs, ranked, standing, ties
 from study.ranking.remaining_gain import remaining_gain, sentence
 from study.spec import StudySpec
+from study.spec.load import papers_configurations
+from study.spec.schema import same
 
 # Whether a search was enough, in words.
 
@@ -86,9 +89,8 @@ def conclusions(spec: StudySpec, record: StudyRecord) -> list[str]:
     if best and spec.objective.several:
         return [*too_small(spec, record, best), *front_result(spec, record), *_of_a_rule(spec, record, best)]
     if best and reference:
-        on_fresh = _of_a_rule(spec, record, best)
-        gain = _gain(spec, record, reference, best)
-        return [*too_small(spec, record, best), *gain, *on_fresh, *told_alone(spec, record, best)]
+        after = [*_of_a_rule(spec, record, best), *incumbent_stays(spec, record), *told_alone(spec, record, best)]
+        return [*too_small(spec, record, best), *_gain(spec, record, reference, best), *after]
     if best and len(list(record.by_stage("search"))) == 1:
         reached = f"The one configuration, {best.label}, reaches {_value_text(spec.metric, best)}."
         return [reached, *_of_a_rule(spec, record, best), *told_alone(spec, record, best)]
@@ -96,6 +98,7 @@ def conclusions(spec: StudySpec, record: StudyRecord) -> list[str]:
         return [
             f"The best configuration of the search, {best.label}, reaches {_value_text(spec.metric, best)}.",
             *_of_a_rule(spec, record, best),
+            *incumbent_stays(spec, record),
             f"{_no_baseline(spec)}, so what the search gained is not known.",
             *told_alone(spec, record, best),
         ]
@@ -103,6 +106,34 @@ def conclusions(spec: StudySpec, record: StudyRecord) -> list[str]:
     if not record.trials:
         return ["No trial has been started yet."]
     return [f"{baseline_sentence}No trial of the search is complete yet, so its result is not known."]
+
+
+def incumbent_stays(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
+    """Yield that the margin kept what leads from being chosen, and why; nothing where it did not."""
+    held = standing(record, spec)
+    if held is None or (lead := held.passed_over) is None or lead.error is None:
+        return
+    ahead, margin, error = (
+        formatting.change(spec.metric, number, signed=False)
+        for number in (lead.gain, held.margin * lead.error, lead.error)
+    )
+    sides = {each.trial.number: side_of(spec, each) for each in (lead.candidate, held.incumbent, held.chosen)}
+    leading, incumbent, chosen = sides.values() if len(sides) == 3 else [*sides.values(), None]
+    count = samples(record, leading, "val", "conflicting_accuracy")
+    where = f" on {formatting.count(count, 'sample')} that conflict with the bias" if count else ""
+    of = "" if lead.of_split else " over seeds, as that of the split's samples is not known"
+    told = (
+        f"{leading.words} is {ahead} ahead of {incumbent.words}{where}, within the margin of {margin} "
+        f"({held.margin:g} times the standard error of {error}{of})"
+    )
+    papers = [] if spec.function else papers_configurations(spec.space, spec.sections)
+    whose = "the paper's values" if any(same(held.incumbent.trial.params, each) for each in papers) else incumbent.words
+    end = (
+        f"{chosen.words} is beyond its own and is taken"
+        if chosen
+        else f"{whose} stay{'s' * (whose == incumbent.words)}"
+    )
+    yield f"{told[0].upper()}{told[1:]}: {end}. Of many that are tried, the luckiest leads."
 
 
 NEARLY_ALL = 0.99
@@ -150,6 +181,13 @@ def caveats(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
     is_one = len(list(record.by_stage("search"))) == 1 and reference is None
     if is_search and best and reference is None and not is_one:
         yield f"{_no_baseline(spec)}, so what the search gained is not known."
+    if is_search and spec.search.margin and (best or reference):
+        if spec.objective.several:
+            yield "search.margin has no say: with several metrics there is no single value to be ahead in."
+        elif (held := standing(record, spec)) is None:
+            yield "search.margin has no say: no incumbent is complete and keeps the limits."
+        elif any(lead.error is None for lead in held.ahead):
+            yield f"search.margin has no say: no standard error of {spec.metric} is known."
     if is_search and best and reference and (reason := why_nothing_gained(spec, reference, best)):
         yield reason
     planned = record.limit(spec.trials)

@@ -209,11 +209,15 @@ def _how_sure(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
         return
     ran = formatting.count(most, "seed") if fewest == most else f"{fewest} to {most} seeds"
     where = f"the {against.compared} configurations that ran on {ran}{kept and ' and'}{kept.removeprefix(' that')}"
+    gap = formatting.amount(spec.metric, against.gap)
+    if spec.better(0.0, against.gap.value):  # an incumbent, which is chosen all the same
+        told = ", beyond the spread over seeds" if against.gap.clear else ""
+        yield f"Of {where}, {against.runner_up.label} has the best mean; {best.label} has {gap}{told}."
+        return
     if against.undecided:
         yield f"Of {where}, {best.label} cannot be told from {formatting.trials(against.undecided)}."
     else:
         yield f"{best.label.capitalize()} is the best of {where} (95% confidence)."
-    gap = formatting.amount(spec.metric, against.gap)
     yield f"The difference to the runner-up, {against.runner_up.label}, is {gap}."
 
 

@@ -110,6 +110,7 @@ def _choice(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
     confirmed = ", by its mean on fresh seeds" if best.confirmed and ranking.is_confirmed(record, spec) else ""
     metrics = ", ".join([*spec.objective.metrics, *spec.search.constraints])
     metrics += f", of the front {spec.objective.rule}" if spec.objective.several else ""
+    metrics += f", {spec.margin_rule}" if spec.margin_rule else ""
     yield f"This study chose by {metrics}: trial {best.trial.number}{confirmed}. What other rules pick changes nothing."
     others = "Each other rule" if spec.objective.several else "Each rule"
     yield f"{others} picks by the values of the search; rank is the pick's place by this study's own ranking."

@@ -396,6 +396,8 @@ def _settings(spec: StudySpec, record: StudyRecord) -> dict[str, str]:
     settings["search"] = f"{formatting.count(spec.trials, 'trial')}, sampler {search.sampler}, seed {search.seed}"
     if goal.several:
         settings["choice of the front"] = goal.rule
+    if spec.margin_rule:
+        settings["choice"] = spec.margin_rule
     if len(spec.seeds) > 1:
         settings["replicates"] = f"a configuration's value is its mean over {formatting.seeds(spec.seeds)}"
     settings["baseline"] = (
@@ -403,6 +405,7 @@ def _settings(spec: StudySpec, record: StudyRecord) -> dict[str, str]:
     )
     settings["early stopping"] = schedule(search.early_stopping).words(search.early_stopping, spec.epochs)
     front = f", the front up to {confirm.front}" if goal.several and confirm.front else ""
+    front += ", the best incumbent" if spec.has_searched_incumbents else ""
     settings["confirm"] = (
         f"top {confirm.top}{front} and the baseline on {formatting.count(confirm.seeds, 'fresh seed')}"
         if confirm.top

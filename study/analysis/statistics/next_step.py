@@ -425,7 +425,10 @@ def next_steps(spec: StudySpec, record: StudyRecord) -> list[Step]:
             why = "The baseline ran on the search's own seeds alone, so the gain is known on these only."
         found.append(Step("confirm", why, typed("confirm", spec.name, "--top", top, "--seeds", CONFIRMED)))
     further = [step for step in found if step.kind != "enough"]
-    keep = "Keep the baseline: the search found nothing better. " if is_over_baseline(spec, record) is False else ""
+    held = ranking.standing(record, spec)
+    by = " by more than search.margin" if held and held.passed_over else ""
+    keep = f"Keep the baseline: the search found nothing better{by}. "
+    keep = keep if is_over_baseline(spec, record) is False else ""
     return further or found or [Step("enough", f"{keep}{_enough(spec, record)}", None)]
 
 
@@ -478,8 +481,8 @@ def _seeds(spec: StudySpec, record: StudyRecord, reference: Side | None, best: S
         if gain is not None and not gain.clear:
             return _more(spec, record, best, reference, gain)
     others = rivals(spec, record)
-    if others is None or others.runner_up.number not in others.undecided:
-        return []
+    if others is None or others.runner_up.number not in others.undecided or spec.better(0.0, others.gap.value):
+        return []  # of a runner-up with the better mean the margin is known, which more seeds hardly change
     return _more(spec, record, best, others.runner_up, others.gap)
 
 
