@@ -101,7 +101,8 @@ def test_channels_last_gives_the_same_features(model: dict[str, Any], facts: Fac
 def wrong() -> Iterator[tuple[dict[str, Any], Facts, str]]:
     images = [name for name in models.names() if name != "mlp"]
     yield from (
-        ({"name": name}, TABLE, "images, not rows of 11 numbers. Networks for this data: linear, mlp$") for name in images
+        ({"name": name}, TABLE, "images, not rows of 11 numbers. Networks for this data: linear, mlp$")
+        for name in images
     )
     yield {"name": "mlp"}, CIFAR, r"the rows of a table, not images of 32 x 32 pixels.*: bagnet, lenet, resnet18,"
     yield {"name": "lenet"}, DIGITS, "28 x 28 or 32 x 32 pixels, not of 8 x 8"
