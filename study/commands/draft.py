@@ -9,7 +9,6 @@ from ruamel.yaml import YAML
 
 from study import data, methods
 from study.data import Facts
-from study.errors import UserError
 from study.metrics import METRICS, available
 from study.spec.document import apply_profile, parse
 from study.spec.load import resolve
@@ -28,7 +27,7 @@ ADDED = "+fair_kl"
 """Behind a method's name: with FairKL as its regulariser."""
 
 WITH_LABELS, WITHOUT_LABELS = (f"eps_sup_info_nce{ADDED}",), ("cross_entropy", "learning_from_failure")
-"""The methods that are drafted where the user names none."""
+"""The methods that are drafted for images where the user names none; for tables cross entropy is always beside them."""
 
 COUNTERPARTS = {
     "eps_sup_info_nce": "eps_sup_info_nce",
@@ -51,7 +50,7 @@ COUNTERPARTS = {
 }
 """The ordinary loss that a method is made from; of all others the cross entropy."""
 
-PLAIN = {"alpha": 1.0, "lambda": 0.0, "epsilon": 0.0}
+PLAIN = {"alpha": 1.0, "lambda": 0.0, "epsilon": 0.0, "class_weights": 0.0, "cell_weights": 0.0}
 """Values with which a counterpart is that loss and nothing else."""
 
 LEFT_ALONE = ("base_temperature", "kernel")
@@ -69,19 +68,25 @@ class Bias:
     guess: Guess = "unknown"
 
 
-def default_methods(bias: Bias) -> tuple[str, ...]:
+def default_methods(bias: Bias, is_table: bool) -> tuple[str, ...]:
     """The methods of a study whose user names none."""
     if bias.known != "none" or bias.guess == "texture":
-        return WITH_LABELS
+        return (*WITHOUT_LABELS[:1], *WITH_LABELS) if is_table else WITH_LABELS
     return WITHOUT_LABELS[:1] if bias.guess == "colour" else WITHOUT_LABELS
 
 
-def method_section(named: str, bias: Bias) -> dict[str, Any]:
-    """The section of a method: `NAME`, or `NAME+fair_kl` for FairKL with it."""
+def method_section(named: str, bias: Bias, is_table: bool) -> dict[str, Any]:
+    """The section of a method: `NAME`, or `NAME+fair_kl` for FairKL with it; of a table with its classes weighing alike, and
+    with cross entropy added."""
     values: dict[str, Any] = {"name": named.removesuffix(ADDED)}
     if named.endswith(ADDED):
         values["regulariser"] = "fair_kl"
-    source = methods.method_knobs(values).get("bias_source")
+    knobs = methods.method_knobs(values)
+    if is_table and "class_weights" in knobs:
+        values["class_weights"] = 1.0
+    if is_table and "cross_entropy" in knobs and methods.needs(complete(values)).labels:
+        values["cross_entropy"] = "plain"
+    source = knobs.get("bias_source")
     if bias.known == "some_labels" and source:
         return {**values, "bias_source": "some_labels", "known_bias": 1.0}
     if bias.known == "none" and bias.guess == "texture" and source and "model" in source.names:
@@ -89,18 +94,25 @@ def method_section(named: str, bias: Bias) -> dict[str, Any]:
     return values
 
 
-def method_sections(names: Sequence[str], bias: Bias) -> list[dict[str, Any]]:
-    """The sections of the methods of one file, one with a regulariser first.
+def method_sections(names: Sequence[str], bias: Bias, is_table: bool) -> dict[str, dict[str, Any]]:
+    """The sections of the methods of one file by what names them in it, the file's own first.
 
-    Raises:
-        UserError: some have FairKL with them, and others that could have it have not: it is one key of the file.
+    A name stands for the file's own section with that name. A section that this would not be has a label. The own one
+    is the first that has no regulariser although it takes one, else the first with a regulariser.
     """
-    found = sorted((method_section(name, bias) for name in names), key=lambda values: "regulariser" not in values)
-    takes = [values for values in found if "regulariser" in methods.method_knobs(values)]
-    if without := [values["name"] for values in takes if "regulariser" not in values and "regulariser" in found[0]]:
-        problem = f"fair_kl is for all methods of a file that take it, and {without[0]} does"
-        raise UserError(f"--method {','.join(names)}: {problem}. Give {without[0]}{ADDED}, or draft two files")
-    return found
+    found = [method_section(name, bias, is_table) for name in names]
+
+    def rank(values: Section) -> int:
+        takes = "regulariser" in methods.method_knobs(values)
+        return 2 if not takes else int("regulariser" in values)
+
+    own, *others = sorted(found, key=rank)
+    labelled = {own["name"]: own}
+    for values in others:
+        kept = {key: value for key, value in own.items() if key in methods.method_knobs(values)}
+        is_own = {**kept, "name": values["name"]} == values and values["name"] not in labelled
+        labelled[values["name"] if is_own else f"{values['name']}_{values.get('regulariser', 'drafted')}"] = values
+    return labelled
 
 
 def complete(values: Section) -> dict[str, Any]:
@@ -118,20 +130,45 @@ def method_words(values: Section) -> str:
     return f"{values['name']} needs {'' if methods.needs(complete(values)).bias else 'no '}bias labels."
 
 
-def search_space(sections: Sequence[Section], facts: Facts, views: bool, bias: Bias) -> dict[str, Any]:
-    """The search space: the methods, their own keys, the learning rate, and colours where they may betray it."""
-    names = [values["name"] for values in sections]
+def search_space(labelled: Mapping[str, Section], facts: Facts, views: bool, bias: Bias) -> dict[str, Any]:
+    """The search space: the methods, their own keys, the learning rate, for tables weights of samples and of networks,
+    and colours where they may betray it."""
+    names = [values["name"] for values in labelled.values()]
     space: dict[str, Any] = {}
     if len(names) > 1 or plain_name(names) not in names:
-        space["method.name"] = {"choices": names}
-    for values in sections:
-        knobs = methods.method_knobs(values)
-        for key, knob in knobs.items():
-            weighs = key != "alpha" or "lambda" in knobs
+        space["method.name"] = {"choices": list(labelled)}
+    knobs = {label: methods.method_knobs(values) for label, values in labelled.items()}
+    for declared in knobs.values():
+        for key, knob in declared.items():
+            weighs = key != "alpha" or "lambda" in declared
             if knob.searched and key not in LEFT_ALONE and weighs:
                 space[f"method.{key}"] = "paper"
-    space["train.learning_rate"] = {"low": 0.0003, "high": 0.01, "log": True}
+    if "method.alpha" in space and not all("lambda" in declared for declared in knobs.values() if "alpha" in declared):
+        there = [label for label, declared in knobs.items() if "lambda" in declared]
+        space["method.alpha"] = {"range": "paper", "when": {"method.name": there}}
+    if facts.is_table:
+        space |= TABLE_SPACE if facts.bias_classes else {key: TABLE_SPACE[key] for key in TABLE_SPACE if key != CELLS}
+    else:
+        space["train.learning_rate"] = {"low": 0.0003, "high": 0.01, "log": True}
     return space | dict(_colours(facts, views, bias))
+
+
+CLASSES, CELLS = "method.class_weights", "method.cell_weights"
+TABLE_SPACE: dict[str, Any] = {
+    CLASSES: {"low": 0.7, "high": 1.0},
+    CELLS: {"low": 0.0, "high": 1.0},
+    "train.learning_rate": {"low": 0.001, "high": 0.01, "log": True},
+    "train.weight_decay": {"low": 0.003, "high": 0.05, "log": True},
+}
+"""Of tables, measured by `tests/benchmarks/references.py`: with more weight decay some networks learn nothing."""
+
+TABLE_FIRST = {
+    CLASSES: 1.0,
+    CELLS: 0.0,
+    "train.learning_rate": 0.003,
+    "train.weight_decay": 0.02,
+}
+"""What is tried first of a table, with cross entropy."""
 
 
 def default_augmentation(facts: Facts, views: bool, bias: Bias) -> str | None:
@@ -148,11 +185,19 @@ def baseline(sections: Sequence[Section], space: Mapping[str, Any]) -> dict[str,
     keys = methods.method_knobs({**sections[0], "name": plain})
     params: dict[str, Any] = {"method.name": plain} if "method.name" in space else {}
     for key, value in PLAIN.items():
-        if key in keys and f"method.{key}" in space:
+        if key in keys and f"method.{key}" in space and (key != "alpha" or "lambda" in keys):
             params[f"method.{key}"] = value
     if "train.augmentation" in space:
         params["train.augmentation"] = "none"
     return params
+
+
+def first(labelled: Mapping[str, Section], space: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The configuration that is tried first of a table by cross entropy; None: of no table, or without that method."""
+    params = {key: value for key, value in TABLE_FIRST.items() if key in space}
+    if CLASSES not in params or "cross_entropy" not in labelled or "regulariser" in labelled["cross_entropy"]:
+        return None
+    return ({"method.name": "cross_entropy"} if "method.name" in space else {}) | params
 
 
 def in_papers(sections: Sequence[Section], space: Mapping[str, Any]) -> bool:
@@ -214,8 +259,7 @@ method: {method}
 train:  {train}
 
 search:
-  # paper: the range that the papers' tables span. Others: {{low: 0.1, high: 1.0, log: true}}, {{choices: [0.1, 0.5]}}
-  space:
+{alternatives}{ranges}  space:
 {space}
   # What the result is compared with: the ordinary loss, at the file's own learning rate.
   baseline: {baseline}
@@ -251,6 +295,22 @@ BEGIN = """\
 PAPERS = """\
   # What the papers found good is tried first.
   enqueue: papers
+"""
+
+RANGES = """\
+  # paper: the range that the papers' tables span. Others: {low: 0.1, high: 1.0, log: true}, {choices: [0.1, 0.5]}
+"""
+
+FIRST = """\
+  # Tried first: a logistic regression whose classes weigh alike.
+  enqueue: [{point}]
+"""
+
+ALTERNATIVES = """\
+  # Methods that have other keys than the one above, by what search.space calls them.
+  alternatives:
+    method:
+{sections}
 """
 
 OVERRIDES = {
@@ -297,20 +357,26 @@ def draft(wishes: Wishes, file: str, schema: str | None = None) -> str:
     """
     facts = data.describe(dict(wishes.data))
     bias = wishes.bias
-    sections = method_sections(wishes.methods, bias)
+    labelled = method_sections(wishes.methods, bias, facts.is_table)
+    sections = list(labelled.values())
     names = [section["name"] for section in sections]
-    plain = method_section(plain_name(names), bias)
+    plain = method_section(plain_name(names), bias, facts.is_table)
     views = any(methods.needs(complete(section)).views for section in [plain, *sections])
     epochs = 60 if wishes.gpu else 20
     batch = next((size for size in BATCHES if wishes.images is None or wishes.images >= STEPS * size), BATCHES[-1])
     train: dict[str, Any] = {"epochs": epochs, "batch_size": batch, "learning_rate": 0.001}
+    if facts.is_table:
+        train |= {key.removeprefix("train."): value for key, value in TABLE_FIRST.items() if key.startswith("train.")}
     augmentation = default_augmentation(facts, views, bias)
     train |= {"augmentation": augmentation} if augmentation else {}
     train |= {"precision": "bfloat16"} if wishes.gpu else {}
-    space = search_space(sections, facts, views, bias)
+    space = search_space(labelled, facts, views, bias)
+    point = first(labelled, space)
+    others = [f"      {label}: {_flow(values)}" for label, values in labelled.items() if label != values["name"]]
     metric = default_metric(facts)
     train |= {"inferred_groups": "gce"} if METRICS[metric].of_inferred else {}
     profile = "cpu" if wishes.gpu else "gpu"
+    enqueued = PAPERS if wishes.papers and in_papers(sections, space) else ""
     text = TEXT.format(
         schema=f"# yaml-language-server: $schema={schema}\n" if schema else "",
         about=f"{wishes.name}: {', '.join(names)} on {facts.title or wishes.data['name']}.",
@@ -323,12 +389,14 @@ def draft(wishes: Wishes, file: str, schema: str | None = None) -> str:
         begin=BEGIN if not facts.is_table and facts.shape[0] == 3 and min(facts.shape[1:]) >= PHOTOS else "",
         methods="\n".join(f"# {method_words(section)}" for section in sections),
         method=_flow(sections[0]),
+        ranges=RANGES,
+        alternatives=ALTERNATIVES.format(sections="\n".join(others)) if others else "",
         train=_flow(train),
         space="\n".join(
             f"    {key}: {domain if domain == 'paper' else _flow(domain)}" for key, domain in space.items()
         ),
         baseline=_flow(baseline(sections, space)),
-        enqueue=PAPERS if wishes.papers and in_papers(sections, space) else "",
+        enqueue=FIRST.format(point=_flow(point)) if wishes.papers and point else enqueued,
         trials=wishes.trials,
         metric_words=METRICS[metric].about,
         metric=f"val/{metric}",
@@ -346,7 +414,7 @@ def draft(wishes: Wishes, file: str, schema: str | None = None) -> str:
 def _model(facts: Facts, gpu: bool, head: bool) -> dict[str, Any]:
     on_top = {"head": "mlp"} if head else {}
     if facts.is_table:
-        return {"name": "mlp", **on_top}
+        return {"name": "mlp", **on_top} if head else {"name": "linear"}
     if not gpu:
         return {"name": "small_conv_net", **on_top}
     return {"name": "resnet18", "stem": "imagenet" if max(facts.shape[1:]) > SMALL else "cifar", **on_top}

@@ -152,19 +152,23 @@ WHY: Mapping[Situation, str] = {
 """The reason for the methods of each situation."""
 
 
+WHY_OF_TABLES = "; weights let small classes and groups count as large ones, in a logistic regression first"
+"""What is added to the reason where the data are a table."""
+
+
 def situation(bias: Bias) -> Situation:
     """The one of a user who knows this."""
     return bias.guess if bias.known == "none" else bias.known
 
 
-def advice(bias: Bias, chosen: Sequence[str]) -> str:
+def advice(bias: Bias, chosen: Sequence[str], is_table: bool) -> str:
     """One line: the methods of a drafted file, and why.
 
     Args:
         chosen: the file's methods.
     """
-    default = default_methods(bias)
-    reason = f"{_words(default)}, as {WHY[situation(bias)]}"
+    default = default_methods(bias, is_table)
+    reason = f"{_words(default)}, as {WHY[situation(bias)]}{WHY_OF_TABLES if is_table else ''}"
     if set(chosen) == set(default):
         return f"method: {reason}"
     return f"method: {_words(chosen)}, as you said; without --method it would be {reason}"
@@ -175,9 +179,9 @@ def _words(names: Sequence[str]) -> str:
     return " and ".join(name.replace("+", " with ") for name in names)
 
 
-TRIALS, FEW_TRIALS = 24, 8
-"""Trials of a draft; of one that tries the papers' configurations first and has few conflicting validation samples:
-there more trials chose worse ones (`tests/benchmarks/draft_space.py`)."""
+TRIALS, TABLE_TRIALS, FEW_TRIALS = 24, 16, 8
+"""Trials of a draft; of one of a table, whose space is narrow; of one that tries the papers' configurations first and
+has few conflicting validation samples: there more trials chose worse ones (`tests/benchmarks/draft_space.py`)."""
 
 FEW_CONFLICTS = 100
 """Conflicting validation samples that are few: it was measured with 3 to 16."""
@@ -242,12 +246,13 @@ def write(flags: Flags, out: Path | None, force: bool, asker: Asker) -> Path:
     section = _validated(section)
     section = _with_positive(section, asker)
     bias = _bias(section, flags, asker)
+    is_table = data.describe(section).is_table
     methods_flag = ",".join(flags.methods) if flags.methods else None
     methods_answer = asker(
         "--method",
         methods_flag,
         "Methods, a,b for several; see study spaces",
-        ",".join(default_methods(bias)),
+        ",".join(default_methods(bias, is_table)),
         check_methods,
     )
     compute = None if flags.gpu is None else "gpu" if flags.gpu else "cpu"
@@ -257,8 +262,8 @@ def write(flags: Flags, out: Path | None, force: bool, asker: Asker) -> Path:
     methods_wished = tuple(split_names(methods_answer))
     conflicting = cells.count(section)["splits"].get("val", {}).get("conflicting")  # None: not counted
     few = methods_wished == WITH_LABELS and conflicting is not None and conflicting < FEW_CONFLICTS
-    few = few and not data.describe(section).is_table  # as measured, on pictures
-    trials = int(asker("--trials", count, "Trials", str(FEW_TRIALS if few else TRIALS), check_trials))
+    usual = TABLE_TRIALS if is_table else FEW_TRIALS if few else TRIALS
+    trials = int(asker("--trials", count, "Trials", str(usual), check_trials))
     try:
         wishes = _fitted(Wishes(name, section, methods_wished, gpu, trials, bias, note=note))
         text = _text(wishes, flags.assignments, path)
@@ -271,7 +276,7 @@ def write(flags: Flags, out: Path | None, force: bool, asker: Asker) -> Path:
         asker.say(line)
     for warning in [*data.notes(wishes.data), *cells.warnings(cells.count(wishes.data))]:
         asker.say(f"warning: {warning}")
-    asker.say(advice(bias, methods_wished))
+    asker.say(advice(bias, methods_wished, is_table))
     return path
 
 

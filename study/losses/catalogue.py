@@ -56,6 +56,7 @@ INPUTS = {
     "confusion": Wanted(("GC",), VALUES),
     "biased_views": Wanted(("VBE",), VALUES),
     "extra_positives": Wanted(("MBD",), VALUES),
+    "weight": Wanted(("B",), VALUES),
     "negatives": Wanted(("NBD",), VALUES),
     "similarity": Wanted(("RR",), VALUES),
 }

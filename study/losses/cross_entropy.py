@@ -18,6 +18,7 @@ def bias_balanced_cross_entropy(
     target: Tensor,
     bias: Tensor,
     confusion: Tensor,
+    weight: Tensor | None = None,
     min_prob: Annotated[
         float, Range(above=0.0, below=1.0), Doc("keeps the logarithm finite for a class that a bias never occurs with")
     ] = 1e-9,
@@ -28,11 +29,15 @@ def bias_balanced_cross_entropy(
         logits: shape (B, C).
         target, bias: classes and bias classes, shape (B,).
         confusion: the share of class c among the training samples with bias b, shape (number of biases, C).
+        weight: of each sample in the mean, (B,); None: 1.
 
     Returns:
         The loss, a scalar.
     """
-    return cross_entropy(logits + (confusion + min_prob).log()[bias].to(logits.dtype), target)
+    shifted = logits + (confusion + min_prob).log()[bias].to(logits.dtype)
+    if weight is None:
+        return cross_entropy(shifted, target)
+    return (weight * cross_entropy(shifted, target, reduction="none")).mean()
 
 
 @classification_loss
@@ -40,6 +45,7 @@ def generalized_cross_entropy(
     logits: Tensor,
     *,
     target: Tensor,
+    weight: Tensor | None = None,
     q: Annotated[
         float,
         Range(above=0.0, high=1.0),
@@ -59,11 +65,11 @@ def generalized_cross_entropy(
     Args:
         logits: shape (B, C).
         target: classes, shape (B,).
+        weight: of each sample in the mean, (B,); None: 1.
 
     Returns:
         The loss, a scalar.
     """
     log_p = logits.log_softmax(1).gather(1, target[:, None])
-    if form == "released":
-        return (q * (q * log_p.detach()).exp() * -log_p).mean()
-    return (-torch.expm1(q * log_p) / q).mean()
+    losses = q * (q * log_p.detach()).exp() * -log_p if form == "released" else -torch.expm1(q * log_p) / q
+    return (losses if weight is None else weight[:, None] * losses).mean()

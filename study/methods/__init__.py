@@ -66,6 +66,8 @@ def lacking(method: Mapping[str, Any], facts: Facts) -> Iterator[tuple[str, str]
     yield from needs(method).lacking(facts.on("train"))
     if facts.some_bias and needs(method).bias and method.get("bias_source") != "some_labels":
         yield needs(method).bias or "name", "needs the bias of every sample (bias_source: some_labels does with some)"
+    if method.get("cell_weights") and facts.bias_classes is None:
+        yield "cell_weights", "needs bias labels"
 
 
 def build(method: Mapping[str, Any], facts: Facts, new_network: "NewNetwork") -> "Method":

@@ -87,12 +87,14 @@ class Labels:
         bias: bias classes, (B,), `UNKNOWN` where a sample's is not known; None: the data have none.
         condition: continuous attributes, (B, K), or None.
         bias_features: of a bias-capturing model, (B, F), or None where labels are used.
+        weight: of each in the loss of a classifier, (B,), see `study.methods.balance`; None: all weigh 1.
     """
 
     target: Tensor
     bias: Tensor | None = None
     condition: Tensor | None = None
     bias_features: Tensor | None = None
+    weight: Tensor | None = None
 
     def named(self) -> dict[str, Tensor | None]:
         """Return what a function of labels may ask for by name: the bias is either classes or features."""
@@ -105,7 +107,7 @@ class Labels:
 
     def map(self, function: Callable[[Tensor], Tensor]) -> "Labels":
         """With what a function makes of each tensor."""
-        tensors = (self.target, self.bias, self.condition, self.bias_features)
+        tensors = (self.target, self.bias, self.condition, self.bias_features, self.weight)
         return Labels(*(None if tensor is None else function(tensor) for tensor in tensors))  # type: ignore[arg-type]
 
 

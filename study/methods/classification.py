@@ -1,5 +1,6 @@
 """Cross entropy on the classes, with a regulariser on the features or an adversary where wanted."""
 
+import inspect
 from collections.abc import Hashable, Iterator, Mapping
 from functools import partial
 from typing import Any
@@ -11,6 +12,7 @@ from torch.nn import functional
 from study.data.dataset import Facts
 from study.knobs import Knob, knobs
 from study.losses.catalogue import classification_losses
+from study.methods.balance import balance_knobs, mean_cross_entropy
 from study.methods.batch import UNKNOWN, Batch, Labels, Method, NewNetwork
 from study.methods.debiasing import (
     NO_REGULARISER,
@@ -64,9 +66,9 @@ class Classifier(nn.Module):
         """The loss of classifying features (B, F), a scalar."""
         logits = self.linear(features)
         if self.plain:
-            total = functional.cross_entropy(logits.float(), labels.target, ignore_index=UNKNOWN, reduction="sum")
-            return total / (labels.target != UNKNOWN).sum().clamp(min=1)
+            return mean_cross_entropy(logits, labels)
         extra = {"bias": labels.bias, "confusion": self.confusion} if self.balanced else {}
+        extra |= {"weight": labels.weight} if labels.weight is not None else {}
         value: Tensor = self.loss(logits, target=labels.target, **extra)
         return value
 
@@ -107,8 +109,11 @@ class Classification(Method):
 
 def keys(method: Mapping[str, Any]) -> Iterator[Knob]:
     """The keys of a `method` section that names a cross entropy."""
-    if method["name"] != PLAIN:
-        yield from knobs(classification_losses()[method["name"]])
+    loss = None if method["name"] == PLAIN else classification_losses()[method["name"]]
+    if loss is not None:
+        yield from knobs(loss)
+    if loss is None or "weight" in inspect.signature(loss).parameters:
+        yield from balance_knobs(method)
     yield from regulariser_knobs(method)
     yield from adversary_knobs(method, has_stage=False)
     if needs(method).bias or method.get("bias_source") == "model":

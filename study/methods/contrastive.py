@@ -13,6 +13,7 @@ from study.data.dataset import Facts
 from study.knobs import Knob, Range, Searched, knobs
 from study.losses.catalogue import losses, needs_two_views
 from study.losses.sup_con import sup_con
+from study.methods.balance import balance_knobs
 from study.methods.batch import DIAGNOSES, UNKNOWN, Batch, Labels, Method, NewNetwork, PerSample
 from study.methods.classification import BALANCED, PLAIN, Classifier
 from study.methods.debiasing import (
@@ -94,6 +95,7 @@ def keys(method: Mapping[str, Any]) -> Iterator[Knob]:
     if method.get("cross_entropy", "none") != "none":
         yield CE_WEIGHT
     yield from adversary_knobs(method, has_stage=True)
+    yield from balance_knobs(method)
     if using := _keys_that_use_bias(method):
         # whether all of it that uses the bias can use the features of a bias-capturing model
         takes_features = set(using) <= {"regulariser", "name"} and method.get("regulariser") != "end"

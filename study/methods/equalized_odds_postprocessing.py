@@ -8,6 +8,7 @@ from typing import Any
 
 from study.data.dataset import Facts
 from study.knobs import Knob
+from study.methods.balance import balance_knobs
 from study.methods.batch import Method, NewNetwork
 from study.methods.classification import PLAIN, Classification
 from study.methods.needs import Needs
@@ -22,8 +23,8 @@ class EqualizedOddsPostprocessing(Classification):
 
 
 def keys(method: Mapping[str, Any]) -> Iterator[Knob]:
-    """None."""
-    yield from ()
+    """The keys of a `method` section."""
+    yield from balance_knobs(method)
 
 
 def needs(method: Mapping[str, Any]) -> Needs:

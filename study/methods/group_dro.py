@@ -6,11 +6,11 @@ from typing import Annotated, Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 from typing_extensions import Doc
 
 from study.data.dataset import Facts
 from study.knobs import Knob, Range, Searched, knobs, options
+from study.methods.balance import balance_knobs, cross_entropies, weighted
 from study.methods.batch import UNKNOWN, Batch, Labels, Method, NewNetwork
 from study.methods.debiasing import source_knobs
 from study.methods.needs import Needs
@@ -61,8 +61,7 @@ class GroupDro(Method):
     def forward(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
         features = self.network.encoder(batch.views[0])
         target = batch.labels.target
-        logits = self.classifier(features).float()
-        losses = functional.cross_entropy(logits, target, ignore_index=UNKNOWN, reduction="none")
+        losses = weighted(cross_entropies(self.classifier(features), target), batch.labels)
         counts = self._by_group(torch.ones_like(losses), batch.labels)
         by_group = self._by_group(losses, batch.labels) / counts.clamp(min=1) + self.adjustment * (counts > 0)
         weights = self.group_weights
@@ -91,6 +90,7 @@ class GroupDro(Method):
 def keys(method: Mapping[str, Any]) -> Iterator[Knob]:
     """The keys of a `method` section."""
     yield from knobs(Options)
+    yield from balance_knobs(method)
     yield from source_knobs(method, takes_features=False, takes_unknown=False)
 
 

@@ -6,12 +6,12 @@ from typing import Annotated, Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 from typing_extensions import Doc
 
 from study.data.dataset import Facts
 from study.errors import UserError
 from study.knobs import Knob, Range, Searched, knobs, options
+from study.methods.balance import balance_knobs, cross_entropies, weighted
 from study.methods.batch import UNKNOWN, Batch, Labels, Method, NewNetwork, PerSample
 from study.methods.needs import Needs
 from study.models import Encoder, Network
@@ -70,8 +70,8 @@ class JustTrainTwice(Method):
     def forward(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
         target = batch.labels.target
         features = self._now().encoder(batch.views[0])
-        logits = self.own_classifier()(features).float()
-        losses = functional.cross_entropy(logits, target, ignore_index=UNKNOWN, reduction="none")
+        logits = self.own_classifier()(features)
+        losses = weighted(cross_entropies(logits, target), batch.labels)
         if self.records and self.training:
             self.wrong.values[batch.index] = (logits.argmax(1) != target) & (target != UNKNOWN)
         if not self.identifies:
@@ -107,6 +107,7 @@ class JustTrainTwice(Method):
 def keys(method: Mapping[str, Any]) -> Iterator[Knob]:
     """The keys of a `method` section."""
     yield from knobs(Options)
+    yield from balance_knobs(method)
 
 
 def needs(method: Mapping[str, Any]) -> Needs:

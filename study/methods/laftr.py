@@ -12,6 +12,7 @@ from torch.nn import functional
 
 from study.data.dataset import Facts
 from study.knobs import Knob, knobs, options
+from study.methods.balance import balance_knobs, mean_cross_entropy
 from study.methods.batch import UNKNOWN, Batch, Labels, Method, NewNetwork
 from study.methods.debiasing import AdversaryOptions, reversed_gradient, source_knobs
 from study.methods.needs import Needs
@@ -80,8 +81,7 @@ class Laftr(Method):
 
     def forward(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
         features = self.network.encoder(batch.views[0])
-        logits = self.classifier(features).float()
-        loss = functional.cross_entropy(logits, batch.labels.target, ignore_index=UNKNOWN)
+        loss = mean_cross_entropy(self.classifier(features), batch.labels)
         return loss + self.adversary(features, batch.labels), {"encoder": features}
 
     def own_classifier(self) -> nn.Module:
@@ -91,6 +91,7 @@ class Laftr(Method):
 def keys(method: Mapping[str, Any]) -> Iterator[Knob]:
     """The keys of a `method` section."""
     yield from knobs(AdversaryOptions)
+    yield from balance_knobs(method)
     yield from source_knobs(method, takes_features=False, takes_unknown=False)
 
 

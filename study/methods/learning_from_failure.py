@@ -9,11 +9,11 @@ from typing import Annotated, Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 from typing_extensions import Doc
 
 from study.data.dataset import Facts
 from study.knobs import Knob, Range, Searched, knobs, options
+from study.methods.balance import balance_knobs, cross_entropies, weighted
 from study.methods.batch import UNKNOWN, Batch, Labels, Method, NewNetwork, PerSample
 from study.methods.needs import Needs
 from study.models import Encoder, Network
@@ -95,14 +95,14 @@ class LearningFromFailure(Method):
     def forward(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
         target = batch.labels.target
         features, biased_features = self.network.encoder(batch.views[0]), self.biased.encoder(batch.views[0])
-        loss = _cross_entropies(self.classifier(features), target)
-        biased_loss = _cross_entropies(self.biased_classifier(biased_features), target)
+        loss = cross_entropies(self.classifier(features), target)
+        biased_loss = cross_entropies(self.biased_classifier(biased_features), target)
         if self.training:
             self.running.update(batch.index, loss.detach())
             self.biased_running.update(batch.index, biased_loss.detach())
         biased_value = -torch.expm1(-self.q * biased_loss) / self.q if self.q else biased_loss
         count = (target != UNKNOWN).sum().clamp(min=1)
-        value = (self.weights(batch.index) * loss + biased_value).sum() / count
+        value = (weighted(self.weights(batch.index) * loss, batch.labels) + biased_value).sum() / count
         return value, {"encoder": features, "biased_encoder": biased_features}
 
     def weights(self, index: Tensor) -> Tensor:
@@ -118,14 +118,10 @@ class LearningFromFailure(Method):
         return self.classifier
 
 
-def _cross_entropies(logits: Tensor, target: Tensor) -> Tensor:
-    """Of each sample, (B,); 0 without a label."""
-    return functional.cross_entropy(logits.float(), target, ignore_index=UNKNOWN, reduction="none")
-
-
 def keys(method: Mapping[str, Any]) -> Iterator[Knob]:
     """The keys of a `method` section."""
     yield from knobs(Options)
+    yield from balance_knobs(method)
 
 
 def needs(method: Mapping[str, Any]) -> Needs:

@@ -12,6 +12,7 @@ from study.data.dataset import Facts
 from study.knobs import Knob, knobs, options
 from study.losses.difficulty import Form, biased_triplet, difficulty_weighted_info_nce
 from study.losses.ranges import DebiasedTemperature, Prior
+from study.methods.balance import balance_knobs
 from study.methods.batch import Batch, Method, NewNetwork
 from study.methods.needs import Needs
 from study.models import Encoder, Network
@@ -67,6 +68,7 @@ def _embed(network: Network, views: Tensor) -> tuple[Tensor, Tensor]:
 def keys(method: Mapping[str, Any]) -> Iterator[Knob]:
     """The keys of a `method` section."""
     yield from knobs(Options)
+    yield from balance_knobs(method)
 
 
 def needs(method: Mapping[str, Any]) -> Needs:

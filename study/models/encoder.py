@@ -17,6 +17,11 @@ def not_images(facts: Facts) -> str | None:
     return f"takes images, not rows of {facts.shape[0]} numbers" if facts.is_table else None
 
 
+def not_rows(facts: Facts) -> str | None:
+    """Return what is wrong with the data for a network of a table's rows; None if nothing is."""
+    return None if facts.is_table else f"takes the rows of a table, not images of {size(facts)} pixels"
+
+
 def size(facts: Facts) -> str:
     """Height and width of the images, in words."""
     return " x ".join(str(side) for side in facts.shape[1:])

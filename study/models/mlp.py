@@ -9,7 +9,7 @@ from typing_extensions import Doc
 
 from study.data.dataset import Facts
 from study.knobs import Range
-from study.models.encoder import Encoder, size
+from study.models.encoder import Encoder, not_rows
 
 Width = Annotated[int, Range(low=1)]
 
@@ -41,7 +41,7 @@ class MLP(Encoder):
 
 def unsuited(options: Options, facts: Facts) -> str | None:
     """Any table will do."""
-    return None if facts.is_table else f"takes the rows of a table, not images of {size(facts)} pixels"
+    return not_rows(facts)
 
 
 def build(options: Options, facts: Facts) -> Encoder:

@@ -203,8 +203,15 @@ def bound(sections: Mapping[str, Mapping[str, Any]]) -> tuple[str, str] | None:
     return None
 
 
+BALANCE = ("class_weights", "cell_weights")
+"""Keys of `study.methods.balance`."""
+
+
 def identity(sections: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """The sections as a checkpoint knows them: without the number of epochs where nothing ties the trial to it."""
+    """The sections as a checkpoint knows them: without the number of epochs where nothing ties the trial to it, and
+    without weights that are off, which trials of earlier versions do not name."""
+    method = {key: value for key, value in sections["method"].items() if key not in BALANCE or value != 0}
+    sections = {**sections, "method": method}
     if bound(sections) is not None:
         return dict(sections)
     return {**sections, "train": {key: value for key, value in sections["train"].items() if key != "epochs"}}

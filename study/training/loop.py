@@ -23,7 +23,8 @@ from study import models
 from study.data import holdout
 from study.data.dataset import Dataset, Facts, Split
 from study.files import digest_of_file, write_whole
-from study.methods import UNKNOWN, Batch, Labels, Method
+from study.methods import Batch, Labels, Method
+from study.methods.balance import mean_cross_entropy, weighed
 from study.training import augment, checkpoint, optimization
 from study.training.checkpoint import Checkpoint, Choice, ChosenWeights, Unusable
 from study.training.config import TrialConfig, identity
@@ -130,9 +131,7 @@ class RecordedStep:
 
 def _tensors(batch: Batch) -> list[Tensor]:
     """All that lie on the device."""
-    labels = batch.labels
-    given = (batch.views, batch.index, labels.target, labels.bias, labels.condition, labels.bias_features)
-    return [tensor for tensor in given if tensor is not None]
+    return [tensor for tensor in (batch.views, batch.index, *vars(batch.labels).values()) if tensor is not None]
 
 
 # A split whose inputs stay in the host's memory: each batch is brought to the device ahead of its step.
@@ -382,6 +381,7 @@ class TrainingLoop:
         has them if it is."""
         options, method = self.options, self.method
         labels, _ = self._labels(), self.inferred  # whatever stands in for labels is trained before the clock runs
+        labels = weighed(labels, self.config.method)
         method.begin(labels)
         main = optimizer(groups(method, options), options, self.device)
         beside = adam(self.probes.parameters(), options.probe_learning_rate, options, self.device)
@@ -437,7 +437,7 @@ class TrainingLoop:
         def step(batch: Batch) -> Tensor:
             with torch.autocast(self.device.type, torch.bfloat16, enabled=options.precision == "bfloat16"):
                 loss, features = forward(batch)
-            probe_loss = self._probe_loss(features, batch.index)
+            probe_loss = self._probe_loss(features, batch.labels)
             main.zero_grad(set_to_none=True)
             beside.zero_grad(set_to_none=True)
             (loss + probe_loss).backward()
@@ -539,13 +539,10 @@ class TrainingLoop:
         train = self._splits["train"]
         return train.normalised(self._augmentation(train.pixels(index), chance, self.method.views))
 
-    def _probe_loss(self, features: dict[str, Tensor], index: Tensor) -> Tensor | float:
+    def _probe_loss(self, features: dict[str, Tensor], labels: Labels) -> Tensor | float:
         """Of the probes that are looked at, on features that pass no gradient on."""
-        target = self._splits["train"].target[index]
         parts = [
-            functional.cross_entropy(
-                self.probes[name](functional.normalize(part.detach().float(), dim=1)), target, ignore_index=UNKNOWN
-            )
+            mean_cross_entropy(self.probes[name](functional.normalize(part.detach().float(), dim=1)), labels)
             for name, part in features.items()
             if name != "encoder" or self.method.own_classifier() is None
         ]

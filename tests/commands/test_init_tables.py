@@ -27,6 +27,33 @@ def test_a_study_of_the_users_table_runs() -> None:
     assert 0.0 <= epoch["val/worst_class_accuracy"] <= 1.0
 
 
+def test_a_tables_draft_weighs_classes_and_cells_in_a_linear_network_beside_the_papers_loss() -> None:
+    write(of(data="people.csv", target="paid", bias="group"), None, False, nobody())
+    spec = load_study("mine.yaml", ["train.epochs=1"])
+    assert (spec.base["model"]["name"], spec.base["method"]["name"]) == ("linear", "cross_entropy")
+    assert spec.search.space["method.name"].choices == ["cross_entropy", "eps_sup_info_nce_fair_kl"]
+    assert {"method.class_weights", "method.cell_weights", "train.weight_decay"} <= spec.search.space.keys()
+    (first,) = spec.search.enqueue
+    assert (
+        spec.trial_document(first)["method"] | {"name": "cross_entropy", "class_weights": 1.0}
+        == (spec.trial_document(first)["method"])
+    )
+    baseline = spec.trial_document(spec.search.baseline)["method"]
+    assert (baseline["name"], baseline["class_weights"], baseline["cell_weights"]) == ("cross_entropy", 0.0, 0.0)
+    contrastive = spec.trial_document({"method.name": "eps_sup_info_nce_fair_kl"})["method"]
+    assert (contrastive["regulariser"], contrastive["cross_entropy"]) == ("fair_kl", "plain")
+    (epoch,) = one_trial.run(spec)
+    assert 0.0 <= epoch["val/shrunk_unbiased_accuracy"] <= 1.0
+
+
+def test_without_bias_labels_a_tables_draft_weighs_classes_alone() -> None:
+    write(of(data="people.csv", target="paid", bias="none"), None, False, nobody())
+    spec = load_study("mine.yaml")
+    assert "method.class_weights" in spec.search.space
+    assert "method.cell_weights" not in spec.search.space
+    assert spec.search.space["method.name"].choices == ["cross_entropy", "learning_from_failure"]
+
+
 @pytest.mark.parametrize(
     ("gaps", "flag", "missing", "rows"),
     [

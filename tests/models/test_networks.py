@@ -25,6 +25,8 @@ CASES: list[tuple[dict[str, Any], Facts, int]] = [
     ({"name": "resnet50", "stem": "cifar"}, DIGITS, 2048),
     ({"name": "torchvision", "architecture": "shufflenet_v2_x0_5"}, FACES, 1024),
     ({"name": "mlp"}, TABLE, 128),
+    ({"name": "linear"}, TABLE, 128),
+    ({"name": "linear", "features": 7}, TABLE, 7),
     ({"name": "mlp", "depth": 1, "features": 7}, TABLE, 7),
     ({"name": "mlp", "depth": 4, "width": 9, "features": 5}, TABLE, 5),
     *(({"name": "bagnet", "receptive_field": 9, "width": 8}, facts, 64) for facts in (MNIST, CIFAR, FACES)),
@@ -99,7 +101,8 @@ def test_channels_last_gives_the_same_features(model: dict[str, Any], facts: Fac
 def wrong() -> Iterator[tuple[dict[str, Any], Facts, str]]:
     images = [name for name in models.names() if name != "mlp"]
     yield from (
-        ({"name": name}, TABLE, "images, not rows of 11 numbers. Networks for this data: mlp$") for name in images
+        ({"name": name}, TABLE, "images, not rows of 11 numbers. Networks for this data: linear, mlp$")
+        for name in images
     )
     yield {"name": "mlp"}, CIFAR, r"the rows of a table, not images of 32 x 32 pixels.*: bagnet, lenet, resnet18,"
     yield {"name": "lenet"}, DIGITS, "28 x 28 or 32 x 32 pixels, not of 8 x 8"

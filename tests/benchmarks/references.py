@@ -1,0 +1,198 @@
+"""Does the drafted search of a table beat what scikit-learn gives for free, on the metric that it searches by?
+
+    STUDY_DATA=... python tests/benchmarks/references.py run --json FILE [--tables german bank-500 ...] [--splits 3]
+    python tests/benchmarks/references.py table --json FILE
+
+`run` cuts each table several times into rows to learn from and rows that are held back, has `study init` draft a study
+of the former and runs it whole; `NAME-500` learns from 500 rows. The references are scikit-learn's, with its defaults,
+on the study's own training rows as the study encodes them: logistic regression plain, with classes alike and with cells
+of class and bias alike, and gradient boosting with classes alike. All are judged on the held-back rows, which neither
+saw: the mean and the least accuracy of the cells of class and bias, accuracy, and fairlearn's equalized odds
+difference. `baseline` and `search` are the study's confirmed baseline and result, means over their seeds. What is in
+FILE already is not run again.
+
+`table` prints the means over splits, and the search's paired difference to the best reference of each table.
+
+German credit and bank marketing are `tables/NAME.csv` and `NAME_held.csv` in STUDY_DATA, the breast cancer of
+scikit-learn has a made-up attribute, which goes with the class in 80% and 30%.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from fairlearn.metrics import equalized_odds_difference
+from numpy.typing import NDArray
+from scipy import stats
+from sklearn.datasets import load_breast_cancer
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import train_test_split
+
+from study import data, ranking
+from study.data.dataset import Split
+from study.data.source import root
+from study.home.folder import StudyFolder
+from study.home.record import StudyRecord
+
+TABLES = {"german": ("class-label", "sex"), "bank": ("y", "marital"), "adult": ("y", "s"), "compas": ("y", "s")}
+TABLES |= {"cancer": ("target", "attribute")}
+SMALL, MOST, HELD = 500, 8000, 8000
+"""Rows to learn from of a table that is cut, of any other at most, and held-back rows at most."""
+
+MEASURES = ("cell_mean", "worst_cell", "accuracy", "equalized_odds_difference")
+OF_STUDY = ("unbiased_accuracy", "worst_group_accuracy", "accuracy", "equalized_odds_difference")
+
+
+def frame(name: str) -> pd.DataFrame:
+    """All rows of a table, those that only judge elsewhere too."""
+    if name == "cancer":
+        rows = load_breast_cancer(as_frame=True).frame
+        share = np.where(rows["target"] == 1, 0.8, 0.3)
+        return rows.assign(attribute=np.where(np.random.default_rng(0).random(len(rows)) < share, "a", "b"))
+    if name in ("adult", "compas"):
+        splits = data.load({"name": name}).splits.values()
+        inputs = np.concatenate([split.inputs for split in splits])
+        rows = pd.DataFrame(inputs, columns=[f"x{at}" for at in range(inputs.shape[1])])
+        labels = {"y": [split.target for split in splits], "s": [split.bias for split in splits]}
+        return rows.assign(**{key: np.concatenate(parts) for key, parts in labels.items()})  # type: ignore[arg-type]
+    return pd.concat([pd.read_csv(root() / "tables" / f"{name}{part}.csv") for part in ("", "_held")])
+
+
+def cut(name: str, seed: int, place: Path) -> None:
+    """Write a table with a column `split`: `test` is held back, a quarter of the rows."""
+    table, _, rows = name.partition("-")
+    found = frame(table).reset_index(drop=True)
+    cells = found[list(TABLES[table])].astype(str).agg("|".join, axis=1)
+    learn, held = train_test_split(found.index, test_size=min(HELD, len(found) // 4), stratify=cells, random_state=seed)
+    most = int(rows or MOST)
+    if len(learn) > most:
+        learn, _ = train_test_split(learn, train_size=most, stratify=cells[learn], random_state=seed)
+    found["split"] = np.where(found.index.isin(held), "test", "train")
+    found.loc[learn.union(held)].to_csv(place, index=False)
+
+
+def judged(predicted: NDArray[Any], split: Split) -> dict[str, float]:
+    """The measures of predictions (N,)."""
+    right, (target, bias) = predicted == split.target, (split.target, split.bias)
+    cells = pd.Series(right).groupby([target, bias]).mean()
+    odds = equalized_odds_difference(target, predicted, sensitive_features=bias)
+    return dict(zip(MEASURES, map(float, (cells.mean(), cells.min(), right.mean(), odds)), strict=True))
+
+
+def references(splits: dict[str, Split]) -> dict[str, dict[str, float]]:
+    """What scikit-learn gives, by name."""
+    train, held = splits["train"], splits["test"]
+    cell = pd.Series(train.target * 1000 + train.bias)
+    alike = (1 / cell.map(cell.value_counts())).to_numpy()
+    regression = {"max_iter": 2000}
+    fitted = {
+        "LR": LogisticRegression(**regression).fit(train.inputs, train.target),
+        "LR, classes": LogisticRegression(**regression, class_weight="balanced").fit(train.inputs, train.target),
+        "LR, cells": LogisticRegression(**regression).fit(train.inputs, train.target, alike / alike.mean()),
+        "boosting, classes": HistGradientBoostingClassifier(class_weight="balanced", random_state=0).fit(
+            train.inputs, train.target
+        ),
+    }
+    return {name: judged(model.predict(held.inputs), held) for name, model in fitted.items()}
+
+
+def drafted(name: str, place: Path, scratch: Path) -> tuple[dict[str, Any], Path]:
+    """The `data` section of a study that `study init` drafts of a table, and the folder of the study, which was run."""
+    target, bias = TABLES[name.partition("-")[0]]
+    environment = {**os.environ, "STUDY_HOME": str(scratch / "home")}
+    file, command = scratch / "own.yaml", [sys.executable, "-m", "study"]
+    answers = ["--data", str(place), "--target", target, "--bias", bias, "--cpu", "-o", str(file)]
+    quiet: dict[str, Any] = {"env": environment, "check": True, "stdin": subprocess.DEVNULL}
+    quiet |= {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
+    subprocess.run([*command, "init", "own", *answers], **quiet)
+    subprocess.run([*command, "run", str(file), "-q", "--set", "train.report_test=true"], **quiet)
+    folder = StudyFolder(scratch / "home" / "own")
+    return dict(folder.spec().base["data"]), folder.path
+
+
+def of_study(path: Path) -> Iterator[tuple[str, dict[str, float], dict[str, Any]]]:
+    """The measures and parameters of a study's baseline and of its result."""
+    folder = StudyFolder(path)
+    record, spec = StudyRecord.load(folder.ledger_file), folder.spec()
+    for name, found in (("baseline", ranking.baseline(record, spec)), ("search", ranking.best(record, spec))):
+        assert found is not None
+        last = [trial.reports[-1] for trial in found.repeats or [found.trial]]
+        values = {
+            key: float(np.mean([report[f"test/{own}"] for report in last]))
+            for key, own in zip(MEASURES, OF_STUDY, strict=True)
+        }
+        yield name, values, dict(found.trial.params)
+
+
+def row(name: str, seed: int) -> dict[str, Any]:
+    """One table and split."""
+    with tempfile.TemporaryDirectory() as folder:
+        scratch, started = Path(folder), time.perf_counter()
+        cut(name, seed, scratch / "own.csv")
+        section, study = drafted(name, scratch / "own.csv", scratch)
+        splits = dict(data.load(section).splits)
+        measured, found = references(splits), {"table": name, "seed": seed, "rows": len(splits["train"])}
+        for source, values, params in of_study(study):
+            measured[source] = values
+            found[source] = params
+        return {**found, "seconds": round(time.perf_counter() - started), "measured": measured}
+
+
+def table(rows: list[dict[str, Any]]) -> None:
+    """Print the tables of the page."""
+    sources = list(rows[0]["measured"])
+    by = {name: [row for row in rows if row["table"] == name] for name in dict.fromkeys(row["table"] for row in rows)}
+    for measure in MEASURES:
+        print(f"\n{measure}:\n\n| table | rows | splits | {' | '.join(sources)} |\n|{'---|' * (len(sources) + 3)}")
+        for name, found in by.items():
+            means = [100 * np.mean([row["measured"][source][measure] for row in found]) for source in sources]
+            texts = " | ".join(f"{mean:.1f}" for mean in means)
+            print(f"| {name} | {found[0]['rows']} | {len(found)} | {texts} |")
+    print(
+        "\n| table | best reference | search less it, points | 95% interval | least and most |\n|---|---|---|---|---|"
+    )
+    others = [source for source in sources if source not in ("baseline", "search")]
+    for name, found in by.items():
+        cells = {source: np.array([100 * row["measured"][source]["cell_mean"] for row in found]) for source in sources}
+        best = max(others, key=lambda source: cells[source].mean())
+        differences = cells["search"] - cells[best]
+        mean, count = differences.mean(), len(found)
+        half = stats.t.ppf(0.975, count - 1) * differences.std(ddof=1) / count**0.5 if count > 1 else np.nan
+        ends = f"{differences.min():+.1f} to {differences.max():+.1f}"
+        print(f"| {name} | {best} | {mean:+.1f} | {mean - half:+.1f} to {mean + half:+.1f} | {ends} |")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("run", "table"))
+    parser.add_argument("--json", type=Path, required=True)
+    parser.add_argument("--tables", nargs="+", default=[f"{name}{end}" for name in TABLES for end in ("", f"-{SMALL}")])
+    parser.add_argument("--splits", type=int, default=3)
+    chosen = parser.parse_args()
+    lines = chosen.json.read_text().splitlines() if chosen.json.exists() else []
+    rows = [json.loads(line) for line in lines]
+    if chosen.what == "table":
+        table(rows)
+        return
+    done = {(row["table"], row["seed"]) for row in rows}
+    for name, seed in ((name, seed) for seed in range(chosen.splits) for name in chosen.tables):
+        if (name, seed) not in done:
+            found = row(name, seed)
+            with chosen.json.open("a") as file:
+                file.write(json.dumps(found) + "\n")
+            cells = {source: round(values["cell_mean"], 3) for source, values in found["measured"].items()}
+            print(name, seed, found["seconds"], "s", cells, found["search"], flush=True)
+
+
+if __name__ == "__main__":
+    main()
