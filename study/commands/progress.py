@@ -59,7 +59,7 @@ class StudyProgress:
             return STOPS
         trials = list(self._record.trials.values())
         running = {trial.stage for trial in trials if trial.state == "running"}
-        if any(trial.state == "running" and trial.before for trial in trials):
+        if any(trial.state == "running" and trial.is_extended for trial in trials):
             self._phase = EXTENDING
         elif running:
             words = dict.fromkeys(word for stage, word in PHASES.items() if stage in running)
@@ -254,7 +254,9 @@ class StudyProgress:
     def _longer(self) -> int:
         """Epochs that trials run beyond those of the study."""
         longer = [trial for trial in list(self._record.trials.values()) if trial.until]
-        return sum(trial.total(0) - (trial.searched.epochs if trial.before else self._spec.epochs) for trial in longer)
+        return sum(
+            trial.total(0) - (trial.searched.epochs if trial.is_extended else self._spec.epochs) for trial in longer
+        )
 
 
 def to_try(record: StudyRecord) -> int:

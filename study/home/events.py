@@ -456,8 +456,9 @@ def event_of(entry: Entry) -> Event:
         Unknown: it is of a kind that this version does not know.
         ValueError: a field of it is not what it has to be; says which.
     """
+    kind = entry["event"]
     try:
-        event = _reader(KINDS.get(entry["event"], Happening))(entry)
+        event = _reader(kind if kind in KINDS else "")(entry)
     except ValidationError as error:
         raise ValueError(_fault(entry, error)) from None
     if "time" not in entry:
@@ -468,8 +469,8 @@ def event_of(entry: Entry) -> Event:
 
 
 @cache
-def _reader(kind: type[Happening]) -> Callable[[Entry], object]:
-    return TypeAdapter(kind).validator.validate_python
+def _reader(kind: str) -> Callable[[Entry], object]:
+    return TypeAdapter(KINDS.get(kind, Happening)).validator.validate_python
 
 
 def _fault(entry: Entry, error: ValidationError) -> str:
