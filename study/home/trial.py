@@ -242,8 +242,8 @@ class TrialRecord:
     @property
     def started(self) -> float | None:
         """When its last run began; before a stretch has begun, that of the one before."""
-        begun = (each.started for each in reversed(self.stretches) if each.started is not None)
-        return next(begun, None)
+        now = self.now
+        return now.earlier[-1][0] if now.started is None and now.earlier else now.started
 
     @property
     def epochs(self) -> int:
