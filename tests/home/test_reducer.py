@@ -7,11 +7,12 @@ from random import Random
 import pytest
 from event_stories import next_event
 from helpers import quickstart
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from study.home.events import ENDED, Closed
 from study.home.ledger import Ledger, Tail, read
+from study.home.line import Entry
 from study.home.record import StudyRecord
 from study.tracking.events import STATUS, Events
 from study.tracking.store import RunUpdate
@@ -34,21 +35,45 @@ def driven(place: Path, seed: int) -> tuple[Path, StudyRecord]:
     record = StudyRecord.told(path)
     with closing(Ledger(path)) as ledger:
         for second in range(random.randrange(1, 80)):
-            record.apply(ledger.append(next_event(random, record, 2e9 + second)))
+            event = next_event(random, record, 2e9 + second)
+            ledger.append(event)
+            record.apply(event)
     return path, record
 
 
-@settings(max_examples=15)
+def plain(entries: list[Entry]) -> dict[int, tuple[str, int, int]]:
+    """State, epochs and attempt of each trial, read from the entries without a record."""
+    told: dict[int, tuple[str, int, int]] = {}
+    for entry in entries:
+        kind, number = entry["event"], entry.get("trial")
+        for one in entry["trials"] if kind in ("lengthened", "retried") else ():
+            _, epochs, attempt = told[one]
+            told[one] = ("waiting", epochs, attempt) if kind == "lengthened" else ("waiting", 0, attempt + 1)
+        if kind == "closed":
+            states = {"running": "interrupted"}
+            told = {one: (states.get(state, state), *rest) for one, (state, *rest) in told.items()}
+        _, epochs, attempt = told.get(number, ("", 0, 0))
+        changed = {
+            "trial": ("waiting", 0, 0),
+            "started": ("running", min(epochs, entry.get("epoch", 0)), attempt),
+            "report": ("running", epochs + 1, attempt),
+            "lost": ("waiting", epochs, entry.get("attempt")),
+            "ended": (entry.get("state"), epochs, attempt),
+        }
+        told |= {number: changed[kind]} if kind in changed else {}
+    return told
+
+
 @given(SEEDS)
 def test_a_reader_has_what_the_driver_has(place: Path, seed: int) -> None:
     path, driver = driven(place, seed)
     assert StudyRecord.told(path) == driver
+    assert {one.number: (one.state, one.epochs, one.attempt) for one in driver.trials.values()} == plain(read(path))
     if driver.state == "running":
         driver.apply(Closed("interrupted"))
     assert StudyRecord.load(path) == driver
 
 
-@settings(max_examples=15)
 @given(SEEDS)
 def test_a_ledger_that_was_cut_off_anywhere_is_what_its_whole_lines_say(place: Path, seed: int) -> None:
     """And what comes behind the cut is told as if it had not been there."""
@@ -65,7 +90,6 @@ def test_a_ledger_that_was_cut_off_anywhere_is_what_its_whole_lines_say(place: P
     assert cut == driver
 
 
-@settings(max_examples=15)
 @given(SEEDS)
 def test_mlflow_has_what_the_driver_has_however_it_was_brought(place: Path, seed: int) -> None:
     """In one piece, or in several with another writer behind each."""
