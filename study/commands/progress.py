@@ -62,7 +62,7 @@ class StudyProgress:
         running = {trial.stage for trial in trials if trial.state == "running"}
         if not running and self._phase in STEPS:  # what began since that step, and was over before anybody looked
             running = {trial.stage for trial in self._begun_trials()[self._begun :][-1:]}
-        if any(trial.state == "running" and trial.before for trial in trials):
+        if any(trial.state == "running" and trial.is_extended for trial in trials):
             self._phase = EXTENDING
         elif running:
             words = dict.fromkeys(word for stage, word in PHASES.items() if stage in running)
@@ -261,7 +261,9 @@ class StudyProgress:
     def _longer(self) -> int:
         """Epochs that trials run beyond those of the study."""
         longer = [trial for trial in list(self._record.trials.values()) if trial.until]
-        return sum(trial.total(0) - (trial.searched.epochs if trial.before else self._spec.epochs) for trial in longer)
+        return sum(
+            trial.total(0) - (trial.searched.epochs if trial.is_extended else self._spec.epochs) for trial in longer
+        )
 
 
 def to_try(record: StudyRecord) -> int:

@@ -456,8 +456,9 @@ def event_of(entry: Entry) -> Event:
         Unknown: it is of a kind that this version does not know.
         ValueError: a field of it is not what it has to be; says which.
     """
+    kind = entry["event"]
     try:
-        event = _reader(entry["event"])(entry)
+        event = _reader(kind if kind in KINDS else "")(entry)
     except ValidationError as error:
         raise ValueError(_fault(entry, error)) from None
     if "time" not in entry:

@@ -21,6 +21,7 @@ import statistics
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import partial, wraps
 from typing import Any, TypeVar
@@ -188,14 +189,19 @@ def _tested(trial: TrialRecord, name: str) -> float | None:
     return trial.tested.get(name)
 
 
+_ONCE: ContextVar[dict[object, tuple[object, Any]] | None] = ContextVar("ranked_once", default=None)
+"""What was computed of each record, by its id, and with it, so that its id is not another's; None: nothing is kept."""
+
+
 @contextmanager
 def ranked_once(record: StudyRecord) -> Iterator[None]:
-    """Within this block the record must not change and is ranked only once: a report asks for it dozens of times."""
-    record.computed = {}
+    """Within this block the record must not change and is ranked only once: a report asks for it dozens of times. The
+    same holds for what `as_searched` makes of it."""
+    token = _ONCE.set({})
     try:
         yield
     finally:
-        record.computed = None
+        _ONCE.reset(token)
 
 
 def cached_in_record(compute: Callable[[StudyRecord, StudySpec], T]) -> Callable[[StudyRecord, StudySpec], T]:
@@ -203,12 +209,13 @@ def cached_in_record(compute: Callable[[StudyRecord, StudySpec], T]) -> Callable
 
     @wraps(compute)
     def cached(record: StudyRecord, spec: StudySpec) -> T:
-        if record.computed is None:
+        known = _ONCE.get()
+        if known is None:
             return compute(record, spec)
-        key = compute.__name__, id(spec)
-        if key not in record.computed:
-            record.computed[key] = spec, compute(record, spec)  # with the study, so that its id is not another's
-        found: T = record.computed[key][1]
+        key = compute.__name__, id(record), id(spec)
+        if key not in known:
+            known[key] = (record, spec), compute(record, spec)
+        found: T = known[key][1]
         return found
 
     return cached

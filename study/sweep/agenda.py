@@ -325,7 +325,7 @@ class Agenda:
             return
         self._end(trial, "failed", failure.reason, failure.kind)
         trials = self.record.by_stage("baseline", "search", "confirm", "rule", "ablation", "final")
-        tried = [other for other in trials if other.state in ENDED or other.before]
+        tried = [other for other in trials if other.state in ENDED or other.is_extended]
         if len(tried) >= HOPELESS and all(
             other.searched.state == "failed" and other.kind == failure.kind for other in tried
         ):

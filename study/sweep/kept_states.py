@@ -80,7 +80,7 @@ def tidy(folder: StudyFolder, spec: StudySpec, record: StudyRecord) -> None:
     for trial in record.trials.values():
         file = folder.checkpoint_file(trial.number)
         if trial.state not in ENDED:
-            if trial.before is not None and not file.exists() and folder.end_file(trial.number).exists():
+            if trial.is_extended and not file.exists() and folder.end_file(trial.number).exists():
                 folder.end_file(trial.number).replace(file)
             needed.add(file)
     for path in set(folder.checkpoints.glob("*")) - needed - _kept(folder, spec, record):

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from study import ranking
 from study.home.record import Epoch, TrialRecord
+from study.home.trial import Stretch
 from study.ranking import Spread, epochs
 from study.ranking.epochs import LAST, EpochChoice, scores
 from study.ranking.summary import TEST_BEST, beside
@@ -27,7 +28,7 @@ def trial(*values: float | None, **further: list[float | None]) -> TrialRecord:
     reports = [
         Epoch(epoch, {name: column[epoch - 1] for name, column in names.items()}) for epoch in range(1, len(values) + 1)
     ]
-    return TrialRecord(0, "search", {}, 0, state="complete", reports=reports)
+    return TrialRecord(0, "search", {}, 0, stretches=[Stretch(state="complete", reports=reports)])
 
 
 def smooth(window: int, *limits: Constraint) -> Objective:

@@ -3,7 +3,6 @@
 import math
 import random
 from collections.abc import Callable, Mapping
-from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
@@ -115,8 +114,9 @@ class Course:
 def outcome(record: StudyRecord) -> list[Any]:
     """What came of every trial, without when and where."""
     return [
-        (*astuple(trial)[:7], [dict(one) for one in trial.reports], dict(trial.tested))
+        (trial.number, trial.stage, trial.params, trial.seed, trial.repeats, trial.state, trial.reason, reports, tested)
         for trial in record.trials.values()
+        for reports, tested in [([dict(one) for one in trial.reports], dict(trial.tested))]
     ]
 
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from ray import cloudpickle, exceptions
 
 from study.home.record import TrialRecord
+from study.home.trial import Stretch
 from study.sweep.failures import Broken, Failure, NodeUnusable, failure, is_out_of_reach
 from study.sweep.host_memory import Memory
 from study.sweep.tune_errors import EndedForMemory, StillBusy
@@ -165,7 +166,7 @@ def test_what_runs_again(found: Failure, attempt: int, gpu: float, again: bool) 
 
 
 def test_a_trial_that_had_a_gpu_to_itself_is_not_given_another() -> None:
-    trial = TrialRecord(0, "search", {}, 0, alone=True)
+    trial = TrialRecord(0, "search", {}, 0, stretches=[Stretch(alone=True)])
     assert not Failure("OOM", "", alone=True).may_run_again(trial, quickstart("resources.gpu=0.5"), before=1)
     assert Failure("PREEMPTED", "").may_run_again(trial, quickstart("resources.gpu=0.5"), before=1)
 
@@ -183,8 +184,10 @@ def test_the_machines_memory_is_had_by_fewer_trials_or_smaller_ones() -> None:
 
 def test_a_trial_that_outlives_nodes_by_the_hundred_may_be_what_kills_them() -> None:
     died = Failure("PREEMPTED", "", node_died=True)
-    assert died.may_run_again(TrialRecord(0, "search", {}, 0, attempt=99), quickstart(), before=0)
-    assert not died.may_run_again(TrialRecord(0, "search", {}, 0, attempt=100), quickstart(), before=0)
+    assert died.may_run_again(TrialRecord(0, "search", {}, 0, stretches=[Stretch(attempt=99)]), quickstart(), before=0)
+    assert not died.may_run_again(
+        TrialRecord(0, "search", {}, 0, stretches=[Stretch(attempt=100)]), quickstart(), before=0
+    )
 
 
 def test_a_node_is_out_of_reach_where_ray_says_so_or_nothing_listens() -> None:

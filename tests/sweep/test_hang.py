@@ -95,7 +95,7 @@ def test_several_kinds_of_cards_have_a_usual_epoch_each(clock: list[float]) -> N
 
 def test_a_resumed_study_knows_its_kinds_of_cards(clock: list[float]) -> None:
     known = record(*(Told("search", [seconds] * 3, metric="time/epoch") for seconds in (100.0, 10.0)))
-    known.trials[0].device, known.trials[1].device = {"name": "T4"}, {"name": "H100"}
+    known.trials[0].now.device, known.trials[1].now.device = {"name": "T4"}, {"name": "H100"}
     watch = Watch(None, known, last=9)
     watch.heard("a", 3, None, "H100")
     assert hangs_after(watch, clock) == 101

@@ -5,6 +5,7 @@ import pytest
 from study.analysis.report.conclusions import ALIGNED, CONFLICTING, ERROR, why_nothing_gained
 from study.analysis.statistics.difference import Side
 from study.home.record import Epoch, TrialRecord
+from study.home.trial import Stretch
 from study.spec import load_study
 
 
@@ -13,7 +14,8 @@ def side(label: str, accuracy: float, known: tuple[float, ...] = ()) -> Side:
     metrics = dict(zip((ALIGNED, CONFLICTING, ERROR), known, strict=False))
     epochs = [Epoch(1, {"val/accuracy": accuracy + change, **metrics}) for change in (-0.01, 0.01)]
     trials = [
-        TrialRecord(0, "confirm", {}, seed, state="complete", reports=[epoch]) for seed, epoch in enumerate(epochs)
+        TrialRecord(0, "confirm", {}, seed, stretches=[Stretch(state="complete", reports=[epoch])])
+        for seed, epoch in enumerate(epochs)
     ]
     return Side(label, 0, trials, load_study("fairkl_digits"))
 

@@ -17,6 +17,7 @@ from study.analysis.statistics.compare_studies import against
 from study.analysis.statistics.difference import difference
 from study.analysis.statistics.next_step import rivals
 from study.home.record import Epoch, StudyRecord, TrialRecord
+from study.home.trial import Stretch
 from study.ranking import ranked_once
 from study.spec import StudySpec, load_study
 
@@ -155,7 +156,9 @@ def _record(values: np.ndarray) -> StudyRecord:
     def add(stage: Any, value: float, seed: int, repeats: int | None = None) -> None:
         number = len(record.trials)
         report = Epoch(1, {"val/accuracy": float(value)})
-        record.trials[number] = TrialRecord(number, stage, {}, seed, repeats, state="complete", reports=[report])
+        record.trials[number] = TrialRecord(
+            number, stage, {}, seed, repeats, stretches=[Stretch(state="complete", reports=[report])]
+        )
         if repeats is not None:
             record._repeats.setdefault(repeats, []).append(number)  # as the ledger's reader does
 

@@ -12,6 +12,7 @@ from study.analysis.figures.importance import title
 from study.analysis.statistics.frame import varied
 from study.analysis.statistics.importance import LEAST, Importances, Share, explained
 from study.home.record import Epoch, StudyRecord, TrialRecord
+from study.home.trial import Stretch
 from study.spec import StudySpec, load_study
 from study.spec.distributions import at, distributions
 
@@ -78,8 +79,8 @@ def study(kind: str, trials: int, seed: int) -> StudyRecord:
     values = response(kind, units) + generator.normal(0, NOISE, trials)
     record = StudyRecord()
     for number, (one, value) in enumerate(zip(params, values, strict=True)):
-        record.trials[number] = TrialRecord(number, "search", one, 0, state="complete")
-        record.trials[number].reports = [Epoch(1, {"val/accuracy": float(value)})]
+        record.trials[number] = TrialRecord(number, "search", one, 0, stretches=[Stretch(state="complete")])
+        record.trials[number].now.reports = [Epoch(1, {"val/accuracy": float(value)})]
     return record
 
 

@@ -213,7 +213,7 @@ def split_error(draws: int, rng: np.random.Generator) -> Row:
     told.groups = {"test": cells}
     true, inside = 0.8, []
     for right in rng.binomial(100, true, draws):
-        told.trials[0].tested = {"test/conflicting_accuracy": right / 100}
+        told.trials[0].now.tested = {"test/conflicting_accuracy": right / 100}
         side = Side("final training", 0, [told.trials[0]], spec)
         error = sampling_error(told, side, "test/conflicting_accuracy")
         assert error is not None

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from study.analysis import ablation, trials_frame
 from study.analysis.statistics.frame import varied
 from study.home.record import Epoch, StudyRecord, TrialRecord
+from study.home.trial import Stretch
 from study.spec import StudySpec, load_study
 from study.spec.distributions import at, distributions
 from study.spec.objective import Score
@@ -108,8 +109,9 @@ def stopped(spec: StudySpec, curves: Array, params: list[dict[str, Any]]) -> Sea
             begun += 1
     trials = {}
     for number, last in enumerate(lasts):
-        trial = TrialRecord(number, "search", params[number], 0, state="complete" if last == epochs else "pruned")
-        trial.reports = _reports(spec, curves[number, :last])
+        state = "complete" if last == epochs else "pruned"
+        trial = TrialRecord(number, "search", params[number], 0, stretches=[Stretch(state=state)])
+        trial.now.reports = _reports(spec, curves[number, :last])
         trials[number] = trial
     return Search(spec, StudyRecord(trials=trials), curves[:, -1])
 

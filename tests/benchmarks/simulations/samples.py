@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from study.analysis.statistics.difference import sides
 from study.commands.plan import FEW
 from study.home.record import Epoch, TrialRecord
+from study.home.trial import Stretch
 from study.metrics.worst_group import wilson
 from study.ranking.summary import TEST_BEST, beside
 from study.training.counts import Counts
@@ -159,7 +160,7 @@ def chosen(draws: int) -> Iterator[Row]:
     for _ in range(draws // 10):
         curve = 0.8 - 0.3 * np.exp(-np.arange(1, 21) / 4)
         reports = [Epoch(at, {spec.test_metric: one}) for at, one in enumerate(_noisy(generator, curve), 1)]
-        trial = TrialRecord(0, "final", {}, 0, state="complete", reports=reports)
+        trial = TrialRecord(0, "final", {}, 0, stretches=[Stretch(state="complete", reports=reports)])
         off.append(beside(spec, [trial])[TEST_BEST][spec.test_metric].mean - float(curve.max()))
     said = "at the best epoch on test numbers look, on average, too good (mean difference)"
     yield Row(said, "reproduce", "20 epochs, noise 1 point", "above 0", 0.0, LARGEST, float(np.mean(off)), 0)

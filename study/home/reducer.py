@@ -1,0 +1,253 @@
+"""A study as the events of its ledger make it, one after the other: each changes it, and nothing else does."""
+
+from dataclasses import dataclass, field
+from typing import Any, Literal, assert_never
+
+from study import __version__
+from study.errors import UserError
+from study.home.events import (
+    Ablating,
+    Closed,
+    Confirming,
+    Created,
+    Decided,
+    Ended,
+    Ending,
+    Enqueued,
+    Evaluated,
+    Event,
+    Lost,
+    Opened,
+    Refused,
+    Report,
+    Retried,
+    SearchExtended,
+    SplitTested,
+    Started,
+    Stopping,
+    TrialsLengthened,
+    Untested,
+    Unusable,
+    entry_of,
+)
+from study.home.trial import Epoch, Stretch, TrialRecord
+
+Happening = tuple[Literal["trial", "report", "ended", "enqueued"], int, int, Epoch | None]
+"""The events of trials: which trial, behind which of its epochs, and what it reported; of what was enqueued its place
+among `Folded.enqueued` instead of a trial. A report stays when its trial has to run the epoch again."""
+
+
+class Foreign(UserError):
+    """A ledger has an event that this version does not know, knows in another form, or that cannot follow the ones
+    before it."""
+
+
+@dataclass
+class Folded:
+    """A study as its ledger tells it.
+
+    Attributes:
+        id: unique to the study, whatever it is called.
+        sessions: the `opened` event of each driver that ran it; but `groups`, see `study.data.cells`, by itself.
+        state: new, running, complete, interrupted or failed.
+        story: every trial decided on, report and end, and what was enqueued, in the order in which they came: early
+            stopping and Optuna depend on it. What a trial does once it was extended is no part of it, nor what it did
+            before it was to run again because it had failed.
+        extended: the number of configurations that the search was extended to, None if it was not.
+        lengthened: the extensions of trials beyond their last epoch, in order.
+        placement: keys of `resources`, and `search.concurrency`, that the last driver was told in the file's place.
+        confirming: `top`, `seeds`, `rules` of what was to be confirmed later, None: those of the study file.
+        ablating: whose way from the baseline is measured, None: nobody asked; see `study.ranking.ablation`.
+        enqueued, ending: the configurations that users asked for while it ran, in order; whether one ended the search.
+        requests: the ids of the requests that were answered (`study.home.requests`), each with why it was refused.
+        unusable: the nodes on which the last driver placed no more trials, each with why and the remedy.
+        evaluations: how often a trained model was evaluated on the test split afterwards.
+        enough: which limit had ended the search when the last driver closed it: trials, time, gpu_hours, plateau ...
+        worked, busy: seconds that drivers were at work, and that processes ran trials, all together, without those in
+            which the machine slept.
+    """
+
+    id: str = ""
+    trials: dict[int, TrialRecord] = field(default_factory=dict)
+    sessions: list[dict[str, Any]] = field(default_factory=list)
+    groups: dict[str, Any] | None = None
+    state: str = "new"
+    story: list[Happening] = field(default_factory=list)
+    extended: int | None = None
+    lengthened: list[TrialsLengthened] = field(default_factory=list)
+    placement: dict[str, Any] = field(default_factory=dict)
+    confirming: tuple[int, int, bool] | None = None
+    ablating: Ablating | None = None
+    enqueued: list[dict[str, Any]] = field(default_factory=list)
+    ending: bool = False
+    requests: dict[str, str | None] = field(default_factory=dict)
+    unusable: dict[str, str] = field(default_factory=dict)
+    evaluations: int = 0
+    enough: str | None = None
+    worked: float = 0.0
+    busy: float = 0.0
+    _busy: list[tuple[dict[str, Any], float]] = field(default_factory=list)
+    _last: float = 0.0
+    _repeats: dict[int, list[int]] = field(default_factory=dict)
+    _stages: dict[str, list[TrialRecord]] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def apply(self, event: Event) -> None:
+        """Take one event in; raises Foreign: it cannot follow those before it."""
+        if not self.id and not isinstance(event, Created):
+            raise self._unreadable(event.event, "a study is created once, by its first event")
+        if self.state == "running" and not isinstance(event, Closed):  # that of a dead driver comes with the next one
+            self.worked += max(0.0, event.time - self._last - event.asleep)
+            self._last = event.time
+            for trial in self.trials.values() if event.asleep else ():
+                trial.now.asleep += event.asleep if trial.state == "running" else 0.0
+        match event:
+            case Report():  # first, as nearly all are
+                self._report(event)
+            case Started():
+                self._started(event)
+            case Ended():
+                self._ended(event)
+            case Decided():
+                self._decided(event)
+            case Lost():
+                self._lost(event)
+            case Created():
+                if self.id:
+                    raise self._unreadable("created", "a study is created once, by its first event")
+                self.id = event.id
+            case Opened():
+                self._opened(event)
+            case SearchExtended():
+                self.extended, self.enough, self.ending, self.state = event.trials, None, False, "interrupted"
+            case TrialsLengthened():
+                self.lengthened.append(event)
+                for trial in self._known(event, *event.trials):
+                    trial.stretches.append(trial.now.lengthened(event.epochs))
+                self.state = "interrupted"
+            case Retried():
+                self._retried(event)
+            case Confirming():
+                self.confirming, self.state = (event.top, event.seeds, event.rules), "interrupted"
+            case Ablating():
+                self._known(event, event.trial)
+                self.ablating, self.state = event, "interrupted"
+            case Evaluated():
+                self.evaluations += event.split == "test"
+            case Unusable():
+                self.unusable[event.node] = event.reason
+            case SplitTested():
+                stretch = self._known(event, event.trial)[0].now
+                stretch.tested, stretch.untested = event.metrics, None
+            case Untested():
+                self._known(event, event.trial)[0].now.untested = event.reason
+            case Enqueued():
+                self.requests[event.request] = None
+                self.story.append(("enqueued", len(self.enqueued), 0, None))
+                self.enqueued.append(event.params)
+            case Stopping():
+                (trial,) = self._known(event, event.trial)
+                self.requests[event.request], trial.now.stops_at = None, trial.epochs + 1
+            case Ending():
+                self.requests[event.request], self.ending = None, True
+            case Refused():
+                self.requests[event.request] = event.reason
+            case Closed():
+                self._closed(event)
+            case _:
+                assert_never(event)
+
+    def _known(self, event: Event, *numbers: int) -> list[TrialRecord]:
+        """The trials of an event; raises Foreign: one was not decided on."""
+        try:
+            return [self.trials[number] for number in numbers]
+        except KeyError as unknown:
+            raise self._unreadable(event.event, f"there is no trial {unknown} yet") from None
+
+    def _unreadable(self, kind: str, fault: str) -> Foreign:
+        return self._foreign(f"{kind!r} that study {__version__} cannot read: {fault}")
+
+    def _foreign(self, what: str) -> Foreign:
+        wrote = f"study {self.sessions[-1].get('version', '')}".strip() if self.sessions else "a newer study"
+        return Foreign(f"has an event {what}. Use what wrote it: {wrote}")
+
+    def _opened(self, event: Opened) -> None:
+        self.groups = self.groups if event.groups is None else event.groups
+        self.placement = event.placement or {}
+        self.sessions.append({name: value for name, value in entry_of(event).items() if name != "groups"})
+        self.state, self._last, self.unusable = "running", event.time, {}
+
+    def _retried(self, event: Retried) -> None:
+        """To the search these are trials that were decided on, and no more is known of them."""
+        trials = self._known(event, *event.trials)
+        if odd := [trial for trial in trials if trial.state not in ("failed", "pruned")]:
+            raise self._unreadable("retried", f"trial {odd[0].number} is {odd[0].state}")
+        again = {trial.number for trial in trials if not trial.is_extended}
+        self.story = [one for one in self.story if one[0] in ("trial", "enqueued") or one[1] not in again]
+        for trial in trials:
+            trial.stretches[-1] = trial.now.anew()
+        self.state = "interrupted"
+
+    def _decided(self, event: Decided) -> None:
+        number, repeats = event.trial, event.repeats
+        if number in self.trials:
+            raise self._unreadable("trial", f"trial {number} was decided on before")
+        if repeats is not None and repeats not in self.trials:
+            raise self._unreadable("trial", f"there is no trial {repeats} to repeat")
+        like = self.ablating.trial if event.stage == "ablation" and self.ablating else repeats
+        first = Stretch(None if like is None else self.trials[like].until)
+        trial = TrialRecord(number, event.stage, event.params, event.seed, repeats, bool(event.enqueued), [first])
+        self.trials[number] = trial
+        self._stages.setdefault(event.stage, []).append(trial)
+        if repeats is not None:
+            self._repeats.setdefault(repeats, []).append(number)
+        self.story.append(("trial", number, 0, None))
+
+    def _started(self, event: Started) -> None:
+        stretch = self._known(event, event.trial)[0].now
+        stretch.state, stretch.node, stretch.started = "running", event.node, event.time
+        stretch.device, stretch.asleep = event.device or {}, 0.0
+        stretch.reason = stretch.kind = stretch.ended = stretch.left = None
+        del stretch.reports[event.epoch or 0 :]  # a trial that runs again goes on from its checkpoint
+
+    def _lost(self, event: Lost) -> None:
+        stretch = self._known(event, event.trial)[0].now
+        self._stop_clock(stretch, event.time)
+        stretch.state, stretch.attempt = "waiting", event.attempt
+        stretch.alone = stretch.alone if event.alone is None else event.alone
+        stretch.losses += not event.node_died
+
+    def _report(self, event: Report) -> None:
+        trial = self.trials.get(event.trial)
+        if trial is None:
+            raise self._unreadable("report", f"there is no trial {event.trial} yet")
+        reports = trial.stretches[-1].reports
+        if event.epoch != len(reports) + 1:
+            raise self._unreadable("report", f"epoch {event.epoch} follows epoch {len(reports)}")
+        try:
+            epoch = Epoch(event.epoch, event.metrics)
+        except (TypeError, OverflowError):
+            raise self._unreadable("report", "its metrics are not all numbers") from None
+        reports.append(epoch)
+        if len(trial.stretches) == 1:
+            self.story.append(("report", event.trial, event.epoch, epoch))
+
+    def _ended(self, event: Ended) -> None:
+        (trial,) = self._known(event, event.trial)
+        stretch = trial.now
+        self._stop_clock(stretch, event.time)
+        stretch.state, stretch.reason, stretch.kind = event.state, event.reason, event.kind
+        stretch.ended = event.time if stretch.left is None else stretch.left
+        if not trial.is_extended:
+            self.story.append(("ended", trial.number, trial.epochs, None))
+
+    def _closed(self, event: Closed) -> None:
+        self.state, self.enough = event.state, event.enough
+        for stretch in (trial.now for trial in self.trials.values()):
+            self._stop_clock(stretch, self._last)
+            if stretch.state == "running":
+                stretch.state, stretch.left = "interrupted", self._last
+
+    def _stop_clock(self, stretch: Stretch, now: float) -> None:
+        if stretch.state == "running" and stretch.started is not None:
+            self.busy += (ran := max(0.0, now - stretch.started - stretch.asleep))
+            self._busy.append((self.placement, ran))
