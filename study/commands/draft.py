@@ -293,8 +293,9 @@ BEGIN = """\
 """
 
 PAPERS = """\
-  # What the papers found good is tried first.
+  # What the papers found good is tried first, and chosen unless another is ahead by 1.5 standard errors.
   enqueue: papers
+  margin: 1.5
 """
 
 RANGES = """\

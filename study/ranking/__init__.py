@@ -243,7 +243,8 @@ def ranked(record: StudyRecord, spec: StudySpec) -> list[Candidate]:
     held = standing(record, spec)
     if held is None:
         return in_order
-    return [held.chosen, *(candidate for candidate in in_order if candidate is not held.chosen)]
+    number = held.chosen.trial.number
+    return sorted(in_order, key=lambda candidate: candidate.trial.number != number)
 
 
 @cached_in_record
@@ -269,6 +270,8 @@ def standing(record: StudyRecord, spec: StudySpec) -> Standing | None:
     rather than too small. That of the seeds is of the paired differences where two seeds are shared, else of each mean;
     one seed has none.
     """
+    if not spec.incumbents:
+        return None
     confirmed, most = is_confirmed(record, spec), compared_at(record, spec)
     rivals = [
         (candidate, score)

@@ -312,10 +312,10 @@ class Search(Strict):
             as values.
         baseline: the configuration that runs first and in full, and that the result is compared with.
         enqueue: configurations to try before the sampler's own; `papers`: those of the papers.
-        margin: an incumbent is chosen until another configuration is better by more than so many standard errors of
-            their difference, and runs whole; 0: the best is chosen. Incumbents are what is enqueued, else the baseline;
-            where a configuration there says `incumbent: true`, those that do.
-        incumbents: those that do, as a list.
+        margin: an incumbent is chosen unless another configuration is better by more than so many standard errors of
+            their difference; 0: the best is chosen. Incumbents are the configurations of `enqueue`, else the baseline;
+            where some of these say `incumbent: true`, those. They run whole.
+        incumbents: the configurations of `baseline` and `enqueue` that say `incumbent: true`.
         sampler: what draws configurations.
         seed: the sampler's seed; a trial's is `train.seed`.
         trials: number of configurations, baseline and enqueued ones among them; null: every cell of a grid, else 100.

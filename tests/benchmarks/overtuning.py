@@ -3,18 +3,20 @@
     STUDY_DATA=... python tests/benchmarks/overtuning.py record [--folders NAME ...] [--splits 0 1] [--drawn 30]
     python tests/benchmarks/overtuning.py table
 
-`record` trains, on folders of `draft_space.py` and on one thread, the papers' two configurations and some drawn from the
-drafted space, each whole for 20 epochs on one seed. Split k validates on the k-th fifth of the 900 pictures, as biased
-as the others; test are the 500 without the bias. One line a trial is added to `overtuning.jsonl` beside this file, and
-those that are there are left out, so that a run that was ended goes on. Kept are the cells of the validation split
-(class, bias class, samples, right ones, the sums of log loss and Brier score), the metric with its standard error, and
-the test accuracy. It also keeps the cells of the splits that `selection_curves.npz` was recorded on.
+`record` trains, on folders of `draft_space.py` and on one thread, the papers' two configurations and some drawn from
+the drafted space, each whole for 20 epochs on one seed. Split k validates on the k-th fifth of the 900 pictures, as
+biased as the others; test are the 500 without the bias. One line a trial is added to `overtuning.jsonl` beside this
+file, and those that are there are left out, so that a run that was ended goes on. Kept are the cells of the validation
+split (class, bias class, samples, right ones, the sums of log loss and Brier score), the metric with its standard
+error, and the test accuracy. It also keeps the cells of the splits that `selection_curves.npz` was recorded on.
 
-`table` offers 0, 5, 14 and 30 of the drawn ones beside the incumbents, 1,000 draws each, and prints the test value of
-what each margin chooses. Besides the papers' two on these folders, it takes the curves of `selection_curves.npz`, whose
-incumbent is not good: once the plain loss, and once a drawn configuration. Their standard errors are made from the
-recorded accuracies and the cells: a cell of images is taken to have the accuracy of all conflicting, or all aligned,
-samples, one of a table that of all cells.
+`table` offers 0, 5, 14 and 30 of the drawn ones (of a smaller pool all) beside the incumbents, 1,000 draws each, and
+prints the test value of what each margin chooses, and in brackets the regret to the best of those that were offered.
+Besides the papers' on these folders, it takes recorded curves: those of `debias_all`, six configurations of the papers
+and 193 drawn ones on two seeds, judged by an unbiased split; and those of `selection_curves.npz`, whose incumbent is
+not good: once the plain loss, and once a drawn configuration. The standard errors of these are made from the recorded
+accuracies and the cells: a cell of images is taken to have the accuracy of all conflicting, or all aligned, samples,
+one of a table that of all cells.
 """
 
 import argparse
@@ -37,8 +39,10 @@ from torch.nn import functional
 
 from study import data
 from study.spec import StudySpec, load_study
+from study.spec.schema import same
 from study.training import Trial
 from study.training.counts import Cells
+from study.training.standard_errors import pooled
 
 FILE = Path(__file__).with_suffix(".jsonl")
 FOLDERS = ("digits-95", "mnist-95", "digits-98")
@@ -189,7 +193,7 @@ def pools(kept: Sequence[Line]) -> dict[str, list[Pool]]:
     by_split: dict[tuple[str, int], list[Line]] = {}
     for line in kept:
         by_split.setdefault((line["of"], line["split"]), []).append(line)
-    found: dict[str, list[Pool]] = {"the papers' two": [], "the plain loss": [], "a drawn one": []}
+    found: dict[str, list[Pool]] = {PAPERS: [], "the plain loss": [], "a drawn one": []}
     for (of, split), rows in by_split.items():
         if rows[0]["source"] == "curves":
             for kind, pool in recorded(of, split, rows[0]["cells"]):
@@ -197,8 +201,26 @@ def pools(kept: Sequence[Line]) -> dict[str, list[Pool]]:
         else:
             columns = (np.array([row[key] for row in rows]) for key in ("value", "error", "test"))
             papers = [place for place, row in enumerate(rows) if row["source"] == "papers"]
-            found["the papers' two"].append(Pool(of, *columns, papers))
+            found[PAPERS].append(Pool(of, *columns, papers))
+    found[PAPERS] += debias_all()
     return found
+
+
+PAPERS = "the papers'"
+
+
+def debias_all() -> Iterator[Pool]:
+    """The curves of that study at the last epoch, by seed."""
+    kept = np.load(FILE.parent / "curves" / "debias_all.npz")
+    params = [json.loads(text) for text in kept["params"]]
+    given = load_study("debias_all").search.enqueue
+    incumbents = [place for place, each in enumerate(params) if any(same(each, one) for one in given)]
+    names = list(kept["metrics"])
+    for values in kept["values"][:, 1:, -1].astype(float):  # without the baseline
+        value, test = (values[:, names.index(f"{split}/accuracy")] for split in ("val", "test"))
+        samples = torch.full((len(value),), 360.0)
+        error = pooled(torch.from_numpy(value) * samples, samples).numpy()
+        yield Pool("debias_all, unbiased", value, error, test, [place - 1 for place in incumbents])
 
 
 def recorded(of: str, split: int, cells: Sequence[Sequence[int]]) -> Iterator[tuple[str, Pool]]:
@@ -248,15 +270,21 @@ def table(kept: Sequence[Line]) -> None:
                 shown = " | ".join(f"{test:.1f} ({regret:.1f})" for test, regret in found)
                 print(f"| {name} | {margin:g} | {shown} |", flush=True)
                 regrets[f"{kind}, {name}", margin] = float(found[1:, 1].mean())
-    for kind in pools(kept):
+    for kind in dict.fromkeys(name.split(", ")[0] for name, _ in regrets):
+        print(f"\nMean regret, the incumbents being {kind}, when one data set is left out:\n")
         names = list(dict.fromkeys(name for name, _ in regrets if name.startswith(kind)))
         for left_out in [*names, None]:
             others = [name for name in names if name != left_out]
-            means = {margin: np.mean([regrets[name, margin] for name in others]) for margin in MARGINS}
+            means = {margin: float(np.mean([regrets[name, margin] for name in others])) for margin in MARGINS}
             best = min(MARGINS, key=lambda margin: means[margin])
             told = ", ".join(f"{margin:g}: {mean:.2f}" for margin, mean in means.items())
-            own = f"; there {regrets[left_out, best]:.2f}, with 0 {regrets[left_out, 0.0]:.2f}" if left_out else ""
-            print(f"without {left_out}: {told}; best {best:g}{own}")
+            name = (left_out or ", nothing").split(", ", 1)[1]
+            own = (
+                f"; there {regrets[left_out, best]:.2f}, without a margin {regrets[left_out, 0.0]:.2f}"
+                if left_out
+                else ""
+            )
+            print(f"- {name}: {told}; best {best:g}{own}")
 
 
 def main() -> None:

@@ -1,0 +1,288 @@
+"""An incumbent is chosen unless another configuration is ahead of it by more than the margin."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from course import Course
+from helpers import Told, quickstart, record, refused
+
+from study import ranking
+from study.analysis.report import lead
+from study.analysis.report.conclusions import caveats
+from study.analysis.statistics.next_step import next_steps
+from study.commands.plan import budget
+from study.home.record import StudyRecord
+from study.ranking.selection import Choice, choose
+from study.spec import StudySpec
+from study.spec.document import parse
+from study.spec.load import resolved
+from study.training.standard_errors import pooled
+
+OURS, OTHER = {"method.alpha": 0.02, "method.lambda": 1.0}, {"method.alpha": 0.03, "method.lambda": 1.5}
+DRAWN = {"method.alpha": 0.05, "method.lambda": 1.2}
+ENQUEUED = f"search.enqueue=[{OURS}, {OTHER}]".replace("'", '"')
+PLAIN = ("train.epochs=1", "search.early_stopping={name: none}", "search.metric=val/accuracy")
+
+
+def spec_of(margin: float = 1.0, *others: str) -> StudySpec:
+    return quickstart(*PLAIN, f"search.margin={margin}", ENQUEUED, "search.confirm={top: 1, seeds: 2}", *others)
+
+
+def told(stage: str, value: float, params: dict[str, Any], error: float | None = 0.02, **more: Any) -> Told:
+    further = {} if error is None else {"val/accuracy_standard_error": error}
+    return Told(stage, [value], params=params, further=further | more.pop("further", {}), **more)
+
+
+def searched(*values: float, error: float | None = 0.02) -> list[Told]:
+    """The baseline, the enqueued two, then drawn ones with these values."""
+    spec = spec_of()
+    given = [("baseline", dict(spec.search.baseline or {})), ("search", OURS), ("search", OTHER)]
+    drawn = [("search", DRAWN | {"method.alpha": 0.05 + 0.01 * place}) for place in range(len(values) - 3)]
+    return [told(stage, value, params, error) for (stage, params), value in zip([*given, *drawn], values, strict=True)]
+
+
+def best(spec: StudySpec, found: StudyRecord) -> int:
+    chosen = ranking.best(found, spec)
+    assert chosen is not None
+    assert choose(spec, found, Choice())[0] is chosen or choose(spec, found, Choice())[0].trial is chosen.trial
+    return chosen.trial.number
+
+
+def text(spec: StudySpec, found: StudyRecord) -> dict[str, str]:
+    found.state = "complete"
+    return {part.title: part.text for part in lead.lead(spec, found)}
+
+
+@pytest.mark.parametrize(("margin", "value", "chosen"), [(0, 0.71, 3), (1, 0.72, 1), (1, 0.74, 3), (2, 0.74, 1)])
+def test_the_better_incumbent_stays_within_the_margin(margin: float, value: float, chosen: int) -> None:
+    # .028 is the error of the difference of two values with an error of .02 each
+    found = record(*searched(0.5, 0.7, 0.65, value))
+    assert best(spec_of(margin), found) == chosen
+    numbers = [candidate.trial.number for candidate in ranking.ranked(found, spec_of(margin))]
+    assert sorted(numbers) == [0, 1, 2, 3]
+    assert numbers[1:] == [number for number in (3, 1, 2, 0) if number != chosen]
+
+
+def test_the_page_says_in_one_sentence_that_it_stays_and_why() -> None:
+    parts = text(spec_of(), record(*searched(0.5, 0.7, 0.65, 0.712)))
+    assert (
+        "Trial 3 is 1.2 points ahead of trial 1, within the margin of 2.8 points (1 times the standard error of "
+        "2.8 points): trial 1 stays." in parts["Result"]
+    )
+    assert "Trial 1 has method.alpha 0.02" in parts["Result"]
+    assert "significant" not in " ".join(parts.values())
+    beaten = text(spec_of(), record(*searched(0.5, 0.7, 0.65, 0.8)))
+    assert "ahead of" not in beaten["Result"]
+
+
+def test_the_papers_values_are_called_that() -> None:
+    spec = quickstart(*PLAIN, "search.space={method.alpha: paper, method.lambda: paper}", "search.enqueue=papers",
+                      "search.margin=1")  # fmt: skip
+    values = [0.7, 0.6, 0.5][: len(spec.search.enqueue)]
+    trials = [told("search", value, params) for value, params in zip(values, spec.search.enqueue, strict=True)]
+    parts = text(
+        spec, record(told("baseline", 0.5, dict(spec.search.baseline or {})), *trials, told("search", 0.71, DRAWN))
+    )
+    assert "points): the paper's values stay." in parts["Result"]
+
+
+def test_one_behind_the_leader_is_taken_that_is_beyond_its_own_error() -> None:
+    trials = [*searched(0.5, 0.7, 0.65), told("search", 0.76, DRAWN, 0.2)]
+    trials.append(told("search", 0.75, DRAWN | {"method.alpha": 0.09}, 0.02))
+    found = record(*trials)
+    assert best(spec_of(), found) == 4
+    assert "trial 4 is beyond its own and is taken." in text(spec_of(), found)["Result"]
+
+
+def fresh(values: dict[int, Sequence[float]], params: dict[int, dict[str, Any]], error: float) -> list[Told]:
+    return [
+        told("confirm", value, params[of], error, seed=seed, repeats=of)
+        for of, each in values.items()
+        for seed, value in enumerate(each, 1)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "error", "chosen"),
+    [
+        ([0.70, 0.72], [0.73, 0.75], 0.02, 3),  # .03 ahead on each seed: the split's .028 alone counts
+        ([0.70, 0.72], [0.71, 0.73], 0.02, 1),
+        ([0.70, 0.72], [0.70, 0.78], 0.02, 1),  # .03 ahead as well, but the seeds disagree
+        ([0.70, 0.72], [0.73, 0.75], 0.03, 1),
+    ],
+)
+def test_fresh_seeds_leave_the_error_of_the_split(
+    ours: Sequence[float], theirs: Sequence[float], error: float, chosen: int
+) -> None:
+    trials = searched(0.5, 0.7, 0.65, 0.9)
+    params = {number: one.params for number, one in enumerate(trials)}
+    again = fresh({0: [0.5, 0.5], 1: ours, 3: theirs}, params, error)
+    found = record(*trials, *again)
+    assert ranking.is_confirmed(found, spec_of())
+    assert best(spec_of(), found) == chosen
+
+
+def test_the_errors_of_two_on_the_same_samples_are_rather_too_large() -> None:
+    generator, shared = np.random.default_rng(0), {0.0: [], 0.8: []}
+    for alike in shared:
+        gaps, errors = [], []
+        for _ in range(2000):
+            luck = generator.random(60)
+            own = np.where(generator.random(60) < alike, luck, generator.random(60))
+            right = [(each < 0.8).sum() for each in (luck, own)]
+            gaps.append((right[0] - right[1]) / 60)
+            errors.append(np.hypot(*(float(pooled(torch.tensor(float(one)), torch.tensor(60.0))) for one in right)))
+        shared[alike] = [float(np.std(gaps)), float(np.mean(errors))]
+    true, told_error = shared[0.0]
+    assert told_error == pytest.approx(true, rel=0.05)
+    true, told_error = shared[0.8]
+    assert true < 0.7 * told_error
+
+
+def test_the_best_incumbent_runs_on_the_fresh_seeds_too() -> None:
+    found = record(*searched(0.5, 0.65, 0.7, 0.8))
+    confirmed = [trial.number for trial in ranking.to_confirm(found, spec_of())]
+    assert confirmed == [0, 3, 2]
+    assert budget(spec_of())["trials"]["confirm"] == 6
+    assert [trial.number for trial in ranking.to_confirm(found, spec_of(0.0))] == [0, 3]
+    assert budget(spec_of(0.0))["trials"]["confirm"] == 4
+    leading = record(*searched(0.5, 0.9, 0.7, 0.8))
+    assert [trial.number for trial in ranking.to_confirm(leading, spec_of())] == [0, 1]
+
+
+def test_without_anything_enqueued_the_baseline_stays() -> None:
+    spec = spec_of(1.0, "search.enqueue=[]")
+    found = record(*searched(0.7, 0.6, 0.6, 0.72))
+    assert best(spec, found) == 0
+    parts = text(spec, found)
+    assert "): the baseline stays." in parts["Result"]
+    assert "best.yaml holds, is the baseline" in parts["Result"]
+    assert best(spec_of(0.0, "search.enqueue=[]"), found) == 3
+    assert [trial.number for trial in ranking.to_confirm(found, spec)] == [0, 3]
+
+
+@pytest.mark.parametrize("marked", [0, 1])
+def test_a_mark_in_the_file_says_which_is_one(marked: int) -> None:
+    given = [dict(OURS), dict(OTHER)]
+    given[marked]["incumbent"] = True
+    given[1 - marked]["incumbent"] = False
+    spec = spec_of(1.0, f"search.enqueue={given}".replace("'", '"').replace("True", "true").replace("False", "false"))
+    assert spec.incumbents == [(OURS, OTHER)[marked]]
+    assert spec.search.enqueue == [OURS, OTHER]
+    again = resolved(parse(spec.to_yaml(), "study.yaml"))
+    assert (again.incumbents, again.hash) == (spec.incumbents, spec.hash)
+    found = record(*searched(0.5, 0.7, 0.7, 0.71))
+    assert best(spec, found) == 1 + marked
+
+
+def test_the_baseline_can_be_marked_beside_what_is_enqueued() -> None:
+    spec = spec_of(1.0, "search.baseline={method.alpha: 1.0, method.lambda: 0.0, incumbent: true}")
+    assert list(spec.incumbents) == [spec.search.baseline]
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        (["search.margin=-0.5"], "search.margin: -0.5 given"),
+        (["search.margin=.inf"], "search.margin: inf given"),
+        (["search.enqueue=[{method.alpha: 0.5, incumbent: 1}]"], "search.enqueue.0.incumbent: 1 given"),
+        (["search.enqueue=[{method.alpha: 0.5, incumbent: true}]"], "search.margin: is 0"),
+        (["search.margin=1", "search.incumbents=[{method.alpha: 0.5}]"], "search.incumbents.0: is none of"),
+        (["search.margin=1", "search.baseline=null"], "search.margin: 1 given, but nothing is to be beaten"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(given: list[str], why: str) -> None:
+    assert why in refused(*given)
+
+
+def test_studies_of_before_have_none() -> None:
+    before, none = quickstart(*PLAIN, ENQUEUED), quickstart(*PLAIN, ENQUEUED, "search.margin=0")
+    assert before.hash == none.hash
+    assert not {"margin", "incumbents"} & before.to_document()["search"].keys()
+    assert list(before.incumbents) == []
+
+
+def test_what_breaks_a_limit_does_not_stay() -> None:
+    spec = spec_of(1.0, "search.constraints=['val/equalized_odds <= 0.1']")
+    gaps = [0.0, 0.3, 0.3, 0.05]
+    trials = searched(0.5, 0.7, 0.65, 0.6)
+    for one, gap in zip(trials, gaps, strict=True):
+        one.further["val/equalized_odds"] = gap
+    found = record(*trials)
+    assert best(spec, found) == 3
+    found.state = "complete"
+    assert any("search.margin has no say: no incumbent" in sentence for sentence in caveats(spec, found))
+
+
+def test_of_several_metrics_nothing_changes_and_that_is_said() -> None:
+    front = ("search.metric=[val/accuracy, val/equalized_odds]", "search.sampler=tpe")
+    trials = searched(0.5, 0.7, 0.65, 0.71)
+    for one in trials:
+        one.further["val/equalized_odds"] = 0.1
+    found = record(*trials)
+    assert best(spec_of(1.0, *front), found) == best(spec_of(0.0, *front), found) == 3
+    assert any("several metrics" in sentence for sentence in caveats(spec_of(1.0, *front), found))
+
+
+def test_an_error_that_is_not_known_keeps_nobody() -> None:
+    found = record(*searched(0.5, 0.7, 0.65, 0.71, error=None))
+    assert best(spec_of(), found) == 3
+    assert any("no standard error of val/accuracy" in sentence for sentence in caveats(spec_of(), found))
+
+
+def test_the_smaller_value_is_ahead_where_it_is_the_better_one() -> None:
+    spec = spec_of(1.0, "search.metric=val/equalized_odds", "search.confirm={top: 1, seeds: 3}")
+    odds = [0.5, 0.3, 0.35, 0.2]
+    trials = [
+        Told(one.stage, [gap], params=one.params, metric="val/equalized_odds")
+        for one, gap in zip(searched(*odds), odds, strict=True)
+    ]
+    again = [
+        Told(
+            "confirm",
+            [gap + spread * (seed - 2)],
+            params=trials[of].params,
+            seed=seed,
+            repeats=of,
+            metric="val/equalized_odds",
+        )
+        for of, gap, spread in ((0, 0.5, 0.0), (1, 0.3, 0.0), (3, 0.25, 0.1))
+        for seed in (1, 2, 3)
+    ]
+    found = record(*trials, *again)
+    assert best(spec, found) == 1  # .05 below it, with an error over the seeds of .058
+    assert "over seeds, as that of the split's samples is not known" in text(spec, found)["Result"]
+
+
+def test_seeds_that_see_a_difference_are_not_said_to_see_none() -> None:
+    trials = searched(0.5, 0.7, 0.65, 0.9)
+    params = {number: one.params for number, one in enumerate(trials)}
+    found = record(*trials, *fresh({0: [0.5, 0.51], 1: [0.70, 0.721], 3: [0.715, 0.7355]}, params, 0.02))
+    parts = text(spec_of(), found)
+    assert best(spec_of(), found) == 1
+    assert "trial 3 has the best mean" in parts["How sure"]
+    assert "cannot be told" not in parts["How sure"]
+    assert all("trial 3" not in step.why for step in next_steps(spec_of(), found))
+
+
+def test_an_incumbent_runs_whole_where_early_stopping_would_end_it(tmp_path: Path) -> None:
+    given = (
+        "train.epochs=4",
+        "search.trials=10",
+        "search.early_stopping={name: asha, grace: 1, reduction: 4}",
+        ENQUEUED,
+    )
+
+    def bad_when_given(trial: Any, epoch: int) -> float:
+        return 0.1 if trial.params == OTHER else 0.5 + 0.001 * trial.number
+
+    states = {}
+    for margin in (0, 1):
+        course = Course(tmp_path / f"{margin}.jsonl", quickstart(*given, f"search.margin={margin}"), bad_when_given)
+        course.play()
+        states[margin] = course.record.trials[2].state
+    assert states == {0: "pruned", 1: "complete"}
