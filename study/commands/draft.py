@@ -76,8 +76,8 @@ def default_methods(bias: Bias, is_table: bool) -> tuple[str, ...]:
 
 
 def method_section(named: str, bias: Bias, is_table: bool) -> dict[str, Any]:
-    """The section of a method: `NAME`, or `NAME+fair_kl` for FairKL with it; of a table with its classes weighing alike, and
-    with cross entropy added."""
+    """The section of a method: `NAME`, or `NAME+fair_kl` for FairKL with it. For a table its classes weigh alike, and a
+    contrastive loss of classes has cross entropy beside it."""
     values: dict[str, Any] = {"name": named.removesuffix(ADDED)}
     if named.endswith(ADDED):
         values["regulariser"] = "fair_kl"

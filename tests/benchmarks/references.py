@@ -37,6 +37,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
+from sklearn.utils.class_weight import compute_sample_weight
 
 from study import data, ranking
 from study.data.dataset import Split
@@ -60,11 +61,11 @@ def frame(name: str) -> pd.DataFrame:
         share = np.where(rows["target"] == 1, 0.8, 0.3)
         return rows.assign(attribute=np.where(np.random.default_rng(0).random(len(rows)) < share, "a", "b"))
     if name in ("adult", "compas"):
-        splits = data.load({"name": name}).splits.values()
-        inputs = np.concatenate([split.inputs for split in splits])
-        rows = pd.DataFrame(inputs, columns=[f"x{at}" for at in range(inputs.shape[1])])
-        labels = {"y": [split.target for split in splits], "s": [split.bias for split in splits]}
-        return rows.assign(**{key: np.concatenate(parts) for key, parts in labels.items()})  # type: ignore[arg-type]
+        parts = [
+            pd.DataFrame(split.inputs).add_prefix("x").assign(y=split.target, s=split.bias)
+            for split in data.load({"name": name}).splits.values()
+        ]
+        return pd.concat(parts)
     return pd.concat([pd.read_csv(root() / "tables" / f"{name}{part}.csv") for part in ("", "_held")])
 
 
@@ -92,13 +93,12 @@ def judged(predicted: NDArray[Any], split: Split) -> dict[str, float]:
 def references(splits: dict[str, Split]) -> dict[str, dict[str, float]]:
     """What scikit-learn gives, by name."""
     train, held = splits["train"], splits["test"]
-    cell = pd.Series(train.target * 1000 + train.bias)
-    alike = (1 / cell.map(cell.value_counts())).to_numpy()
+    alike = compute_sample_weight("balanced", pd.Series(train.target).astype(str) + pd.Series(train.bias).astype(str))
     regression = {"max_iter": 2000}
     fitted = {
         "LR": LogisticRegression(**regression).fit(train.inputs, train.target),
         "LR, classes": LogisticRegression(**regression, class_weight="balanced").fit(train.inputs, train.target),
-        "LR, cells": LogisticRegression(**regression).fit(train.inputs, train.target, alike / alike.mean()),
+        "LR, cells": LogisticRegression(**regression).fit(train.inputs, train.target, alike),
         "boosting, classes": HistGradientBoostingClassifier(class_weight="balanced", random_state=0).fit(
             train.inputs, train.target
         ),

@@ -19,7 +19,7 @@ from study.losses.fair_sup_con import fair_sup_con
 from study.losses.margin import eps_sup_info_nce
 
 EVERYTHING = {**losses(), **regularisers(), **classification_losses()}
-INPUTS = {"target", "bias", "bias_features", "condition", "similarity"}
+INPUTS = {"target", "weight", "bias", "bias_features", "condition", "similarity"}
 """What a batch, its embeddings and a bias-capturing model can give any function."""
 
 INPUTS |= {"biased_views", "confusion", "extra_positives", "negatives"}

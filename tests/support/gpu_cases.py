@@ -139,7 +139,7 @@ def _values(knob: Knob) -> tuple[Any, ...]:
 
 def _networks() -> Iterator[Case]:
     for name in models.names():
-        facts = "table" if name == "mlp" else "images"  # of any size
+        facts = "table" if name in ("linear", "mlp") else "images"  # of any size
         for precision in ("float32", "bfloat16"):
             yield from _case(f"network {name}, {precision}", MARGIN, facts, {"name": name}, precision=precision)
         for key, section in _switched({"name": name}, models.model_knobs):
