@@ -8,7 +8,7 @@ from study.data.download import OnProgress, no_progress, obtain
 from study.errors import UserError
 from study.models import published
 
-OF_THEIR_OWN = ("resnet18", "resnet50")
+OF_THEIR_OWN = ("resnet18", "resnet50", *published.PACKAGED)
 """Architectures that `model.name` names itself; the others are `torchvision` with an `architecture`."""
 
 
@@ -16,7 +16,7 @@ def overview() -> list[dict[str, Any]]:
     """One row per architecture and published weights, the default ones first: their file and what they want."""
     return [
         _row(published.published(architecture, name), name == published.DEFAULT)
-        for architecture in published.architectures()
+        for architecture in [*published.PACKAGED, *published.architectures()]
         for name in published.weights_of(architecture)
         if name == published.DEFAULT or not _is_default(architecture, name)
     ]
@@ -45,7 +45,7 @@ def prepare(architecture: str, weights: str = published.DEFAULT, progress: OnPro
     Raises:
         UserError: a name is unknown, or the file cannot be got or is wrong.
     """
-    if (problem := published.wrong_architecture(architecture)) is not None:
+    if architecture not in published.PACKAGED and (problem := published.wrong_architecture(architecture)) is not None:
         raise UserError(f"torchvision {problem}")
     chosen = published.published(architecture, weights)
     file = obtain(chosen.source, progress)

@@ -1,6 +1,7 @@
 """One session of a study that is there: its driver, MLflow beside it, then the outputs, and the lines that a user is
 shown."""
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
@@ -249,7 +250,40 @@ def loaded(spec: StudySpec, view: View) -> dict[str, Dataset]:
     initial_weights(spec, StudyRecord())
     with view(spec, StudyRecord()) as tell:
         tell(LOADING)
-        return data.load_all(spec.data_sections)
+        datasets = data.load_all(spec.data_sections)
+        _features(spec, datasets, tell)
+        return datasets
+
+
+SAID_AGAIN = 10.0
+"""Seconds between lines on how far features are."""
+
+
+def _features(spec: StudySpec, datasets: Mapping[str, Dataset], tell: Callable[[str], None]) -> None:
+    """Have the features of frozen networks computed before trials wait for them; trials on other machines, or on a GPU
+    where there is none here, compute their own."""
+    sections = [model for model in spec.model_sections if model.get("frozen")]
+    if not sections:
+        return
+    import torch
+
+    from study.training import features
+    from study.training.device import best
+
+    device = best() if spec.resources.gpu else torch.device("cpu")
+    if spec.resources.gpu and device.type == "cpu":
+        return
+    said = -SAID_AGAIN
+
+    def on_rows(done: int, total: int) -> None:
+        nonlocal said
+        if done == total or time.monotonic() - said >= SAID_AGAIN:
+            said = time.monotonic()
+            tell(f"features of the pictures, computed once and kept: {done} of {total}")
+
+    for model in sections:
+        for dataset in datasets.values():
+            features.of_frozen(model, dataset, device, on_rows)
 
 
 GO_ON = "stopped. Nothing is lost; then go on with it: study resume {}"

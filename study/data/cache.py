@@ -244,7 +244,7 @@ def _problem(facts: Facts, name: str, split: Split) -> str | None:
     if count == 0:
         return "is empty; the files are not complete, or the options leave nothing for it"
     wanted = {
-        "inputs": ("float32" if facts.is_table else "uint8", (count, *facts.shape)),
+        "inputs": (_kind(split, facts), (count, *facts.shape)),
         "target": ("int64", (count,)),
         "bias": ("int64", (count,)) if bias_classes else None,
         "condition": None if facts.condition is None else ("float32", (count, facts.condition)),
@@ -254,7 +254,7 @@ def _problem(facts: Facts, name: str, split: Split) -> str | None:
         found = None if array is None else (str(array.dtype), array.shape)
         if found != kind:
             return f"{what}: {found} given, {kind} is needed"
-        if array is not None and array.dtype == np.float32 and not np.isfinite(array).all():
+        if array is not None and array.dtype.kind == "f" and not np.isfinite(array).all():
             return f"{what}: not finite everywhere"
     lowest = -1 if facts.unlabelled and name == "train" else 0
     for what, labels, low, classes in (
@@ -264,6 +264,13 @@ def _problem(facts: Facts, name: str, split: Split) -> str | None:
         if labels is not None and len(wrong := np.flatnonzero((labels < low) | (labels >= classes))):
             return f"{what} of sample {wrong[0]} is {labels[wrong[0]]}, allowed is {low} to {classes - 1}"
     return None
+
+
+def _kind(split: Split, facts: Facts) -> str:
+    """The type that inputs are to have: halves are features that a network gave."""
+    if not facts.is_table:
+        return "uint8"
+    return "float16" if split.inputs.dtype == np.float16 else "float32"
 
 
 FORMAT = 6

@@ -100,7 +100,7 @@ class Split:
     """One split.
 
     Attributes:
-        inputs: images uint8 (N, C, H, W), or the rows of a table float32 (N, F).
+        inputs: images uint8 (N, C, H, W), or the rows of a table float32 (N, F), of features float16.
         target: classes, int64 (N,).
         bias: bias (sensitive, spurious) classes, int64 (N,), -1 where it is not known, or None.
         condition: continuous attributes, float32 (N, K), or None.

@@ -6,6 +6,7 @@ the projection head of the same section on it. Other distributions can bring mor
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from study.catalogue import Catalogue, later, modules
@@ -16,7 +17,7 @@ from study.knobs import Knob, knobs, options
 if TYPE_CHECKING:
     from study.models.encoder import Encoder, Network
 
-__all__ = ["CATALOGUE", "Encoder", "Network", "build", "model_knobs", "names", "network", "unsuited", "weights"]
+__all__ = ["CATALOGUE", "Encoder", "Network", "build", "model_knobs", "names", "network", "seen", "unsuited", "weights"]
 
 __getattr__ = later({"Encoder": "study.models.encoder", "Network": "study.models.encoder"})
 
@@ -41,6 +42,8 @@ def model_knobs(model: Mapping[str, Any]) -> dict[str, Knob]:
 
     head = model.get("head", "none")
     without = {"none": {"head_hidden", "head_features", "head_norm"}, "linear": {"head_hidden"}}.get(str(head), set())
+    without |= {"lr_factor"} if model.get("frozen") else {"adapter", "adapter_width"}
+    without |= set() if model.get("adapter") else {"adapter_width"}
     own = knobs(CATALOGUE.find(model["name"]).Options)
     declared = {knob.key: knob for knob in (*own, *knobs(HeadOptions)) if knob.key not in without}
     if "stem" in declared and model.get("weights") is not None:
@@ -61,7 +64,8 @@ def unsuited(model: Mapping[str, Any], facts: Facts) -> str | None:
 
 
 def build(model: Mapping[str, Any], facts: Facts, begins: bool = True) -> "Encoder":
-    """The encoder of a `model` section for a data set, freshly initialised from torch's generator.
+    """The encoder of a `model` section for a data set, freshly initialised from torch's generator; for the rows of a
+    frozen network's features, see `seen`, what is trained on them.
 
     Args:
         begins: from the weights that the section names, if it names any; False: others will be put in.
@@ -69,8 +73,11 @@ def build(model: Mapping[str, Any], facts: Facts, begins: bool = True) -> "Encod
     Raises:
         UserError: the network is not one for this data; or its weights are not there, or do not fit.
     """
-    if (problem := unsuited(model, facts)) is not None:
+    is_frozen = bool(model.get("frozen"))
+    if not (is_frozen and facts.is_table) and (problem := unsuited(model, facts)) is not None:
         raise UserError(f"model.name: {problem}")
+    if is_frozen:
+        return _frozen(model, facts)
     module, own = _choice(model)
     encoder: Encoder = module.build(own, facts)
     if begins and model.get("weights") is not None:
@@ -78,6 +85,43 @@ def build(model: Mapping[str, Any], facts: Facts, begins: bool = True) -> "Encod
 
         initial_weights.begin(encoder, model)  # networks that have this key are backbones
     return encoder
+
+
+def seen(model: Mapping[str, Any], facts: Facts) -> Facts:
+    """The facts of the data as what is trained sees them: rows of features where the network is frozen."""
+    if not model.get("frozen") or facts.is_table:
+        return facts
+    from study.models import frozen
+
+    section = frozen.trunk_section(model) | {"weights": None}
+    return replace(facts, shape=(_width(tuple(sorted(section.items())), facts.shape),), mean=0.0)
+
+
+@cache
+def _width(section: tuple[tuple[str, Any], ...], shape: tuple[int, ...]) -> int:
+    """The number of features of a network."""
+    import torch
+
+    facts = Facts(2, None, shape)
+    try:
+        with torch.device("meta"):
+            return build(dict(section), facts).features
+    except NotImplementedError:  # as in `study.models.backbone.outline`
+        with torch.random.fork_rng(devices=[]):
+            return build(dict(section), facts).features
+
+
+def _frozen(model: Mapping[str, Any], facts: Facts) -> "Encoder":
+    """What is trained on a frozen network's features, with that network where the data are pictures."""
+    import torch
+
+    from study.models import frozen
+
+    if facts.is_table:
+        return frozen.build(model, facts.shape[0], None)
+    with torch.random.fork_rng(devices=[]):  # what is trained begins as it does on rows
+        trunk = build(frozen.trunk_section(model), facts)
+    return frozen.build(model, trunk.features, trunk)
 
 
 def weights(model: Mapping[str, Any]) -> dict[str, str] | None:
@@ -127,6 +171,8 @@ def _choice(model: Mapping[str, Any]) -> tuple[Any, Any]:
 
 
 def _problem(model: Mapping[str, Any], facts: Facts) -> str | None:
+    if model.get("frozen") and model.get("weights") is None:
+        return "cannot be frozen without model.weights: it would know nothing"
     module, own = _choice(model)
     problem: str | None = module.unsuited(own, facts)
     return problem

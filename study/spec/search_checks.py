@@ -390,10 +390,19 @@ def section_faults(sections: Mapping[str, Mapping[str, Any]], facts: Facts) -> I
     method, train, name = sections["method"], sections["train"], sections["data"]["name"]
     for key, why in methods.lacking(method, facts):
         yield ("method", key), f"{method[key]!r} given, it {why}, which data.name {name!r} lacks"
+    if sections["model"].get("frozen"):
+        if reason := models.unsuited(sections["model"], facts):
+            yield ("model", "name"), reason
+            return
+        shaping = [key for key in ("regulariser", "adversary") if method.get(key, "none") != "none"]
+        if not sections["model"]["adapter"] and (shaping or "temperature" in method):
+            why = "0 given, nothing else of a frozen network's features learns from"
+            yield ("model", "adapter"), f"{why} method.{[*shaping, 'name'][0]} {method[[*shaping, 'name'][0]]!r}: 1"
+        facts, name = models.seen(sections["model"], facts), f"{name} (features of a frozen network, a table)"
     augmentation = train["augmentation"]
     if reason := augment.suits(augmentation, facts):
         yield ("train", "augmentation"), f"{reason}, which data.name {name!r} is not"
-    else:
+    elif not sections["model"].get("frozen"):
         yield from _shapes(sections, facts)
     wish = methods.needs(method).views
     if wish and not augment.is_random(augmentation):
@@ -432,7 +441,7 @@ def _biased_network(sections: Mapping[str, Mapping[str, Any]], facts: Facts) -> 
     if facts.unlabelled:
         name = sections["data"]["name"]
         yield kind, f"{given}, it needs the class of every training sample, which data.name {name!r} lacks"
-    elif reason := models.unsuited(sections["model"], facts):
+    elif not sections["model"].get("frozen") and (reason := models.unsuited(sections["model"], facts)):
         yield kind, f"{given}, its network sees samples as they are stored: {reason}"
 
 

@@ -25,7 +25,7 @@ CONCURRENCY = "search.concurrency"
 PLACEMENT = (*(f"resources.{key}" for key in Resources.model_fields), CONCURRENCY)
 """Keys that say where trials run and how many at once, not what they compute."""
 
-BEGINNINGS = ("model.architecture", "model.weights")
+BEGINNINGS = ("model.architecture", "model.weights", "model.frozen")
 """Keys that decide which weights a trial begins from, besides `model.name`."""
 
 

@@ -5,12 +5,14 @@ import shutil
 import tempfile
 import warnings
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from study.data.table_columns import Column
 from study.errors import UserError, nearest
 from study.home.folder import Home, StudyFolder
+from study.models import published
 from study.tracking.connection import error_line, is_unknown_to_server, open_mlflow
 from study.tracking.tracked import STUDY, Tracked
 from study.trained import Description
@@ -46,10 +48,20 @@ def save_model(path: Path, model: Model, description: Description, form: "Form")
             artifacts={"description": model.description.as_uri(), "weights": model.weights.as_uri()},  # addresses
             code_paths=[str(Path(__file__).parents[1])],
             signature=_signature(description),
-            pip_requirements=[f"{library}=={version(library).partition('+')[0]}" for library in REQUIREMENTS],
+            pip_requirements=[
+                f"{library}=={version(library).partition('+')[0]}" for library in _libraries(description)
+            ],
         )
     for cache in path.rglob("__pycache__"):
         shutil.rmtree(cache)
+
+
+def _libraries(description: Description) -> list[str]:
+    """The libraries that the model needs; the one that brings the weights of its frozen network among them."""
+    model = description.config["model"]
+    package = published.PACKAGED[model["name"]].package if model["name"] in published.PACKAGED else ""
+    brings = package and model.get("frozen") and model["weights"] in published.weights_of(model["name"])
+    return [*REQUIREMENTS, *([package.replace("_", "-")] if brings and find_spec(package) else [])]
 
 
 def _signature(description: Description) -> "ModelSignature":

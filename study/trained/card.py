@@ -69,7 +69,7 @@ def card(spec: StudySpec, record: StudyRecord, trial: TrialRecord, dataset: Data
         f"`{spec.base['method']['name']}` on `{spec.base['model']['name']}`, trained for {spec.epochs} epochs on seeds "
         f"{seeds}. The weights are those of seed {trial.seed}, {_preference(spec, dataset)}.",
         *_worst(spec, trial, dataset),
-        *_beginning(record),
+        *_beginning(spec, record),
         "## Data",
         *_data(spec, dataset, description),
         "## Metrics",
@@ -87,12 +87,15 @@ def card(spec: StudySpec, record: StudyRecord, trial: TrialRecord, dataset: Data
     return "\n\n".join(parts) + "\n"
 
 
-def _beginning(record: StudyRecord) -> Iterator[str]:
-    """Yield which weights training began from, where it was not random ones."""
+def _beginning(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
+    """Yield which weights training began from, or stays on, where it was not random ones."""
+    is_frozen = spec.base["model"].get("frozen")
+    begins = "It is trained on features of a frozen network with" if is_frozen else "Training began from"
+    needed = " Their file is needed wherever the model is used." if is_frozen else ""
     for entry in record.sessions[-1].get("weights", ()):
         yield (
-            f"Training began from the weights {escaped(entry['name'])} ({escaped(entry['file'])}, SHA-256 "
-            f"{entry['sha256']}). What they learned of their own data, biases too, may be in this model."
+            f"{begins} the weights {escaped(entry['name'])} ({escaped(entry['file'])}, SHA-256 "
+            f"{entry['sha256']}).{needed} What they learned of their own data, biases too, may be in this model."
         )
 
 

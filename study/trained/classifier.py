@@ -1,6 +1,7 @@
 """A trained model that classifies: from its files alone, without its training data."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -35,8 +36,13 @@ class Classifier:
         self.description, self.facts = description, description.facts
         self.device = take(device)
         state = weights(description, folder)
+        config = description.trial_config
+        if config.model.get("frozen"):  # training augmented rows of features; here pictures come as they are
+            train = replace(config.train, augmentation="none", evaluation_size=None)
+            config = replace(config, train=train)
+        self._train = config.train
         try:
-            modules = networks(description.trial_config, self.facts, begins=False)
+            modules = networks(config, self.facts, begins=False)
             modules.load_state_dict(dict(state))
         except (UserError, LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:
             reason = (str(error) or type(error).__name__).splitlines()[0]
@@ -73,7 +79,7 @@ class Classifier:
         self._check(inputs)
         no_labels = np.zeros(len(inputs), dtype=np.int64)
         resident = {"given": Resident(Split(inputs, no_labels), self.facts.on("train"), self.device)}
-        evaluation = Evaluation(self._method, self._probes, resident, self.facts, self.description.trial_config.train)
+        evaluation = Evaluation(self._method, self._probes, resident, self.facts, self._train)
         scores = evaluation.scores("encoder", evaluation.features("given"))
         return scores.softmax(1).float().cpu().numpy()
 
@@ -95,11 +101,13 @@ def weights(description: Description, folder: Path) -> Mapping[str, torch.Tensor
     """A model's weights by name, on the CPU.
 
     Raises:
-        UserError: they are missing, or were changed since they were written; then they are not read.
+        UserError: they are missing, or were changed since they were written; then they are not read. So with those of
+            a frozen network, whose features it takes.
     """
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
+    description.check_frozen()
     path = below(folder, description.weights)
     try:
         if files.digest_of_file(path) != description.weights_digest:

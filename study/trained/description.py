@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from study import files
+from study import files, models
 from study.data import Encoding, Facts, of_earlier
 from study.data.dataset import by_number
 from study.data.table_columns import Column
@@ -34,6 +34,8 @@ class Description:
         weights_digest: its SHA-256.
         told: plain values for people: study, seed, metrics, code, data fingerprint, origin of the configuration.
         encoding: how the columns of a user's table became inputs; None for other data.
+        frozen: `name`, `file` and `sha256` of the weights of the frozen network whose features it takes; None: there is
+            none.
     """
 
     config: Mapping[str, Any]
@@ -42,6 +44,22 @@ class Description:
     weights_digest: str
     told: Mapping[str, Any]
     encoding: Encoding | None = None
+    frozen: Mapping[str, str] | None = None
+
+    def check_frozen(self) -> None:
+        """Check that the weights of the frozen network that are here are those that the model was trained on.
+
+        Raises:
+            UserError: they are not there (says how to get them), or are others.
+        """
+        if self.frozen is None:
+            return
+        now = models.weights(self.config["model"])
+        if now is None or now["sha256"] != self.frozen["sha256"]:
+            raise UserError(
+                f"the model takes features of {self.frozen['name']}, whose weights are not those here: sha256 was "
+                f"{self.frozen['sha256']}. Put the earlier file back"
+            )
 
     @property
     def trial_config(self) -> TrialConfig:

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from study import data, files, ranking
+from study import data, files, models, ranking
 from study.data import Dataset, Encoding
 from study.data.dataset import fingerprint
 from study.errors import UserError
@@ -109,4 +109,5 @@ def _described(
     }
     path = folder.model_file(trial.number)
     config = spec.trial_config(trial.params, trial.seed).to_document()
-    return Description(config, dataset.facts, path.name, files.digest_of_file(path), about, encoding)
+    frozen = models.weights(config["model"]) if config["model"].get("frozen") else None
+    return Description(config, dataset.facts, path.name, files.digest_of_file(path), about, encoding, frozen)

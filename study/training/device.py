@@ -373,7 +373,7 @@ class Resident:
     def pixels(self, index: Tensor) -> Tensor:
         """The samples at these positions: images as floats in [0, 1], (B, C, H, W); rows of a table as they are."""
         chosen = self._chosen(index)
-        return chosen.float().div_(255.0) if chosen.dtype == torch.uint8 else chosen
+        return chosen.float().div_(255.0) if chosen.dtype == torch.uint8 else chosen.float()
 
     def normalised(self, pixels: Tensor) -> Tensor:
         """The pixels as the network sees them; rows of a table as they are."""

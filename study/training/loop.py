@@ -25,7 +25,8 @@ from study.data.dataset import Dataset, Facts, Split
 from study.files import digest_of_file, write_whole
 from study.methods import Batch, Labels, Method
 from study.methods.balance import mean_cross_entropy, weighed
-from study.training import augment, checkpoint, optimization
+from study.models.frozen import Frozen
+from study.training import augment, checkpoint, features, optimization
 from study.training.checkpoint import Checkpoint, Choice, ChosenWeights, Unusable
 from study.training.config import TrialConfig, identity
 from study.training.device import Clock, Copy, Resident, available, best, copy, demand_determinism, global_generators
@@ -303,9 +304,10 @@ class TrainingLoop:
     def __init__(self, config: TrialConfig, dataset: Dataset, device: str | None = None, begins: bool = True) -> None:
         self.config, self.options = config, config.train
         self._weights = models.weights(config.model) if begins else None
+        self.device = torch.device(device) if device else best()
+        dataset = features.of_frozen(config.model, dataset, self.device)
         self._apart = with_share(dataset, self.options.data_share)
         self.dataset = with_val(self._apart) if self.options.with_val else self._apart
-        self.device = torch.device(device) if device else best()
         demand_determinism(self.options, self.device)
         torch.set_num_threads(self.options.threads)
         if self.device.type == "cpu":
@@ -317,6 +319,9 @@ class TrainingLoop:
         optimization.take_in_parts(self.method, self.options)
         self._networks.to(self.device).to(memory_format=torch.channels_last)
         self._splits = {name: self._resident(split, facts) for name, split in self.dataset.splits.items()}
+        for part in self._networks.modules():
+            if isinstance(part, Frozen):
+                part.fit(self._splits["train"].inputs)
         self._augmentation = augment.build(self.options.augmentation, facts.shape, self.options)
         networks_and_data = self.method, self.probes, self._splits, dataset.facts
         self.evaluate = Evaluation(*networks_and_data, self.options, lambda: self.inferred)

@@ -1,0 +1,79 @@
+"""Frozen networks: features of pictures that are computed once, and the layers that are trained on them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from study.knobs import options
+from study.models.backbone import BackboneOptions
+from study.models.encoder import Encoder
+from study.models.mlp import MLP
+from study.models.mlp import Options as Layers
+
+
+def trunk_section(model: Mapping[str, Any]) -> dict[str, Any]:
+    """The `model` section of the network itself, without what is trained on its features."""
+    left_out = ("frozen", "adapter", "adapter_width", "lr_factor")
+    return {key: value for key, value in model.items() if key not in left_out and not key.startswith("head")}
+
+
+PART = 4096
+"""Rows that are looked at at a time."""
+
+
+class Frozen(Encoder):
+    """Layers on the features of a frozen network: standardised, then an adapter if there is one.
+
+    It takes rows of features (B, F), or pictures (B, C, H, W) where the network is at hand. The network is no part of
+    its state and has no gradient.
+
+    Args:
+        width: of the rows, F.
+        layers: the trained ones.
+        trunk: the network with its weights; None: rows alone are taken.
+    """
+
+    def __init__(self, width: int, layers: BackboneOptions, trunk: Encoder | None) -> None:
+        super().__init__()
+        self.mean: Tensor
+        self.deviation: Tensor
+        self.register_buffer("mean", torch.zeros(width))
+        self.register_buffer("deviation", torch.ones(width))
+        own = Layers(depth=layers.adapter, width=layers.adapter_width, features=layers.adapter_width)
+        self.adapter: nn.Module = MLP(width, own) if layers.adapter else nn.Identity()
+        self.features = layers.adapter_width if layers.adapter else width
+        self._trunk = None if trunk is None else (trunk.eval(),)  # in a tuple, which a module does not look into
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        if inputs.ndim > 2:
+            inputs = self._rows(inputs)
+        features: Tensor = self.adapter((inputs.float() - self.mean) / self.deviation)
+        return features
+
+    @torch.no_grad()
+    def fit(self, inputs: Tensor) -> None:
+        """Standardise by these rows (N, F): a feature that is the same in all of them stays as it is, less its mean."""
+        parts = inputs.split(PART)
+        mean = sum(part.double().sum(0) for part in parts) / len(inputs)
+        squares = sum(((part.double() - mean) ** 2).sum(0) for part in parts) / len(inputs)
+        self.mean.copy_(mean)
+        self.deviation.copy_(squares.sqrt().where(squares > 0, 1.0))
+
+    @torch.no_grad()
+    def _rows(self, images: Tensor) -> Tensor:
+        assert self._trunk is not None, "the network was built for rows alone"
+        trunk = self._trunk[0].to(images.device)
+        return stored(trunk(images)).float()
+
+
+def stored(features: Tensor) -> Tensor:
+    """Features as they are kept: halves, none of them infinite."""
+    most = torch.finfo(torch.float16).max
+    return features.float().clamp(-most, most).half()
+
+
+def build(model: Mapping[str, Any], width: int, trunk: Encoder | None) -> Frozen:
+    """The trained layers of a `model` section on features of this width."""
+    return Frozen(width, options(BackboneOptions, model), trunk)

@@ -1,0 +1,132 @@
+"""Features of pictures by a frozen network: computed once on a machine, kept as rows, and read by every trial.
+
+Each row is kept by its picture's content and by the network as soon as its batch is computed: whoever was ended goes on
+there, and a changed picture changes its row alone. The rows of a data set are then one prepared data set, mapped from
+disk.
+"""
+
+import hashlib
+import json
+import os
+import sqlite3
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from study import models
+from study.data.cache import FOLDER, cached
+from study.data.dataset import Dataset, Facts, Split
+from study.data.source import writable
+from study.models import frozen
+from study.training.device import Resident
+
+BATCH = 64
+"""Pictures that go through the network at a time."""
+
+STORES = "features"
+"""Folder of the files with the rows of each network, in the folder of prepared data."""
+
+OnRows = Callable[[int, int], object]
+"""Is told how many of all pictures have their features."""
+
+
+def of_frozen(
+    model: Mapping[str, Any], dataset: Dataset, device: torch.device, on_rows: OnRows = lambda done, total: None
+) -> Dataset:
+    """The data set with a frozen network's features as its inputs, float16 (N, F); as it is where no network is frozen,
+    or where it has these features already. The state of torch's generators stays as it is.
+
+    Args:
+        on_rows: is called while they are computed.
+
+    Raises:
+        UserError: the weights are not there or do not fit, or no folder for data can be written.
+    """
+    if not model.get("frozen") or dataset.facts.is_table:
+        return dataset
+    section, begun = frozen.trunk_section(model), models.weights(model)
+    assert begun is not None  # a frozen network has weights
+    network = {**section, "weights": begun["sha256"], "mean": dataset.facts.mean, "deviation": dataset.facts.deviation}
+    facts = models.seen(model, dataset.facts)
+    rows = Rows(section, network, dataset.facts, facts.shape[0], device)
+
+    def build() -> dict[str, Split]:
+        with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+            total = sum(map(len, dataset.splits.values()))
+            done, splits = 0, {}
+            for name, split in dataset.splits.items():
+                before = done
+                inputs = rows.of(split, lambda count, before=before: on_rows(before + count, total))
+                splits[name], done = replace(split, inputs=inputs), done + len(split)
+            return splits
+
+    return cached("features", {"network": network, "data": dataset.fingerprint}, facts, build)
+
+
+class Rows:
+    """Rows of features by pictures' content, in a file for each network.
+
+    Args:
+        section: of the network.
+        network: all that a row depends on besides the picture.
+        facts: of the pictures.
+        width: of a row.
+    """
+
+    def __init__(
+        self, section: Mapping[str, Any], network: Mapping[str, Any], facts: Facts, width: int, device: torch.device
+    ) -> None:
+        self._section, self._facts, self._width, self._device = section, facts, width, device
+        self._name = hashlib.sha256(json.dumps(network, sort_keys=True).encode()).hexdigest()[:16]
+
+    def of(self, split: Split, on_rows: Callable[[int], object]) -> NDArray[np.float16]:
+        """The rows (N, F) of a split's pictures: those that are kept, and the others computed and kept.
+
+        Args:
+            on_rows: is told how many there are so far.
+        """
+        keys = [hashlib.blake2b(np.ascontiguousarray(picture), digest_size=16).digest() for picture in split.inputs]
+        found = np.empty((len(keys), self._width), np.float16)
+        with closing(self._database()) as database:
+            lacking = [at for at, key in enumerate(keys) if not _read(database, key, found[at])]
+            on_rows(len(keys) - len(lacking))
+            if not lacking:
+                return found
+            encoder = models.build(self._section, self._facts).to(self._device).to(memory_format=torch.channels_last)
+            encoder.eval()
+            pictures = Resident(Split(split.inputs, split.target), self._facts, torch.device("cpu"))
+            for start in range(0, len(lacking), BATCH):
+                places = lacking[start : start + BATCH]
+                with torch.inference_mode():
+                    batch = pictures.normalised(pictures.pixels(torch.tensor(places))).to(self._device)
+                    batch = batch.contiguous(memory_format=torch.channels_last)
+                    found[places] = frozen.stored(encoder(batch)).cpu().numpy()
+                _keep(database, ((keys[at], found[at].tobytes()) for at in places))
+                on_rows(len(keys) - len(lacking) + start + len(places))
+        return found
+
+    def _database(self) -> sqlite3.Connection:
+        place: Path = writable(os.path.join(FOLDER, STORES)) / f"{self._name}.sqlite"
+        database = sqlite3.connect(place, timeout=60)
+        database.execute("CREATE TABLE IF NOT EXISTS rows (picture BLOB PRIMARY KEY, row BLOB) WITHOUT ROWID")
+        return database
+
+
+def _read(database: sqlite3.Connection, key: bytes, row: NDArray[np.float16]) -> bool:
+    """Fill in a row that is kept; whether it is."""
+    found = database.execute("SELECT row FROM rows WHERE picture = ?", (key,)).fetchone()
+    if found is None or len(found[0]) != row.nbytes:
+        return False
+    row[:] = np.frombuffer(found[0], np.float16)
+    return True
+
+
+def _keep(database: sqlite3.Connection, rows: Iterable[tuple[bytes, bytes]]) -> None:
+    with database:
+        database.executemany("INSERT OR REPLACE INTO rows VALUES (?, ?)", rows)

@@ -1,0 +1,182 @@
+"""Frozen networks: features once, rows by content, and predictions that equal those of pictures."""
+
+import sqlite3
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from sklearn.datasets import load_sample_images
+from small import config
+from torchvision.models import EfficientNet_B0_Weights
+
+from study import models
+from study.data.dataset import Dataset, Facts, Split
+from study.errors import UserError
+from study.files import digest_of_file
+from study.models import frozen, initial_weights
+from study.models.backbone import Backbone
+from study.models.efficientnet_lite0 import EfficientNetLite0
+from study.spec.search_checks import trial_faults
+from study.trained.classifier import Classifier
+from study.trained.description import Description
+from study.training import Trial, TrialConfig, features
+
+MODEL: dict[str, Any] = {"name": "efficientnet_lite0", "weights": "imagenet", "frozen": True}
+METHOD = {"name": "bias_balanced_cross_entropy"}
+CPU, BICUBIC = torch.device("cpu"), Image.Resampling.BICUBIC
+
+
+@pytest.fixture(autouse=True)
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("STUDY_DATA", str(tmp_path / "data"))
+    return tmp_path / "data"
+
+
+def pictures(count: int = 12, side: int = 32) -> Dataset:
+    """Two classes of noise, brighter or darker; a bias in the first row."""
+    random = np.random.default_rng(0)
+    facts, splits = Facts(2, 2, (3, side, side), class_names=("dark", "light")), {}
+    for name in facts.splits:
+        target, bias = np.arange(count) % 2, np.arange(count) // 2 % 2
+        images = random.integers(0, 99, (count, 3, side, side)) + 100 * target[:, None, None, None]
+        images[:, :, 0] += 50 * bias[:, None, None]
+        splits[name] = Split(images.astype(np.uint8), target, bias)
+    return Dataset(facts, splits)
+
+
+def trial_config(**train: Any) -> TrialConfig:
+    return replace(config(METHOD, **{"epochs": 3, "batch_size": 4, **train}), model={**MODEL, "adapter": 0})
+
+
+def test_the_definition_loads_the_packages_weights_exactly_and_knows_what_it_sees() -> None:
+    file, _ = initial_weights.find(MODEL)
+    net = EfficientNetLite0().eval()
+    initial_weights.put(net, torch.load(file, weights_only=True), "does not fit")
+    for photograph, known in zip(load_sample_images().images, ("palace", "daisy"), strict=True):
+        side = min(photograph.shape[:2])
+        left, top = (photograph.shape[1] - side) // 2, (photograph.shape[0] - side) // 2
+        square = Image.fromarray(photograph).crop((left, top, left + side, top + side)).resize((224, 224), BICUBIC)
+        pixels = torch.from_numpy(np.asarray(square).copy()).permute(2, 0, 1)[None].float()
+        with torch.inference_mode():
+            found = net((pixels - 127) / 128)[0].argmax()
+        assert EfficientNet_B0_Weights.DEFAULT.meta["categories"][found] == known
+
+
+def test_features_are_computed_once_and_a_changed_picture_changes_its_row_alone(
+    monkeypatch: pytest.MonkeyPatch, root: Path
+) -> None:
+    dataset, computed = pictures(), []
+    forward = Backbone.forward
+
+    def counted(self: Backbone, images: torch.Tensor) -> torch.Tensor:
+        computed.append(len(images))
+        return forward(self, images)
+
+    monkeypatch.setattr(Backbone, "forward", counted)
+    first = features.of_frozen(MODEL, dataset, CPU)
+    assert sum(computed) == 36
+    assert first.facts.shape == (1280,)
+    assert first.splits["train"].inputs.dtype == np.float16
+    assert features.of_frozen(MODEL, dataset, CPU).fingerprint == first.fingerprint
+    assert sum(computed) == 36
+    train = dataset.splits["train"]
+    changed = train.inputs.copy()
+    changed[3] = 255 - changed[3]
+    other = replace(dataset, splits={**dataset.splits, "train": replace(train, inputs=changed)})
+    second = features.of_frozen(MODEL, other, CPU)
+    assert sum(computed) == 37
+    same = (first.splits["train"].inputs == second.splits["train"].inputs).all(1)
+    assert same.tolist() == [at != 3 for at in range(12)]
+
+
+def test_what_was_ended_goes_on_with_the_rows_that_it_had(monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
+    dataset, forward, computed = pictures(), Backbone.forward, []
+    whole = features.of_frozen(MODEL, dataset, CPU)
+    monkeypatch.setenv("STUDY_DATA", str(root / "again"))
+    monkeypatch.setattr(features, "BATCH", 4)
+
+    def ending(self: Backbone, images: torch.Tensor) -> torch.Tensor:
+        if len(computed) == 4:
+            raise KeyboardInterrupt
+        computed.append(len(images))
+        return forward(self, images)
+
+    monkeypatch.setattr(Backbone, "forward", ending)
+    with pytest.raises(KeyboardInterrupt):
+        features.of_frozen(MODEL, dataset, CPU)
+    (store,) = root.rglob("again/**/*.sqlite")
+    with sqlite3.connect(store) as database:
+        assert database.execute("SELECT count(*) FROM rows").fetchone() == (16,)
+    computed.clear()
+    computed += [0] * 5  # no further end
+    resumed = features.of_frozen(MODEL, dataset, CPU)
+    assert sum(computed) == 36 - 16
+    for name, split in whole.splits.items():
+        assert np.allclose(split.inputs, resumed.splits[name].inputs, atol=2e-3)
+
+
+def test_a_classifier_of_pictures_predicts_what_the_trial_does_of_rows(tmp_path: Path) -> None:
+    dataset, own = pictures(), trial_config(augmentation="noise")
+    trial = Trial(own, dataset, "cpu")
+    losses = [metrics["train/loss"] for metrics in trial.run()]
+    assert losses[-1] < losses[0]
+    trial.save(tmp_path / "mine.safetensors")
+    assert (tmp_path / "mine.safetensors").stat().st_size < 1e5  # the frozen network is not in it
+    digest = digest_of_file(tmp_path / "mine.safetensors")
+    told = models.weights(own.model)
+    description = Description(own.to_document(), dataset.facts, "mine.safetensors", digest, {}, None, told)
+    description.write(tmp_path / "mine.json")
+    given = Classifier.load(tmp_path / "mine.json", "cpu").probabilities(dataset.splits["test"].inputs)
+    of_rows = trial.evaluate.scores("encoder", trial.evaluate.features("test")).softmax(1)
+    assert np.abs(given - of_rows.numpy()).max() < 1e-4
+    assert told is not None
+    replace(description, frozen={**told, "sha256": "0" * 64}).write(tmp_path / "mine.json")
+    with pytest.raises(UserError, match="sha256 was 0000"):
+        Classifier.load(tmp_path / "mine.json", "cpu")
+
+
+def test_an_adapter_and_its_contrastive_loss_train_on_rows() -> None:
+    method = {"name": "eps_sup_info_nce", "regulariser": "fair_kl"}
+    own = replace(config(method, epochs=2, batch_size=8), model={**MODEL, "adapter": 1, "head": "mlp"})
+    trial = Trial(own, pictures(), "cpu")
+    before = [parameter.clone() for parameter in trial.method.encoders()["encoder"].parameters()]
+    list(trial.run())
+    after = list(trial.method.encoders()["encoder"].parameters())
+    assert len(after) == 4
+    assert not any(torch.equal(one, other) for one, other in zip(before, after, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("model", "method", "key"),
+    [
+        ({"weights": None}, {}, ("model", "name")),
+        ({}, {"name": "eps_sup_info_nce", "temperature": 0.1}, ("model", "adapter")),
+        ({}, {"name": "cross_entropy", "regulariser": "fair_kl", "lambda": 1.0}, ("model", "adapter")),
+    ],
+)
+def test_what_would_learn_nothing_is_refused(
+    model: dict[str, Any], method: dict[str, Any], key: tuple[str, str]
+) -> None:
+    own = trial_config()
+    sections = {**own.to_document(), "data": {"name": "stripes"}}
+    sections["model"] |= model
+    sections["method"] = {**config(method or METHOD).to_document()["method"]}
+    assert key in [at for at, _ in trial_faults(sections, pictures().facts)]
+
+
+def test_views_of_pictures_are_refused_and_those_of_rows_are_not() -> None:
+    for augmentation, refused in (("simclr", True), ("noise", False)):
+        sections = {**trial_config(augmentation=augmentation).to_document(), "data": {"name": "stripes"}}
+        assert (("train", "augmentation") in [at for at, _ in trial_faults(sections, pictures().facts)]) == refused
+    table = replace(pictures().facts, shape=(5,))
+    assert list(trial_faults({**trial_config().to_document(), "data": {"name": "adult"}}, table))
+
+
+def test_rows_are_standardised_by_the_training_split() -> None:
+    encoder = frozen.build({**MODEL, "adapter": 0}, 3, None)
+    encoder.fit(torch.tensor([[1.0, 5.0, 2.0], [3.0, 5.0, 2.0]]).half())
+    assert encoder(torch.tensor([[3.0, 5.0, 4.0]])).tolist() == [[1.0, 0.0, 2.0]]
