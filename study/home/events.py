@@ -6,8 +6,7 @@ Each is an entry of the ledger: `event`, its kind, `time`, then its fields in th
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
-from typing import Annotated, Any, ClassVar, Literal, cast, get_args
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from annotated_types import Ge, Lt, MinLen
 from pydantic import BaseModel, ConfigDict, InstanceOf, Strict, TypeAdapter, ValidationError, WrapValidator
@@ -456,21 +455,24 @@ def event_of(entry: Entry) -> Event:
         Unknown: it is of a kind that this version does not know.
         ValueError: a field of it is not what it has to be; says which.
     """
-    kind = entry["event"]
     try:
-        event = _reader(kind if kind in KINDS else "")(entry)
+        event = (_READERS.get(entry["event"]) or _reader(entry["event"]))(entry)
     except ValidationError as error:
         raise ValueError(_fault(entry, error)) from None
     if "time" not in entry:
         raise ValueError("its time is None")
     if type(event) is Happening:
         raise Unknown
-    return cast(Event, event)
+    return event
 
 
-@cache
-def _reader(kind: str) -> Callable[[Entry], object]:
-    return TypeAdapter(KINDS.get(kind, Happening)).validator.validate_python
+_READERS: dict[str, Callable[[Entry], Event]] = {}
+"""Of the kinds that were read so far, as to make one takes a millisecond."""
+
+
+def _reader(kind: str) -> Callable[[Entry], Event]:
+    reader: Callable[[Entry], Event] = TypeAdapter(KINDS.get(kind, Happening)).validator.validate_python
+    return _READERS.setdefault(kind, reader) if kind in KINDS else reader
 
 
 def _fault(entry: Entry, error: ValidationError) -> str:

@@ -5,31 +5,8 @@ from typing import Any, Literal, assert_never
 
 from study import __version__
 from study.errors import UserError
-from study.home.events import (
-    Ablating,
-    Closed,
-    Confirming,
-    Created,
-    Decided,
-    Ended,
-    Ending,
-    Enqueued,
-    Evaluated,
-    Event,
-    Lost,
-    Opened,
-    Refused,
-    Report,
-    Retried,
-    SearchExtended,
-    SplitTested,
-    Started,
-    Stopping,
-    TrialsLengthened,
-    Untested,
-    Unusable,
-    entry_of,
-)
+from study.home import events
+from study.home.events import Event, entry_of
 from study.home.trial import Epoch, Stretch, TrialRecord
 
 Happening = tuple[Literal["trial", "report", "ended", "enqueued"], int, int, Epoch | None]
@@ -74,10 +51,10 @@ class Folded:
     state: str = "new"
     story: list[Happening] = field(default_factory=list)
     extended: int | None = None
-    lengthened: list[TrialsLengthened] = field(default_factory=list)
+    lengthened: list[events.TrialsLengthened] = field(default_factory=list)
     placement: dict[str, Any] = field(default_factory=dict)
     confirming: tuple[int, int, bool] | None = None
-    ablating: Ablating | None = None
+    ablating: events.Ablating | None = None
     enqueued: list[dict[str, Any]] = field(default_factory=list)
     ending: bool = False
     requests: dict[str, str | None] = field(default_factory=dict)
@@ -93,65 +70,67 @@ class Folded:
 
     def apply(self, event: Event) -> None:
         """Take one event in; raises Foreign: it cannot follow those before it."""
-        if not self.id and not isinstance(event, Created):
+        if not self.id and not isinstance(event, events.Created):
             raise self._unreadable(event.event, "a study is created once, by its first event")
-        if self.state == "running" and not isinstance(event, Closed):  # that of a dead driver comes with the next one
+        if self.state == "running" and not isinstance(
+            event, events.Closed
+        ):  # that of a dead driver comes with the next one
             self.worked += max(0.0, event.time - self._last - event.asleep)
             self._last = event.time
             for trial in self.trials.values() if event.asleep else ():
                 trial.now.asleep += event.asleep if trial.state == "running" else 0.0
         match event:
-            case Report():  # first, as nearly all are
+            case events.Report():  # first, as nearly all are
                 self._report(event)
-            case Started():
+            case events.Started():
                 self._started(event)
-            case Ended():
+            case events.Ended():
                 self._ended(event)
-            case Decided():
+            case events.Decided():
                 self._decided(event)
-            case Lost():
+            case events.Lost():
                 self._lost(event)
-            case Created():
+            case events.Created():
                 if self.id:
                     raise self._unreadable("created", "a study is created once, by its first event")
                 self.id = event.id
-            case Opened():
+            case events.Opened():
                 self._opened(event)
-            case SearchExtended():
+            case events.SearchExtended():
                 self.extended, self.enough, self.ending, self.state = event.trials, None, False, "interrupted"
-            case TrialsLengthened():
+            case events.TrialsLengthened():
                 self.lengthened.append(event)
                 for trial in self._known(event, *event.trials):
                     trial.stretches.append(trial.now.lengthened(event.epochs))
                 self.state = "interrupted"
-            case Retried():
+            case events.Retried():
                 self._retried(event)
-            case Confirming():
+            case events.Confirming():
                 self.confirming, self.state = (event.top, event.seeds, event.rules), "interrupted"
-            case Ablating():
+            case events.Ablating():
                 self._known(event, event.trial)
                 self.ablating, self.state = event, "interrupted"
-            case Evaluated():
+            case events.Evaluated():
                 self.evaluations += event.split == "test"
-            case Unusable():
+            case events.Unusable():
                 self.unusable[event.node] = event.reason
-            case SplitTested():
+            case events.SplitTested():
                 stretch = self._known(event, event.trial)[0].now
                 stretch.tested, stretch.untested = event.metrics, None
-            case Untested():
+            case events.Untested():
                 self._known(event, event.trial)[0].now.untested = event.reason
-            case Enqueued():
+            case events.Enqueued():
                 self.requests[event.request] = None
                 self.story.append(("enqueued", len(self.enqueued), 0, None))
                 self.enqueued.append(event.params)
-            case Stopping():
+            case events.Stopping():
                 (trial,) = self._known(event, event.trial)
                 self.requests[event.request], trial.now.stops_at = None, trial.epochs + 1
-            case Ending():
+            case events.Ending():
                 self.requests[event.request], self.ending = None, True
-            case Refused():
+            case events.Refused():
                 self.requests[event.request] = event.reason
-            case Closed():
+            case events.Closed():
                 self._closed(event)
             case _:
                 assert_never(event)
@@ -170,13 +149,13 @@ class Folded:
         wrote = f"study {self.sessions[-1].get('version', '')}".strip() if self.sessions else "a newer study"
         return Foreign(f"has an event {what}. Use what wrote it: {wrote}")
 
-    def _opened(self, event: Opened) -> None:
+    def _opened(self, event: events.Opened) -> None:
         self.groups = self.groups if event.groups is None else event.groups
         self.placement = event.placement or {}
         self.sessions.append({name: value for name, value in entry_of(event).items() if name != "groups"})
         self.state, self._last, self.unusable = "running", event.time, {}
 
-    def _retried(self, event: Retried) -> None:
+    def _retried(self, event: events.Retried) -> None:
         """To the search these are trials that were decided on, and no more is known of them."""
         trials = self._known(event, *event.trials)
         if odd := [trial for trial in trials if trial.state not in ("failed", "pruned")]:
@@ -187,7 +166,7 @@ class Folded:
             trial.stretches[-1] = trial.now.anew()
         self.state = "interrupted"
 
-    def _decided(self, event: Decided) -> None:
+    def _decided(self, event: events.Decided) -> None:
         number, repeats = event.trial, event.repeats
         if number in self.trials:
             raise self._unreadable("trial", f"trial {number} was decided on before")
@@ -202,21 +181,21 @@ class Folded:
             self._repeats.setdefault(repeats, []).append(number)
         self.story.append(("trial", number, 0, None))
 
-    def _started(self, event: Started) -> None:
+    def _started(self, event: events.Started) -> None:
         stretch = self._known(event, event.trial)[0].now
         stretch.state, stretch.node, stretch.started = "running", event.node, event.time
         stretch.device, stretch.asleep = event.device or {}, 0.0
         stretch.reason = stretch.kind = stretch.ended = stretch.left = None
         del stretch.reports[event.epoch or 0 :]  # a trial that runs again goes on from its checkpoint
 
-    def _lost(self, event: Lost) -> None:
+    def _lost(self, event: events.Lost) -> None:
         stretch = self._known(event, event.trial)[0].now
         self._stop_clock(stretch, event.time)
         stretch.state, stretch.attempt = "waiting", event.attempt
         stretch.alone = stretch.alone if event.alone is None else event.alone
         stretch.losses += not event.node_died
 
-    def _report(self, event: Report) -> None:
+    def _report(self, event: events.Report) -> None:
         trial = self.trials.get(event.trial)
         if trial is None:
             raise self._unreadable("report", f"there is no trial {event.trial} yet")
@@ -231,7 +210,7 @@ class Folded:
         if len(trial.stretches) == 1:
             self.story.append(("report", event.trial, event.epoch, epoch))
 
-    def _ended(self, event: Ended) -> None:
+    def _ended(self, event: events.Ended) -> None:
         (trial,) = self._known(event, event.trial)
         stretch = trial.now
         self._stop_clock(stretch, event.time)
@@ -240,7 +219,7 @@ class Folded:
         if not trial.is_extended:
             self.story.append(("ended", trial.number, trial.epochs, None))
 
-    def _closed(self, event: Closed) -> None:
+    def _closed(self, event: events.Closed) -> None:
         self.state, self.enough = event.state, event.enough
         for stretch in (trial.now for trial in self.trials.values()):
             self._stop_clock(stretch, self._last)

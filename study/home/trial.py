@@ -3,7 +3,7 @@
 from array import array
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from study.home.events import Kind, Stage, State
 
@@ -75,6 +75,8 @@ BY_HAND = "a user"
 EVERY_CONFIGURATION = "every configuration of the space"
 """The reason of the end of a search that has nothing left to try."""
 
+
+T = TypeVar("T")
 
 Span = tuple[float, float]
 """Start and end, in seconds since the epoch."""
@@ -149,6 +151,17 @@ class Stretch:
         return Stretch(self.until, (), self.attempt + 1, 0, self.alone, self.node, self.device)
 
 
+class _Now(Generic[T]):
+    """A field of a trial's last stretch, by its own name."""
+
+    def __set_name__(self, trial: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, trial: "TrialRecord", of: type) -> T:
+        found: T = getattr(trial.stretches[-1], self._name)
+        return found
+
+
 @dataclass
 class TrialRecord:
     """One trial: what it is, and the stretches that it has run.
@@ -179,65 +192,21 @@ class TrialRecord:
         """Its last stretch, of which all the following tells."""
         return self.stretches[-1]
 
-    @property
-    def state(self) -> State:
-        return self.stretches[-1].state
-
-    @property
-    def reason(self) -> str | None:
-        return self.stretches[-1].reason
-
-    @property
-    def kind(self) -> Kind | None:
-        return self.stretches[-1].kind
-
-    @property
-    def losses(self) -> int:
-        return self.stretches[-1].losses
-
-    @property
-    def alone(self) -> bool:
-        return self.stretches[-1].alone
-
-    @property
-    def node(self) -> str | None:
-        return self.stretches[-1].node
-
-    @property
-    def device(self) -> dict[str, str]:
-        return self.stretches[-1].device
-
-    @property
-    def reports(self) -> list[Epoch]:
-        return self.stretches[-1].reports
-
-    @property
-    def tested(self) -> dict[str, float | int | None]:
-        return self.stretches[-1].tested
-
-    @property
-    def untested(self) -> str | None:
-        return self.stretches[-1].untested
-
-    @property
-    def ended(self) -> float | None:
-        return self.stretches[-1].ended
-
-    @property
-    def stops_at(self) -> int | None:
-        return self.stretches[-1].stops_at
-
-    @property
-    def until(self) -> int | None:
-        return self.stretches[-1].until
-
-    @property
-    def attempt(self) -> int:
-        return self.stretches[-1].attempt
-
-    @property
-    def computed(self) -> dict[Any, Any]:
-        return self.stretches[-1].computed
+    state = _Now[State]()
+    reason = _Now[str | None]()
+    kind = _Now[Kind | None]()
+    losses = _Now[int]()
+    alone = _Now[bool]()
+    node = _Now[str | None]()
+    device = _Now[dict[str, str]]()
+    reports = _Now[list[Epoch]]()
+    tested = _Now[dict[str, float | int | None]]()
+    untested = _Now[str | None]()
+    ended = _Now[float | None]()
+    stops_at = _Now[int | None]()
+    until = _Now[int | None]()
+    attempt = _Now[int]()
+    computed = _Now[dict[Any, Any]]()
 
     @property
     def started(self) -> float | None:

@@ -13,26 +13,8 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from study import ranking
-from study.home.events import (
-    ENDED,
-    Decided,
-    End,
-    Ended,
-    Ending,
-    Enqueued,
-    Event,
-    Kind,
-    Lost,
-    Outcome,
-    Refused,
-    Report,
-    SplitTested,
-    Stage,
-    Started,
-    Stopping,
-    Untested,
-    Unusable,
-)
+from study.home import events
+from study.home.events import ENDED, End, Event, Kind, Outcome, Stage
 from study.home.ledger import Ledger, TakenOver
 from study.home.record import BY_HAND, LARGEST, StudyRecord, TrialRecord, finite, infinite
 from study.home.requests import Request
@@ -265,19 +247,19 @@ class Agenda:
         trial = self.record.trials[number]
         if trial.state in ENDED and trial.stage != "final":
             return False  # a replicate, whose first seed ended meanwhile
-        self._write(Started(number, node, epoch, note, None if device is None else dict(device)))
+        self._write(events.Started(number, node, epoch, note, None if device is None else dict(device)))
         return True
 
     def unusable(self, node: str, reason: str) -> None:
         """No more trials are placed on a node; `reason`: why, and the remedy."""
-        self._write(Unusable(node, reason))
+        self._write(events.Unusable(node, reason))
 
     def reported(self, number: int, epoch: int, metrics: Mapping[str, float]) -> bool:
         """A trial's epoch is over. Says whether the trial goes on; if not, its end is in the ledger."""
         trial = self.record.trials[number]
         if trial.state != "running" or epoch != trial.epochs + 1:
             return trial.state == "running"  # Tune repeats the last result when a trial returns
-        self._write(Report(number, epoch, finite(metrics), infinite(metrics)))
+        self._write(events.Report(number, epoch, finite(metrics), infinite(metrics)))
         if epoch == trial.total(self.spec.epochs):
             self._complete(trial, {name: value for name, value in metrics.items() if abs(value) > LARGEST})
         else:
@@ -296,19 +278,19 @@ class Agenda:
         if request.id in self.record.requests:
             return
         if why := self._search.refuses(request) or ("the study is over" if self._done else None):
-            self._write(Refused(request.id, why))
+            self._write(events.Refused(request.id, why))
         elif request.kind == "enqueue":
-            self._write(Enqueued(request.id, dict(request.params)))
+            self._write(events.Enqueued(request.id, dict(request.params)))
             self._search.enqueued(request.params)
         elif request.kind == "stop":
-            self._write(Stopping(request.id, request.trial))
+            self._write(events.Stopping(request.id, request.trial))
         else:
-            self._write(Ending(request.id))
+            self._write(events.Ending(request.id))
 
     def refuse(self, request: str, reason: str) -> None:
         """Answer what cannot be read as a request, by its id; nothing if it was answered."""
         if request not in self.record.requests:
-            self._write(Refused(request, reason))
+            self._write(events.Refused(request, reason))
 
     def failed(self, number: int, failure: Failure) -> None:
         """A trial was cut off before its last epoch: it runs again where that can help, else it has failed.
@@ -320,7 +302,7 @@ class Agenda:
             return
         if failure.may_run_again(trial, self.spec, before=trial.losses):
             alone, node_died = failure.alone or None, failure.node_died or None
-            self._write(Lost(number, trial.attempt + 1, failure.kind, failure.reason, alone, node_died))
+            self._write(events.Lost(number, trial.attempt + 1, failure.kind, failure.reason, alone, node_died))
             self._unfinished.append(trial)
             return
         self._end(trial, "failed", failure.reason, failure.kind)
@@ -336,7 +318,7 @@ class Agenda:
         self._changed += 1
         self._testing.discard(number)
         if not self.record.trials[number].tested:
-            self._write(SplitTested(number, {**finite(metrics)}, infinite(metrics)))
+            self._write(events.SplitTested(number, {**finite(metrics)}, infinite(metrics)))
 
     def untested(self, number: int, failure: Failure) -> None:
         """The test split could not be read with a trial's model: it is tried again where that can help."""
@@ -347,7 +329,7 @@ class Agenda:
             self._test_losses[number] += 1
         else:
             self._untestable.add(number)
-            self._write(Untested(number, failure.reason))
+            self._write(events.Untested(number, failure.reason))
 
     def _finish_what_was_cut_off(self) -> None:
         """End the trials whose driver died between their last report and the note of that."""
@@ -371,7 +353,7 @@ class Agenda:
             self._end(trial, "complete")
 
     def _end(self, trial: TrialRecord, state: End, reason: str | None = None, kind: Kind | None = None) -> None:
-        self._write(Ended(trial.number, state, kind, reason))
+        self._write(events.Ended(trial.number, state, kind, reason))
         self._search.ended(trial)
         self._end_replicates(trial)
 
@@ -384,7 +366,7 @@ class Agenda:
 
     def _write(self, event: Event) -> None:
         self.record.apply(self.journal.append(event))
-        self._changed += not isinstance(event, Report)
+        self._changed += not isinstance(event, events.Report)
 
     def _next_unfinished(self, alone: bool) -> TrialRecord | None:
         """A trial that is to run again. One that needs a GPU to itself comes after the search's others: as long as
@@ -398,6 +380,6 @@ class Agenda:
 
     def _decide(self, decision: Decision) -> TrialRecord:
         number, params, enqueued = len(self.record.trials), dict(decision.params), decision.enqueued or None
-        self._write(Decided(number, decision.stage, params, decision.seed, decision.repeats, enqueued))
+        self._write(events.Decided(number, decision.stage, params, decision.seed, decision.repeats, enqueued))
         self._search.decided(self.record.trials[number])
         return self.record.trials[number]

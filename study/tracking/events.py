@@ -6,33 +6,8 @@ from typing import Any, assert_never
 
 from study import ranking
 from study.errors import said
-from study.home.events import (
-    ENDED,
-    Ablating,
-    Closed,
-    Confirming,
-    Created,
-    Decided,
-    End,
-    Ended,
-    Ending,
-    Enqueued,
-    Evaluated,
-    Event,
-    Lost,
-    Opened,
-    Outcome,
-    Refused,
-    Report,
-    Retried,
-    SearchExtended,
-    SplitTested,
-    Started,
-    Stopping,
-    TrialsLengthened,
-    Untested,
-    Unusable,
-)
+from study.home import events
+from study.home.events import ENDED, End, Event, Outcome
 from study.home.line import Entry
 from study.home.record import StudyRecord, TrialRecord
 from study.metrics import group_names
@@ -188,48 +163,48 @@ class Events:
     def _bring(self, event: Event) -> None:
         """Change what an event that the record has now says."""
         match event:
-            case Report():  # first, as nearly all are
+            case events.Report():  # first, as nearly all are
                 self._report(event)
-            case Started():
+            case events.Started():
                 self._started(event)
-            case Ended():
+            case events.Ended():
                 self._ended(event)
-            case Decided():
+            case events.Decided():
                 self._decided(event)
-            case Lost():
+            case events.Lost():
                 self._tag(str(event.trial), {f"study.lost.{event.attempt}": f"{event.kind}: {event.reason}"})
-            case Created():
+            case events.Created():
                 self._created(event)
-            case Opened():
+            case events.Opened():
                 self._opened(event)
-            case SearchExtended():
+            case events.SearchExtended():
                 self._tag(STUDY, {"study.extended": event.trials})
-            case TrialsLengthened():
+            case events.TrialsLengthened():
                 self._lengthened(event)
-            case Confirming():
+            case events.Confirming():
                 rules = ", and the picks of other rules" if event.rules else ""
                 self._tag(STUDY, {"study.confirming": f"top {event.top} on {event.seeds} seeds{rules}"})
-            case Ablating():
+            case events.Ablating():
                 steps = ", ".join(" and ".join(step) for step in event.steps)
                 seeds = f"{event.seeds} seeds from {event.first} on"
                 self._tag(STUDY, {"study.ablating": f"trial {event.trial} by {steps} on {seeds}"})
-            case Evaluated():
+            case events.Evaluated():
                 self._tag(STUDY, {"study.test_readings": self.record.test_readings})
-            case Unusable():
+            case events.Unusable():
                 self._tag(STUDY, {UNUSABLE: "; ".join(map(": ".join, self.record.unusable.items()))})
-            case SplitTested():
+            case events.SplitTested():
                 total = self.record.trials[event.trial].total(self._spec.epochs)
                 self._point(str(event.trial), event.metrics, event.time, total)
                 self._untag(str(event.trial), ["test_failure"])
-            case Untested():
+            case events.Untested():
                 self._tag(str(event.trial), {"test_failure": event.reason})
-            case Enqueued():
+            case events.Enqueued():
                 self._tag(STUDY, {"study.enqueued": len(self.record.enqueued)})
-            case Ending():
+            case events.Ending():
                 self._tag(STUDY, {"study.search_ended_by": "a user"})
-            case Closed():
+            case events.Closed():
                 self._closed(event)
-            case Retried() | Stopping() | Refused():
+            case events.Retried() | events.Stopping() | events.Refused():
                 pass  # a run is open again once its trial runs; a trial's end says that a user stopped it
             case _:
                 assert_never(event)
@@ -247,27 +222,27 @@ class Events:
         change.untag |= set(names)
         change.tags = {name: value for name, value in change.tags.items() if name not in change.untag}
 
-    def _created(self, event: Created) -> None:
+    def _created(self, event: events.Created) -> None:
         change = self._change(STUDY)
         change.name, change.start = self._spec.name, milliseconds(event.time)
         change.params |= params(self._spec)
         self._tag(STUDY, {"study.kind": "study", "study.hash": self._spec.hash, **inherited(self._spec, self.record)})
 
-    def _opened(self, event: Opened) -> None:
+    def _opened(self, event: events.Opened) -> None:
         self._tag(STUDY, {**inherited(self._spec, self.record), "study.node": event.node or ""})
         self._tag(STUDY, {NOTE: note(self._spec, self.record)})
         self._untag(STUDY, [UNUSABLE])
         self._begin(STUDY)
         self._progress.attached = False  # there will be new files
 
-    def _lengthened(self, event: TrialsLengthened) -> None:
+    def _lengthened(self, event: events.TrialsLengthened) -> None:
         """Their runs go on behind the epochs that they hold; MLflow changes no parameter, a tag has the new total."""
         self._tag(STUDY, {"study.lengthened": f"{len(event.trials)} trials to epoch {event.epochs}"})
         for number in event.trials:
             self._progress.epochs[str(number)] = self.record.trials[number].epochs
             self._tag(str(number), {"study.epochs": event.epochs})
 
-    def _decided(self, event: Decided) -> None:
+    def _decided(self, event: events.Decided) -> None:
         key, stage = str(event.trial), event.stage
         change = self._change(key)
         change.parent = str(event.repeats) if stage == "replicate" else STUDY
@@ -309,7 +284,7 @@ class Events:
         knobs = ablation.differing(self._spec, asked.reference.params, params) if asked else []
         return ", ".join(knobs) or "none"
 
-    def _started(self, event: Started) -> None:
+    def _started(self, event: events.Started) -> None:
         key = str(event.trial)
         self._tag(key, {"study.node": event.node or "", **device_tags(event.device or {})})
         if key not in self._progress.open:  # cut off by a stop, running again
@@ -318,14 +293,14 @@ class Events:
             self._tag(key, inherited(self._spec, self.record))
             self._progress.open.append(key)
 
-    def _report(self, event: Report) -> None:
+    def _report(self, event: events.Report) -> None:
         """An epoch that the run holds already, from before the trial was cut off, is the same again."""
         key = str(event.trial)
         if event.epoch > self._progress.epochs.get(key, 0):
             self._point(key, event.metrics, event.time, event.epoch)
             self._progress.epochs[key] = event.epoch
 
-    def _ended(self, event: Ended) -> None:
+    def _ended(self, event: events.Ended) -> None:
         key, trial = str(event.trial), self.record.trials[event.trial]
         if event.state == "pruned":
             self._tag(key, {"pruned_by": event.reason or ""})
@@ -340,7 +315,7 @@ class Events:
         if self._spec.function and self._own_runs:
             self._bring_own(self._own_runs(event.trial), event)
 
-    def _bring_own(self, folder: Path, event: Ended) -> None:
+    def _bring_own(self, folder: Path, event: events.Ended) -> None:
         """Take over the runs that the trial's function logged itself; what cannot be read is no reason to stop here."""
         try:
             found = own_runs.read(folder, event.trial, STATUS[event.state], milliseconds(event.time))
@@ -379,7 +354,7 @@ class Events:
         self._point(str(trial.number), values, time, trial.total(self._spec.epochs))
         self._tag(str(trial.number), {"study.seeds_complete": len(complete)})
 
-    def _closed(self, event: Closed) -> None:
+    def _closed(self, event: events.Closed) -> None:
         for key in list(self._progress.open):
             self._tag(key, {"interrupted": "true"})
             self._end(key, event.time, "interrupted")
