@@ -249,10 +249,15 @@ BEGIN = """\
 """
 
 PAPERS = """\
-  # What the papers found good is tried first, and chosen unless another is ahead by 1.5 standard errors.
+  # What the papers found good is tried first.
   enqueue: papers
+"""
+
+MARGIN = """\
+  # It is chosen, too, unless another configuration is ahead by more than 1.5 standard errors.
   margin: 1.5
 """
+"""Beside the papers' configurations, of images: measured by `tests/benchmarks/overtuning.py`."""
 
 OVERRIDES = {
     "cpu": {"train.epochs": 20, "train.precision": "float32", "resources.gpu": 0},
@@ -329,7 +334,7 @@ def draft(wishes: Wishes, file: str, schema: str | None = None) -> str:
             f"    {key}: {domain if domain == 'paper' else _flow(domain)}" for key, domain in space.items()
         ),
         baseline=_flow(baseline(sections, space)),
-        enqueue=PAPERS if wishes.papers and in_papers(sections, space) else "",
+        enqueue=PAPERS + MARGIN * (not facts.is_table) if wishes.papers and in_papers(sections, space) else "",
         trials=wishes.trials,
         metric_words=METRICS[metric].about,
         metric=f"val/{metric}",

@@ -99,7 +99,9 @@ class StudySpec:
         """The rule of `search.margin` in words, to stand behind what it chose; None where there is none."""
         if not self.incumbents:
             return None
-        return f"an incumbent, unless beaten by more than {self.search.margin:g} times the standard error (search.margin)"
+        return (
+            f"an incumbent, unless beaten by more than {self.search.margin:g} times the standard error (search.margin)"
+        )
 
     @property
     def has_searched_incumbents(self) -> bool:
