@@ -293,10 +293,15 @@ BEGIN = """\
 """
 
 PAPERS = """\
-  # What the papers found good is tried first, and chosen unless another is ahead by 1.5 standard errors.
+  # What the papers found good is tried first.
   enqueue: papers
+"""
+
+MARGIN = """\
+  # It is chosen, too, unless another configuration is ahead by more than 1.5 standard errors.
   margin: 1.5
 """
+"""Beside the papers' configurations, of images: measured by `tests/benchmarks/overtuning.py`."""
 
 RANGES = """\
   # paper: the range that the papers' tables span. Others: {low: 0.1, high: 1.0, log: true}, {choices: [0.1, 0.5]}
@@ -377,7 +382,7 @@ def draft(wishes: Wishes, file: str, schema: str | None = None) -> str:
     metric = default_metric(facts)
     train |= {"inferred_groups": "gce"} if METRICS[metric].of_inferred else {}
     profile = "cpu" if wishes.gpu else "gpu"
-    enqueued = PAPERS if wishes.papers and in_papers(sections, space) else ""
+    enqueued = PAPERS + MARGIN * (not facts.is_table) if wishes.papers and in_papers(sections, space) else ""
     text = TEXT.format(
         schema=f"# yaml-language-server: $schema={schema}\n" if schema else "",
         about=f"{wishes.name}: {', '.join(names)} on {facts.title or wishes.data['name']}.",

@@ -119,8 +119,9 @@ def incumbent_stays(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
     )
     sides = {each.trial.number: side_of(spec, each) for each in (lead.candidate, held.incumbent, held.chosen)}
     leading, incumbent, chosen = sides.values() if len(sides) == 3 else [*sides.values(), None]
-    count = samples(record, leading, "val", "conflicting_accuracy")
-    where = f" on {formatting.count(count, 'sample')} that conflict with the bias" if count else ""
+    count, against = (samples(record, leading, "val", name) for name in ("accuracy", "conflicting_accuracy"))
+    where = f" by a split of {count} samples" if count else ""
+    where += f", {against} of which conflict with the bias" if against is not None else ""
     of = "" if lead.of_split else " over seeds, as that of the split's samples is not known"
     told = (
         f"{leading.words} is {ahead} ahead of {incumbent.words}{where}, within the margin of {margin} "
@@ -279,7 +280,8 @@ def _gain(spec: StudySpec, record: StudyRecord, reference: Side, best: Side) -> 
     gain = difference(best.values(name), reference.values(name), best.among)
     assert gain is not None  # both sides are complete and have the metric
     after, before = (formatting.mean(name, side.spread(name)) for side in (best, reference))
-    is_baseline = ranked(record, spec)[0].trial.stage == "baseline"
+    is_baseline, held = ranked(record, spec)[0].trial.stage == "baseline", standing(record, spec)
+    of_search = "what was chosen" if held and held.passed_over and not is_baseline else "the best of the search"
     if gain.value == 0.0:
         first = f"The search gained nothing: {name} is {before} for the baseline and {after} for {best.label}"
     elif spec.better(gain.value, 0.0) and gain.clear is False and not gain.is_vague:
@@ -290,9 +292,9 @@ def _gain(spec: StudySpec, record: StudyRecord, reference: Side, best: Side) -> 
         first = f"The search {verb} {name} from {before} (baseline) to {after} ({best.label})"
     elif is_baseline and not spec.better(gain.value, 0.0):
         first = f"The search found nothing better than the baseline: {name} is {before} for the baseline"
-        first += f" and {after} for the best of the search ({best.label})"
+        first += f" and {after} for {of_search} ({best.label})"
     else:
-        first = f"{name} is {before} for the baseline and {after} for the best of the search ({best.label})"
+        first = f"{name} is {before} for the baseline and {after} for {of_search} ({best.label})"
     if is_baseline:
         closing = " The best of the study, which best.yaml holds, is the baseline."
     elif not spec.better(gain.value, 0.0):

@@ -212,7 +212,8 @@ def _how_sure(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
     gap = formatting.amount(spec.metric, against.gap)
     if spec.better(0.0, against.gap.value):  # an incumbent, which is chosen all the same
         told = ", beyond the spread over seeds" if against.gap.clear else ""
-        yield f"Of {where}, {against.runner_up.label} has the best mean; {best.label} has {gap}{told}."
+        leader = against.runner_up.label
+        yield f"Of {where}, {leader} has the best mean; the difference of {best.label} to it is {gap}{told}."
         return
     if against.undecided:
         yield f"Of {where}, {best.label} cannot be told from {formatting.trials(against.undecided)}."
@@ -241,7 +242,9 @@ def _search(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
         return
     of = f"the {formatting.ordinal(when.place)} of {when.of}"
     several = len(spec.objective.metrics) > 1
-    yield f"The front of the search last grew with {of}." if several else f"The best of the search came as {of}."
+    held = ranking.standing(record, spec)
+    what = "What was chosen" if held and held.passed_over else "The best of the search"
+    yield f"The front of the search last grew with {of}." if several else f"{what} came as {of}."
     if saved := spent.sentence(spec, record):
         yield saved
 
