@@ -130,7 +130,9 @@ def method_words(values: Section) -> str:
     return f"{values['name']} needs {'' if methods.needs(complete(values)).bias else 'no '}bias labels."
 
 
-def search_space(labelled: Mapping[str, Section], facts: Facts, views: bool, bias: Bias) -> dict[str, Any]:
+def search_space(
+    labelled: Mapping[str, Section], facts: Facts, views: bool, bias: Bias, rows: int | None
+) -> dict[str, Any]:
     """The search space: the methods, their own keys, the learning rate, for tables weights of samples and of networks,
     and colours where they may betray it."""
     names = [values["name"] for values in labelled.values()]
@@ -147,28 +149,48 @@ def search_space(labelled: Mapping[str, Section], facts: Facts, views: bool, bia
         there = [label for label, declared in knobs.items() if "lambda" in declared]
         space["method.alpha"] = {"range": "paper", "when": {"method.name": there}}
     if facts.is_table:
-        space |= TABLE_SPACE if facts.bias_classes else {key: TABLE_SPACE[key] for key in TABLE_SPACE if key != CELLS}
+        space |= {key: domain for key, domain in table_space(rows, views).items() if key != CELLS or facts.bias_classes}
     else:
         space["train.learning_rate"] = {"low": 0.0003, "high": 0.01, "log": True}
     return space | dict(_colours(facts, views, bias))
 
 
 CLASSES, CELLS = "method.class_weights", "method.cell_weights"
-TABLE_SPACE: dict[str, Any] = {
-    CLASSES: {"low": 0.7, "high": 1.0},
-    CELLS: {"low": 0.0, "high": 1.0},
-    "train.learning_rate": {"low": 0.001, "high": 0.01, "log": True},
-    "train.weight_decay": {"low": 0.003, "high": 0.05, "log": True},
-}
-"""Of tables, measured by `tests/benchmarks/references.py`: with more weight decay some networks learn nothing."""
+STRONG_DECAY, DECAY_OF_ROWS, ROWS = 0.05, 8.0, 1000
+"""The strongest weight decay of a table; what is tried first, over the training rows; how many these are where it is
+not known. A penalty of the mean loss is as strong as one over the rows of the sum of losses: few rows need more of it.
+With more than the strongest some linear networks learn nothing (`tests/benchmarks/references.py`)."""
 
-TABLE_FIRST = {
-    CLASSES: 1.0,
-    CELLS: 0.0,
-    "train.learning_rate": 0.003,
-    "train.weight_decay": 0.02,
-}
-"""What is tried first of a table, with cross entropy."""
+MANY_ROWS = 3000
+"""Training rows of a table from which on a network with hidden layers is tried, too: with fewer it was worse."""
+
+
+def table_space(rows: int | None, views: bool) -> dict[str, Any]:
+    """Of tables with bias labels: networks, weights of samples and of networks, for so many training rows."""
+    several = {"model.name": {"choices": ["linear", "mlp"]}} if rows and rows >= MANY_ROWS and not views else {}
+    return {
+        **several,
+        CLASSES: {"low": 0.7, "high": 1.0},
+        CELLS: {"low": 0.0, "high": 1.0},
+        "train.learning_rate": {"low": 0.001, "high": 0.01, "log": True},
+        "train.weight_decay": {"low": rounded(first_decay(rows) / 5), "high": STRONG_DECAY, "log": True},
+    }
+
+
+def table_first(rows: int | None) -> dict[str, Any]:
+    """What is tried first of a table, with cross entropy; its network and training are those of the file."""
+    params = {"model.name": "linear", CLASSES: 1.0, CELLS: 0.0}
+    return params | {"train.learning_rate": 0.003, "train.weight_decay": first_decay(rows)}
+
+
+def first_decay(rows: int | None) -> float:
+    """The weight decay that is tried first."""
+    return rounded(min(0.02, DECAY_OF_ROWS / (rows or ROWS)))
+
+
+def rounded(value: float) -> float:
+    """To two digits."""
+    return float(f"{value:.2g}")
 
 
 def default_augmentation(facts: Facts, views: bool, bias: Bias) -> str | None:
@@ -184,6 +206,8 @@ def baseline(sections: Sequence[Section], space: Mapping[str, Any]) -> dict[str,
     plain = plain_name([values["name"] for values in sections])
     keys = methods.method_knobs({**sections[0], "name": plain})
     params: dict[str, Any] = {"method.name": plain} if "method.name" in space else {}
+    if "model.name" in space:
+        params["model.name"] = "linear"
     for key, value in PLAIN.items():
         if key in keys and f"method.{key}" in space and (key != "alpha" or "lambda" in keys):
             params[f"method.{key}"] = value
@@ -192,9 +216,9 @@ def baseline(sections: Sequence[Section], space: Mapping[str, Any]) -> dict[str,
     return params
 
 
-def first(labelled: Mapping[str, Section], space: Mapping[str, Any]) -> dict[str, Any] | None:
+def first(labelled: Mapping[str, Section], space: Mapping[str, Any], rows: int | None) -> dict[str, Any] | None:
     """The configuration that is tried first of a table by cross entropy; None: of no table, or without that method."""
-    params = {key: value for key, value in TABLE_FIRST.items() if key in space}
+    params = {key: value for key, value in table_first(rows).items() if key in space}
     if CLASSES not in params or "cross_entropy" not in labelled or "regulariser" in labelled["cross_entropy"]:
         return None
     return ({"method.name": "cross_entropy"} if "method.name" in space else {}) | params
@@ -335,6 +359,7 @@ class Wishes:
         methods: one or several, which are then searched over.
         gpu: whether its trials have a GPU each, or a share of one.
         images: how many images of the user's are trained on; None: not known, or no images.
+        rows: how many rows of a table are; None: not known, or no table.
         bias: what the user knows of it.
         note: a comment above the data.
         papers: whether the papers' configurations are tried first, where there are some.
@@ -347,6 +372,7 @@ class Wishes:
     trials: int
     bias: Bias
     images: int | None = None
+    rows: int | None = None
     note: str | None = None
     papers: bool = True
 
@@ -372,12 +398,12 @@ def draft(wishes: Wishes, file: str, schema: str | None = None) -> str:
     batch = next((size for size in BATCHES if wishes.images is None or wishes.images >= STEPS * size), BATCHES[-1])
     train: dict[str, Any] = {"epochs": epochs, "batch_size": batch, "learning_rate": 0.001}
     if facts.is_table:
-        train |= {key.removeprefix("train."): value for key, value in TABLE_FIRST.items() if key.startswith("train.")}
+        train |= {key[6:]: value for key, value in table_first(wishes.rows).items() if key.startswith("train.")}
     augmentation = default_augmentation(facts, views, bias)
     train |= {"augmentation": augmentation} if augmentation else {}
     train |= {"precision": "bfloat16"} if wishes.gpu else {}
-    space = search_space(labelled, facts, views, bias)
-    point = first(labelled, space)
+    space = search_space(labelled, facts, views, bias, wishes.rows)
+    point = first(labelled, space, wishes.rows)
     others = [f"      {label}: {_flow(values)}" for label, values in labelled.items() if label != values["name"]]
     metric = default_metric(facts)
     train |= {"inferred_groups": "gce"} if METRICS[metric].of_inferred else {}

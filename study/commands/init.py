@@ -260,12 +260,14 @@ def write(flags: Flags, out: Path | None, force: bool, asker: Asker) -> Path:
     gpu = asker("--gpu", compute, "Where its trials run, cpu or gpu", "cpu", where) == "gpu"
     count = None if flags.trials is None else str(flags.trials)
     methods_wished = tuple(split_names(methods_answer))
-    conflicting = cells.count(section)["splits"].get("val", {}).get("conflicting")  # None: not counted
+    counted = cells.count(section)["splits"]
+    conflicting = counted.get("val", {}).get("conflicting")  # None: not counted
+    rows = counted.get("train", {}).get("samples") if is_table else None
     few = methods_wished == WITH_LABELS and conflicting is not None and conflicting < FEW_CONFLICTS
     usual = TABLE_TRIALS if is_table else FEW_TRIALS if few else TRIALS
     trials = int(asker("--trials", count, "Trials", str(usual), check_trials))
     try:
-        wishes = _fitted(Wishes(name, section, methods_wished, gpu, trials, bias, note=note))
+        wishes = _fitted(Wishes(name, section, methods_wished, gpu, trials, bias, rows=rows, note=note))
         text = _text(wishes, flags.assignments, path)
     except UserError as error:
         raise UserError(f"{error}\nNothing was written: the answers do not go together") from None

@@ -167,9 +167,12 @@ def table(rows: list[dict[str, Any]]) -> None:
         best = max(others, key=lambda source: cells[source].mean())
         differences = cells["search"] - cells[best]
         mean, count = differences.mean(), len(found)
-        half = stats.t.ppf(0.975, count - 1) * differences.std(ddof=1) / count**0.5 if count > 1 else np.nan
+        interval = "-"
+        if count > 1:
+            half = stats.t.ppf(0.975, count - 1) * differences.std(ddof=1) / count**0.5
+            interval = f"{mean - half:+.1f} to {mean + half:+.1f}"
         ends = f"{differences.min():+.1f} to {differences.max():+.1f}"
-        print(f"| {name} | {best} | {mean:+.1f} | {mean - half:+.1f} to {mean + half:+.1f} | {ends} |")
+        print(f"| {name} | {best} | {mean:+.1f} | {interval} | {ends} |")
 
 
 def main() -> None:

@@ -218,7 +218,9 @@ def test_what_is_set_away_takes_its_own_keys_along(capsys: pytest.CaptureFixture
     assert spec.search.baseline == {"method.alpha": 1.0, "method.epsilon": 0.0}
     assert capsys.readouterr().err == "left out, as nothing uses them with method.regulariser=none: method.lambda\n"
     plain = quickstart("method.name=cross_entropy", "method.regulariser=none")
-    assert plain.base["method"] == {"name": "cross_entropy", "regulariser": "none", "alpha": 1.0, "adversary": "none"}
+    weights = {"class_weights": 0.0, "cell_weights": 0.0}
+    own = {"name": "cross_entropy", "regulariser": "none", "alpha": 1.0, "adversary": "none"}
+    assert plain.base["method"] == own | weights
     assert quickstart("method.name=learning_from_failure").search.space == {}
     assert "space.method.lambda: unknown key" in refused("method.regulariser=none", "search.space.method.lambda.low=1")
     chosen = "search.space.method.regulariser={choices: [none, fair_kl]}"
