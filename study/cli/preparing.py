@@ -64,6 +64,10 @@ def init(
     missing: Annotated[
         str | None, typer.Option("--missing", metavar="M", help="Rows of a table with missing values: fill or drop.")
     ] = None,
+    pretrained: Annotated[
+        bool,
+        typer.Option("--pretrained", help="For photographs: train on the features of a frozen pretrained network."),
+    ] = False,
     without: Annotated[
         list[str] | None,
         typer.Option("--without", metavar="COLUMNS", help="Columns of a table that are no inputs, a,b; or none."),
@@ -86,7 +90,20 @@ def init(
         return str(typer.prompt(printed(question), default=default, err=True))
 
     flags = beginning.Flags(
-        name, data, labels, file, target, bias, method, gpu, trials, guess, missing, without, assignments or ()
+        name,
+        data,
+        labels,
+        file,
+        target,
+        bias,
+        method,
+        gpu,
+        trials,
+        guess,
+        missing,
+        without,
+        assignments or (),
+        pretrained,
     )
     answers = ask if sys.stdin.isatty() and not as_json else None
     asker = Asker(answers, lambda sentence: tell(sentence, sys.stderr))

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from ruamel.yaml import YAML
 
-from study import data, methods
+from study import data, methods, models
 from study.data import Facts
 from study.metrics import METRICS, available
 from study.spec.document import apply_profile, parse
@@ -56,6 +56,18 @@ PLAIN = {"alpha": 1.0, "lambda": 0.0, "epsilon": 0.0, "class_weights": 0.0, "cel
 LEFT_ALONE = ("base_temperature", "kernel")
 """Keys that a first study does not search, although they have ranges."""
 
+PRETRAINED: Section = {"name": "efficientnet_lite0", "weights": "imagenet", "frozen": True}
+"""The network of a draft for photographs, see `tests/benchmarks/photographs.py`."""
+
+SIDE = 160
+"""Pixels of a side that photographs are brought to for it."""
+
+ON_FEATURES = "bias_balanced_cross_entropy"
+"""The method that is drafted on a frozen network's features where the bias of every sample is known."""
+
+DECAY, RATE = {"low": 0.01, "high": 1.0, "log": True}, {"low": 0.0003, "high": 0.003, "log": True}
+"""What is searched for layers on a frozen network's features: weight decay, learning rate."""
+
 WEAKEST, STRONGEST = 1.5, 2.5
 """Factors of the colour jitter; at the largest, hues turn by a quarter of the circle either way."""
 
@@ -68,8 +80,10 @@ class Bias:
     guess: Guess = "unknown"
 
 
-def default_methods(bias: Bias, is_table: bool) -> tuple[str, ...]:
+def default_methods(bias: Bias, is_table: bool, pretrained: bool = False) -> tuple[str, ...]:
     """The methods of a study whose user names none."""
+    if pretrained:
+        return (ON_FEATURES,) if bias.known == "labels" else WITHOUT_LABELS
     if bias.known != "none" or bias.guess == "texture":
         return (*WITHOUT_LABELS[:1], *WITH_LABELS) if is_table else WITH_LABELS
     return WITHOUT_LABELS[:1] if bias.guess == "colour" else WITHOUT_LABELS
@@ -131,10 +145,14 @@ def method_words(values: Section) -> str:
 
 
 def search_space(
-    labelled: Mapping[str, Section], facts: Facts, views: bool, bias: Bias, rows: int | None
+    labelled: Mapping[str, Section], facts: Facts, trained: Facts, views: bool, bias: Bias, rows: int | None
 ) -> dict[str, Any]:
     """The search space: the methods, their own keys, the learning rate, for tables weights of samples and of networks,
-    and colours where they may betray it."""
+    and colours where they may betray it.
+
+    Args:
+        trained: what is trained on, as `study.models.seen`.
+    """
     names = [values["name"] for values in labelled.values()]
     space: dict[str, Any] = {}
     if len(names) > 1 or plain_name(names) not in names:
@@ -152,7 +170,7 @@ def search_space(
         space |= {key: domain for key, domain in table_space(rows, views).items() if key != CELLS or facts.bias_classes}
     else:
         space["train.learning_rate"] = {"low": 0.0003, "high": 0.01, "log": True}
-    return space | dict(_colours(facts, views, bias))
+    return space | dict(_colours(trained, views, bias))
 
 
 CLASSES, CELLS = "method.class_weights", "method.cell_weights"
@@ -363,6 +381,7 @@ class Wishes:
         bias: what the user knows of it.
         note: a comment above the data.
         papers: whether the papers' configurations are tried first, where there are some.
+        pretrained: whether the network is a frozen pretrained one.
     """
 
     name: str
@@ -375,6 +394,7 @@ class Wishes:
     rows: int | None = None
     note: str | None = None
     papers: bool = True
+    pretrained: bool = False
 
 
 def draft(wishes: Wishes, file: str, schema: str | None = None) -> str:
@@ -394,15 +414,22 @@ def draft(wishes: Wishes, file: str, schema: str | None = None) -> str:
     names = [section["name"] for section in sections]
     plain = method_section(plain_name(names), bias, facts.is_table)
     views = any(methods.needs(complete(section)).views for section in [plain, *sections])
-    epochs = 60 if wishes.gpu else 20
+    shapes = views or any("regulariser" in section for section in sections)
+    model = (
+        {**PRETRAINED, **({"adapter": 1} if shapes else {})} if wishes.pretrained else _model(facts, wishes.gpu, views)
+    )
+    model |= {"head": "mlp"} if views else {}
+    trained = models.seen(model, facts)
+    epochs = 60 if wishes.gpu and not wishes.pretrained else 20
     batch = next((size for size in BATCHES if wishes.images is None or wishes.images >= STEPS * size), BATCHES[-1])
     train: dict[str, Any] = {"epochs": epochs, "batch_size": batch, "learning_rate": 0.001}
     if facts.is_table:
         train |= {key[6:]: value for key, value in table_first(wishes.rows).items() if key.startswith("train.")}
-    augmentation = default_augmentation(facts, views, bias)
+    augmentation = default_augmentation(trained, views, bias)
     train |= {"augmentation": augmentation} if augmentation else {}
     train |= {"precision": "bfloat16"} if wishes.gpu else {}
-    space = search_space(labelled, facts, views, bias, wishes.rows)
+    space = search_space(labelled, facts, trained, views, bias, wishes.rows)
+    space |= {"train.weight_decay": DECAY, "train.learning_rate": RATE} if wishes.pretrained else {}
     point = first(labelled, space, wishes.rows)
     others = [f"      {label}: {_flow(values)}" for label, values in labelled.items() if label != values["name"]]
     metric = default_metric(facts)
@@ -417,8 +444,8 @@ def draft(wishes: Wishes, file: str, schema: str | None = None) -> str:
         notes=f"# {wishes.note}\n" if wishes.note else "",
         validation=VALIDATION.get(str(wishes.data.get("val")), ""),
         data=_flow(wishes.data),
-        model=_flow(_model(facts, wishes.gpu, views)),
-        begin=BEGIN if not facts.is_table and facts.shape[0] == 3 and min(facts.shape[1:]) >= PHOTOS else "",
+        model=_flow(model),
+        begin=BEGIN if not trained.is_table and facts.shape[0] == 3 and min(facts.shape[1:]) >= PHOTOS else "",
         methods="\n".join(f"# {method_words(section)}" for section in sections),
         method=_flow(sections[0]),
         ranges=RANGES,
@@ -444,12 +471,11 @@ def draft(wishes: Wishes, file: str, schema: str | None = None) -> str:
 
 
 def _model(facts: Facts, gpu: bool, head: bool) -> dict[str, Any]:
-    on_top = {"head": "mlp"} if head else {}
     if facts.is_table:
-        return {"name": "mlp", **on_top} if head else {"name": "linear"}
+        return {"name": "mlp" if head else "linear"}
     if not gpu:
-        return {"name": "small_conv_net", **on_top}
-    return {"name": "resnet18", "stem": "imagenet" if max(facts.shape[1:]) > SMALL else "cifar", **on_top}
+        return {"name": "small_conv_net"}
+    return {"name": "resnet18", "stem": "imagenet" if max(facts.shape[1:]) > SMALL else "cifar"}
 
 
 def _flow(values: Mapping[str, Any]) -> str:

@@ -9,9 +9,21 @@ from typing import Any, Literal, cast, get_args
 
 from ruamel.yaml import YAML
 
-from study import data, methods
+from study import data, methods, models
 from study.commands.answers import Asker, Check, one_of, split_names, with_data_keys
-from study.commands.draft import ADDED, LINE, WITH_LABELS, Bias, Guess, Known, Wishes, default_methods, draft
+from study.commands.draft import (
+    ADDED,
+    LINE,
+    PRETRAINED,
+    SIDE,
+    WITH_LABELS,
+    Bias,
+    Guess,
+    Known,
+    Wishes,
+    default_methods,
+    draft,
+)
 from study.commands.init_columns import ask_columns, ask_missing_values
 from study.data import cells, findings, label_files, table_format, user_data
 from study.data.image_files import LEAST
@@ -161,12 +173,15 @@ def situation(bias: Bias) -> Situation:
     return bias.guess if bias.known == "none" else bias.known
 
 
-def advice(bias: Bias, chosen: Sequence[str], is_table: bool) -> str:
+def advice(bias: Bias, chosen: Sequence[str], is_table: bool, pretrained: bool = False) -> str:
     """One line: the methods of a drafted file, and why.
 
     Args:
         chosen: the file's methods.
+        pretrained: whether its network is a frozen pretrained one.
     """
+    if pretrained:
+        return f"method: {_words(chosen)}, trained on the features of a frozen pretrained network"
     default = default_methods(bias, is_table)
     reason = f"{_words(default)}, as {WHY[situation(bias)]}{WHY_OF_TABLES if is_table else ''}"
     if set(chosen) == set(default):
@@ -206,6 +221,7 @@ class Flags:
         missing: what happens to rows of a table with missing values.
         without: columns of a table that are no inputs, or `none`.
         assignments: keys of the file, `train.epochs=10`.
+        pretrained: whether its network is a frozen pretrained one.
     """
 
     name: str | None = None
@@ -221,6 +237,7 @@ class Flags:
     missing: str | None = None
     without: Sequence[str] | None = None
     assignments: Sequence[str] = ()
+    pretrained: bool = False
 
 
 def write(flags: Flags, out: Path | None, force: bool, asker: Asker) -> Path:
@@ -245,6 +262,8 @@ def write(flags: Flags, out: Path | None, force: bool, asker: Asker) -> Path:
     section, note = ask_missing_values(section, flags.missing, asker)
     section = _validated(section)
     section = _with_positive(section, asker)
+    if flags.pretrained:
+        section = _for_pretrained(section)
     bias = _bias(section, flags, asker)
     is_table = data.describe(section).is_table
     methods_flag = ",".join(flags.methods) if flags.methods else None
@@ -252,7 +271,7 @@ def write(flags: Flags, out: Path | None, force: bool, asker: Asker) -> Path:
         "--method",
         methods_flag,
         "Methods, a,b for several; see study spaces",
-        ",".join(default_methods(bias, is_table)),
+        ",".join(default_methods(bias, is_table, flags.pretrained)),
         check_methods,
     )
     compute = None if flags.gpu is None else "gpu" if flags.gpu else "cpu"
@@ -267,7 +286,8 @@ def write(flags: Flags, out: Path | None, force: bool, asker: Asker) -> Path:
     usual = TABLE_TRIALS if is_table else FEW_TRIALS if few else TRIALS
     trials = int(asker("--trials", count, "Trials", str(usual), check_trials))
     try:
-        wishes = _fitted(Wishes(name, section, methods_wished, gpu, trials, bias, rows=rows, note=note))
+        wishes = Wishes(name, section, methods_wished, gpu, trials, bias, rows=rows, note=note)
+        wishes = _fitted(replace(wishes, pretrained=flags.pretrained))
         text = _text(wishes, flags.assignments, path)
     except UserError as error:
         raise UserError(f"{error}\nNothing was written: the answers do not go together") from None
@@ -278,7 +298,7 @@ def write(flags: Flags, out: Path | None, force: bool, asker: Asker) -> Path:
         asker.say(line)
     for warning in [*data.notes(wishes.data), *cells.warnings(cells.count(wishes.data))]:
         asker.say(f"warning: {warning}")
-    asker.say(advice(bias, methods_wished, is_table))
+    asker.say(advice(bias, methods_wished, is_table, flags.pretrained))
     return path
 
 
@@ -373,6 +393,18 @@ def _validated(section: dict[str, Any]) -> dict[str, Any]:
     except UserError:
         return {**section, "val": "biased"}
     return {**section, "val": "given"}
+
+
+def _for_pretrained(section: dict[str, Any]) -> dict[str, Any]:
+    """The section of photographs, in the size that the pretrained network is drafted for.
+
+    Raises:
+        UserError: the data are no colour images, or its weights are not there.
+    """
+    if problem := models.unsuited(PRETRAINED, data.describe(section)):
+        raise UserError(f"--pretrained: {problem}")
+    models.weights(PRETRAINED)
+    return {**section, "size": SIDE} if section["name"] == "image_folder" and "size" not in section else section
 
 
 def _with_positive(section: dict[str, Any], asker: Asker) -> dict[str, Any]:

@@ -396,8 +396,9 @@ def section_faults(sections: Mapping[str, Mapping[str, Any]], facts: Facts) -> I
             return
         shaping = [key for key in ("regulariser", "adversary") if method.get(key, "none") != "none"]
         if not sections["model"]["adapter"] and (shaping or "temperature" in method):
-            why = "0 given, nothing else of a frozen network's features learns from"
-            yield ("model", "adapter"), f"{why} method.{[*shaping, 'name'][0]} {method[[*shaping, 'name'][0]]!r}: 1"
+            key = [*shaping, "name"][0]
+            why = f"0 given, method.{key} {method[key]!r} shapes features, and those of a frozen network stay"
+            yield ("model", "adapter"), f"{why}: allowed is 1 or more"
         facts, name = models.seen(sections["model"], facts), f"{name} (features of a frozen network, a table)"
     augmentation = train["augmentation"]
     if reason := augment.suits(augmentation, facts):

@@ -6,6 +6,7 @@ import pty
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -273,3 +274,27 @@ def test_the_papers_configurations_are_in_the_file_where_its_space_has_some(low:
 )
 def test_a_key_that_cannot_be_set_is_told_and_nothing_is_written(wish: str, words: str) -> None:
     assert words in refused(of("sup_con+fair_kl", data="people.csv", target="paid", bias="group", assignments=(wish,)))
+
+
+def test_photographs_take_a_frozen_network_when_asked_and_a_table_does_not(folder: Path) -> None:
+    place = folder / "shots"
+    place.mkdir()
+    lines = [f"{n}.png,{'cat' if n % 2 else 'dog'},{'land' if n // 2 % 2 else 'water'}" for n in range(40)]
+    for number in range(40):
+        picture(place / f"{number}.png", number, (40, 40))
+    (place / "labels.csv").write_text("\n".join(["file,kind,ground", *lines]) + "\n")
+    asked = Flags("own", "shots", target="kind", gpu=False, pretrained=True)
+    for bias, method in (("ground", "bias_balanced_cross_entropy"), ("none", "cross_entropy")):
+        guess = "unknown" if bias == "none" else None
+        spec = load_study(str(write(replace(asked, bias=bias, guess=guess), None, True, nobody())))
+        assert spec.base["model"] | {"frozen": True, "adapter": 0} == spec.base["model"]
+        assert (spec.base["data"]["size"], spec.base["method"]["name"]) == (160, method)
+        assert "train.weight_decay" in spec.search.space
+    contrastive = replace(asked, bias="ground", methods=["eps_sup_info_nce+fair_kl"])
+    spec = load_study(str(write(contrastive, None, True, nobody())))
+    assert spec.base["model"]["adapter"] == 1
+    assert spec.base["train"]["augmentation"] in ("none", "corrupt_columns")
+    Path("ages.csv").write_text("age,kind\n" + "".join(f"{n},{n % 2}\n" for n in range(40)))
+    with pytest.raises(UserError, match="--pretrained: efficientnet_lite0 takes images"):
+        write(Flags("other", "ages.csv", target="kind", bias="none", gpu=False, pretrained=True), None, False, nobody())
+    assert not Path("other.yaml").exists()
