@@ -46,6 +46,7 @@ def test_a_file_for_a_data_set_says_what_is_what_and_where_its_schema_is() -> No
         "method.temperature": 0.1,
         "train.learning_rate": 0.001,
     }
+    assert (spec.search.margin, spec.incumbents) == (1.5, spec.search.enqueue)
     assert load_study("mine.yaml", profile="gpu").resources.gpu == 0.25
 
 

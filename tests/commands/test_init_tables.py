@@ -22,6 +22,8 @@ def test_a_study_of_the_users_table_runs() -> None:
     write(of("info_nce", "wcl", data="people.csv", target="paid", bias="none"), None, False, nobody())
     spec = load_study("mine.yaml", ["train.epochs=1"])
     assert (spec.metric, spec.base["model"]["name"]) == ("val/worst_class_accuracy", "mlp")
+    assert spec.search.enqueue
+    assert spec.search.margin == 0.0
     assert spec.base["train"]["augmentation"] == "corrupt_columns"
     (epoch,) = one_trial.run(spec)
     assert 0.0 <= epoch["val/worst_class_accuracy"] <= 1.0

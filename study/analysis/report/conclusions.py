@@ -117,8 +117,7 @@ def incumbent_stays(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
         formatting.change(spec.metric, number, signed=False)
         for number in (lead.gain, held.margin * lead.error, lead.error)
     )
-    sides = {each.trial.number: side_of(spec, each) for each in (lead.candidate, held.incumbent, held.chosen)}
-    leading, incumbent, chosen = sides.values() if len(sides) == 3 else [*sides.values(), None]
+    leading, incumbent, chosen = (side_of(spec, each) for each in (lead.candidate, held.incumbent, held.chosen))
     count, against = (samples(record, leading, "val", name) for name in ("accuracy", "conflicting_accuracy"))
     where = f" by a split of {count} samples" if count else ""
     where += f", {against} of which conflict with the bias" if against is not None else ""
@@ -129,11 +128,9 @@ def incumbent_stays(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
     )
     papers = [] if spec.function else papers_configurations(spec.space, spec.sections)
     whose = "the paper's values" if any(same(held.incumbent.trial.params, each) for each in papers) else incumbent.words
-    end = (
-        f"{chosen.words} is beyond its own and is taken"
-        if chosen
-        else f"{whose} stay{'s' * (whose == incumbent.words)}"
-    )
+    end = f"{whose} stay{'s' * (whose == incumbent.words)}"
+    if chosen.number != incumbent.number:
+        end = f"{chosen.words} is beyond its own and is taken"
     yield f"{told[0].upper()}{told[1:]}: {end}. Of many that are tried, the luckiest leads."
 
 
