@@ -95,7 +95,9 @@ class Rows:
         Args:
             on_rows: is told how many there are so far.
         """
-        keys = [hashlib.blake2b(np.ascontiguousarray(picture).data, digest_size=16).digest() for picture in split.inputs]
+        keys = [
+            hashlib.blake2b(np.ascontiguousarray(picture).data, digest_size=16).digest() for picture in split.inputs
+        ]
         found = np.empty((len(keys), self._width), np.float16)
         with closing(self._database()) as database:
             lacking = [at for at, key in enumerate(keys) if not _read(database, key, found[at])]
