@@ -159,6 +159,7 @@ def test_user_text_is_text(writer, tmp_path, quick):
         study.trial("search", [0.5], params={"method.alpha": alpha, "data.key": HOSTILE})
     study.ledger.close()
     append_event(study.path, "opened", owner="ada", commit=HOSTILE, **{"<b>key": {"<i>": "x"}})
+    study.ledger = Ledger(study.path)
     object.__setattr__(spec, "name", HOSTILE)  # a name from elsewhere than the checked file
     write_report(spec, study.record(), tmp_path)
     read = Reader((tmp_path / "report.html").read_text())
