@@ -12,6 +12,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -56,13 +57,16 @@ def of_frozen(
     facts = models.seen(model, dataset.facts)
     rows = Rows(section, network, dataset.facts, facts.shape[0], device)
 
+    total = sum(map(len, dataset.splits.values()))
+
+    def told(before: int, count: int) -> None:
+        on_rows(before + count, total)
+
     def build() -> dict[str, Split]:
         with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-            total = sum(map(len, dataset.splits.values()))
             done, splits = 0, {}
             for name, split in dataset.splits.items():
-                before = done
-                inputs = rows.of(split, lambda count, before=before: on_rows(before + count, total))
+                inputs = rows.of(split, partial(told, done))
                 splits[name], done = replace(split, inputs=inputs), done + len(split)
             return splits
 
@@ -91,7 +95,9 @@ class Rows:
         Args:
             on_rows: is told how many there are so far.
         """
-        keys = [hashlib.blake2b(np.ascontiguousarray(picture), digest_size=16).digest() for picture in split.inputs]
+        keys = [
+            hashlib.blake2b(np.ascontiguousarray(picture).data, digest_size=16).digest() for picture in split.inputs
+        ]
         found = np.empty((len(keys), self._width), np.float16)
         with closing(self._database()) as database:
             lacking = [at for at, key in enumerate(keys) if not _read(database, key, found[at])]
