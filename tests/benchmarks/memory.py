@@ -56,14 +56,15 @@ def main() -> None:
 
 def count_ends(note: Any) -> None:
     """Have `note` called with the number of trials that have ended, at each end."""
+    from study.home.events import Ended, Event
     from study.home.ledger import Ledger
 
     append, ended = Ledger.append, 0
 
-    def noting(self: Ledger, event: str, **fields: Any) -> Any:
+    def noting(self: Ledger, event: Event) -> Any:
         nonlocal ended
-        entry = append(self, event, **fields)
-        if event == "ended":
+        entry = append(self, event)
+        if isinstance(event, Ended):
             ended += 1
             note(ended)
         return entry

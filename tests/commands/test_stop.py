@@ -22,9 +22,10 @@ from study.home.ledger import Ledger, is_open
 DRIVER = """
 import signal, sys
 from pathlib import Path
+from study.home.events import Closed
 from study.home.ledger import Ledger
 held = Ledger(Path(sys.argv[1]))
-signal.signal(signal.SIGTERM, lambda *_: (held.append("closed", state="interrupted"), held.close(), sys.exit(7)))
+signal.signal(signal.SIGTERM, lambda *_: (held.append(Closed(state="interrupted")), held.close(), sys.exit(7)))
 print("holds it", flush=True)
 signal.pause()
 """

@@ -32,16 +32,17 @@ UNWRITTEN = """
 import errno, sys
 from pathlib import Path
 from disturbed import NAME, study
+from study.home.events import Closed
 from study.home.folder import Home
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
 
 home, append = Home(Path(sys.argv[1])), Ledger.append
 
-def refused(self, event, **fields):
-    if event == "closed":
+def refused(self, event):
+    if isinstance(event, Closed):
         raise OSError(errno.ENOSPC, "No space left on device", str(self.path))
-    return append(self, event, **fields)
+    return append(self, event)
 
 Ledger.append = refused
 print(study(home))
