@@ -36,12 +36,12 @@ class Classifier:
         self.description, self.facts = description, description.facts
         self.device = take(device)
         state = weights(description, folder)
-        config = description.trial_config
-        if config.model.get("frozen"):  # training augmented rows of features; here pictures come as they are
-            train = replace(config.train, augmentation="none", evaluation_size=None)
-            config = replace(config, train=train)
-        self._train = config.train
         try:
+            config = description.trial_config
+            if config.model.get("frozen"):  # training augmented rows of features; here pictures come as they are
+                train = replace(config.train, augmentation="none", evaluation_size=None)
+                config = replace(config, train=train)
+            self._train = config.train
             modules = networks(config, self.facts, begins=False)
             modules.load_state_dict(dict(state))
         except (UserError, LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:

@@ -76,7 +76,7 @@ def ledger(folder: Path) -> None:
     log = Ledger(folder / "ledger.jsonl")
     try:
         for _ in range(2000):
-            log.append(Unusable(host="a", reason="because"))
+            log.append(Unusable(node="a", reason="because"))
     finally:
         log.close()
 

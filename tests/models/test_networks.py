@@ -24,6 +24,7 @@ CASES: list[tuple[dict[str, Any], Facts, int]] = [
     *(({"name": "resnet18", "stem": "imagenet"}, facts, 512) for facts in (FACES, MNIST)),
     ({"name": "resnet50", "stem": "cifar"}, DIGITS, 2048),
     ({"name": "torchvision", "architecture": "shufflenet_v2_x0_5"}, FACES, 1024),
+    ({"name": "efficientnet_lite0"}, FACES, 1280),
     ({"name": "mlp"}, TABLE, 128),
     ({"name": "linear"}, TABLE, 128),
     ({"name": "linear", "features": 7}, TABLE, 7),
@@ -105,7 +106,11 @@ def wrong() -> Iterator[tuple[dict[str, Any], Facts, str]]:
         for name in images
     )
     for name in ("linear", "mlp"):
-        yield {"name": name}, CIFAR, r"the rows of a table, not images of 32 x 32 pixels.*: bagnet, lenet, resnet18,"
+        yield (
+            {"name": name},
+            CIFAR,
+            r"the rows of a table, not images of 32 x 32 pixels.*: bagnet, efficientnet_lite0, lenet, resnet18,",
+        )
     yield {"name": "lenet"}, DIGITS, "28 x 28 or 32 x 32 pixels, not of 8 x 8"
     yield {"name": "lenet"}, FACES, "28 x 28 or 32 x 32 pixels, not of 64 x 48"
     yield {"name": "bagnet", "receptive_field": 33}, CIFAR, "receptive_field 33 takes images of at least that"
