@@ -91,13 +91,15 @@ def _own() -> Mapping[str, Any]:
 CATALOGUE = Catalogue("study.data", ("Options", "describe", "load"), "study.data.sets", _own)
 
 
+WITH_ALIGNED = ("adult", "compas", "image_folder", "table")
+"""The data sets with a key `aligned`, by name: no module is imported for it."""
+
+
 def of_earlier(section: Mapping[str, Any]) -> dict[str, Any]:
     """A `data` section of a study or model that may be of an earlier version: its inputs and splits stay as they were.
     What such a section lacks had another meaning then than its default has now."""
-    before = {"row_numbers": "even_steps", "aligned": BY_NUMBER}
-    name = section.get("name")
-    known = {knob.key for knob in data_knobs(name)} if name in names() else {}
-    return {**{key: value for key, value in before.items() if key in known}, **section}
+    of_table = {"row_numbers": "even_steps"} if section.get("name") == "table" else {}
+    return {**of_table, **({"aligned": BY_NUMBER} if section.get("name") in WITH_ALIGNED else {}), **section}
 
 
 def names() -> list[str]:

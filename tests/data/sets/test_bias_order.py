@@ -79,6 +79,8 @@ def test_where_bias_and_class_are_independent_no_sample_is_aligned(workplace, se
 
 
 def test_a_study_of_before_keeps_its_meaning():
+    has = [name for name in data.names() if "aligned" in {knob.key for knob in data.data_knobs(name)}]
+    assert tuple(has) == data.WITH_ALIGNED
     earlier = data.describe(data.of_earlier({"name": "compas", "races": "all"}))
     assert (earlier.aligned, earlier.alike) == (None, "all")
     assert data.describe(data.of_earlier({"name": "adult"})).aligned == (0, 1)
