@@ -30,7 +30,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def check(answered: Answer, seed: int) -> None:
-    """A document alone, or one line of error alone that is no bug."""
+    """A document alone, or one message alone that is no bug: a line, or all things of a table that are to be mended."""
     told = f"seed {seed}: {answered}"
     if answered.status == 0:
         document = json.loads(answered.out)
@@ -41,7 +41,7 @@ def check(answered: Answer, seed: int) -> None:
     assert answered.status == 2, told
     assert answered.out == "", told
     assert answered.err.startswith("error: "), told
-    assert answered.err.count("\n") == 1, told
+    assert answered.err.count("\n") == 1 or "things are to be mended or decided:\n" in answered.err, told
     assert len(answered.err) < 2000, told
 
 
