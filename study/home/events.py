@@ -74,7 +74,7 @@ Step = Annotated[tuple[str, ...], MinLen(1)]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Happening:
+class BaseEvent:
     """What all events have. Two are equal that say the same, whenever they came.
 
     Attributes:
@@ -92,7 +92,7 @@ class Happening:
 
 
 @dataclass(frozen=True)
-class Created(Happening):
+class Created(BaseEvent):
     """The study exists.
 
     Attributes:
@@ -103,7 +103,7 @@ class Created(Happening):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Opened(Happening):
+class Opened(BaseEvent):
     """A driver took the study up. Keeps what else other versions say.
 
     Attributes:
@@ -136,7 +136,7 @@ class Opened(Happening):
 
 
 @dataclass(frozen=True)
-class SearchExtended(Happening, kind="extended"):
+class SearchExtended(BaseEvent, kind="extended"):
     """The search may try more configurations: `study resume --trials`.
 
     Attributes:
@@ -147,7 +147,7 @@ class SearchExtended(Happening, kind="extended"):
 
 
 @dataclass(frozen=True)
-class TrialsLengthened(Happening, kind="lengthened"):
+class TrialsLengthened(BaseEvent, kind="lengthened"):
     """Trials go on beyond their end: `study extend`.
 
     Attributes:
@@ -160,7 +160,7 @@ class TrialsLengthened(Happening, kind="lengthened"):
 
 
 @dataclass(frozen=True)
-class Retried(Happening):
+class Retried(BaseEvent):
     """Trials that failed, or whose first seed did, run again from their start, as a further attempt.
 
     Attributes:
@@ -171,7 +171,7 @@ class Retried(Happening):
 
 
 @dataclass(frozen=True)
-class Confirming(Happening):
+class Confirming(BaseEvent):
     """The best configurations run again on fresh seeds: `study confirm`.
 
     Attributes:
@@ -185,7 +185,7 @@ class Confirming(Happening):
 
 
 @dataclass(frozen=True)
-class Ablating(Happening):
+class Ablating(BaseEvent):
     """The way from the baseline to a trial is to be measured, see `study.ranking.ablation`.
 
     Attributes:
@@ -201,7 +201,7 @@ class Ablating(Happening):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Evaluated(Happening):
+class Evaluated(BaseEvent):
     """A trained model was evaluated after the study.
 
     Attributes:
@@ -216,7 +216,7 @@ class Evaluated(Happening):
 
 
 @dataclass(frozen=True)
-class Decided(Happening, kind="trial"):
+class Decided(BaseEvent, kind="trial"):
     """A configuration was decided on, and is a trial.
 
     Attributes:
@@ -234,7 +234,7 @@ class Decided(Happening, kind="trial"):
 
 
 @dataclass(frozen=True)
-class Started(Happening):
+class Started(BaseEvent):
     """A trial runs.
 
     Attributes:
@@ -253,7 +253,7 @@ class Started(Happening):
 
 
 @dataclass(frozen=True)
-class Unusable(Happening):
+class Unusable(BaseEvent):
     """No more trials are placed on a node.
 
     Attributes:
@@ -265,7 +265,7 @@ class Unusable(Happening):
 
 
 @dataclass(frozen=True)
-class Report(Happening):
+class Report(BaseEvent):
     """A trial's epoch is over.
 
     Attributes:
@@ -282,7 +282,7 @@ class Report(Happening):
 
 
 @dataclass(frozen=True)
-class Lost(Happening):
+class Lost(BaseEvent):
     """A trial's run was cut off, and it waits for a new one.
 
     Attributes:
@@ -302,7 +302,7 @@ class Lost(Happening):
 
 
 @dataclass(frozen=True)
-class Ended(Happening):
+class Ended(BaseEvent):
     """A trial ended.
 
     Attributes:
@@ -319,7 +319,7 @@ class Ended(Happening):
 
 
 @dataclass(frozen=True)
-class SplitTested(Happening, kind="tested"):
+class SplitTested(BaseEvent, kind="tested"):
     """The test split was read with a trial's model.
 
     Attributes:
@@ -334,7 +334,7 @@ class SplitTested(Happening, kind="tested"):
 
 
 @dataclass(frozen=True)
-class Untested(Happening):
+class Untested(BaseEvent):
     """The test split should have been read with a trial's model, and could not be.
 
     Attributes:
@@ -347,7 +347,7 @@ class Untested(Happening):
 
 
 @dataclass(frozen=True)
-class Enqueued(Happening):
+class Enqueued(BaseEvent):
     """A user asked for a configuration, which the search tries next.
 
     Attributes:
@@ -360,7 +360,7 @@ class Enqueued(Happening):
 
 
 @dataclass(frozen=True)
-class Stopping(Happening):
+class Stopping(BaseEvent):
     """A user stopped a trial, which ends at its next report.
 
     Attributes:
@@ -373,7 +373,7 @@ class Stopping(Happening):
 
 
 @dataclass(frozen=True)
-class Ending(Happening):
+class Ending(BaseEvent):
     """A user ended the search; what runs of it goes on.
 
     Attributes:
@@ -384,7 +384,7 @@ class Ending(Happening):
 
 
 @dataclass(frozen=True)
-class Refused(Happening):
+class Refused(BaseEvent):
     """What a user asked for could not be done.
 
     Attributes:
@@ -397,7 +397,7 @@ class Refused(Happening):
 
 
 @dataclass(frozen=True)
-class Closed(Happening):
+class Closed(BaseEvent):
     """The driver let go of the study.
 
     Attributes:
@@ -461,7 +461,7 @@ def event_of(entry: Entry) -> Event:
         raise ValueError(_fault(entry, error)) from None
     if "time" not in entry:
         raise ValueError("its time is None")
-    if type(event) is Happening:
+    if type(event) is BaseEvent:
         raise Unknown
     return event
 
@@ -471,7 +471,7 @@ _READERS: dict[str, Callable[[Entry], Event]] = {}
 
 
 def _reader(kind: str) -> Callable[[Entry], Event]:
-    reader: Callable[[Entry], Event] = TypeAdapter(KINDS.get(kind, Happening)).validator.validate_python
+    reader: Callable[[Entry], Event] = TypeAdapter(KINDS.get(kind, BaseEvent)).validator.validate_python
     return _READERS.setdefault(kind, reader) if kind in KINDS else reader
 
 

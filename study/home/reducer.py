@@ -72,9 +72,8 @@ class Folded:
         """Take one event in; raises Foreign: it cannot follow those before it."""
         if not self.id and not isinstance(event, events.Created):
             raise self._unreadable(event.event, "a study is created once, by its first event")
-        if self.state == "running" and not isinstance(
-            event, events.Closed
-        ):  # that of a dead driver comes with the next one
+        is_closed = isinstance(event, events.Closed)
+        if self.state == "running" and not is_closed:  # that of a dead driver comes with the next one
             self.worked += max(0.0, event.time - self._last - event.asleep)
             self._last = event.time
             for trial in self.trials.values() if event.asleep else ():

@@ -6,7 +6,7 @@ the projection head of the same section on it. Other distributions can bring mor
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from study.catalogue import Catalogue, later, modules
@@ -100,15 +100,9 @@ def seen(model: Mapping[str, Any], facts: Facts) -> Facts:
 @cache
 def _width(section: tuple[tuple[str, Any], ...], shape: tuple[int, ...]) -> int:
     """The number of features of a network."""
-    import torch
+    from study.models.backbone import without_values
 
-    facts = Facts(2, None, shape)
-    try:
-        with torch.device("meta"):
-            return build(dict(section), facts).features
-    except NotImplementedError:  # as in `study.models.backbone.outline`
-        with torch.random.fork_rng(devices=[]):
-            return build(dict(section), facts).features
+    return without_values(partial(build, dict(section), Facts(2, None, shape))).features
 
 
 def _frozen(model: Mapping[str, Any], facts: Facts) -> "Encoder":

@@ -1,8 +1,9 @@
 """Networks of torchvision as encoders: their classifier taken off, begun from weights."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
-from typing import Annotated, Literal
+from functools import cache, partial
+from typing import Annotated, Literal, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -15,6 +16,8 @@ from study.models.encoder import Encoder, Width
 
 CLASSES = 1000
 """Outputs of the classifier that torchvision's networks have."""
+
+Module = TypeVar("Module", bound=nn.Module)
 
 FILES = (".safetensors", ".pth", ".pt")
 
@@ -143,15 +146,20 @@ def plain(architecture: str, weights: str | None, side: int) -> nn.Module:
     return net
 
 
+def without_values(build: Callable[[], Module]) -> Module:
+    """The network that a function builds, without values where its parts can be built so."""
+    try:
+        with torch.device("meta"):
+            return build()
+    except NotImplementedError:  # a RegNet reads its widths off tensors, which meta tensors refuse
+        with torch.random.fork_rng(devices=[]):
+            return build()
+
+
 @cache
 def outline(architecture: str, weights: str | None, side: int) -> nn.Module:
     """The network without its last layer and without values, in evaluation mode: for questions about its form."""
-    try:
-        with torch.device("meta"):
-            net = plain(architecture, weights, side)
-    except NotImplementedError:  # a RegNet reads its widths off tensors, which meta tensors refuse
-        with torch.random.fork_rng(devices=[]):
-            net = plain(architecture, weights, side).to("meta")
+    net = without_values(partial(plain, architecture, weights, side)).to("meta")
     behead(net)
     return net.eval()
 
