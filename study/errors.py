@@ -1,11 +1,14 @@
-"""Errors that are shown as one message, without a traceback."""
+"""Errors that are shown as one message, without a traceback.
+
+Each has a `code`, by which processes tell it apart from others, and the `exit_status` of a command that ends by it.
+"""
 
 import errno
 import os
 import re
 from collections.abc import Iterable
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, ClassVar
 
 from study.text import shortened
 
@@ -27,8 +30,7 @@ LONGEST = 2**16
 
 
 class UserError(Exception):
-    """Something given by the user cannot be used. The message says what was given, where and what is allowed. Exit
-    status 2.
+    """Something given by the user cannot be used. The message says what was given, where and what is allowed.
 
     Example:
         >>> import study
@@ -37,17 +39,32 @@ class UserError(Exception):
         study.errors.UserError: 'fairkl': no such loss. Did you mean 'fair_kl'? There are: ...
     """
 
+    code: ClassVar[str] = "unusable"
+    exit_status: ClassVar[int] = 2
+
     def _render_traceback_(self) -> list[str]:
         """Return what a notebook shows of it: the message alone."""
         return [f"error: {self}"]
 
 
+class NoSuchStudy(UserError):
+    """A home, or a cluster, has no study of the name that was given."""
+
+    code = "no_such_study"
+
+
 class Stopped(Exception):
-    """A study had to stop, through no fault of the user's; the message says why and how it goes on. Exit status 1."""
+    """A study had to stop, through no fault of the user's; the message says why and how it goes on."""
+
+    code: ClassVar[str] = "stopped"
+    exit_status: ClassVar[int] = 1
 
 
 class Interrupted(Exception):
-    """Ctrl-C or a signal came before a study ran; the message says what there is now. Exit status 130."""
+    """Ctrl-C or a signal came before a study ran; the message says what there is now."""
+
+    code: ClassVar[str] = "interrupted"
+    exit_status: ClassVar[int] = 130
 
 
 def of_disk(error: BaseException | None) -> OSError | None:

@@ -24,6 +24,7 @@ import typer
 
 from study import places
 from study.cli import cluster, help, models, preparing, running, studies
+from study.cluster import answer
 from study.errors import Interrupted, Stopped, UserError, disk_remedy, of_disk
 from study.logging import is_verbose, let_through
 from study.text import tell
@@ -88,10 +89,6 @@ app.add_typer(models_app, name="models")
 app.add_typer(cluster_app, name="cluster")
 
 
-STOPPED = 130
-"""Exit status of a command that was stopped by a signal."""
-
-
 def main() -> None:
     """Entry point: what the user can set right is one message and exit status 2; Ctrl-C, SIGTERM and SIGHUP are
     130; a full disk, or one that fails, is 1.
@@ -114,7 +111,9 @@ def main() -> None:
     except SystemExit as ended:
         if isinstance(getattr(ended.__context__, "__cause__", None), KeyboardInterrupt):  # no command has answered it
             _stopped("stopped")
-        if ended.code == STOPPED:  # while it leaves, Python has no handlers any more: a second signal would end it
+        if (
+            ended.code == Interrupted.exit_status
+        ):  # while it leaves, Python has no handlers any more: a second signal would end it
             for number in interrupt.NUMBERS:
                 signal.signal(number, signal.SIG_IGN)
         raise
@@ -126,9 +125,10 @@ def main() -> None:
             _stopped("stopped")
         if expected is None or is_verbose():
             traceback.print_exc()
-        message, status = expected or (f"{_name(error)}. {REPORT}", 1)
-        tell(f"error: {message}", sys.stderr)
-        raise SystemExit(status) from None
+        told = expected or Stopped(f"{_name(error)}. {REPORT}")
+        tell(f"error: {told}", sys.stderr)
+        answer.write_error(told)
+        raise SystemExit(told.exit_status) from None
     finally:
         atexit.register(_let_python_end)  # last, so it runs first
 
@@ -219,23 +219,24 @@ def _stopped(message: str) -> None:
     """End with status 130. Python itself would end by SIGINT where the interrupt came in the midst of an `exec`, as of
     a library that is being imported."""
     tell(message, sys.stderr)
+    answer.write_error(Interrupted(message))
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(STOPPED)
+    os._exit(Interrupted.exit_status)
 
 
 REPORT = "This is a bug in study: please report it, with the traceback above and what `study doctor` prints"
 
 
-def _expected(error: Exception) -> tuple[str, int] | None:
-    """Message and exit status of an error that is not a bug; None for a bug."""
+def _expected(error: Exception) -> UserError | Stopped | None:
+    """The error that a command ends by; None for a bug."""
     if isinstance(error, UserError | Stopped):
-        return str(error), 1 if isinstance(error, Stopped) else 2
+        return error
     if problem := of_disk(error):
         reason = f"{problem.filename or 'disk'}: {problem.strerror}"
-        return f"{reason}. {disk_remedy(problem)}, then type the same command again", 1
+        return Stopped(f"{reason}. {disk_remedy(problem)}, then type the same command again")
     if isinstance(error, OSError) and error.errno in (errno.EACCES, errno.EPERM):
-        return f"{error.filename or 'disk'}: {error.strerror}", 2
+        return UserError(f"{error.filename or 'disk'}: {error.strerror}")
     return None
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from study.cluster import answer
 from study.errors import UserError
 from study.text import tell
 from study.upstream.ray_internals import is_job
@@ -82,7 +83,9 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
 
 def print_json(document: Any) -> None:
     """One JSON document on standard output; null for what is not a number."""
-    print(json.dumps(_finite(document), indent=2, allow_nan=False))
+    document = _finite(document)
+    print(json.dumps(document, indent=2, allow_nan=False))
+    answer.write_answer(document)
 
 
 def _finite(value: Any) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from study.errors import UserError
+from study.errors import Interrupted, Stopped, UserError
 from study.home.sharing import UNLIMITED, Limits
 from study.spec.load import check_name
 from study.text import printed
@@ -34,9 +34,6 @@ def from_this_shell(names: Sequence[str]) -> dict[str, str]:
 
 STUDY, FINAL = "study", "final"
 """Kinds of drivers: of a search, and of a final training, whose results are models."""
-
-UNUSABLE, STOPPED = 2, 130
-"""Exit statuses of `study`: what was given cannot be used; stopped by a signal."""
 
 LONGEST = 120
 """Characters of a job's id that a message shows."""
@@ -91,8 +88,9 @@ class Job:
         if self.state == "succeeded":
             return 0
         if self.state == "stopped":
-            return STOPPED
-        return self.exit_code if self.exit_code in (UNUSABLE, STOPPED) else 1
+            return Interrupted.exit_status
+        known = (UserError.exit_status, Interrupted.exit_status)
+        return self.exit_code if self.exit_code in known else Stopped.exit_status
 
     @classmethod
     def of(cls, details: Any) -> "Job":

@@ -4,7 +4,6 @@ The first driver of a study is the job `study-NAME`, one that goes on with it `s
 the same study at the same moment is told by Ray that the job is there.
 """
 
-import json
 import os
 import re
 import shlex
@@ -20,16 +19,16 @@ from typing import Any
 
 import study
 from study.address import refused
-from study.cluster import following
+from study.cluster import answer, following
 from study.cluster.head import Head, gone
-from study.cluster.job import FINAL, STOPPED, UNUSABLE, Job, job_id, tags
+from study.cluster.job import FINAL, Job, job_id, tags
 from study.cluster.submitted_driver import MODULE
-from study.errors import Interrupted, Stopped, UserError
+from study.errors import UserError
 from study.home.sharing import UNLIMITED, Limits
 from study.logging import hush
 from study.spec import StudySpec
 from study.spec.document import shipped_folder
-from study.text import shortened, typed
+from study.text import typed
 from study.upstream import ray_internals
 
 # What is uploaded for a job: this package, the shipped study files and one resolved study file.
@@ -75,39 +74,6 @@ def _copy(source: Path, target: Path) -> None:
         if path.is_file() and not path.is_symlink() and path.suffix in CODE and not hidden:
             (target / inside).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, target / inside)
-
-
-# What a command of `study` that ran as a job answered.
-
-LONGEST = 2000
-"""Characters that are shown of an error, and of a log without one, counted from its end."""
-
-
-def answered(ended: Job, log: str) -> Any:
-    """The JSON document that the command printed.
-
-    Args:
-        ended: its job, which is over.
-        log: what it wrote.
-
-    Raises:
-        UserError, Stopped, Interrupted: what it said, where it failed, by its exit status 2, 1 or 130.
-    """
-    if ended.state == "succeeded":
-        return _document(log)
-    error = re.search(r"^error: (.*)", log, re.MULTILINE | re.DOTALL)  # it is the last that a command says
-    said = shortened((error[1] if error else log[-LONGEST:]).strip(), LONGEST) or ended.message
-    if ended.exit_status == STOPPED:
-        raise Interrupted(said)
-    raise UserError(said) if ended.exit_status == UNUSABLE else Stopped(said)
-
-
-def _document(log: str) -> Any:
-    """The JSON document in a job's log, among what libraries may have written."""
-    for bracket in re.finditer(r"^[{\[]", log, re.MULTILINE):
-        with suppress(ValueError, RecursionError):
-            return json.JSONDecoder().raw_decode(log, bracket.start())[0]
-    raise UserError(f"no answer came back: {log[-LONGEST:]}")
 
 
 # What Ray's client of jobs raises, as what a user can mend.
@@ -325,18 +291,18 @@ class Jobs:
     def begin(self, command: Sequence[str], python: str, environment: Mapping[str, str]) -> str:
         """Start a command of `study` other than a driver; gives its job's id. See `submit`."""
         job = f"study-{command[0]}-{uuid.uuid4().hex[:8]}"
-        return self.start(job, command, {"python": python}, environment).job
+        return self.start(job, command, {"python": python}, {**environment, answer.VARIABLE: job}).job
 
     def answer(self, job: str, patience: float | None = None) -> Any:
-        """The JSON document that such a command printed, once it is over.
+        """Return what such a command answered, once it is over.
 
         Raises:
-            UserError, Stopped, Interrupted: see `study.cluster.jobs.answered`; or it did not answer in time.
+            UserError, Stopped, Interrupted: see `study.cluster.answer.answered`; or it did not answer in time.
         """
         ended = self.wait(job, patience, "answer")
         log = self.head.log(job)
         self.forget(job)
-        return answered(ended, log)
+        return answer.answered(ended, log)
 
     def forget(self, job: str) -> None:
         """Take a job that is over out of the cluster's list."""

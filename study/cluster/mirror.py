@@ -18,7 +18,7 @@ from study.cluster.head import Head, NodeGone, NotThere
 from study.cluster.job import Job
 from study.cluster.log_share import FOLDER as WINDOW
 from study.cluster.log_share import FOLDERS, MANIFEST, PLACE, RENEWAL, SINGLE
-from study.errors import UserError, of_disk
+from study.errors import NoSuchStudy, UserError, of_disk
 from study.files import below, digest_of_file, is_plain_name, whole, write_whole
 from study.home.folder import FORMAT, Fetched, Home, StudyFolder, fetched, write_format
 from study.home.lease import Holder
@@ -345,11 +345,9 @@ class Reading:
         self._node = jobs.wait(job, JOB, "answer").node or ""
         try:
             return Manifest.of(self._name, jobs.answer(job))
-        except UserError as error:
-            if "no such study" in str(error):
-                submit = typed("submit", "FILE", "--address", self._head.address)
-                raise NotMade(f"{error} (on the cluster). A first one: {submit}") from None
-            raise
+        except NoSuchStudy as error:
+            submit = typed("submit", "FILE", "--address", self._head.address)
+            raise NotMade(f"{error} (on the cluster). A first one: {submit}") from None
 
 
 # What was read of a cluster's studies, in a folder of the local home that is none of its studies: a home of its own,

@@ -13,7 +13,6 @@ import time
 
 import psutil
 
-from study.cluster.job import UNUSABLE
 from study.errors import UserError
 from study.text import tell
 from study.upstream import cgroup
@@ -80,7 +79,7 @@ def main() -> None:
         check_memory()
     except UserError as error:
         tell(f"error: {error}", sys.stderr)
-        sys.exit(UNUSABLE)
+        sys.exit(error.exit_status)
     runpy.run_module("study", run_name="__main__", alter_sys=True)
 
 

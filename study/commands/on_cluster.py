@@ -8,12 +8,12 @@ from contextlib import suppress
 from typing import Any
 
 from study.cluster.head import Head, HeadGone
-from study.cluster.job import FINAL, UNUSABLE, Job
+from study.cluster.job import FINAL, Job
 from study.cluster.jobs import Jobs
 from study.cluster.mirror import Mirror, NotMade
 from study.commands import final_training, status
-from study.errors import UserError, nearest
-from study.home.folder import NO_SUCH, Home, StudyFolder
+from study.errors import NoSuchStudy, UserError, nearest
+from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
 from study.spec import StudySpec
 from study.text import moment, tell, typed
@@ -127,7 +127,7 @@ def closing_lines(address: str, job: Job) -> list[str]:
         aside = ", predict aside," if job.kind == FINAL else ""  # it reads a model and files of this machine
         once = f"export STUDY_ADDRESS={shlex.quote(address)}"
         return [*lines, f"Commands that the log proposes{aside} take --address {address} as well; or once: {once}"]
-    if job.state == "failed" and job.exit_status == UNUSABLE:
+    if job.state == "failed" and job.exit_status == UserError.exit_status:
         return lines
     return [*lines, f"go on with it: {typed('resume', name, *there)}"]
 
@@ -162,8 +162,8 @@ def delete(jobs: Jobs, name: str) -> int:
         jobs.idle(drivers[-1])
     try:
         jobs.compute(name, "delete", name, "--yes")
-    except UserError as error:
-        if not drivers or NO_SUCH.format(name) not in str(error):
+    except NoSuchStudy:
+        if not drivers:
             raise
     for driver in drivers:
         jobs.forget(driver.id)

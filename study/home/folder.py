@@ -13,7 +13,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from study import __version__, places
-from study.errors import UserError, nearest
+from study.errors import NoSuchStudy, UserError, nearest
 from study.files import PRIVATE, from_json, read_json, write_whole, writing
 from study.home.ledger import Ledger
 from study.spec import StudySpec, load_checked, load_resolved
@@ -89,7 +89,6 @@ def check_format(home: Path) -> None:
 
 ANOTHER_HOME = "Another home: STUDY_HOME=..."
 
-NO_SUCH = "{}: no such study"
 """The beginning of the message that a home has no study of a name."""
 
 
@@ -270,14 +269,15 @@ class Home:
         """The folder of an existing study.
 
         Raises:
-            UserError: there is none; says which there are. Or the home is of another form.
+            NoSuchStudy: there is none; says which there are.
+            UserError: the name cannot be a study's, or the home is of another form.
         """
         check_name(name)
         self._check_no_link(name)
         names = [folder.name for folder in self.studies()]
         if name not in names:
             there = f"Studies there: {', '.join(names)}" if names else "There is no study there yet"
-            raise UserError(f"{NO_SUCH.format(name)} in {self.path}. {nearest(name, names)}{there}")
+            raise NoSuchStudy(f"{name}: no such study in {self.path}. {nearest(name, names)}{there}")
         return StudyFolder(self.path / name)
 
     def check_new(self, name: str) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 import psutil
 
 from study.address import LOOPBACK, token_for
+from study.errors import Interrupted
 from study.files import OWNER, RUN, scratch_folder
 from study.logging import is_verbose
 from study.places import for_sockets
@@ -103,8 +104,6 @@ STEP = 120.0
 SLOW = 20.0
 """Seconds after which a start is slow enough to be told."""
 
-STOPPED = 130
-"""Exit status of a driver that a signal ended."""
 
 TAIL = 3
 """Lines of what a process said last."""
@@ -311,7 +310,7 @@ def _end(ray: OwnRay, leave: Callable[[], None]) -> None:
         _let_functions_clean_up(tree)
         leave()
     except KeyboardInterrupt:  # a second signal; what is left of Ray here would wait for a dead one when Python ends
-        forget(STOPPED)
+        forget(Interrupted.exit_status)
         raise
     finally:
         ray.kill(tree)

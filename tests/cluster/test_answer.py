@@ -1,23 +1,39 @@
 """What a command that ran as a job answered, and the exit status that it had."""
 
+import json
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
+from study.cluster.answer import MAX_LENGTH, VARIABLE, answered
 from study.cluster.job import Job
-from study.cluster.jobs import answered
-from study.errors import Interrupted, Stopped, UserError
+from study.errors import Interrupted, NoSuchStudy, Stopped, UserError
+
+JOB = "study-evaluate-1"
 
 
 def ended(state: str, code: int | None = None) -> Job:
-    return Job("study-evaluate-1", "", "", 0, state, "what Ray says", 1.0, 2.0, "python", {}, None, code)
+    return Job(JOB, "", "", 0, state, "what Ray says", 1.0, 2.0, "python", {}, None, code)
 
 
-def test_the_document_is_found_among_what_libraries_write() -> None:
-    assert answered(ended("succeeded"), 'a warning: [1\n[warning]\n{\n  "a": 1\n}\nbye\n') == {"a": 1}
+def marked(job: str = JOB, **document: object) -> str:
+    return f"study-answer {job} {json.dumps(document)}\n"
 
 
-def test_a_log_without_a_document_is_told() -> None:
-    with pytest.raises(UserError, match="no answer came back: only words"):
-        answered(ended("succeeded"), "only words")
+def test_the_answer_is_what_the_job_marked_whatever_libraries_write() -> None:
+    log = '{"a": 0}\n[warning]\n' + marked("study-evaluate-2", answer={"a": 2}) + marked(answer={"a": 1}) + "bye\n"
+    assert answered(ended("succeeded"), log) == {"a": 1}
+
+
+@pytest.mark.parametrize(
+    "log",
+    ["only words", '{"a": 1}', marked("another", answer=1), f"study-answer {JOB} [", f"study-answer {JOB} 3"],
+)
+def test_a_log_without_an_answer_is_told(log: str) -> None:
+    with pytest.raises(UserError, match="no answer came back"):
+        answered(ended("succeeded"), log)
 
 
 @pytest.mark.parametrize(
@@ -30,21 +46,54 @@ def test_a_log_without_a_document_is_told() -> None:
         ("stopped", None, Interrupted),
     ],
 )
-def test_an_error_there_is_the_same_error_here(state: str, code: int | None, kind: type[Exception]) -> None:
-    log = "a warning\nTraceback\n  somewhere\nerror: what was wrong\n"
-    with pytest.raises(kind, match=r"^what was wrong$"):
-        answered(ended(state, code), log)
+def test_a_job_that_says_nothing_itself_has_failed_by_its_exit_status(
+    state: str, code: int | None, kind: type[Exception]
+) -> None:
+    with pytest.raises(kind, match=r"^Killed$"):
+        answered(ended(state, code), "Killed\n")
     with pytest.raises(kind, match=r"^what Ray says$"):
         answered(ended(state, code), "")
 
 
-def test_a_refusal_of_several_lines_comes_whole() -> None:
-    log = "a warning\nerror: two of its keys cannot be used:\n  train.epochs: 0 given\n  search.trials: -1 given\n"
-    told = "two of its keys cannot be used:\n  train.epochs: 0 given\n  search.trials: -1 given"
-    with pytest.raises(UserError) as refused:
-        answered(ended("failed", 2), log)
-    assert str(refused.value) == told
-    with pytest.raises(UserError) as refused:
-        answered(ended("failed", 2), f"error: {'long ' * 10_000}end")
-    assert len(str(refused.value)) <= 2000
-    assert str(refused.value).endswith("end")
+@pytest.mark.parametrize("kind", [UserError, NoSuchStudy, Stopped, Interrupted])
+def test_an_error_there_is_the_same_error_here_whatever_its_words(kind: type[NoSuchStudy]) -> None:
+    error = {"code": kind.code, "message": "two keys cannot be used:\n  a: 0 given\n  b: -1 given"}
+    with pytest.raises(kind) as raised:
+        answered(ended("failed", 1), "error: in other words\n" + marked(error=error))
+    assert type(raised.value) is kind
+    assert str(raised.value) == error["message"]
+
+
+def test_a_long_message_is_cut() -> None:
+    error = {"code": "stopped", "message": f"{'long ' * 10_000}end"}
+    with pytest.raises(Stopped) as raised:
+        answered(ended("failed", 1), marked(error=error))
+    assert len(str(raised.value)) <= MAX_LENGTH
+
+
+@pytest.mark.parametrize(
+    ("command", "state", "code", "kind"),
+    [
+        (("status", "no-such", "--json"), "failed", 2, NoSuchStudy),
+        (("trial", "no-such.yaml", "--json"), "failed", 2, UserError),
+        (("list", "--json"), "succeeded", 0, None),
+    ],
+)
+def test_a_command_answers_where_it_is_asked_as_a_job(
+    command: tuple[str, ...],
+    state: str,
+    code: int,
+    kind: type[Exception] | None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("STUDY_HOME", str(tmp_path))
+    monkeypatch.setenv(VARIABLE, JOB)
+    done = subprocess.run([sys.executable, "-m", "study", *command], capture_output=True, text=True, check=False)
+    assert done.returncode == code
+    if kind is None:
+        assert answered(ended(state), done.stdout) is not None
+        return
+    with pytest.raises(kind) as raised:
+        answered(ended(state, code), done.stdout + done.stderr)
+    assert type(raised.value) is kind

@@ -1,0 +1,72 @@
+"""What a command that runs as a job of a cluster answers, on a line of the job's log that it marks as its own.
+
+Whatever libraries write to the log, the answer is the line that begins with `MARK` and the job's id: a JSON document
+with `answer`, or with `error` (a code of `study.errors` and the message). Nothing is told apart by the words of a
+message.
+"""
+
+import json
+import os
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from study.errors import Interrupted, NoSuchStudy, Stopped, UserError
+from study.text import shortened, tell
+
+if TYPE_CHECKING:  # brings study.spec, which a command that prints its answer may not need
+    from study.cluster.job import Job
+
+VARIABLE = "STUDY_ANSWER_AS"
+"""The variable that holds the job's id in a job that is to answer."""
+
+MARK = "study-answer"
+ERRORS = {kind.code: kind for kind in (UserError, NoSuchStudy, Stopped, Interrupted)}
+MAX_LENGTH = 2000
+"""Characters that are shown of an error, and of a log without one, counted from its end."""
+
+
+def write_answer(document: Any) -> None:
+    """Write the answer of a command into its log, where the command is a job that was asked."""
+    _write({"answer": document})
+
+
+def write_error(error: UserError | Stopped | Interrupted) -> None:
+    """Write why there is no answer, where the command is a job that was asked."""
+    _write({"error": {"code": error.code, "message": str(error)}})
+
+
+def _write(document: dict[str, Any]) -> None:
+    if job := os.environ.get(VARIABLE):
+        tell(f"\n{MARK} {job} {json.dumps(document)}")  # a library may have left a line without its end
+
+
+def answered(ended: "Job", log: str) -> Any:
+    """Return what the command of a job that is over answered.
+
+    Args:
+        log: what the job wrote. Whoever reaches the cluster may have: nothing in it is taken on trust.
+
+    Raises:
+        UserError, NoSuchStudy, Stopped, Interrupted: what went wrong there; a `UserError`, too, where a job that
+            succeeded has no answer in its log.
+    """
+    found = _found(log, ended.id)
+    if ended.state == "succeeded":
+        if "answer" in found:
+            return found["answer"]
+        raise UserError(f"no answer came back: {log[-MAX_LENGTH:]}")
+    error = found.get("error")
+    told = error if isinstance(error, dict) else {}
+    said = shortened(str(told.get("message") or log[-MAX_LENGTH:].strip()), MAX_LENGTH) or ended.message
+    by_status = {kind.exit_status: kind for kind in (UserError, Stopped, Interrupted)}
+    raise ERRORS.get(str(told.get("code")), by_status[ended.exit_status])(said)
+
+
+def _found(log: str, job: str) -> dict[str, Any]:
+    """The last document that the job marked as its own."""
+    for line in reversed(log.splitlines()):
+        if line.startswith(f"{MARK} {job} "):
+            with suppress(ValueError, RecursionError):
+                document = json.loads(line.removeprefix(f"{MARK} {job} "))
+                return document if isinstance(document, dict) else {}
+    return {}
