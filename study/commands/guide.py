@@ -2,7 +2,7 @@
 
 import re
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import astuple, dataclass
 from importlib.resources import files
@@ -16,7 +16,10 @@ WHOLE, SHORT = 3, 5
 
 IN_HEADING, LATE = 0.5, -3
 """The weights of a word in the heading and of a late passage beside the number of words found: with them the first
-passage answers 39 of the 53 questions of `tests/benchmarks/guide_search.py`, on which they were chosen, without 32."""
+passage answers 44 of the 58 questions of `tests/benchmarks/guide_search.py`, on which they were chosen, without 37."""
+
+ENDING = 3
+"""Most letters by whose absence a word of a question is still the guide's in another form."""
 
 FEW = 4
 """Most rows of a table or items of a list that are one passage; of longer ones, each is one."""
@@ -90,7 +93,9 @@ def guide(words: Sequence[str]) -> str:
     whole = [f"## {passage.page}: {passage.heading}\n\n{_shown(passage)}" for passage in best[:WHOLE]]
     short = [f"- {passage.page}, {passage.heading}: {_line(passage)}" for passage in best[WHOLE : WHOLE + SHORT]]
     further = ["## Further", "\n".join(short)] if short else []
-    return "\n\n".join([f"# {' '.join(words)}", *whole, *further, "`study guide PAGE` shows a page."]) + "\n"
+    absent = _absent(words, by_name.values())
+    note = [f"Not in this guide: {', '.join(absent)}. What follows has the other words."] if absent else []
+    return "\n\n".join([f"# {' '.join(words)}", *note, *whole, *further, "`study guide PAGE` shows a page."]) + "\n"
 
 
 def pages() -> dict[str, str]:
@@ -128,6 +133,13 @@ def find(words: Sequence[str], every: Sequence[Passage]) -> list[Passage]:
     for row in ranks:
         score[row] += (len(asked) if by_row[row].name in named else 0) + (LATE if by_row[row].late else 0)
     return [by_row[row] for row in sorted(ranks, key=lambda row: (-score[row], ranks[row]))]
+
+
+def _absent(words: Sequence[str], texts: Iterable[str]) -> list[str]:
+    """The words of a question that the guide has in no form."""
+    told = {word for text in texts for word in re.findall(r"[^\W\d_]+", text.lower())}
+    asked = {word: None for word in re.findall(r"[^\W\d_]{4,}", " ".join(words).lower()) if word not in SMALL}
+    return [word for word in asked if not any(one.startswith(word[: max(4, len(word) - ENDING)]) for one in told)]
 
 
 def _term(tables: sqlite3.Connection, word: str) -> str:

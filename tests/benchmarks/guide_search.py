@@ -2,7 +2,7 @@
 
     python tests/benchmarks/guide_search.py
 
-Asks 54 questions as users type them, each with words that an answer has, with and without the weights of headings and
+Asks 58 questions as users type them, each with words that an answer has, with and without the weights of headings and
 of late pages (`study.commands.guide.IN_HEADING`, `LATE`), which were chosen on these questions. Printed: how many are
 answered by the first, second, third passage and by none of these, and which are not by the first with the weights as
 they are.
@@ -67,6 +67,11 @@ QUESTIONS = {
     "early stopping hyperband": "`hyperband`",
     "unknown bias": "bias none",
     "image size": "size",
+    "how do I limit memory": "search.concurrency",
+    "class weights": "method.class_weights",
+    "export to ONNX": "no export",
+    "is my test split biased": "test/unbiased_accuracy",
+    "what if I change the file after a stop": "studies/NAME/study.yaml",
 }
 
 

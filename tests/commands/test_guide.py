@@ -63,6 +63,9 @@ def test_passages_with_most_words_come_first_in_any_form_then_those_for_users_th
         ("pretrained", "study models prepare resnet50"),
         ("put it on our Slurm", "cluster/slurm/study.sbatch"),
         ("another process is running this study", "its driver is alive"),
+        ("how do I limit memory", "search.concurrency"),
+        ("class weights", "method.class_weights"),
+        ("is my test split biased", "test/unbiased_accuracy"),
     ],
 )
 def test_what_users_ask_is_answered_by_what_is_shown_whole(question: str, answer: str) -> None:
@@ -82,3 +85,8 @@ def test_an_unknown_word_names_the_pages_and_the_nearest() -> None:
         guide(["selektion"])
     with pytest.raises(UserError, match="Did you mean 'temperature'"):
         guide(["temperatrue"])
+
+
+def test_words_that_the_guide_has_in_no_form_are_named_first() -> None:
+    assert "Not in this guide: tensorflow." in guide(["tensorflow", "models", "limiting"]).split("\n\n")[1]
+    assert "Not in this guide" not in guide(["limited", "memories", "how"])
