@@ -147,9 +147,14 @@ def compare(
 def export(
     name: Name,
     out: Annotated[
-        Path,
-        typer.Option("-o", "--out", metavar="FILE", help="The file; of several configurations, FILE-1, FILE-2 ..."),
-    ],
+        Path | None,
+        typer.Option(
+            "-o",
+            "--out",
+            metavar="FILE",
+            help="The file, NAME-best.yaml by default; of several configurations, FILE-1, FILE-2 ...",
+        ),
+    ] = None,
     top: Annotated[int | None, typer.Option("--top", min=1, help="How many; default: 1, or a whole front.")] = None,
     where: Annotated[
         list[str] | None,
@@ -173,7 +178,8 @@ def export(
     metrics = [metric.strip() for metric in pareto.split(",")] if pareto else ()
     choice = Choice(top, trial, where or (), by, metrics)
     folder = _home(address, name).find(name)
-    written = exporting.export(folder, folder.spec(), StudyRecord.load(folder.ledger_file), out, choice)
+    record = StudyRecord.load(folder.ledger_file)
+    written = exporting.export(folder, folder.spec(), record, out or Path(f"{name}-best.yaml"), choice)
     if as_json:
         print_json({"name": name, "files": [file.to_document() for file in written]})
     else:

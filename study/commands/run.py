@@ -253,8 +253,10 @@ def resume(
         with shown(folder), resumable(folder), closing(Ledger(folder.ledger_file)):
             if not is_cut_off and not tracker.is_behind and not tracker.is_lost() and is_told:
                 again = f". {extending.RETRY.format(name)}" if extending.failed_trials(record) else ""
+                further = "" if spec.final_seeds else f". To search on: study resume {name} --trials +10"
                 raise UserError(
-                    f"{name}: complete, there is nothing to go on with. Its results: study report {name}{again}"
+                    f"{name}: complete, there is nothing to go on with. Its results: study report {name}{further}. A "
+                    f"file that was changed since is another study: study run FILE --name NEW{again}"
                 )
             tracker.start()
             untracked = (

@@ -21,6 +21,7 @@ from study.metrics import printed
 from study.ranking import ablation, summary, ties
 from study.ranking.remaining_gain import remaining_gain, sentence
 from study.ranking.selection import trials_of
+from study.spec import StudySpec
 from study.text import in_columns, moment
 
 
@@ -130,15 +131,15 @@ def _row(folder: StudyFolder) -> dict[str, Any]:
         if kept["of"] == of:
             return dict(kept["row"])
     spec, record = folder.spec(), StudyRecord.load(folder.ledger_file)
-    best = ranking.best(record, spec)
+    metric, best, seeds = _figure(spec, record)
     row = {
         "name": spec.name,
         "state": record.state,
         "owner": record.owner,
         "trials": {state: count for state, count in record.counts().items() if count},
-        "metric": spec.metric,
-        "best": None if best is None else best.confirmed.mean if best.confirmed else best.value,
-        "seeds": 0 if best is None else len(trials_of(best)),
+        "metric": metric,
+        "best": best,
+        "seeds": seeds,
         "chosen_by": spec.objective.choose.name if spec.objective.several else None,
         "began": record.sessions[0]["time"] if record.sessions else None,
     }
@@ -146,6 +147,23 @@ def _row(folder: StudyFolder) -> dict[str, Any]:
         with suppress(OSError, ValueError):  # a home that is only read; what is no number in JSON
             write_whole(file, json.dumps({"of": of, "row": row}, allow_nan=False))
     return row
+
+
+def _figure(spec: StudySpec, record: StudyRecord) -> tuple[str, float | None, int]:
+    """The metric that stands for a study, its value for the best (None: there is none yet) and on how many seeds.
+
+    Of a final training it is the study's own metric on the test split, where that has it.
+    """
+    if spec.final_seeds is None:
+        best = ranking.best(record, spec)
+        if best is None:
+            return spec.metric, None, 0
+        return spec.metric, best.confirmed.mean if best.confirmed else best.value, len(trials_of(best))
+    trials = [trial for trial in record.by_stage("final") if trial.state == "complete"]
+    found = ranking.spreads(spec.objective, trials)
+    on_test = f"test/{spec.metric.partition('/')[2]}"
+    metric = on_test if on_test in found else spec.metric
+    return metric, found[metric].mean if metric in found else None, len(trials)
 
 
 def table(home: Home, rows: list[dict[str, Any]]) -> str:

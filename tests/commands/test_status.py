@@ -8,6 +8,7 @@ from helpers import Told, append_event, quickstart, write_ledger
 from ruamel.yaml import YAML
 
 from study.commands import logs, status
+from study.commands.final_training import final_study
 from study.errors import UserError
 from study.home import requests
 from study.home.events import Closed, Decided, Ended, Ending, Enqueued, Opened, Report, Started, Stopping, Unusable
@@ -58,6 +59,14 @@ def test_the_best_of_the_list_is_that_of_the_result(home: Home) -> None:
     (row,) = (row for row in status.overview(home) if row["name"] == "sure")
     assert row["best"] == pytest.approx(0.65)
     assert "val/accuracy 65.0% (2 seeds)" in status.table(home, [row])
+
+
+def test_a_final_training_is_listed_with_its_figure_on_the_test_split(home: Home) -> None:
+    spec = final_study(quickstart("train.epochs=1", "search.early_stopping=none"), [1, 2], "sure-final")
+    seeds = [Told("final", [0.9], seed=seed, tested={"test/accuracy": value}) for seed, value in ((1, 0.6), (2, 0.7))]
+    write_ledger(home.create(spec).ledger_file, *seeds)
+    (row,) = (row for row in status.overview(home) if row["name"] == "sure-final")
+    assert (row["metric"], row["best"], row["seeds"]) == ("test/accuracy", pytest.approx(0.65), 2)
 
 
 def test_rows_are_kept_until_a_ledger_or_a_study_file_changes(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
