@@ -18,6 +18,7 @@ import traceback
 import warnings
 from collections import defaultdict
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Annotated, Any
 
 import typer
@@ -204,7 +205,8 @@ def _let_python_end() -> None:
     """Let other threads have turns of a fifth of a second, not of 5 ms, while Python ends. A thread that makes or drops
     a `weakref.finalize`, as one that opens MLflow's database does, would have Python's walk through them fail."""
     sys.setswitchinterval(0.2)
-    time.sleep(0.01)  # a thread that waits by the old interval gets its turn now
+    with suppress(KeyboardInterrupt):  # the command is over
+        time.sleep(0.01)  # a thread that waits by the old interval gets its turn now
 
 
 def _was_interrupted(error: BaseException | None) -> bool:

@@ -124,7 +124,17 @@ def test_a_missing_input_that_must_be_there_is_told() -> None:
         called(call, "target", None)
 
 
-@pytest.mark.parametrize("call", CALLS, ids=str)
+SOME = 8
+"""One call of so many is compiled in each run, the others with the slow tests."""
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        pytest.param(call, id=str(call), marks=() if place % SOME == 0 else pytest.mark.slow)
+        for place, call in enumerate(CALLS)
+    ],
+)
 def test_checks_hold_for_a_compiled_loss_too(call: Call) -> None:
     """Without a break of its graph: `eager` traces as any backend does, and builds nothing."""
     first, inputs = call.arguments(batch())

@@ -34,9 +34,17 @@ CASES: list[tuple[dict[str, Any], Facts, int]] = [
     ({"name": "bagnet", "receptive_field": 17, "width": 8}, MNIST, 64),
     ({"name": "bagnet", "receptive_field": 33, "width": 8}, FACES, 64),
 ]
+
+
+def marks(model: dict[str, Any], facts: Facts) -> tuple[pytest.MarkDecorator, ...]:
+    """A large network is tried with the slow tests, on one kind of data in each run."""
+    large = model["name"] == "resnet50" or (model["name"] == "resnet18" and facts != DIGITS)
+    return (pytest.mark.slow,) if large else ()
+
+
 cases = pytest.mark.parametrize(
     ("model", "facts", "width"),
-    CASES,
+    [pytest.param(model, facts, width, marks=marks(model, facts)) for model, facts, width in CASES],
     ids=lambda value: "-".join(map(str, value.values())) if isinstance(value, dict) else None,
 )
 
@@ -90,7 +98,10 @@ def same(one: nn.Module, other: nn.Module) -> bool:
     return all(torch.equal(first, second) for first, second in pairs)
 
 
-@pytest.mark.parametrize(("model", "facts"), [(model, facts) for model, facts, _ in CASES if not facts.is_table][::2])
+@pytest.mark.parametrize(
+    ("model", "facts"),
+    [pytest.param(*case[:2], marks=marks(*case[:2])) for case in CASES if not case[1].is_table][::2],
+)
 def test_channels_last_gives_the_same_features(model: dict[str, Any], facts: Facts) -> None:
     plain, last = (seeded(model, facts).double() for _ in range(2))
     last.to(memory_format=torch.channels_last)

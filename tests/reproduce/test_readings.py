@@ -143,7 +143,7 @@ def simulated(random: np.random.Generator, *follows: float, noise: float = 0.05)
 @pytest.mark.parametrize(
     ("share", "noise"),
     [
-        (0.2, 0.01),
+        pytest.param(0.2, 0.01, marks=pytest.mark.slow),
         pytest.param(0.0, 0.05, marks=pytest.mark.slow),
         pytest.param(1.0, 0.01, marks=pytest.mark.slow),
     ],
