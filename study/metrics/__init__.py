@@ -26,6 +26,10 @@ def _has_group(facts: "Facts", of_class: int, of_bias: int) -> bool:
     return of_class < facts.classes and of_bias < groups and facts.classes * groups <= NAMED_GROUPS
 
 
+def _has_groups(facts: "Facts") -> bool:
+    return bool(facts.bias_classes)
+
+
 @dataclass(frozen=True)
 class Metric:
     """One metric.
@@ -34,13 +38,13 @@ class Metric:
         about: what it is, in a line.
         better: which direction is; None: neither.
         unit: `share`: a fraction of one (accuracies, rates, gaps), which papers print in percent; `number`: without a
-            unit; `squared`: of the continuous attribute, squared.
+            unit, or, of log losses, in nats; `squared`: of the continuous attribute, squared.
         low, high: its least and its largest value; None: no bound.
         source: what it is computed from: `predictions`, in each epoch; `held out`, likewise, of the validation and the
             test split alone; `features`, in the last epoch where `train.final` asks for it; `training` itself, in each
             epoch and on no further split.
         possible: whether a split with these facts can have it.
-        needs_scores: whether predictions are not enough: it ranks classes or samples.
+        needs_scores: whether predictions are not enough: it ranks classes or samples, or is of their probabilities.
         of_inferred: whether it is of the groups that `train.inferred_groups` finds, without which nobody has it.
     """
 
@@ -56,7 +60,8 @@ class Metric:
 
 
 Inferred = partial(Metric, of_inferred=True)
-Grouped = partial(Metric, possible=lambda facts: bool(facts.bias_classes))
+LogLoss = partial(Metric, better="min", unit="number", high=None, needs_scores=True)
+Grouped = partial(Metric, possible=_has_groups)
 Aligned = partial(Metric, possible=lambda facts: bool(facts.bias_classes) and facts.aligned is not None)
 
 GROUPS = {f"group_{y}_{s}_accuracy": (y, s) for y in range(NAMED_GROUPS) for s in range(NAMED_GROUPS // (y + 1))}
@@ -89,6 +94,16 @@ METRICS: Mapping[str, Metric] = {
     "inferred_conflicting_accuracy": Inferred("Accuracy where the inferred group is not the class."),
     "inferred_worst_group_accuracy": Inferred(
         "`shrunk_worst_group_accuracy` of the cells of class and inferred group."
+    ),
+    "log_loss": LogLoss("Mean of -log p, p being the probability that the scores give the sample's class, in nats."),
+    "balanced_log_loss": LogLoss("Mean of the classes' log losses."),
+    "unbiased_log_loss": LogLoss("Mean of the log losses of the (class, bias class) cells.", possible=_has_groups),
+    "shrunk_unbiased_log_loss": LogLoss(
+        "Mean of the log losses of all (class, bias class) cells, small ones drawn as in `shrunk_unbiased_accuracy`.",
+        possible=_has_groups,
+    ),
+    "inferred_unbiased_log_loss": LogLoss(
+        "`shrunk_unbiased_log_loss` of the cells of class and inferred group.", of_inferred=True
     ),
     "equalized_odds": Grouped(
         "Mean gap between bias classes of the rate of an output, given the class (FSCL paper Eq. 6).",
@@ -146,8 +161,9 @@ def lower_is_better(reported: str) -> bool:
 
 
 def is_share(reported: str) -> bool:
-    """Return whether its numbers are fractions of one, which papers print in percent."""
-    metric = find(reported)
+    """Return whether its numbers, or those that it is the error of, are fractions of one, which papers print in
+    percent."""
+    metric = find(reported.removesuffix("_standard_error"))
     return metric is not None and metric.unit == "share"
 
 

@@ -28,7 +28,7 @@ from typing import Any, TypeVar
 
 from study.home.events import ENDED, Stage
 from study.home.record import StudyRecord, TrialRecord
-from study.metrics import is_standard_error
+from study.metrics import is_share, is_standard_error
 from study.metrics.rules import RULES
 from study.metrics.worst_group import wilson
 from study.ranking import epochs
@@ -47,24 +47,27 @@ class Spread:
     Attributes:
         split_error: the standard error of the mean because its split is a sample, whatever the seeds do; None: not
             known.
+        is_share: whether the values are shares, within 0 and 1; else they are losses, with no bound above.
     """
 
     mean: float
     deviation: float | None
     count: int
     split_error: float | None = None
+    is_share: bool = True
 
     def to_document(self) -> dict[str, Any]:
         """As plain values: mean, sd, n."""
         return {"mean": self.mean, "sd": self.deviation, "n": self.count}
 
     def interval(self, confidence: float = 0.95) -> tuple[float, float] | None:
-        """Return where an accuracy lies, by the spread over seeds and the split's error; of one seed by the latter
-        alone.
+        """Return where an accuracy or a loss lies, by the spread over seeds and the split's error; of one seed by the
+        latter alone.
 
         Seeds share their split, so that its error stays whatever their number. The two variances are added, with
         Satterthwaite's degrees of freedom. Wilson's interval, of as many samples as would give that variance, stays
-        within 0 and 1 (as Korn and Graubard's for surveys). None where the split's error is not known.
+        within 0 and 1 (as Korn and Graubard's for surveys); of losses Student's t, from 0 on. None where the split's
+        error is not known.
         """
         if self.split_error is None or self.split_error <= 0:
             return None
@@ -74,6 +77,9 @@ class Spread:
         variance = of_seeds + self.split_error**2
         freedom = (self.count - 1) * (variance / of_seeds) ** 2 if of_seeds else math.inf
         reach = float(stdtrit(min(freedom, MANY), (1 + confidence) / 2))
+        if not self.is_share:
+            half = reach * math.sqrt(variance)
+            return max(0.0, self.mean - half), self.mean + half
         least = min(self.split_error / math.sqrt(2), 0.5)  # of none right: half a sample, as its error was taken
         share = min(max(self.mean, least), 1 - least)
         return wilson(self.mean, share * (1 - share) / variance, reach)
@@ -182,7 +188,7 @@ def _with_error(
     trials: Sequence[TrialRecord], name: str, value: Callable[[TrialRecord, str], float | None]
 ) -> Spread | None:
     found, error = (spread(value(trial, each) for trial in trials) for each in (name, f"{name}_standard_error"))
-    return replace(found, split_error=error.mean) if found and error else found
+    return replace(found, split_error=error.mean, is_share=is_share(name)) if found and error else found
 
 
 def _tested(trial: TrialRecord, name: str) -> float | None:

@@ -170,7 +170,7 @@ def _check(model: Facts, facts: Facts, split: str) -> None:
 def _groups(trial: Trial, split: str, measured: Mapping[str, float | None]) -> WorstGroup | None:
     """Return which groups it serves worst, by the counts of this evaluation."""
     facts, cells = trial.dataset.facts.on(split), trial.evaluate.counts[split]
-    right, samples = cells.cells.right.tolist(), cells.cells.samples.long().tolist()
+    right, samples = cells.cells.sums.tolist(), cells.cells.samples.long().tolist()
     unknown = int(cells.table[:, -1].sum()) if facts.bias_classes else None
     found = Counts(split, samples, right, unknown, measured[f"{split}/accuracy"])
     return worst_group(found, facts.class_names, facts.bias_names)

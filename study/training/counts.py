@@ -1,4 +1,4 @@
-"""Counts of each output in each (class, bias class) cell: all that most metrics need to know."""
+"""Counts of each output, and sums of losses, in each (class, bias class) cell: all that most metrics need to know."""
 
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -8,12 +8,13 @@ from torch import Tensor
 
 from study.data.dataset import Facts
 
-# The accuracy of each (class, group) cell of a split, that of a small cell drawn to what cells like it have.
+# The accuracy, or mean loss, of each (class, group) cell of a split, that of a small cell drawn to what cells like it
+# have.
 #
-# Empirical Bayes for shares (Morris, JASA 1983): the accuracies of cells that are alike are taken as drawn from a beta
-# distribution around their common mean, so that a cell's right predictions are beta-binomial. Cells are alike where the
-# group is not the class's own (conflicting), and where it is (aligned); where no group is a class's own, those of a
-# class are, or all, as `Facts` says.
+# Empirical Bayes (Morris, JASA 1983): the accuracies of cells that are alike are taken as drawn from a beta
+# distribution around their common mean, so that a cell's right predictions are beta-binomial; mean losses as normal
+# around it. Cells are alike where the group is not the class's own (conflicting), and where it is (aligned); where no
+# group is a class's own, those of a class are, or all, as `Facts` says.
 
 SHRINKAGE = 10.0
 """k: as many samples of its likes count for a cell as if they were its own."""
@@ -21,26 +22,28 @@ SHRINKAGE = 10.0
 
 @dataclass(frozen=True)
 class Cells:
-    """The cells of a split.
+    """The cells of a split: of what its samples are worth, 1 for a right prediction and 0 for a wrong one, or a loss.
 
     Attributes:
-        right: right predictions of each, float64 (Y, S).
+        sums: of the samples of each, float64 (Y, S): how many are right, or their losses.
         samples: samples of each, float64 (Y, S).
         alike: 1 for the cells of each kind, those that are alike, else 0, float64 (kinds, Y, S).
+        squares: sums of the squares of losses, float64 (Y, S); None: of right predictions.
     """
 
-    right: Tensor
+    sums: Tensor
     samples: Tensor
     alike: Tensor
+    squares: Tensor | None = None
 
     @cached_property
     def shrunk(self) -> Tensor:
-        """(right + k prior) / (samples + k) of each cell, (Y, S): an empty one has its prior."""
-        return (self.right + SHRINKAGE * self._spread(self._prior)) / (self.samples + SHRINKAGE)
+        """(sum + k prior) / (samples + k) of each cell, (Y, S): an empty one has its prior."""
+        return (self.sums + SHRINKAGE * self._spread(self._prior)) / (self.samples + SHRINKAGE)
 
     @cached_property
     def cell_variance(self) -> Tensor:
-        """Variance of what `shrunk` says of each cell, (Y, S): of the cell's own accuracy, and of its prior."""
+        """Variance of what `shrunk` says of each cell, (Y, S): of the cell's own value, and of its prior."""
         of_prior = SHRINKAGE / (self.samples + SHRINKAGE)
         return self._own_variance + of_prior.square() * self._spread(self._prior_variance)
 
@@ -58,13 +61,13 @@ class Cells:
 
     @cached_property
     def _prior(self) -> Tensor:
-        """Mean accuracy of the cells of each kind, (kinds,); where all of them are empty, that of all samples.
+        """Mean of the cells of each kind, (kinds,); where all of them are empty, that of all samples.
 
         A cell weighs samples / (samples + k), inversely to the variance that it has around the common mean: among tiny
-        cells this is the accuracy of all their samples, among large ones the mean over cells.
+        cells this is the mean of all their samples, among large ones the mean over cells.
         """
-        right = (self.alike * (self.right / (self.samples + SHRINKAGE))).sum((1, 2))
-        return torch.where(self._weights > 0, right / self._weights, self.right.sum() / self.samples.sum())
+        sums = (self.alike * (self.sums / (self.samples + SHRINKAGE))).sum((1, 2))
+        return torch.where(self._weights > 0, sums / self._weights, self.sums.sum() / self.samples.sum())
 
     @cached_property
     def _cautious_prior(self) -> Tensor:
@@ -73,14 +76,29 @@ class Cells:
         return (samples * self._prior + 0.5) / (samples + 1)
 
     @cached_property
+    def sample_variance(self) -> Tensor:
+        """Variance of a sample's loss around the mean of its kind, (kinds,).
+
+        As if one sample more were off by that mean, so that two equal losses do not say for certain that all are.
+        """
+        assert self.squares is not None
+        samples, sums, squares = ((self.alike * of).sum((1, 2)) for of in (self.samples, self.sums, self.squares))
+        off = squares - 2 * self._prior * sums + samples * self._prior.square()
+        return (off + self._prior.square()) / samples.clamp(min=1)
+
+    @cached_property
     def _own_variance(self) -> Tensor:
-        """Variance of each cell's accuracy around its own shrunk value if the prior were known, (Y, S)."""
-        value = (self.right + SHRINKAGE * self._spread(self._cautious_prior)) / (self.samples + SHRINKAGE)
+        """Variance of each cell's value around its own shrunk one if the prior were known, (Y, S)."""
+        if self.squares is not None:
+            return self._spread(self.sample_variance) / (self.samples + SHRINKAGE)
+        value = (self.sums + SHRINKAGE * self._spread(self._cautious_prior)) / (self.samples + SHRINKAGE)
         return value * (1 - value) / (self.samples + SHRINKAGE + 1)
 
     @cached_property
     def _prior_variance(self) -> Tensor:
         """Variance of each kind's mean under the model, (kinds,); without any sample that of a single one."""
+        if self.squares is not None:
+            return self.sample_variance / (SHRINKAGE * self._weights).clamp(min=1)
         prior = self._cautious_prior
         return prior * (1 - prior) / ((SHRINKAGE + 1) * self._weights).clamp(min=1)
 
@@ -112,22 +130,37 @@ class Counts:
         table: samples, float64 (classes Y, bias classes S + 1, outputs Y). The last bias column holds the samples
             whose bias label is unknown: they count for every metric that needs no bias label.
         alike: the cells that are alike, see `Cells`.
+        lost: the log losses of the samples of each class and bias column and their squares, summed, float64 (2, Y,
+            S + 1); None without scores.
     """
 
     table: Tensor
     alike: Tensor
+    lost: Tensor | None = None
 
     @classmethod
-    def of(cls, prediction: Tensor, target: Tensor, bias: Tensor | None, facts: Facts) -> "Counts":
-        """Count predictions (N,). A target of -1 leaves the sample out; a bias label of -1 is unknown."""
+    def of(
+        cls, prediction: Tensor, target: Tensor, bias: Tensor | None, facts: Facts, scores: Tensor | None = None
+    ) -> "Counts":
+        """Count predictions (N,). A target of -1 leaves the sample out; a bias label of -1 is unknown.
+
+        Args:
+            scores: logits, (N, Y), of which the log losses are, or None.
+        """
         classes, columns = facts.classes, (facts.bias_classes or 0) + 1
         column = torch.full_like(target, -1) if bias is None or not facts.bias_classes else bias
         column = torch.where(column < 0, columns - 1, column)
-        cell = (target.clamp(min=0) * columns + column) * classes + prediction
+        known, group = target >= 0, target.clamp(min=0) * columns + column
         # index_add, not bincount, which asks the device for the largest index; on integers it is deterministic.
         nothing = torch.zeros(classes * columns * classes, dtype=torch.int64, device=target.device)
-        table = nothing.index_add(0, cell, (target >= 0).long())
-        return cls(table.view(classes, columns, classes).double(), kinds(facts, target.device))
+        table = nothing.index_add(0, group * classes + prediction, known.long()).view(classes, columns, classes)
+        lost = None
+        if scores is not None:
+            log_loss = -scores.double().log_softmax(1).gather(1, target.clamp(min=0)[:, None])[:, 0]
+            of_samples = torch.stack([log_loss, log_loss.square()]).where(known, 0.0)
+            none = of_samples.new_zeros(2, classes * columns)
+            lost = none.index_add(1, group, of_samples).view(2, classes, columns)
+        return cls(table.double(), kinds(facts, target.device), lost)
 
     @cached_property
     def by_group(self) -> Tensor:
@@ -143,6 +176,21 @@ class Counts:
     def cells(self) -> Cells:
         """The (class, bias class) cells, small ones drawn to those like them."""
         return Cells(self.by_group.diagonal(dim1=0, dim2=2).T, self.by_group.sum(2), self.alike)
+
+    @cached_property
+    def losses(self) -> Cells:
+        """The same cells, of log losses; of counts that have them."""
+        assert self.lost is not None
+        sums, squares = self.lost[..., :-1]
+        return Cells(sums, self.by_group.sum(2), self.alike, squares)
+
+    @cached_property
+    def losses_of_classes(self) -> Cells:
+        """All samples by class, as cells of one group, (Y, 1), each of its own kind."""
+        assert self.lost is not None
+        sums, squares = self.lost.sum(2, keepdim=True)
+        kinds = torch.eye(len(sums), dtype=sums.dtype, device=sums.device)[..., None]
+        return Cells(sums, self.by_class.sum(1, keepdim=True), kinds, squares)
 
     @cached_property
     def by_class(self) -> Tensor:
@@ -161,7 +209,7 @@ class Counts:
 
     def accuracy(self, cells: Tensor) -> Tensor:
         """Share of right predictions in the cells of which (Y, S) holds 1, nan where they are empty."""
-        return (self.cells.right * cells).sum() / (self.cells.samples * cells).sum()
+        return (self.cells.sums * cells).sum() / (self.cells.samples * cells).sum()
 
 
 def smallest(values: Tensor) -> Tensor:

@@ -1,6 +1,6 @@
 """Computes the metrics of predictions on one split; what else there is to know of them: `study.metrics`.
 
-Everything but the two that need scores is read off one table of counts. No metric waits for the device: each is a
+Everything but the two that rank is read off one table of counts and losses. No metric waits for the device: each is a
 scalar there, and the caller fetches them all at once.
 """
 
@@ -140,7 +140,30 @@ def demographic_parity(outcome: Outcome) -> Tensor:
 def accuracy_parity(outcome: Outcome) -> Tensor:
     """Largest difference of the accuracy between bias classes (WCL paper 6.2 calls it equalized odds)."""
     cells = outcome.counts.cells
-    return gap(cells.right.sum(0) / cells.samples.sum(0))
+    return gap(cells.sums.sum(0) / cells.samples.sum(0))
+
+
+def log_loss(outcome: Outcome) -> Tensor:
+    """Mean over all samples of -log p of the sample's class, p being the softmax of the scores."""
+    cells = outcome.counts.losses_of_classes
+    return cells.sums.sum() / cells.samples.sum()
+
+
+def balanced_log_loss(outcome: Outcome) -> Tensor:
+    """Mean over the classes that the split has of their mean log loss."""
+    cells = outcome.counts.losses_of_classes
+    return (cells.sums / cells.samples).nanmean()
+
+
+def unbiased_log_loss(outcome: Outcome) -> Tensor:
+    """Mean of the mean log losses of the (class, bias class) cells that the split has."""
+    cells = outcome.counts.losses
+    return (cells.sums / cells.samples).nanmean()
+
+
+def shrunk_unbiased_log_loss(outcome: Outcome) -> Tensor:
+    """Mean over all cells, empty ones too, of log losses drawn to those of cells that are alike; see `Cells`."""
+    return outcome.counts.losses.shrunk.mean()
 
 
 def auc(outcome: Outcome) -> Tensor:
@@ -171,6 +194,11 @@ COMPUTED: Mapping[str, Callable[[Outcome], Tensor]] = {
     "inferred_unbiased_accuracy": shrunk_unbiased_accuracy,
     "inferred_conflicting_accuracy": conflicting_accuracy_if_any,
     "inferred_worst_group_accuracy": shrunk_worst_group_accuracy,
+    "log_loss": log_loss,
+    "balanced_log_loss": balanced_log_loss,
+    "unbiased_log_loss": unbiased_log_loss,
+    "shrunk_unbiased_log_loss": shrunk_unbiased_log_loss,
+    "inferred_unbiased_log_loss": shrunk_unbiased_log_loss,
     "equalized_odds": equalized_odds,
     "equalized_odds_difference": equalized_odds_difference,
     "equal_opportunity": equal_opportunity,
@@ -193,7 +221,7 @@ def compute(
     """Every available metric, as float64 scalars on the device; nan where no sample counts.
 
     Args:
-        scores: logits, (N, classes), or None, which leaves out the metrics that rank classes.
+        scores: logits, (N, classes), or None, which leaves out the metrics that need them.
         prediction: outputs, (N,).
         target: classes, (N,); a sample of -1 has none and counts nowhere.
         bias: bias classes, (N,), or None, which leaves every metric of groups nan; a sample of -1 is in no group.
@@ -202,7 +230,7 @@ def compute(
             inferred groups.
         errors: also the standard errors of the accuracies that have one, as `NAME_standard_error`.
     """
-    outcome = Outcome(Counts.of(prediction, target, bias, facts), scores, target)
+    outcome = Outcome(Counts.of(prediction, target, bias, facts, scores), scores, target)
     by_groups = {False: outcome}
     if inferred is not None:
         counts = Counts.of(
@@ -210,6 +238,7 @@ def compute(
             target,
             inferred,
             replace(facts, bias_classes=facts.classes, aligned=tuple(range(facts.classes))),
+            scores,
         )
         by_groups[True] = replace(outcome, counts=counts)
     names = available(facts, inferred=inferred is not None)

@@ -1,7 +1,8 @@
-"""The standard error of each accuracy: how far its value may be off because the split is a sample.
+"""The standard error of each accuracy and log loss: how far its value may be off because the split is a sample.
 
 Right predictions are taken as binomial, with half a right and half a wrong one added to each cell: 0 of 2 right does
-not say for certain that the accuracy is 0. Groups are taken as they are, inferred ones too.
+not say for certain that the accuracy is 0. Losses have the variance of all samples of cells that are alike. Groups are
+taken as they are, inferred ones too.
 """
 
 from collections.abc import Callable, Mapping
@@ -9,7 +10,7 @@ from collections.abc import Callable, Mapping
 import torch
 from torch import Tensor
 
-from study.training.counts import Counts
+from study.training.counts import Cells, Counts
 
 
 def pooled(right: Tensor, samples: Tensor) -> Tensor:
@@ -46,19 +47,19 @@ def worst_class_accuracy(counts: Counts) -> Tensor:
 
 def unbiased_accuracy(counts: Counts) -> Tensor:
     """Of the mean over cells that are not empty."""
-    return of_mean(pooled(counts.cells.right, counts.cells.samples))
+    return of_mean(pooled(counts.cells.sums, counts.cells.samples))
 
 
 def aligned_accuracy(counts: Counts) -> Tensor:
     """Of the accuracy on the samples whose group is their class."""
     cells, which = counts.cells, counts.aligned
-    return pooled((cells.right * which).sum(), (cells.samples * which).sum())
+    return pooled((cells.sums * which).sum(), (cells.samples * which).sum())
 
 
 def conflicting_accuracy(counts: Counts) -> Tensor:
     """Of the accuracy on the samples whose group is not their class."""
     cells, which = counts.cells, 1 - counts.aligned
-    return pooled((cells.right * which).sum(), (cells.samples * which).sum())
+    return pooled((cells.sums * which).sum(), (cells.samples * which).sum())
 
 
 def conflicting_accuracy_if_any(counts: Counts) -> Tensor:
@@ -69,7 +70,7 @@ def conflicting_accuracy_if_any(counts: Counts) -> Tensor:
 
 def worst_group_accuracy(counts: Counts) -> Tensor:
     """Of the accuracy of the cell that has the smallest."""
-    return of_smallest(counts.group_accuracy, pooled(counts.cells.right, counts.cells.samples))
+    return of_smallest(counts.group_accuracy, pooled(counts.cells.sums, counts.cells.samples))
 
 
 def shrunk_unbiased_accuracy(counts: Counts) -> Tensor:
@@ -80,6 +81,34 @@ def shrunk_unbiased_accuracy(counts: Counts) -> Tensor:
 def shrunk_worst_group_accuracy(counts: Counts) -> Tensor:
     """Of the smallest shrunk cell: likewise."""
     return of_smallest(counts.cells.shrunk, counts.cells.cell_variance.sqrt())
+
+
+def _of_mean_loss(cells: Cells, weight: Tensor) -> Tensor:
+    """Of the weighted mean of the cells' mean losses, weights (Y, S), 0 for those that are left out: a scalar."""
+    of_samples = (cells.sample_variance[:, None, None] * cells.alike).sum(0)
+    variance = (weight.square() * of_samples / cells.samples.clamp(min=1)).sum()
+    return variance.sqrt() / weight.sum()
+
+
+def log_loss(counts: Counts) -> Tensor:
+    """Of the mean log loss of all samples."""
+    return _of_mean_loss(counts.losses_of_classes, counts.losses_of_classes.samples)
+
+
+def balanced_log_loss(counts: Counts) -> Tensor:
+    """Of the mean over classes."""
+    cells = counts.losses_of_classes
+    return _of_mean_loss(cells, (cells.samples > 0).double())
+
+
+def unbiased_log_loss(counts: Counts) -> Tensor:
+    """Of the mean over cells that are not empty."""
+    return _of_mean_loss(counts.losses, (counts.losses.samples > 0).double())
+
+
+def shrunk_unbiased_log_loss(counts: Counts) -> Tensor:
+    """Of the mean of all shrunk cells: likewise."""
+    return counts.losses.mean_variance.sqrt()
 
 
 ERRORS: Mapping[str, Callable[[Counts], Tensor]] = {
@@ -95,5 +124,10 @@ ERRORS: Mapping[str, Callable[[Counts], Tensor]] = {
     "inferred_unbiased_accuracy": shrunk_unbiased_accuracy,
     "inferred_conflicting_accuracy": conflicting_accuracy_if_any,
     "inferred_worst_group_accuracy": shrunk_worst_group_accuracy,
+    "log_loss": log_loss,
+    "balanced_log_loss": balanced_log_loss,
+    "unbiased_log_loss": unbiased_log_loss,
+    "shrunk_unbiased_log_loss": shrunk_unbiased_log_loss,
+    "inferred_unbiased_log_loss": shrunk_unbiased_log_loss,
 }
 """By the metric's name; those of inferred groups from counts by these groups."""

@@ -12,7 +12,8 @@ from study.data import Facts
 from study.metrics import METRICS, printed, printed_range
 
 LOWER = {"equalized_odds", "equalized_odds_difference", "equal_opportunity", "demographic_parity", "accuracy_parity"}
-LOWER |= {"loss"}
+LOSSES = {f"{kind}log_loss" for kind in ("", "balanced_", "unbiased_", "shrunk_unbiased_", "inferred_unbiased_")}
+LOWER |= LOSSES | {"loss"}
 
 
 def test_which_direction_is_better() -> None:
@@ -37,7 +38,7 @@ def test_of_any_other_name_nothing_is_known(name: str) -> None:
 
 def test_shares_are_between_0_and_1() -> None:
     shares = {name for name, metric in METRICS.items() if metric.unit == "share"}
-    assert shares == {*metrics.searchable(), "standard_error"}
+    assert shares == {*metrics.searchable(), "standard_error"} - LOSSES
     assert {(METRICS[name].low, METRICS[name].high) for name in shares} == {(0.0, 1.0)}
     assert metrics.is_share("test/mlp_accuracy")
     assert not metrics.is_share("test/condition_mse")
@@ -58,13 +59,15 @@ def test_a_standard_error_is_a_share_that_is_neither_better_nor_worse() -> None:
         assert metrics.find(f"val/{name}_standard_error") is METRICS["standard_error"]
         assert metrics.better(f"val/{name}_standard_error") is None
         assert metrics.is_share(f"val/{name}_standard_error")
+    assert not metrics.is_share("val/log_loss_standard_error")
     assert "standard_error" not in metrics.searchable()
 
 
 def test_inferred_groups_need_no_bias_label_but_a_network_that_finds_them() -> None:
     facts = Facts(3, None, (3, 8, 8))
     inferred = {name for name, metric in METRICS.items() if metric.of_inferred}
-    assert inferred == {f"inferred_{name}_accuracy" for name in ("unbiased", "conflicting", "worst_group")}
+    accuracies = {f"inferred_{name}_accuracy" for name in ("unbiased", "conflicting", "worst_group")}
+    assert inferred == accuracies | {"inferred_unbiased_log_loss"}
     assert set(metrics.available(facts, inferred=True)) - set(metrics.available(facts)) == inferred
 
 

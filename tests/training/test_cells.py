@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from study.data import Facts
+from study.metrics import METRICS
 from study.metrics.rules import RULES
 from study.training import metrics
 from study.training.counts import SHRINKAGE, Cells
@@ -86,8 +87,8 @@ def test_the_more_samples_the_less_is_shrunk(drawn: tuple[Table, Facts]) -> None
     """A hundred thousand times as many samples of the same accuracies: nothing is left of the prior."""
     full = [[(100_000 * (right + 1), 100_000 * (samples + 2)) for right, samples in row] for row in drawn[0]]
     found = cells(full, drawn[1])
-    assert torch.allclose(found.shrunk, found.right / found.samples, atol=1e-4)
-    plain = (found.right / found.samples * (1 - found.right / found.samples) / found.samples).sum().sqrt()
+    assert torch.allclose(found.shrunk, found.sums / found.samples, atol=1e-4)
+    plain = (found.sums / found.samples * (1 - found.sums / found.samples) / found.samples).sum().sqrt()
     assert float(found.mean_variance.sqrt()) == pytest.approx(float(plain) / found.samples.numel(), rel=1e-3)
 
 
@@ -104,7 +105,8 @@ def computed(prediction: list[int], target: list[int], bias: list[int], of: Fact
 
 
 def test_each_rule_has_its_standard_error() -> None:
-    assert set(ERRORS) == {rule.metric for rule in RULES} | {"aligned_accuracy"}
+    losses = {name for name in METRICS if name.endswith("log_loss")}
+    assert set(ERRORS) == {rule.metric for rule in RULES} | {"aligned_accuracy"} | losses
 
 
 def share_error(hits: list[bool]) -> float:

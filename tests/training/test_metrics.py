@@ -16,7 +16,7 @@ from fairlearn.metrics import (
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.metrics import accuracy_score, recall_score, roc_auc_score, top_k_accuracy_score
+from sklearn.metrics import accuracy_score, log_loss, recall_score, roc_auc_score, top_k_accuracy_score
 
 from study.data import Facts
 from study.metrics import searchable
@@ -79,7 +79,14 @@ def test_without_bias_labels_there_is_no_metric_of_groups() -> None:
         "worst_class_accuracy": 0.5,
     }
     assert computed([0, 1, 1], [0, 1, 0], [7, 8, 9], of) == computed([0, 1, 1], [0, 1, 0], None, of)
-    assert metrics.available(of) == ["accuracy", "balanced_accuracy", "worst_class_accuracy", "auc"]
+    assert metrics.available(of) == [
+        "accuracy",
+        "balanced_accuracy",
+        "worst_class_accuracy",
+        "auc",
+        "log_loss",
+        "balanced_log_loss",
+    ]
 
 
 def test_what_a_data_set_can_have() -> None:
@@ -253,6 +260,49 @@ def test_the_area_under_the_curve_is_that_of_scikit_learn(samples: list[tuple[in
     scores = torch.stack([torch.zeros(len(score)), torch.tensor(score).float()], 1)
     expected = roc_auc_score(target, score) if len(set(target)) == 2 else np.nan
     assert scored(scores, target, facts(2, None))["auc"] == pytest.approx(expected, nan_ok=True)
+
+
+def lost(count: int, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Logits of three classes, classes and bias classes of some samples, some labels unknown."""
+    draw = torch.Generator().manual_seed(seed)
+    target, bias = (torch.randint(-1, 3, (count,), generator=draw) for _ in range(2))
+    return torch.randn(count, 3, generator=draw), target, bias
+
+
+def test_log_losses_are_those_of_scikit_learn() -> None:
+    scores, target, bias = lost(200)
+    found = metrics.compute(scores, scores.argmax(1), target, bias, facts(3, 3))
+    likely = scores.double().softmax(1)
+
+    def loss(rows: torch.Tensor) -> float:
+        return float(log_loss(target[rows], likely[rows], labels=[0, 1, 2]))
+
+    classes = [loss(target == y) for y in range(3)]
+    cells = [loss((target == y) & (bias == s)) for y in range(3) for s in range(3)]
+    assert float(found["log_loss"]) == pytest.approx(loss(target >= 0), abs=1e-12)
+    assert float(found["balanced_log_loss"]) == pytest.approx(np.mean(classes), abs=1e-12)
+    assert float(found["unbiased_log_loss"]) == pytest.approx(np.mean(cells), abs=1e-12)
+
+
+def test_a_cell_with_few_losses_is_drawn_to_those_like_it() -> None:
+    """Aligned cells have losses log 2 and log 4, one conflicting cell has one of log 8, the other no sample."""
+    likely = torch.tensor([[1 / 2, 1 / 2], [3 / 4, 1 / 4], [1 / 8, 7 / 8]]).log()
+    target, bias = torch.tensor([0, 1, 0]), torch.tensor([0, 1, 1])
+    found = metrics.compute(likely, likely.argmax(1), target, bias, facts(2, 2), inferred=bias)
+    # each aligned cell has one sample and a prior of log(8)/2: (log 2 + 10 prior + log 4 + 10 prior) / 11 = log 8
+    assert float(found["shrunk_unbiased_log_loss"]) == pytest.approx(3 * np.log(8) / 4, rel=1e-6)
+    assert float(found["inferred_unbiased_log_loss"]) == float(found["shrunk_unbiased_log_loss"])
+
+
+@pytest.mark.parametrize("name", ["log_loss", "balanced_log_loss", "unbiased_log_loss", "shrunk_unbiased_log_loss"])
+def test_the_standard_error_of_a_log_loss_is_its_spread_over_splits(name: str) -> None:
+    scores, target, bias = lost(40_000, seed=1)
+    found = [
+        metrics.compute(part, part.argmax(1), *labels, facts(3, 3), errors=True)
+        for part, *labels in zip(*(values.chunk(200) for values in (scores, target, bias)), strict=True)
+    ]
+    values, errors = ([float(one[key]) for one in found] for key in (name, f"{name}_standard_error"))
+    assert np.mean(errors) == pytest.approx(np.std(values), rel=0.15)
 
 
 def test_the_five_highest_scores_are_those_of_scikit_learn() -> None:

@@ -241,7 +241,7 @@ def too_small(spec: StudySpec, record: StudyRecord, side: Side) -> Iterator[str]
     """A sentence on each split that is too small to tell the study's metric, whatever the seeds say."""
     for name in (spec.test_metric, spec.metric):
         found = with_error(record, side, name)
-        if found is None or (found.split_error or 0.0) < TOO_SMALL:
+        if found is None or not found.is_share or (found.split_error or 0.0) < TOO_SMALL:
             continue
         split = name.split("/")[0]
         count = samples(record, side, split, "conflicting_accuracy")

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from study.analysis.statistics.difference import Side
 from study.home.record import StudyRecord
+from study.metrics import is_share
 from study.metrics.worst_group import Counts, WorstGroup
 from study.metrics.worst_group import worst_group as worst
 from study.ranking import Spread
@@ -52,7 +53,7 @@ def sampling_error(record: StudyRecord, side: Side, name: str) -> float | None:
 def with_error(record: StudyRecord, side: Side, name: str) -> Spread | None:
     """A side's metric over its seeds, with that error."""
     found = side.spread(name)
-    return replace(found, split_error=sampling_error(record, side, name)) if found else None
+    return replace(found, split_error=sampling_error(record, side, name), is_share=is_share(name)) if found else None
 
 
 def samples(record: StudyRecord, side: Side, split: str, metric: str) -> int | None:
