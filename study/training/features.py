@@ -25,7 +25,7 @@ from study.data.cache import FOLDER, cached
 from study.data.dataset import Dataset, Facts, Split
 from study.data.source import writable
 from study.models import frozen
-from study.training.device import Resident
+from study.training.device import Resident, keep_freed_memory
 
 BATCH = 64
 """Pictures that go through the network at a time."""
@@ -104,6 +104,8 @@ class Rows:
             on_rows(len(keys) - len(lacking))
             if not lacking:
                 return found
+            if self._device.type == "cpu":
+                keep_freed_memory()  # each batch needs the same large tensors
             encoder = models.build(self._section, self._facts).to(self._device).to(memory_format=torch.channels_last)
             encoder.eval()
             pictures = Resident(Split(split.inputs, split.target), self._facts, torch.device("cpu"))

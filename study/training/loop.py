@@ -1,8 +1,6 @@
 """The training loop of one trial, top to bottom."""
 
-import ctypes
 import hashlib
-import sys
 import warnings
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
@@ -29,7 +27,17 @@ from study.models.frozen import Frozen
 from study.training import augment, checkpoint, features, optimization
 from study.training.checkpoint import Checkpoint, Choice, ChosenWeights, Unusable
 from study.training.config import TrialConfig, identity
-from study.training.device import Clock, Copy, Resident, available, best, copy, demand_determinism, global_generators
+from study.training.device import (
+    Clock,
+    Copy,
+    Resident,
+    available,
+    best,
+    copy,
+    demand_determinism,
+    global_generators,
+    keep_freed_memory,
+)
 from study.training.diverged import check_loss, check_networks
 from study.training.evaluation import Evaluation, networks
 from study.training.optimization import adam, groups, optimizer, schedule
@@ -260,26 +268,6 @@ class TrainingState:
     at_end: Checkpoint | None
     chosen: ChosenWeights | None
     done: int
-
-
-# Memory of the CPU that a step frees and the next one needs again.
-
-TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3
-"""glibc's `mallopt` calls them so (malloc.h)."""
-KEPT = 2**30
-
-
-def keep_freed_memory() -> None:
-    """Have the process keep freed memory, up to 1 GiB in one piece, instead of giving it back to the system.
-
-    Each step of a trial needs the same large tensors. Without this glibc asks the system for them each time, and the
-    system's clearing of pages is up to a fifth of a small network's step. The peak of memory stays. Without glibc
-    nothing happens.
-    """
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
-    if mallopt is not None:
-        mallopt(TRIM_THRESHOLD, KEPT)
-        mallopt(MMAP_THRESHOLD, KEPT)
 
 
 class TrainingLoop:

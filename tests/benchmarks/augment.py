@@ -23,7 +23,7 @@ from torchvision.transforms import v2
 from study.catalogue import modules
 from study.training import augment
 from study.training.config import TrainOptions
-from study.training.loop import keep_freed_memory
+from study.training.device import keep_freed_memory
 
 NAMES = ("crop_flip", "simclr", "simclr_blur", "bias_con")
 CALLS = 30
