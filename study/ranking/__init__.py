@@ -34,7 +34,7 @@ from study.metrics import is_standard_error
 from study.metrics.rules import RULES
 from study.metrics.worst_group import wilson
 from study.ranking import epochs
-from study.ranking.references import Reference, best_reference
+from study.ranking.references import Reference, best_reference, references
 from study.spec import StudySpec, objective
 from study.spec.objective import Objective, Score
 from study.spec.schema import Confirm, same
@@ -298,6 +298,22 @@ def unbeaten(record: StudyRecord, spec: StudySpec) -> Reference | None:
     return held.chosen if held and isinstance(held.chosen, Reference) else None
 
 
+@cached_in_record
+def above(record: StudyRecord, spec: StudySpec) -> list[Reference]:
+    """The references above the configuration that leads, which is not the best then: the one that is the study's
+    result, and those that are better than it."""
+    won, stays = best(record, spec), unbeaten(record, spec)
+    score = won and (won.confirmed_score if is_confirmed(record, spec) else won.score)
+    found = [one for one in references(record, spec) if score and one.score and _is_above(one.score, score)]
+    return [*([stays] if stays else []), *(one for one in found if one != stays)]
+
+
+def _is_above(one: Score, other: Score) -> bool:
+    if one.single:
+        return (one.violation, -one.gains[0]) < (other.violation, -other.gains[0])
+    return one.dominates(other)
+
+
 def ahead_of(record: StudyRecord, spec: StudySpec) -> Standing | None:
     """The best reference, and which configurations are ahead of it; None of several metrics, and where a configuration
     that is an incumbent itself leads."""
@@ -328,9 +344,7 @@ def _is_one_of(candidate: Candidate | Reference, configurations: Iterable[Mappin
     return isinstance(candidate, Reference) or any(same(candidate.trial.params, params) for params in configurations)
 
 
-def _error(
-    spec: StudySpec, one: Candidate, other: Candidate | Reference, confirmed: bool
-) -> tuple[float | None, bool]:
+def _error(spec: StudySpec, one: Candidate, other: Candidate | Reference, confirmed: bool) -> tuple[float | None, bool]:
     """The standard error of the difference of two in the study's metric, None where nothing is known of it, and whether
     that of the split's samples is in it. A reference has no seeds."""
     value = partial(epochs.value, spec.objective)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from math import prod
 from typing import TYPE_CHECKING, Literal
 
 from study.data.dataset import Facts
@@ -21,7 +22,7 @@ class Kind:
     Attributes:
         words: within a sentence.
         needs: `groups`: the bias class of every training sample; `two`: that, and two classes.
-        of_images: whether it is fitted to the pixels of images, too, where it takes no minutes.
+        of_images: whether it is fitted to images, too: to their pixels, or to a frozen network's features.
         needs_group: whether it needs the bias class of whom it judges, or draws by chance: it is shown, and neither
             chosen nor exported.
     """
@@ -44,11 +45,21 @@ REFERENCES: Mapping[str, Kind] = {
 """The references that there are, by name; `study.training.references` fits them."""
 
 
-def unsuited(name: str, facts: Facts) -> str | None:
-    """Why a reference is not for data of these facts; None: it is."""
+MOST_VALUES = 3 * 64 * 64
+"""Of an image whose pixels are fitted to."""
+
+
+def unsuited(name: str, facts: Facts, of_features: bool = False) -> str | None:
+    """Why a reference is not for data of these facts; None: it is.
+
+    Args:
+        of_features: whether it is fitted to a frozen network's features of images.
+    """
     kind, trained = REFERENCES[name], facts.on("train")
     if not facts.is_table and not kind.of_images:
         return "is for tables, and the data are images"
+    if not facts.is_table and not of_features and prod(facts.shape) > MOST_VALUES:
+        return f"is for images of at most {MOST_VALUES} values, these have {prod(facts.shape)}"
     if kind.needs != "nothing" and (not trained.bias_classes or facts.some_bias):
         return "needs the bias class of every training sample"
     if kind.needs == "two" and facts.classes != 2:
@@ -64,8 +75,13 @@ def wanted(spec: "StudySpec") -> Iterator[str]:
     asked = spec.search.references
     if asked is False or spec.function or spec.final_seeds is not None or spec.varied_data:
         return
-    names = REFERENCES if asked in (True, "auto") else asked
-    yield from (name for name in REFERENCES if name in names and unsuited(name, spec.facts) is None)
+    names, of_features = REFERENCES if asked in (True, "auto") else asked, is_of_features(spec)
+    yield from (name for name in REFERENCES if name in names and unsuited(name, spec.facts, of_features) is None)
+
+
+def is_of_features(spec: "StudySpec") -> bool:
+    """Return whether references are fitted to a frozen network's features, as trials are."""
+    return bool(spec.model_sections[0].get("frozen")) and not spec.facts.is_table
 
 
 def check_references(spec: "StudySpec", problems: Problems) -> None:
@@ -81,7 +97,7 @@ def check_references(spec: "StudySpec", problems: Problems) -> None:
             problems.add(at, f"{name!r} given, but a function of your own trains, whose data are its own")
         elif spec.varied_data:
             problems.add(at, f"{name!r} given, but trials differ in their data ({', '.join(spec.varied_data)})")
-        elif why := unsuited(name, spec.facts):
+        elif why := unsuited(name, spec.facts, is_of_features(spec)):
             problems.add(at, f"{name!r} given, which {why}")
     if len(set(asked)) < len(asked):
         problems.add(("search", "references"), f"{asked} given: one is repeated")

@@ -31,8 +31,8 @@ from study.sweep.agenda import Agenda, CannotGoOn
 from study.sweep.early_stopping import early_stopping
 from study.sweep.kept_states import KeptStates, tidy
 from study.sweep.own_ray import CannotStart, OwnRay, Processes
-from study.sweep.references import References
 from study.sweep.ray_runtime import JoinedRay, Slots, StartsRay, fitting, gpus, nothing, ray_runtime
+from study.sweep.references import References
 from study.sweep.share import Share, newcomer
 from study.text import tell, typed
 from study.training import own_function

@@ -26,7 +26,8 @@ ITERATIONS = {"rows": 2000, "images": 200}
 """Steps of a logistic regression at most, of rows and of pixels."""
 
 MOST_ROWS = 10_000
-"""Rows that ExponentiatedGradient is fitted to at most, drawn by its seed: it fits dozens of regressions."""
+"""Rows that ExponentiatedGradient, which fits dozens of regressions, takes at most, drawn by the seed; so does all that
+is fitted to images."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +35,8 @@ class Rows:
     """A split as these libraries take it: samples without a class are left out of `target` by whoever fits.
 
     Attributes:
-        inputs: (N, F), float64 of a table; of images their pixels as networks see them, float32.
-        cells: what tells the class and bias class of each sample.
+        inputs: (N, F), float64 of a table; of images their pixels as networks see them, or features, float32.
+        facts: of the data.
     """
 
     inputs: NDArray[Any]
@@ -53,16 +54,27 @@ class Rows:
         bias = None if self.bias is None else self.bias[index]
         return replace(self, inputs=self.inputs[index], target=self.target[index], bias=bias)
 
+    def drawn(self, seed: int) -> "Rows":
+        """`MOST_ROWS` of them, in their order; all where there are no more."""
+        if len(self.target) <= MOST_ROWS:
+            return self
+        return self.taken(np.sort(np.random.default_rng(seed).choice(len(self.target), MOST_ROWS, replace=False)))
+
+    @property
+    def are_images(self) -> bool:
+        """Return whether they are images, or features of images."""
+        return self.inputs.dtype == np.float32
+
     @property
     def regression(self) -> LogisticRegression:
         """What is fitted to them, as yet without weights."""
-        return LogisticRegression(max_iter=ITERATIONS["rows" if self.facts.is_table else "images"])
+        return LogisticRegression(max_iter=ITERATIONS["images" if self.are_images else "rows"])
 
 
 def inputs(samples: NDArray[Any], facts: Facts) -> NDArray[Any]:
     """Samples (N, ...) as rows (N, F): a table's as they are, pixels scaled to [0, 1] and normalised."""
-    if facts.is_table:
-        return np.asarray(samples, np.float64)
+    if facts.is_table:  # or features of a frozen network, float16
+        return np.asarray(samples, np.float32 if samples.dtype == np.float16 else np.float64)
     mean, deviation = (np.reshape(np.float32(each), (-1, 1, 1)) for each in (facts.mean, facts.deviation))
     scaled = (np.asarray(samples, np.float32) / 255 - mean) / deviation
     return scaled.reshape(len(samples), -1)
@@ -115,9 +127,7 @@ def threshold_optimizer(train: Rows, seed: int) -> ThresholdOptimizer:
 
 def exponentiated_gradient(train: Rows, seed: int) -> ExponentiatedGradient:
     """A draw among logistic regressions with equal odds, errors in either class alike (Agarwal et al. 2018)."""
-    if len(train.target) > MOST_ROWS:
-        drawn = np.random.default_rng(seed).choice(len(train.target), MOST_ROWS, replace=False)
-        train = train.taken(np.sort(drawn))
+    train = train.drawn(seed)
     positive = float(train.target.mean())
     errors = ErrorRate(costs={"fp": positive, "fn": 1 - positive})
     model = ExponentiatedGradient(train.regression, EqualizedOdds(), objective=errors)
@@ -154,6 +164,7 @@ def measured(name: str, train: Rows, judged: Mapping[str, Rows], seed: int) -> d
         errors.
     """
     labelled = train.taken(train.target >= 0)
+    labelled = labelled.drawn(seed) if labelled.are_images else labelled
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # it is what a user would have, too
         warnings.simplefilter("ignore", FutureWarning)
