@@ -305,6 +305,8 @@ search:
 {space}
   # What the result is compared with: the ordinary loss, at the file's own learning rate.
   baseline: {baseline}
+  # And models of scikit-learn and fairlearn that need no search: what is chosen has to be better than these.
+  references: true
 {enqueue}  sampler: tpe
   trials: {trials}
   # {metric_words}

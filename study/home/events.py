@@ -347,6 +347,23 @@ class Untested(BaseEvent):
 
 
 @dataclass(frozen=True)
+class Referenced(BaseEvent, kind="reference"):
+    """What needs no search was fitted beside it, or could not be; a later one of the same name takes its place.
+
+    Attributes:
+        name: see `study.spec.references`.
+        metrics: by name, of the validation split, and of test where that was read.
+        seconds: of fitting and judging.
+        reason: why it could not be fitted.
+    """
+
+    name: str
+    metrics: Metrics | None = None
+    seconds: Seconds | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
 class Enqueued(BaseEvent):
     """A user asked for a configuration, which the search tries next.
 
@@ -426,6 +443,7 @@ Event = (
     | Ended
     | SplitTested
     | Untested
+    | Referenced
     | Enqueued
     | Stopping
     | Ending

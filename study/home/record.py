@@ -10,7 +10,7 @@ from typing import Literal
 from study import __version__
 from study.errors import UserError
 from study.home import ledger
-from study.home.events import STATES, Closed, Event, Stage, Unknown, event_of
+from study.home.events import STATES, Closed, Event, Referenced, Stage, Unknown, event_of
 from study.home.line import Entry
 from study.home.reducer import Folded, Foreign
 from study.home.trial import BY_HAND, EVERY_CONFIGURATION, LARGEST, Epoch, TrialRecord, finite, infinite
@@ -41,6 +41,11 @@ def uncollected() -> Iterator[None]:
     finally:
         if collects:
             gc.enable()
+
+
+def is_tested(event: Referenced) -> bool:
+    """Return whether the test split was read with a reference."""
+    return any(name.startswith("test/") for name in event.metrics or ())
 
 
 class StudyRecord(Folded):
@@ -137,8 +142,10 @@ class StudyRecord(Folded):
 
     @property
     def test_readings(self) -> int:
-        """The count of readings of the test split: at a trial's end, in `report_test`'s epochs, by evaluation."""
-        return sum(trial.test_readings for trial in list(self.trials.values())) + self.evaluations
+        """The count of readings of the test split: at a trial's end, in `report_test`'s epochs, with what needs no
+        search, by evaluation."""
+        referred = sum(is_tested(event) for event in list(self.references.values()))
+        return sum(trial.test_readings for trial in list(self.trials.values())) + referred + self.evaluations
 
     def taken(self, key: Literal["cpu", "gpu"], planned: float) -> float:
         """Seconds of a CPU core or GPU that trials took, where the study file gives `planned` to each."""

@@ -38,6 +38,7 @@ class Folded:
         enqueued, ending: the configurations that users asked for while it ran, in order; whether one ended the search.
         requests: the ids of the requests that were answered (`study.home.requests`), each with why it was refused.
         unusable: the nodes on which the last driver placed no more trials, each with why and the remedy.
+        references: the newest event of each, by name.
         evaluations: how often a trained model was evaluated on the test split afterwards.
         enough: which limit had ended the search when the last driver closed it: trials, time, gpu_hours, plateau ...
         worked, busy: seconds that drivers were at work, and that processes ran trials, all together, without those in
@@ -59,6 +60,7 @@ class Folded:
     ending: bool = False
     requests: dict[str, str | None] = field(default_factory=dict)
     unusable: dict[str, str] = field(default_factory=dict)
+    references: dict[str, events.Referenced] = field(default_factory=dict)
     evaluations: int = 0
     enough: str | None = None
     worked: float = 0.0
@@ -118,6 +120,8 @@ class Folded:
                 stretch.tested, stretch.untested = event.metrics, None
             case events.Untested():
                 self._known(event, event.trial)[0].now.untested = event.reason
+            case events.Referenced():
+                self.references[event.name] = event
             case events.Enqueued():
                 self.requests[event.request] = None
                 self.story.append(("enqueued", len(self.enqueued), 0, None))

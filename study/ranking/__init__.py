@@ -9,7 +9,9 @@ before that, the value in the search. Several metrics and constraints are ordere
 
 With `search.margin` an incumbent (`StudySpec.incumbents`) leads until another configuration is better than the best of
 them by more than so many standard errors of their difference (`standing`). The configurations were searched on the very
-samples that judge them, and of many tried the luckiest leads: this is a rule of decision, and no test.
+samples that judge them, and of many tried the luckiest leads: this is a rule of decision, and no test. What needs no
+search (`study.ranking.references`) joins the incumbents under the same margin: where one of these stays, that is the
+study's result (`unbeaten`), and the ranking here is that of configurations alone.
 
 Trials of different numbers of epochs are not compared. Once all that were extended (`study extend`) have ended, those
 of that many epochs come first and are ordered as above; the others follow, by what they were worth when they ended.
@@ -32,6 +34,7 @@ from study.metrics import is_share, is_standard_error
 from study.metrics.rules import RULES
 from study.metrics.worst_group import wilson
 from study.ranking import epochs
+from study.ranking.references import Reference, best_reference, references
 from study.spec import StudySpec, objective
 from study.spec.objective import Objective, Score
 from study.spec.schema import Confirm, same
@@ -134,13 +137,13 @@ class Lead:
 class Standing:
     """The best incumbent, and those ahead of it, the best first: `chosen` is the first that clears the margin."""
 
-    incumbent: Candidate
+    incumbent: Candidate | Reference
     ahead: Sequence[Lead]
     margin: float
 
     @property
-    def chosen(self) -> Candidate:
-        """The best configuration of the study."""
+    def chosen(self) -> Candidate | Reference:
+        """The best of the study."""
         return next((lead.candidate for lead in self.ahead if lead.clears(self.margin)), self.incumbent)
 
     @property
@@ -246,8 +249,10 @@ def ranked(record: StudyRecord, spec: StudySpec) -> list[Candidate]:
     """Every complete configuration, the baseline too, the best first: it leads if the search gained nothing, an
     incumbent as long as the margin keeps it. Those that are not compared with the best come last."""
     in_order = _by_value(record, spec)
-    held = standing(record, spec)
-    if held is None:
+    held = _with_references(record, spec)
+    if held is None or isinstance(held.chosen, Reference):  # by configurations alone
+        held = standing(record, spec)
+    if held is None or isinstance(held.chosen, Reference):
         return in_order
     number = held.chosen.trial.number
     return sorted(in_order, key=lambda candidate: candidate.trial.number != number)
@@ -276,35 +281,87 @@ def standing(record: StudyRecord, spec: StudySpec) -> Standing | None:
     rather than too small. That of the seeds is of the paired differences where two seeds are shared, else of each mean;
     one seed has none.
     """
-    if not spec.incumbents:
-        return None
+    return _standing(record, spec, None)
+
+
+@cached_in_record
+def _with_references(record: StudyRecord, spec: StudySpec) -> Standing | None:
+    """The same with the best reference among the incumbents, also without any other; of several metrics one that is
+    better than what `search.choose` chose in every one. None: no reference has the metrics."""
+    reference = best_reference(record, spec)
+    if reference is None or not spec.objective.several:
+        return None if reference is None else _standing(record, spec, reference)
+    confirmed = is_confirmed(record, spec)
+    first = next(iter(_compared(_by_value(record, spec), compared_at(record, spec))), None)
+    score = first and (first.confirmed_score if confirmed else first.score)
+    is_better = bool(score and reference.score and reference.score.dominates(score))
+    return Standing(reference, (), spec.search.margin) if is_better else None
+
+
+def unbeaten(record: StudyRecord, spec: StudySpec) -> Reference | None:
+    """The reference that is the study's result, as no configuration is better by more than the margin."""
+    held = _with_references(record, spec)
+    return held.chosen if held and isinstance(held.chosen, Reference) else None
+
+
+@cached_in_record
+def above(record: StudyRecord, spec: StudySpec) -> list[Reference]:
+    """The references above the configuration that leads, which is not the best then: the one that is the study's
+    result, and those that are better than it."""
+    won, stays = best(record, spec), unbeaten(record, spec)
+    score = won and (won.confirmed_score if is_confirmed(record, spec) else won.score)
+    found = [one for one in references(record, spec) if score and one.score and _is_above(one.score, score)]
+    return [*([stays] if stays else []), *(one for one in found if one != stays)]
+
+
+def _is_above(one: Score, other: Score) -> bool:
+    if one.single:
+        return (one.violation, -one.gains[0]) < (other.violation, -other.gains[0])
+    return one.dominates(other)
+
+
+def ahead_of(record: StudyRecord, spec: StudySpec) -> Standing | None:
+    """The best reference, and which configurations are ahead of it; None of several metrics, and where a configuration
+    that is an incumbent itself leads."""
+    held = _with_references(record, spec)
+    return held if held and isinstance(held.incumbent, Reference) and not spec.objective.several else None
+
+
+def _standing(record: StudyRecord, spec: StudySpec, reference: Reference | None) -> Standing | None:
     confirmed, most = is_confirmed(record, spec), compared_at(record, spec)
-    rivals = [
+    rivals: list[tuple[Candidate | Reference, Score]] = [
         (candidate, score)
         for candidate in _compared(_by_value(record, spec), most)
         if (score := candidate.confirmed_score if confirmed else candidate.score)
     ]
-    place = next((at for at, (candidate, _) in enumerate(rivals) if _is_one_of(candidate, spec.incumbents)), None)
+    if rivals and reference and (own := reference.score):
+        place = sum((score.violation, -score.gains[0]) < (own.violation, -own.gains[0]) for _, score in rivals)
+        rivals.insert(place, (reference, own))
+    place = next((at for at, (one, _) in enumerate(rivals) if _is_one_of(one, spec.incumbents)), None)
     if place is None or rivals[place][1].violation > rivals[0][1].violation:
         return None
     incumbent, own = rivals[place]
-    gains = [(candidate, score.gains[0] - own.gains[0]) for candidate, score in rivals[:place]]
+    gains = [(one, score.gains[0] - own.gains[0]) for one, score in rivals[:place] if isinstance(one, Candidate)]
     ahead = [Lead(each, gain, *_error(spec, each, incumbent, confirmed)) for each, gain in gains if gain > 0]
     return Standing(incumbent, ahead, spec.search.margin)
 
 
-def _is_one_of(candidate: Candidate, configurations: Iterable[Mapping[str, Any]]) -> bool:
-    return any(same(candidate.trial.params, params) for params in configurations)
+def _is_one_of(candidate: Candidate | Reference, configurations: Iterable[Mapping[str, Any]]) -> bool:
+    return isinstance(candidate, Reference) or any(same(candidate.trial.params, params) for params in configurations)
 
 
-def _error(spec: StudySpec, one: Candidate, other: Candidate, confirmed: bool) -> tuple[float | None, bool]:
-    """The standard error of the difference of two configurations in the study's metric, None where nothing is known of
-    it, and whether that of the split's samples is in it."""
-    of_trials = [side.repeats if confirmed else side.replicates for side in (one, other)]
+def _error(spec: StudySpec, one: Candidate, other: Candidate | Reference, confirmed: bool) -> tuple[float | None, bool]:
+    """The standard error of the difference of two in the study's metric, None where nothing is known of it, and whether
+    that of the split's samples is in it. A reference has no seeds."""
     value = partial(epochs.value, spec.objective)
-    means = [found for trials in of_trials if (found := _with_error(trials, spec.metric, value))]
+    sides = [side.repeats if confirmed else side.replicates for side in (one, other) if isinstance(side, Candidate)]
+    means = [found for trials in sides if (found := _with_error(trials, spec.metric, value))]
+    if isinstance(other, Reference):
+        known = other.metrics.get(f"{spec.metric}_standard_error")
+        means.append(Spread(other.metrics[spec.metric] or 0.0, None, 1, known))
     of_split = [mean.split_error for mean in means if mean.split_error is not None]
-    first, second = ({trial.seed: value(trial, spec.metric) or 0.0 for trial in trials} for trials in of_trials)
+    by_trial = ({trial.seed: value(trial, spec.metric) or 0.0 for trial in trials} for trials in sides)
+    first, second = [*by_trial, dict[int, float]()][:2]
     paired = spread(first[seed] - second[seed] for seed in first if seed in second)
     by_seed = [paired] if paired and paired.deviation is not None else means
     of_seeds = [each.deviation / math.sqrt(each.count) for each in by_seed if each.deviation is not None]

@@ -11,6 +11,7 @@ from study.metrics import printed, printed_range
 from study.metrics.rules import leading
 from study.ranking import Candidate, Spread, compared_at, epochs, spread
 from study.ranking.epochs import LAST
+from study.ranking.references import failed, references
 from study.spec import StudySpec
 from study.text import parameter
 
@@ -107,7 +108,23 @@ def summary(spec: StudySpec, record: StudyRecord) -> dict[str, Any]:
         **sides,
         "searched": sum(candidate.trial.stage == "search" for candidate in ranking.candidates(record, spec)),
         "search_ended_by": record.enough,
+        **_references(spec, record),
         **({"front": _front(spec, record), "chosen_by": spec.objective.rule} if several else {}),
+    }
+
+
+def _references(spec: StudySpec, record: StudyRecord) -> dict[str, Any]:
+    """What needs no search, the best first, `result`: the name of the one that is the study's, and whether one is above
+    what the search found; nothing where nothing was fitted."""
+    if not record.references:
+        return {}
+    stays = ranking.unbeaten(record, spec)
+    found = [{"name": one.name, "words": one.label, "metrics": dict(one.metrics)} for one in references(record, spec)]
+    return {
+        "references": found,
+        "references_failed": dict(failed(record)),
+        "result": stays.name if stays else None,
+        "is_surpassed": bool(ranking.above(record, spec)),
     }
 
 
@@ -173,7 +190,8 @@ def lines(document: dict[str, Any]) -> list[str]:
     if "final" in document:
         rows = [("final", document["final"])]
         return texts + _rows(rows, dict.fromkeys(document["shown"])) + _what_is_meant(rows) + _epochs(document)
-    rows = [(who, document[who]) for who in ("baseline", "best") if document[who]]
+    leading = "search" if document.get("is_surpassed") else "best"
+    rows = [(who, document[of]) for who, of in (("baseline", "baseline"), (leading, "best")) if document[of]]
     rows = rows[:1] if len(rows) > 1 and rows[0][1]["trial"] == rows[1][1]["trial"] else rows
     if not rows:
         return texts
@@ -186,7 +204,8 @@ def lines(document: dict[str, Any]) -> list[str]:
     texts += _front_lines(document)
     params = ", ".join(f"{key} = {parameter(value)}" for key, value in best["params"].items())
     rule = f", {document['chosen_by']}" if len(document.get("front", ())) > 1 and "chosen_by" in document else ""
-    texts.append(f"best{rule}: trial {best['trial']}{f', {params}' if params else ''}")
+    texts.append(f"{leading}{rule}: trial {best['trial']}{f', {params}' if params else ''}")
+    texts += _reference_lines(document)
     for why in dict.fromkeys(document["untested"].values()):
         numbers = [str(number) for number, other in document["untested"].items() if other == why]
         texts.append(f"test split not read for trial{'s' * (len(numbers) > 1)} {', '.join(numbers)}: {why}")
@@ -194,6 +213,19 @@ def lines(document: dict[str, Any]) -> list[str]:
     if searched and document["baseline"] and best["trial"] == document["baseline"]["trial"]:
         texts.append("The search gained nothing over the baseline.")
     return texts
+
+
+def _reference_lines(document: dict[str, Any]) -> list[str]:
+    """Return what needs no search, by the study's own metrics, and whether that is the result."""
+    found, own = document.get("references", ()), document["metrics"]
+    lines = ["without a search:"] if found else []
+    for one in found:
+        metrics = {name: one["metrics"].get(name) for name in [*own, *(f"test/{name.split('/')[1]}" for name in own)]}
+        values = [f"{name} {printed(name, value)}" for name, value in metrics.items() if value is not None]
+        lines.append(f"  {one['words']}: {', '.join(values) or 'not judged by ' + ', '.join(own)}")
+    lines += [f"  {name} could not be fitted: {why}" for name, why in document.get("references_failed", {}).items()]
+    words = next((one["words"] for one in found if one["name"] == document["result"]), None)
+    return [*lines, f"best: {words}, which needs no search"] if words else lines
 
 
 def _front_lines(document: dict[str, Any]) -> list[str]:

@@ -21,6 +21,7 @@ from study.spec.declarations import declaration, schedule, with_grace
 from study.spec.document import Document, Key, apply_profile, assigned, find, override, read
 from study.spec.incumbents import check_incumbents, with_incumbents
 from study.spec.readings import Reading, apply_reading, take_readings
+from study.spec.references import check_references
 from study.spec.schema import Domain, Layout, Search, distinct
 from study.spec.search_checks import (
     check_cases,
@@ -442,6 +443,7 @@ def resolve(document: Document, one_trial: bool = False, of_folder: bool = False
     spec = _spec(values, layout, search.model_copy(update={"alternatives": sections.alternatives}), sections.own)
     _check_data(spec, problems)
     check_metrics(spec, problems)
+    check_references(spec, problems)
     if why := one_bias_fault(spec):
         problems.add(("data", "bias"), why)
     problems.raise_any()

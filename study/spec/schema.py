@@ -316,6 +316,9 @@ class Search(Strict):
             their difference; 0: the best is chosen. Incumbents are the configurations of `enqueue`, else the baseline;
             where some of these say `incumbent: true`, those. They run whole.
         incumbents: the configurations of `baseline` and `enqueue` that say `incumbent: true`.
+        references: models that need no search, fitted beside it by scikit-learn and fairlearn and judged as its trials
+            are: true, or `auto`: those that suit the data; or a list of names. A configuration is chosen only if it is
+            better than the best of them, by more than `margin`.
         sampler: what draws configurations.
         seed: the sampler's seed; a trial's is `train.seed`.
         trials: number of configurations, baseline and enqueued ones among them; null: every cell of a grid, else 100.
@@ -340,6 +343,7 @@ class Search(Strict):
     enqueue: Annotated[list[dict[str, Any]], BeforeValidator(configurations)] = Field(default_factory=list)
     margin: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
     incumbents: list[dict[str, Any]] = Field(default_factory=list)
+    references: bool | Literal["auto"] | list[str] = False
     sampler: SamplerName = "tpe"
     seed: Seed = 0
     trials: Positive | None = None

@@ -254,7 +254,7 @@ class StudySpec:
         for section, key in ((search, "direction"), (search, "choose"), (search["confirm"], "front")):
             if section[key] is None:  # as in files of before there was such a key
                 del section[key]
-        for key in ("margin", "incumbents"):
+        for key in ("margin", "incumbents", "references"):
             if not search[key]:
                 del search[key]
         search["space"] = {key: _compact(domain) for key, domain in search["space"].items()}

@@ -28,6 +28,7 @@ from study.sweep.host_memory import Deaths, Memory
 from study.sweep.job_payload import JobPayload
 from study.sweep.kept_states import KeptStates
 from study.sweep.nodes import Nodes
+from study.sweep.references import References
 from study.sweep.share import Share
 from study.training import own_function
 from study.upstream.tune import (
@@ -294,8 +295,10 @@ class ReportingScheduler(FIFOScheduler):
         tell: Callable[[str], object] = str,
         share: Share | None = None,
         states: KeptStates | None = None,
+        references: References | None = None,
     ) -> None:
         super().__init__()
+        self._references = references
         self._states = states or KeptStates(folder, agenda.spec, agenda.record)
         self._agenda, self._folder, self._tell, self._share = agenda, folder, tell, share
         self._places = nodes or Nodes(agenda.spec.resources, ray.nodes)
@@ -325,6 +328,8 @@ class ReportingScheduler(FIFOScheduler):
         end that process, and where trials end more often than processes start, those would never come to start.
         """
         self._inbox.poll()
+        if self._references is not None:
+            self._references.poll()
         for name, trial in list(self._new.items()):
             if trial.status == TuneTrial.RUNNING and name not in self._begun:
                 self._begin(trial)

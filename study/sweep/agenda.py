@@ -320,6 +320,10 @@ class Agenda:
         if not self.record.trials[number].tested:
             self._write(events.SplitTested(number, {**finite(metrics)}, infinite(metrics)))
 
+    def referenced(self, event: events.Referenced) -> None:
+        """What needs no search was fitted, or could not be; it is told to nobody who searches."""
+        self._write(event)
+
     def untested(self, number: int, failure: Failure) -> None:
         """The test split could not be read with a trial's model: it is tried again where that can help."""
         trial = self.record.trials[number]

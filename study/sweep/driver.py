@@ -32,6 +32,7 @@ from study.sweep.early_stopping import early_stopping
 from study.sweep.kept_states import KeptStates, tidy
 from study.sweep.own_ray import CannotStart, OwnRay, Processes
 from study.sweep.ray_runtime import JoinedRay, Slots, StartsRay, fitting, gpus, nothing, ray_runtime
+from study.sweep.references import References
 from study.sweep.share import Share, newcomer
 from study.text import tell, typed
 from study.training import own_function
@@ -288,7 +289,9 @@ def drive(
             tell(PREPARING)
             inbox = RequestInbox(agenda, folder.requests)
             inbox.obey()  # what users asked for meanwhile comes before what the search draws
-            _tune(agenda, folder, datasets, processes, tell)
+            with closing(References(agenda, folder)) as references:
+                _tune(agenda, folder, datasets, processes, tell, references)
+                references.finish(tell)
         inbox.obey()  # requests that came too late are answered, and no later driver takes them up
         state, enough = agenda.outcome, agenda.enough
         _tidy(folder, spec, record)
@@ -358,8 +361,10 @@ def _tune(
     datasets: Mapping[str, Dataset],
     processes: Processes | None,
     tell: Callable[[str], None],
+    references: References,
 ) -> None:
-    """Have Ray Tune do what the agenda says; `processes`: of a Ray of its own, None on a cluster.
+    """Have Ray Tune do what the agenda says; `processes`: of a Ray of its own, None on a cluster; `references` are
+    heard meanwhile.
 
     Raises:
         UserError: the cluster has no node that a trial fits on.
@@ -389,7 +394,7 @@ def _tune(
         tune_config=tune.TuneConfig(
             metric=None,
             search_alg=JobSearcher(agenda, folder, nodes, slots, share, states),
-            scheduler=ReportingScheduler(agenda, folder, nodes, tell, share, states),
+            scheduler=ReportingScheduler(agenda, folder, nodes, tell, share, states, references),
             num_samples=-1,
             reuse_actors=True,
             trial_dirname_creator=lambda trial: "{0.kind}-{0.trial:05d}".format(trial.config["job"]),

@@ -17,7 +17,7 @@ from study.ranking.summary import lines, result_metrics, result_seeds, summary
 from study.spec import StudySpec
 from study.text import escaped, printed
 from study.tracking import own_runs
-from study.tracking.store import Point, RunUpdate, cut, milliseconds
+from study.tracking.store import REFERENCE, Point, RunUpdate, cut, milliseconds, reference_key
 from study.tracking.tracked import STUDY, Tracked
 
 # What the study's own run says of the study: its parameters, and a note in Markdown.
@@ -198,6 +198,8 @@ class Events:
                 self._untag(str(event.trial), ["test_failure"])
             case events.Untested():
                 self._tag(str(event.trial), {"test_failure": event.reason})
+            case events.Referenced():
+                self._referenced(event)
             case events.Enqueued():
                 self._tag(STUDY, {"study.enqueued": len(self.record.enqueued)})
             case events.Ending():
@@ -234,6 +236,17 @@ class Events:
         self._untag(STUDY, [UNUSABLE])
         self._begin(STUDY)
         self._progress.attached = False  # there will be new files
+
+    def _referenced(self, event: events.Referenced) -> None:
+        """A reference has a run of its own, which ends as it begins: it is no trial."""
+        key = reference_key(event.name)
+        change = self._change(key)
+        change.parent, change.name, change.start = STUDY, key, milliseconds(event.time - (event.seconds or 0.0))
+        tags = {"study.kind": "reference", "study.stage": "reference", REFERENCE: event.name}
+        self._tag(key, {**inherited(self._spec, self.record), **tags})
+        self._tag(key, {"failure": event.reason}) if event.reason else self._untag(key, ["failure"])
+        self._point(key, event.metrics or {}, event.time, 0)
+        self._end(key, event.time, "failed" if event.reason else "complete")
 
     def _lengthened(self, event: events.TrialsLengthened) -> None:
         """Their runs go on behind the epochs that they hold; MLflow changes no parameter, a tag has the new total."""

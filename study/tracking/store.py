@@ -86,6 +86,15 @@ def milliseconds(time: float) -> int:
 OWN = "study.own_run"
 """The tag of a run that a training function logged itself: its key, see `study.tracking.own_runs`."""
 
+REFERENCE = "study.reference"
+"""The tag of the run of what needs no search: its name."""
+
+
+def reference_key(name: str) -> str:
+    """The key of such a run, and its name."""
+    return f"reference {name}"
+
+
 UI_TAGS = {"mlflow.experimentKind": "custom_model_development"}
 """Makes the MLflow UI open an experiment on its training runs."""
 
@@ -219,7 +228,8 @@ class Store:
 
 def _key(tags: Mapping[str, str]) -> str:
     """The key of a run, by its tags."""
-    return tags.get(OWN) or tags.get("study.trial", STUDY)
+    name = tags.get(REFERENCE)
+    return tags.get(OWN) or (reference_key(name) if name else tags.get("study.trial", STUDY))
 
 
 def in_parallel(function: Callable[[RunUpdate], None], changes: list[RunUpdate], threads: int) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from study.analysis.report.front import front_result
+from study.analysis.report.references import reference_notes, reference_result
 from study.analysis.statistics import formatting
 from study.analysis.statistics.debiased import samples, with_error
 from study.analysis.statistics.difference import (
@@ -18,7 +19,7 @@ from study.analysis.statistics.difference import (
 )
 from study.analysis.statistics.next_step import is_used_up
 from study.home.record import StudyRecord
-from study.ranking import epochs, ranked, standing, ties
+from study.ranking import above, epochs, ranked, standing, ties, unbeaten
 from study.ranking.remaining_gain import remaining_gain, sentence
 from study.spec import StudySpec
 from study.spec.load import papers_configurations
@@ -87,16 +88,23 @@ def conclusions(spec: StudySpec, record: StudyRecord) -> list[str]:
             f"The {end} value, {_value_text(spec.metric, best)}, is that of {best.label}.",
         ]
     if best and spec.objective.several:
-        return [*too_small(spec, record, best), *front_result(spec, record), *_of_a_rule(spec, record, best)]
+        after = [*reference_result(spec, record), *_of_a_rule(spec, record, best)]
+        return [*too_small(spec, record, best), *front_result(spec, record), *after]
     if best and reference:
+        result = [*_gain(spec, record, reference, best), *reference_result(spec, record)]
+        if unbeaten(record, spec):
+            result = [*reference_result(spec, record), *_gain(spec, record, reference, best)]
         after = [*_of_a_rule(spec, record, best), *incumbent_stays(spec, record), *told_alone(spec, record, best)]
-        return [*too_small(spec, record, best), *_gain(spec, record, reference, best), *after]
+        return [*too_small(spec, record, best), *result, *after]
     if best and len(list(record.by_stage("search"))) == 1:
         reached = f"The one configuration, {best.label}, reaches {_value_text(spec.metric, best)}."
-        return [reached, *_of_a_rule(spec, record, best), *told_alone(spec, record, best)]
+        after = [*_of_a_rule(spec, record, best), *told_alone(spec, record, best)]
+        return [reached, *reference_result(spec, record), *after]
     if best:
+        leading = "What leads the search" if above(record, spec) else "The best configuration of the search"
         return [
-            f"The best configuration of the search, {best.label}, reaches {_value_text(spec.metric, best)}.",
+            f"{leading}, {best.label}, reaches {_value_text(spec.metric, best)}.",
+            *reference_result(spec, record),
             *_of_a_rule(spec, record, best),
             *incumbent_stays(spec, record),
             f"{_no_baseline(spec)}, so what the search gained is not known.",
@@ -211,6 +219,7 @@ def caveats(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
     yield from _without_weight(record)
     if spec.base["train"]["report_test"]:
         yield "The test split was read in each epoch of every trial (train.report_test). It chose nothing."
+    yield from reference_notes(record)
     for trial in trials:
         if trial.untested:
             yield f"The test split could not be read for trial {trial.number}: {trial.untested}"
@@ -279,6 +288,7 @@ def _gain(spec: StudySpec, record: StudyRecord, reference: Side, best: Side) -> 
     after, before = (formatting.mean(name, side.spread(name)) for side in (best, reference))
     is_baseline, held = ranked(record, spec)[0].trial.stage == "baseline", standing(record, spec)
     of_search = "what was chosen" if held and held.passed_over and not is_baseline else "the best of the search"
+    of_search = "what leads the search" if (surpassed := above(record, spec)) else of_search
     if gain.value == 0.0:
         first = f"The search gained nothing: {name} is {before} for the baseline and {after} for {best.label}"
     elif spec.better(gain.value, 0.0) and gain.clear is False and not gain.is_vague:
@@ -292,7 +302,9 @@ def _gain(spec: StudySpec, record: StudyRecord, reference: Side, best: Side) -> 
         first += f" and {after} for {of_search} ({best.label})"
     else:
         first = f"{name} is {before} for the baseline and {after} for {of_search} ({best.label})"
-    if is_baseline:
+    if surpassed:
+        pass
+    elif is_baseline:
         closing = " The best of the study, which best.yaml holds, is the baseline."
     elif not spec.better(gain.value, 0.0):
         closing = f" The best of the study, which best.yaml holds, is trial {ranked(record, spec)[0].trial.number}."

@@ -44,7 +44,8 @@ def front_result(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
         names = [_name(each) + ("" if front[MOST:] else f" ({_values(spec, each, score)})") for each, score in front]
         yield f"No configuration is best in every metric. Of {where} the front is {formatting.listed(names)}."
         missed = _missed(spec, front, best)
-        yield f"Of the front {chosen} is chosen, which best.yaml holds: {spec.objective.rule}.{missed}"
+        held = "" if ranking.unbeaten(record, spec) else ", which best.yaml holds"
+        yield f"Of the front {chosen} is chosen{held}: {spec.objective.rule}.{missed}"
     yield from _against_baseline(spec, record)
 
 

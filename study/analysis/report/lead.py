@@ -196,9 +196,10 @@ def _groups(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
 
 
 def _how_sure(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
-    """The best against the others that ran on the same seeds; nothing where that is the baseline, see the result."""
+    """The best against the others that ran on the same seeds; nothing where that is the baseline or needs no search,
+    see the result."""
     against, won = rivals(spec, record), ranking.best(record, spec)
-    if against is None or (won and won.trial.stage == "baseline"):
+    if against is None or (won and won.trial.stage == "baseline") or ranking.above(record, spec):
         return
     best, (fewest, most) = against.best, against.seeds
     kept = _in_question(spec, record)
@@ -244,6 +245,7 @@ def _search(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
     several = len(spec.objective.metrics) > 1
     held = ranking.standing(record, spec)
     what = "What was chosen" if held and held.passed_over else "The best of the search"
+    what = "What leads the search" if ranking.above(record, spec) else what
     yield f"The front of the search last grew with {of}." if several else f"{what} came as {of}."
     if saved := spent.sentence(spec, record):
         yield saved
@@ -267,6 +269,9 @@ def _cost(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
         f"{formatting.listed(kinds)}, {epochs}: {clock} on the clock, {busy} of trial time, "
         f"{f'{gpu:.2g} GPU hours' if gpu else 'no GPU'}."
     )
+    if beside := [event.seconds for event in record.references.values() if event.seconds is not None]:
+        took = formatting.duration(sum(beside))
+        yield f"{formatting.count(len(beside), 'reference')} without a search, beside it: {took} of one core."
     yield f"The test split was read {formatting.count(record.test_readings, 'time')}."
 
 

@@ -12,6 +12,7 @@ from study.analysis.figures.by_optuna import by_optuna
 from study.analysis.figures.representations import MODEL_FIGURES
 from study.analysis.figures.style import styled
 from study.analysis.report.page import to_html, to_markdown
+from study.analysis.report.references import references_frame
 from study.analysis.report.sections import report_page
 from study.analysis.statistics.embedding import Embedding
 from study.analysis.statistics.frame import trials_frame
@@ -31,7 +32,8 @@ def write_report(
     reload: int | None = None,
     beside: pd.DataFrame | None = None,
 ) -> Path:
-    """Write `report.html` (self-contained), `report.md`, `figures/*.png` and `trials.csv` into a folder.
+    """Write `report.html` (self-contained), `report.md`, `figures/*.png` and `trials.csv` into a folder, and
+    `references.csv` where there are some.
 
     A study in any state has a report. The same study gives the same files, byte for byte. A reader of a file sees the
     old one or the new one.
@@ -82,6 +84,8 @@ def _files(
     if pdf:
         files |= {f"figures/{name}.pdf": as_pdf(figure) for name, figure in drawn.items()}
     files["trials.csv"] = csv_text(trials_frame(spec, record)).encode()
+    if record.references:
+        files["references.csv"] = csv_text(references_frame(record), index=False).encode()
     files["report.md"] = to_markdown(page).encode()
     files["report.html"] = to_html(page, pictures, plots, reload).encode()
     return files

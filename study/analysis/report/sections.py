@@ -15,6 +15,7 @@ from study.analysis.report.conclusions import caveats
 from study.analysis.report.front import front_section
 from study.analysis.report.lead import lead
 from study.analysis.report.page import Block, Page, Picture, Points, Section, Table, Text
+from study.analysis.report.references import printed_references
 from study.analysis.report.rules import rules_section
 from study.analysis.statistics import formatting
 from study.analysis.statistics.ablation_effects import Effect, Part, ablation_effects, frame_of
@@ -331,7 +332,10 @@ def report_page(
     of_results = "Learning curves, seeds and the front" if spec.objective.several else "Learning curves and seeds"
     figure_notes = [Text(EXTENDED.format(of_results))] if record.lengthened else []
     figure_notes += map(Text, not_shown(spec, record, pictures))
-    tables = [first, *(table for table in [report_tables.printed_beside(spec, record)] if len(table))]
+    with_references = printed_references(spec, record, report_tables.summary_metrics(spec, record))
+    beneath = report_tables.printed_beside(spec, record)
+    tables = [table for table in (with_references, first, beneath) if table is first or len(table)]
+    listed = "Configurations" if ranking.above(record, spec) else "Best configurations"
     notes = [summary_note(spec, record), *groups(spec, record)]
     open_points = list(caveats(spec, record))
     has_result = final_side(spec, record) is not None or any(sides(spec, record))
@@ -340,7 +344,7 @@ def report_page(
         Section("Summary", [*seeds, *map(Table, tables)]) if has_result else None,
         Section("Best and baseline", [Table(beside), Text(BY_SEED)]) if beside is not None else None,
         Section("What these numbers are", list(map(Text, notes)), folded=True) if has_result else None,
-        Section("Best configurations", [Table(configurations), Text(_ranking_note(spec, record))])
+        Section(listed, [Table(configurations), Text(_ranking_note(spec, record))])
         if len(configurations) > 1
         else None,
         ablation_section(spec, record),

@@ -11,7 +11,7 @@ from study.analysis.statistics.difference import Difference, Side, difference, f
 from study.analysis.statistics.frame import numbered, param_keys, shown
 from study.home.record import StudyRecord
 from study.metrics import rules
-from study.ranking import Candidate, Spread, baseline, best, candidates, epochs, spread
+from study.ranking import Candidate, Spread, above, baseline, best, candidates, epochs, spread
 from study.ranking.summary import beside
 from study.spec import StudySpec
 
@@ -94,7 +94,9 @@ def printed_summary(spec: StudySpec, record: StudyRecord, metrics: Sequence[str]
         row = {"metric": metric}
         for name, side in known.items():
             title = f"{name} ({side.label})" if side.label not in (name, "final training") else name
-            if name == "best":
+            if name == "best" and above(record, spec):
+                title = title.replace("best", "search")
+            elif name == "best":
                 is_behind = won is not None and won.trial.stage == "baseline"
                 title = title.replace("best", formatting.best(spec) + " of the search" * is_behind)
             row[title] = formatting.mean(metric, side.spread(metric))

@@ -1,0 +1,136 @@
+"""What the report says of a search beside what needs none: in the sentences on the result, and in the table of both."""
+
+from collections.abc import Iterator
+
+import pandas as pd
+
+from study import ranking
+from study.analysis.statistics import formatting
+from study.analysis.statistics.difference import Side, side_of, sides
+from study.home.record import StudyRecord
+from study.ranking.references import Reference, best_reference, failed, references
+from study.spec import StudySpec
+
+TITLE = "With and without a search"
+
+
+def reference_result(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
+    """Yield how what the search found stands beside what needs none; nothing without references or configurations."""
+    won = ranking.best(record, spec)
+    if won is None or spec.varied_data:
+        return
+    side, stays = side_of(spec, won), ranking.unbeaten(record, spec)
+    if stays is not None:
+        yield from _stays(spec, record, side, stays)
+    elif best := best_reference(record, spec):
+        yield from _beaten(spec, record, side, best)
+    for other in ranking.above(record, spec):
+        if other.kind.needs_group:
+            yield f"{other.words} is better ({_values(spec, other)}) and not chosen: {NEEDS}."
+    unjudged = [one.words for one in references(record, spec) if one.score is None]
+    if unjudged:
+        names = formatting.listed(spec.objective.needed)
+        yield f"What needs no search is not compared, as {names} is not known of it: it is listed below."
+
+
+NEEDS = "it needs the group of whom it judges, and draws by chance"
+
+
+def _values(spec: StudySpec, of: Reference) -> str:
+    return ", ".join(f"{name} {formatting.value(name, of.metrics.get(name))}" for name in spec.objective.needed)
+
+
+def _stays(spec: StudySpec, record: StudyRecord, side: Side, stays: Reference) -> Iterator[str]:
+    """Yield that a reference is the result."""
+    head = f"The result needs no search: {stays.words}, with {_values(spec, stays)}"
+    tested = stays.metrics.get(spec.test_metric)
+    head += "" if tested is None else f" ({spec.test_metric} {formatting.value(spec.test_metric, tested)})"
+    held = ranking.ahead_of(record, spec)
+    if held is not None and held.ahead and (lead := held.ahead[0]).error is not None:
+        ahead, margin = (formatting.change(spec.metric, of, False) for of in (lead.gain, held.margin * lead.error))
+        leading = side_of(spec, lead.candidate).words
+        yield (
+            f"{head}. {leading[0].upper()}{leading[1:]} is {ahead} ahead of it, within the margin of {margin} "
+            f"({held.margin:g} times the standard error): it stays."
+        )
+        return
+    own, name = side.spread(spec.metric), spec.metric
+    value = stays.metrics[name]
+    if spec.objective.several or own is None or value is None:
+        yield f"{head}, better than {side.words} in every metric."
+        return
+    gap = abs(own.mean - value)
+    limits = " and ".join(spec.search.constraints)
+    if spec.better(own.mean, value):
+        yield f"{head}. {side.words[0].upper()}{side.words[1:]} has more of {name}, and misses {limits}."
+    elif formatting.change(name, gap) == formatting.change(name, 0.0):
+        yield f"{head}; no configuration is better, {side.words} is as good."
+    else:
+        yield f"{head}, {formatting.change(name, gap, signed=False)} better than {side.words}."
+
+
+def _beaten(spec: StudySpec, record: StudyRecord, side: Side, best: Reference) -> Iterator[str]:
+    """Yield by how much the result gains over the baseline and over the best reference, on validation and on test."""
+    reference, _ = sides(spec, record)
+    for split, head in (("val", f"{side.words[0].upper()}{side.words[1:]} gains"), ("test", "On the test split it is")):
+        parts = []
+        for name in spec.objective.metrics:
+            of_split = f"{split}/{name.split('/')[1]}"
+            after, value = side.spread(of_split), best.metrics.get(of_split)
+            before = reference.spread(of_split) if reference and reference.number != side.number else None
+            if after is None or value is None:
+                continue
+            of = f" of {of_split}" if spec.objective.several else ""
+            over = [f"{_gain(spec, of_split, after.mean - before.mean)}{of} over the baseline"] if before else []
+            over.append(f"{_gain(spec, of_split, after.mean - value)}{'' if over else of} over")
+            parts.append(" and ".join(over))
+        if parts:
+            yield f"{head} {'; '.join(parts)} the best that needs no search ({best.words})."
+
+
+def _gain(spec: StudySpec, name: str, change: float) -> str:
+    """A change, positive where it is for the better."""
+    turned = -change if spec.direction(name) == "min" else change
+    return formatting.change(name, turned, signed=False)
+
+
+def reference_notes(record: StudyRecord) -> Iterator[str]:
+    """A sentence on each reference that could not be fitted."""
+    for name, reason in failed(record).items():
+        yield f"The reference {name} could not be fitted: {reason}"
+
+
+def printed_references(spec: StudySpec, record: StudyRecord, metrics: list[str]) -> pd.DataFrame:
+    """The baseline, what needs no search and what the search found, a row each, with these metrics; empty without
+    references."""
+    found = references(record, spec)
+    if not found:
+        return pd.DataFrame()
+    reference, best = sides(spec, record)
+    stays = ranking.unbeaten(record, spec)
+    baseline = [("the baseline", reference)] if reference else []
+    searched = [(f"the search: {best.label}", best)] if best else []
+    rows = [_row(words, metrics, side) for words, side in baseline]
+    rows += [_row(one.label + (" (the result)" if one == stays else ""), metrics, one) for one in found]
+    return pd.DataFrame(rows + [_row(words, metrics, side) for words, side in searched])
+
+
+def _row(words: str, metrics: list[str], of: Side | Reference) -> dict[str, str]:
+    if isinstance(of, Reference):
+        return {"what": words, **{name: formatting.value(name, of.metrics.get(name)) for name in metrics}}
+    return {"what": words, **{name: formatting.mean(name, of.spread(name)) for name in metrics}}
+
+
+def references_frame(record: StudyRecord) -> pd.DataFrame:
+    """A row per reference: its name, whether it was fitted, why not, the seconds that took, and every metric."""
+    rows = [
+        {
+            "reference": event.name,
+            "state": "complete" if event.reason is None else "failed",
+            "reason": event.reason,
+            "seconds": event.seconds,
+            **(event.metrics or {}),
+        }
+        for event in record.references.values()
+    ]
+    return pd.DataFrame(rows)

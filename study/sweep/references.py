@@ -1,0 +1,183 @@
+"""Fits what needs no search while the search runs: a process of its own, whose results become events of the study.
+
+    python -m study.sweep.references FOLDER yes|no NAME ...
+
+is that process: it prints a line of JSON for each of these references. A reference with an event is not fitted again,
+but where the test split is to be read with it and was not.
+"""
+
+import json
+import os
+import queue
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from study import data, ranking
+from study.errors import said
+from study.home.events import Referenced
+from study.home.folder import StudyFolder
+from study.home.record import StudyRecord, finite, is_tested
+from study.spec import StudySpec
+from study.spec.references import wanted
+from study.text import printed
+from study.upstream.end_with_parent import end_with_parent
+
+if TYPE_CHECKING:
+    from study.sweep.agenda import Agenda
+
+LATER = 5
+"""Niceness: trials come first."""
+
+LOOK = 0.1
+"""Seconds between two looks at the end, when only references are left."""
+
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+
+
+def reads_test(spec: StudySpec, record: StudyRecord) -> bool:
+    """Return whether the test split is read with what the search is compared with, as with the baseline."""
+    return "test" in spec.facts.splits and (
+        ranking.confirm(record, spec).top > 0 or bool(spec.base["train"]["report_test"])
+    )
+
+
+def missing(spec: StudySpec, record: StudyRecord) -> list[str]:
+    """The references that are still to be fitted, by name."""
+    tests, known = bool(names := list(wanted(spec))) and reads_test(spec, record), record.references
+    return [
+        name
+        for name in names
+        if name not in known or (tests and known[name].reason is None and not is_tested(known[name]))
+    ]
+
+
+class References:
+    """A process that fits what is missing, and its results. Without anything to fit there is none.
+
+    Args:
+        agenda: is told the results, by who calls.
+    """
+
+    def __init__(self, agenda: "Agenda", folder: StudyFolder) -> None:
+        self._agenda, self._left = agenda, missing(agenda.spec, agenda.record)
+        self._lines = queue.SimpleQueue[str | None]()
+        self._process: subprocess.Popen[str] | None = None
+        if not self._left:
+            return
+        tests = "yes" if reads_test(agenda.spec, agenda.record) else "no"
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "study.sweep.references", str(folder.path), tests, *self._left],
+            env={**os.environ, **ONE_THREAD},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            text=True,
+        )
+        threading.Thread(target=self._read, name="references", daemon=True).start()
+
+    def _read(self) -> None:
+        assert self._process
+        assert self._process.stdout
+        for line in self._process.stdout:
+            self._lines.put(line)
+        self._lines.put(None)
+
+    def poll(self) -> None:
+        """Tell the agenda what has come.
+
+        Raises:
+            CannotGoOn: the ledger cannot be written.
+        """
+        with suppress(queue.Empty):
+            while self._left:
+                line = self._lines.get_nowait()
+                if line is None:
+                    assert self._process
+                    ended = f"its process ended with {self._process.wait()}"
+                    events = [Referenced(name, reason=ended) for name in self._left]
+                else:
+                    events = [Referenced(**json.loads(line))]
+                for event in events:
+                    self._left.remove(event.name)
+                    self._agenda.referenced(event)
+
+    def finish(self, tell: Callable[[str], None]) -> None:
+        """Wait for what is left, unless the study stops; `tell`: is told that it waits.
+
+        Raises:
+            CannotGoOn: the ledger cannot be written.
+        """
+        self.poll()
+        if self._left:
+            tell(f"fitting what needs no search: {', '.join(self._left)}")
+        while self._left and self._agenda.stopping is None:
+            time.sleep(LOOK)
+            self.poll()
+
+    def close(self) -> None:
+        """End the process; what it has not told is fitted another time."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+
+
+def events_of(spec: StudySpec, tests: bool, names: list[str], tell: Callable[[Referenced], None]) -> None:
+    """Fit references on the training split and judge them on validation, and on test where that is to be read; one that
+    cannot be fitted fails alone.
+
+    Args:
+        tell: is told each.
+    """
+    begun, rows = time.perf_counter(), dict[str, Any]()
+    for name in names:
+        try:
+            from study.training.references import Rows, measured
+
+            if not rows:
+                dataset = _dataset(spec)
+                splits = ["train", "val", *(["test"] if tests else [])]
+                rows |= {split: Rows.of(dataset.splits[split], dataset.facts) for split in splits}
+            judged = {split: of for split, of in rows.items() if split != "train"}
+            found = finite(measured(name, rows["train"], judged, spec.seed))
+            event = Referenced(name, dict(found), round(time.perf_counter() - begun, 3))
+        except Exception as error:  # whatever a library makes of such data
+            event = Referenced(name, reason=printed(said(error)))
+        tell(event)
+        begun = time.perf_counter()
+
+
+def _dataset(spec: StudySpec) -> data.Dataset:
+    """The study's data as its trials have them: of a frozen network its features."""
+    dataset, model = data.load(spec.data_sections[0]), spec.model_sections[0]
+    if not model.get("frozen") or dataset.facts.is_table:
+        return dataset
+    import torch
+
+    from study.training.features import of_frozen
+
+    return of_frozen(model, dataset, torch.device("cpu"))
+
+
+def main(folder: str, tests: str, *names: str) -> None:
+    """Print the events of references, a line for each."""
+    end_with_parent()
+    os.nice(LATER)
+    with os.fdopen(os.dup(1), "w") as out:
+        os.dup2(2, 1)  # what a library prints is no result
+
+        def tell(event: Referenced) -> None:
+            known = {key: value for key, value in vars(event).items() if key not in ("time", "asleep")}
+            print(json.dumps(known), file=out, flush=True)
+
+        events_of(StudyFolder(Path(folder)).spec(), tests == "yes", list(names), tell)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,203 @@
+"""What needs no search: models of scikit-learn and fairlearn on the very arrays that trials train on.
+
+It imports scikit-learn and fairlearn: import it only where it is used, so that a trial needs neither.
+"""
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from fairlearn.postprocessing import ThresholdOptimizer
+from fairlearn.reductions import EqualizedOdds, ErrorRate, ExponentiatedGradient
+from numpy.typing import NDArray
+from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.utils.class_weight import compute_sample_weight
+
+from study.data.dataset import Facts, Split
+from study.training import metrics
+
+ITERATIONS = {"rows": 2000, "images": 200}
+"""Steps of a logistic regression at most, of rows and of pixels."""
+
+MOST_ROWS = 10_000
+"""Rows that ExponentiatedGradient, which fits dozens of regressions, takes at most, drawn by the seed; so does all that
+is fitted to images."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A split as these libraries take it: samples without a class are left out of `target` by whoever fits.
+
+    Attributes:
+        inputs: (N, F), float64 of a table; of images their pixels as networks see them, or features, float32.
+        facts: of the data.
+    """
+
+    inputs: NDArray[Any]
+    target: NDArray[np.int64]
+    bias: NDArray[np.int64] | None
+    facts: Facts
+
+    @classmethod
+    def of(cls, split: Split, facts: Facts) -> "Rows":
+        """The rows of a split of data with these facts."""
+        return cls(inputs(split.inputs, facts), split.target, split.bias, facts)
+
+    def taken(self, index: NDArray[Any]) -> "Rows":
+        """Those at these places, or where this is true."""
+        bias = None if self.bias is None else self.bias[index]
+        return replace(self, inputs=self.inputs[index], target=self.target[index], bias=bias)
+
+    def drawn(self, seed: int) -> "Rows":
+        """`MOST_ROWS` of them, in their order; all where there are no more."""
+        if len(self.target) <= MOST_ROWS:
+            return self
+        return self.taken(np.sort(np.random.default_rng(seed).choice(len(self.target), MOST_ROWS, replace=False)))
+
+    @property
+    def are_images(self) -> bool:
+        """Return whether they are images, or features of images."""
+        return self.inputs.dtype == np.float32
+
+    @property
+    def regression(self) -> LogisticRegression:
+        """What is fitted to them, as yet without weights."""
+        return LogisticRegression(max_iter=ITERATIONS["images" if self.are_images else "rows"])
+
+
+def inputs(samples: NDArray[Any], facts: Facts) -> NDArray[Any]:
+    """Samples (N, ...) as rows (N, F): a table's as they are, pixels scaled to [0, 1] and normalised."""
+    if facts.is_table:  # or features of a frozen network, float16
+        return np.asarray(samples, np.float32 if samples.dtype == np.float16 else np.float64)
+    mean, deviation = (np.reshape(np.float32(each), (-1, 1, 1)) for each in (facts.mean, facts.deviation))
+    scaled = (np.asarray(samples, np.float32) / 255 - mean) / deviation
+    return scaled.reshape(len(samples), -1)
+
+
+Fit = Callable[[Rows, int], Any]
+"""Fits to rows by a seed; gives scikit-learn's or fairlearn's model."""
+
+
+def majority(train: Rows, seed: int) -> DummyClassifier:
+    """The most frequent class for all."""
+    return DummyClassifier(strategy="most_frequent").fit(train.inputs, train.target)
+
+
+def logistic_regression(train: Rows, seed: int) -> LogisticRegression:
+    """With scikit-learn's penalty, samples as they are."""
+    return train.regression.fit(train.inputs, train.target)
+
+
+def logistic_regression_class_balanced(train: Rows, seed: int) -> LogisticRegression:
+    """Each class weighs alike."""
+    return train.regression.set_params(class_weight="balanced").fit(train.inputs, train.target)
+
+
+def logistic_regression_cell_balanced(train: Rows, seed: int) -> LogisticRegression:
+    """Each cell of class and bias class weighs alike."""
+    assert train.bias is not None
+    cells = train.target * (train.bias.max() + 1) + train.bias
+    return train.regression.fit(train.inputs, train.target, compute_sample_weight("balanced", cells))
+
+
+def hist_gradient_boosting_class_balanced(train: Rows, seed: int) -> HistGradientBoostingClassifier:
+    """Trees by scikit-learn's defaults; each class weighs alike."""
+    model = HistGradientBoostingClassifier(class_weight="balanced", random_state=seed)
+    return model.fit(train.inputs, train.target)
+
+
+def threshold_optimizer(train: Rows, seed: int) -> ThresholdOptimizer:
+    """A randomised threshold of a logistic regression for each bias class: odds are equal, and of these the balanced
+    accuracy is the highest (Hardt et al. 2016)."""
+    optimizer = ThresholdOptimizer(
+        estimator=logistic_regression(train, seed),
+        constraints="equalized_odds",
+        objective="balanced_accuracy_score",
+        prefit=True,
+        predict_method="predict_proba",
+    )
+    return optimizer.fit(train.inputs, train.target, sensitive_features=train.bias)
+
+
+def exponentiated_gradient(train: Rows, seed: int) -> ExponentiatedGradient:
+    """A draw among logistic regressions with equal odds, errors in either class alike (Agarwal et al. 2018)."""
+    train = train.drawn(seed)
+    positive = float(train.target.mean())
+    errors = ErrorRate(costs={"fp": positive, "fn": 1 - positive})
+    model = ExponentiatedGradient(train.regression, EqualizedOdds(), objective=errors)
+    model.fit(train.inputs, train.target, sensitive_features=train.bias)
+    return model
+
+
+FITS: Mapping[str, Fit] = {
+    fit.__name__: fit
+    for fit in (
+        majority,
+        logistic_regression,
+        logistic_regression_class_balanced,
+        logistic_regression_cell_balanced,
+        hist_gradient_boosting_class_balanced,
+        threshold_optimizer,
+        exponentiated_gradient,
+    )
+}
+"""By the name in `study.spec.references.REFERENCES`."""
+
+
+def measured(name: str, train: Rows, judged: Mapping[str, Rows], seed: int) -> dict[str, float]:
+    """Fit a reference and judge it as trials are judged.
+
+    Args:
+        name: of `FITS`.
+        train: what it is fitted to; samples without a class are left out.
+        judged: the rows that it is judged by, by what stands before their metrics: `val`, `test`.
+        seed: of all that it draws.
+
+    Returns:
+        The metrics that need no scores, or all where the model ranks classes, as `SPLIT/NAME`, with their standard
+        errors.
+    """
+    labelled = train.taken(train.target >= 0)
+    labelled = labelled.drawn(seed) if labelled.are_images else labelled
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # it is what a user would have, too
+        warnings.simplefilter("ignore", FutureWarning)
+        model = FITS[name](labelled, seed)
+        return {key: value for split, rows in judged.items() for key, value in _judged(model, rows, split, seed)}
+
+
+def _judged(model: Any, rows: Rows, split: str, seed: int) -> list[tuple[str, float]]:
+    scores = _scores(model, rows)
+    if isinstance(model, ThresholdOptimizer):
+        predicted = model.predict(rows.inputs, sensitive_features=rows.bias, random_state=seed)
+    elif isinstance(model, ExponentiatedGradient):
+        predicted = model.predict(rows.inputs, random_state=seed)
+    else:
+        predicted = model.predict(rows.inputs)
+    found = metrics.compute(
+        scores,
+        torch.as_tensor(np.asarray(predicted).astype(np.int64)),
+        torch.as_tensor(np.asarray(rows.target)),
+        None if rows.bias is None else torch.as_tensor(np.asarray(rows.bias)),
+        rows.facts.on(split),
+        errors=True,
+    )
+    return [(f"{split}/{name}", float(value)) for name, value in found.items()]
+
+
+def _scores(model: Any, rows: Rows) -> torch.Tensor | None:
+    """What ranks the classes, (N, classes), the lowest for a class that training had none of; None: nothing does."""
+    if isinstance(model, ThresholdOptimizer | ExponentiatedGradient):
+        return None
+    known = model.predict_proba(rows.inputs) if isinstance(model, DummyClassifier) else None
+    known = model.decision_function(rows.inputs) if known is None else known
+    known = np.stack([-known / 2, known / 2], axis=1) if known.ndim == 1 else known
+    scores = np.full((len(known), rows.facts.classes), -np.inf)
+    scores[:, model.classes_] = known
+    return torch.as_tensor(scores)
