@@ -130,15 +130,17 @@ def _row(folder: StudyFolder) -> dict[str, Any]:
         if kept["of"] == of:
             return dict(kept["row"])
     spec, record = folder.spec(), StudyRecord.load(folder.ledger_file)
-    best = ranking.best(record, spec)
+    best, stays = ranking.best(record, spec), ranking.unbeaten(record, spec)
+    value = None if best is None else best.confirmed.mean if best.confirmed else best.value
     row = {
         "name": spec.name,
         "state": record.state,
         "owner": record.owner,
         "trials": {state: count for state, count in record.counts().items() if count},
         "metric": spec.metric,
-        "best": None if best is None else best.confirmed.mean if best.confirmed else best.value,
-        "seeds": 0 if best is None else len(trials_of(best)),
+        "best": stays.metrics[spec.metric] if stays else value,
+        "seeds": 0 if best is None or stays else len(trials_of(best)),
+        "reference": stays.name if stays else None,
         "chosen_by": spec.objective.choose.name if spec.objective.several else None,
         "began": record.sessions[0]["time"] if record.sessions else None,
     }
@@ -156,6 +158,7 @@ def table(home: Home, rows: list[dict[str, Any]]) -> str:
     for row in rows:
         seeds = f" ({row['seeds']} seed{'s' * (row['seeds'] > 1)})" if row.get("seeds") else ""  # not of older ones
         best = "-" if row["best"] is None else f"{row['metric']} {printed(row['metric'], row['best'])}{seeds}"
+        best += f" ({name})" if (name := row.get("reference")) else ""
         best += f", {rule} of the front" if (rule := row.get("chosen_by")) and row["best"] is not None else ""
         trials = ", ".join(f"{count} {state}" for state, count in row["trials"].items())
         found.append((row["name"], row["state"], row["owner"] or "-", best, moment(row["began"]), trials))

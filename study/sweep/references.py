@@ -155,14 +155,13 @@ def events_of(spec: StudySpec, tests: bool, names: list[str], tell: Callable[[Re
 
 def _dataset(spec: StudySpec) -> data.Dataset:
     """The study's data as its trials have them: of a frozen network its features."""
-    dataset, model = data.load(spec.data_sections[0]), spec.model_sections[0]
-    if not model.get("frozen") or dataset.facts.is_table:
-        return dataset
     import torch
 
     from study.training.features import of_frozen
+    from study.training.loop import with_share
 
-    return of_frozen(model, dataset, torch.device("cpu"))
+    dataset = of_frozen(spec.model_sections[0], data.load(spec.data_sections[0]), torch.device("cpu"))
+    return with_share(dataset, spec.base["train"]["data_share"])
 
 
 def main(folder: str, tests: str, *names: str) -> None:

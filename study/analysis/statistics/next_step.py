@@ -414,7 +414,8 @@ def next_steps(spec: StudySpec, record: StudyRecord) -> list[Step]:
         more = f"+{math.ceil(when.of / 2)}"
         late = f"the {formatting.ordinal(when.place)} of {when.of} of the search: more may be better."
         several = len(spec.objective.metrics) > 1
-        why = f"The front still grew with {late}" if several else f"The best configuration came late, as {late}"
+        first = "What leads the search" if ranking.above(record, spec) else "The best configuration"
+        why = f"The front still grew with {late}" if several else f"{first} came late, as {late}"
         found.append(Step("search", why, typed("resume", spec.name, "--trials", more)))
     if ranking.is_confirmed(record, spec):
         found += _seeds(spec, record, reference, best)
@@ -429,6 +430,8 @@ def next_steps(spec: StudySpec, record: StudyRecord) -> list[Step]:
     by = " by more than search.margin" if held and held.passed_over else ""
     keep = f"Keep the baseline: the search found nothing better{by}. "
     keep = keep if is_over_baseline(spec, record) is False else ""
+    if stays := ranking.unbeaten(record, spec):
+        keep = f"Take what needs no search, which best.yaml holds: {stays.words}. "
     return further or found or [Step("enough", f"{keep}{_enough(spec, record)}", None)]
 
 
