@@ -126,7 +126,8 @@ class Study:
     @property
     def best(self) -> Configuration | None:
         """The best configuration by the study's own ranking, None if no trial is complete. The baseline may lead. What
-        needs no search is in `references`, and may be above it (`summary["result"]`). Of several metrics: what `search.choose` chooses of the `front`."""
+        needs no search is in `references`, and may be above it (`summary["result"]`). Of several metrics: what
+        `search.choose` chooses of the `front`."""
         return configuration(self.spec, ranking.best(self.record, self.spec))
 
     @property

@@ -4,6 +4,7 @@ It is kept as skops writes it, and read back with no types but those that are kn
 """
 
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 import torch
@@ -71,7 +72,7 @@ class Fitted(nn.Module):
 
             try:
                 found = loads(self.stored.cpu().numpy().tobytes(), trusted=list(TRUSTED))
-            except (UntrustedTypesFoundException, ValueError, KeyError, TypeError, OSError) as error:
+            except (UntrustedTypesFoundException, BadZipFile, ValueError, KeyError, TypeError, OSError) as error:
                 raise UserError(f"the stored model cannot be read: {' '.join(str(error).split())[:200]}") from None
             if type(found).__name__ not in KINDS or not type(found).__module__.startswith("sklearn."):
                 raise UserError(f"the stored model is a {type(found).__name__}, allowed: {', '.join(KINDS)}")

@@ -135,7 +135,7 @@ def events_of(spec: StudySpec, tests: bool, names: list[str], tell: Callable[[Re
     Args:
         tell: is told each.
     """
-    begun, rows = time.perf_counter(), dict[str, Any]()
+    begun, rows = time.process_time(), dict[str, Any]()
     for name in names:
         try:
             from study.training.references import Rows, measured
@@ -146,11 +146,11 @@ def events_of(spec: StudySpec, tests: bool, names: list[str], tell: Callable[[Re
                 rows |= {split: Rows.of(dataset.splits[split], dataset.facts) for split in splits}
             judged = {split: of for split, of in rows.items() if split != "train"}
             found = finite(measured(name, rows["train"], judged, spec.seed))
-            event = Referenced(name, dict(found), round(time.perf_counter() - begun, 3))
+            event = Referenced(name, dict(found), round(time.process_time() - begun, 3))
         except Exception as error:  # whatever a library makes of such data
             event = Referenced(name, reason=printed(said(error)))
         tell(event)
-        begun = time.perf_counter()
+        begun = time.process_time()
 
 
 def _dataset(spec: StudySpec) -> data.Dataset:

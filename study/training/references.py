@@ -15,7 +15,6 @@ from fairlearn.reductions import EqualizedOdds, ErrorRate, ExponentiatedGradient
 from numpy.typing import NDArray
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.class_weight import compute_sample_weight
 
@@ -162,8 +161,7 @@ def fitted(name: str, train: Rows, seed: int) -> Any:
     """
     labelled = train.taken(train.target >= 0)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # it is what a user would have, too
-        warnings.simplefilter("ignore", FutureWarning)
+        warnings.simplefilter("ignore")  # few steps, or one library's use of another: nothing that a user can mend
         return FITS[name](labelled.drawn(seed) if labelled.are_images else labelled, seed)
 
 

@@ -1,6 +1,7 @@
 """The next step with a study, by a stated rule over its numbers; and what that asks: edges, rivals, seeds needed.
 
-The steps that apply, in this order; the first is the one to take:
+The steps that apply, in this order; the first is the one to take. Where what needs no search is the study's result,
+to take that comes before what more search may bring:
 
 1. `resume`: the study is not over.
 2. `widen`: the best configuration lies at the edge of a range, in more than chance (`edges`).
@@ -425,13 +426,14 @@ def next_steps(spec: StudySpec, record: StudyRecord) -> list[Step]:
         if of_a_rule(spec, record, best):
             why = "The baseline ran on the search's own seeds alone, so the gain is known on these only."
         found.append(Step("confirm", why, typed("confirm", spec.name, "--top", top, "--seeds", CONFIRMED)))
+    if stays := ranking.unbeaten(record, spec):
+        found.insert(0, Step("enough", f"Take what needs no search, which best.yaml holds: {stays.words}.", None))
+        return found
     further = [step for step in found if step.kind != "enough"]
     held = ranking.standing(record, spec)
     by = " by more than search.margin" if held and held.passed_over else ""
     keep = f"Keep the baseline: the search found nothing better{by}. "
     keep = keep if is_over_baseline(spec, record) is False else ""
-    if stays := ranking.unbeaten(record, spec):
-        keep = f"Take what needs no search, which best.yaml holds: {stays.words}. "
     return further or found or [Step("enough", f"{keep}{_enough(spec, record)}", None)]
 
 
