@@ -23,6 +23,10 @@ APART = {"study.data": "none", "study.models": "none", "study.methods": "own_fun
 """By group, what a training function of the user's own has in the place of a data set, a network and a method. They are
 found by their names, and are not among the names that there are."""
 
+FITTED = "reference"
+"""The method that is a model of scikit-learn, fitted at once. It is found by its name, as `study train` needs it, and
+not among those that can be searched."""
+
 
 @cache
 def modules(package: str, having: str) -> dict[str, Any]:
@@ -74,7 +78,13 @@ class Catalogue:
 
     def names(self) -> list[str]:
         """All names; no entry is loaded for them."""
-        return sorted({*self.own(), *_entries(self.group)} - {APART.get(self.group)})
+        return sorted({*self.own(), *_entries(self.group)} - self.unlisted)
+
+    @property
+    def unlisted(self) -> frozenset[str]:
+        """The names that are not among them: what stands apart, and what is fitted at once."""
+        fitted = [FITTED] if self.group == "study.methods" else []
+        return frozenset([*fitted, *([self.apart] if self.apart else [])])
 
     @property
     def apart(self) -> str | None:
@@ -92,7 +102,7 @@ class Catalogue:
             UserError: there is none, it cannot be loaded, it is not of the right form, or the name is taken.
         """
         entries = _entries(self.group).get(name, ())
-        if name == self.apart and not entries:
+        if name in self.unlisted and not entries:
             return importlib.import_module(f"{self.package}.{name}")  # alone: the others need PyTorch
         own = self.own()
         if not entries:

@@ -125,9 +125,17 @@ class Study:
 
     @property
     def best(self) -> Configuration | None:
-        """The best configuration by the study's own ranking, None if no trial is complete. The baseline may lead. Of
-        several metrics: what `search.choose` chooses of the `front`."""
+        """The best configuration by the study's own ranking, None if no trial is complete. The baseline may lead. What
+        needs no search is in `references`, and may be above it (`summary["result"]`). Of several metrics: what
+        `search.choose` chooses of the `front`."""
         return configuration(self.spec, ranking.best(self.record, self.spec))
+
+    @property
+    def references(self) -> "pd.DataFrame":
+        """A row for each model that was fitted without a search, see `study.analysis.report.references`."""
+        from study.analysis.report.references import references_frame
+
+        return references_frame(self.record)
 
     @property
     def front(self) -> list[Configuration]:

@@ -6,35 +6,45 @@ from pathlib import Path
 from typing import Any
 
 from study import ranking
+from study.catalogue import FITTED
 from study.files import check_output, write_output
 from study.home.folder import StudyFolder
 from study.home.record import StudyRecord
 from study.ranking import Candidate, epochs
+from study.ranking.references import Reference
 from study.ranking.remaining_gain import remaining_gain, sentence
 from study.ranking.selection import Choice, choose, trials_of
 from study.spec import StudySpec
+from study.spec.checks import plain
 from study.spec.configuration import FORMAT, configuration_digest
 from study.spec.objective import Objective
 from study.spec.schema import AIM, Search
+from study.spec.sections import train_knobs
 from study.text import typed
 from study.tracking.tracked import Tracked
+
+NOT_OF_CODE = ("event", "time", "spec", "owner")
+"""What a session says besides the code that ran."""
 
 
 @dataclass(frozen=True)
 class Exported:
-    """A file that was written, the configuration in it, and the objective of its study."""
+    """A file that was written, the configuration in it or what needs no search, and the objective of its study."""
 
     path: Path
-    candidate: Candidate
+    candidate: Candidate | Reference
     goal: Objective
 
     @property
     def rests_on_one_seed(self) -> bool:
         """Return whether its metrics are those of one trial."""
-        return len(trials_of(self.candidate)) == 1
+        return isinstance(self.candidate, Candidate) and len(trials_of(self.candidate)) == 1
 
     def to_document(self) -> dict[str, Any]:
-        """As plain values: the file, the trial, and mean, sd and n of its metrics."""
+        """As plain values: the file, the trial or reference, and mean, sd and n of its metrics."""
+        if isinstance(self.candidate, Reference):
+            metrics = {name: {"mean": value, "sd": None, "n": 1} for name, value in self.candidate.metrics.items()}
+            return {"file": str(self.path), "reference": self.candidate.name, "metrics": metrics}
         trials = trials_of(self.candidate)
         spreads = ranking.spreads(self.goal, trials)
         metrics = {name: value.to_document() for name, value in spreads.items()}
@@ -44,7 +54,8 @@ class Exported:
 def export(
     folder: StudyFolder, spec: StudySpec, record: StudyRecord, out: Path, choice: Choice | None = None
 ) -> list[Exported]:
-    """Write the best configuration, or those of a choice: several, or a front, as OUT-1, OUT-2 ...
+    """Write the best configuration, or those of a choice: several, or a front, as OUT-1, OUT-2 ... Without a choice,
+    what needs no search where that is the study's result.
 
     Returns:
         The files, the best first.
@@ -53,6 +64,8 @@ def export(
         UserError: the choice selects nothing, see `study.ranking.selection.choose`, or a file cannot be written.
     """
     choice = choice or Choice()
+    if choice == Choice() and (stays := ranking.unbeaten(record, spec)):
+        return [_export_reference(spec, record, stays, out)]
     candidates = choose(spec, record, choice)
     check_output(out)
     several = len(candidates) > 1
@@ -71,6 +84,51 @@ def export(
             head += ".\n" if gained or goal.several else ": the search found nothing better.\n"
         write_output(path, head + study.to_yaml())
     return [Exported(path, candidate, spec.objective) for path, candidate in zip(paths, candidates, strict=True)]
+
+
+WITHOUT_A_SEARCH = """\
+# The result of the study {study} needs no search: {words}. Fit it: {train}
+# `origin` says how it was found. The best configuration of the search: study export {study} --trial {trial} -o FILE
+"""
+
+
+def _export_reference(spec: StudySpec, record: StudyRecord, stays: Reference, out: Path) -> Exported:
+    """Write what needs no search as a study file of one trial."""
+    check_output(out)
+    searched = ranking.best(record, spec)
+    train, file = typed("train", out.name if out.name.isprintable() else "FILE"), searched and searched.trial.number
+    head = WITHOUT_A_SEARCH.format(study=spec.name, words=stays.words, train=train, trial=file)
+    write_output(out, head + _reference_spec(spec, record, stays).to_yaml())
+    return Exported(out, stays, spec.objective)
+
+
+OF_DATA = ("seed", "threads", "data_share", "deterministic")
+"""The keys of `train` that a model which is fitted at once has from its study; others say how networks are trained."""
+
+
+def _reference_spec(spec: StudySpec, record: StudyRecord, stays: Reference) -> StudySpec:
+    """What needs no search as a study of one trial of one epoch."""
+    train = {key: plain(knob.default) for key, knob in train_knobs().items()}
+    train |= {key: spec.base["train"][key] for key in OF_DATA} | {"epochs": 1}
+    base = {**spec.trial_document({}), "method": {"name": FITTED, "model": stays.name}, "train": train}
+    session = {key: value for key, value in record.sessions[-1].items() if key not in NOT_OF_CODE}
+    margin = f" unless beaten by more than {spec.search.margin:g} standard errors" if spec.search.margin else ""
+    origin: dict[str, Any] = {
+        "format": FORMAT,
+        "study": spec.name,
+        "study_id": record.id,
+        "study_hash": spec.hash,
+        "reference": stays.name,
+        "trials": record.tried,
+        "chosen_by": f"{', '.join(spec.objective.metrics)}: what needs no search{margin}",
+        "metrics": {name: value for name, value in stays.metrics.items() if name.startswith("val/")},
+        "test_readings": record.test_readings,
+        "unused_seed": ranking.unused_seed(record, spec),
+        "code": session,
+        "digest": configuration_digest(base),
+    }
+    search = Search(trials=1, **spec.search.model_dump(include=AIM))
+    return replace(spec, name=f"{spec.name[:95]}-best", base=base, search=search, origin=origin)
 
 
 HEADER = """\
@@ -104,7 +162,7 @@ def exported(
         "test_readings": record.test_readings,
         "unused_seed": ranking.unused_seed(record, spec),
         "more_search": sentence(spec, remaining_gain(spec, record)),
-        "code": {key: value for key, value in session.items() if key not in ("event", "time", "spec", "owner")},
+        "code": {key: value for key, value in session.items() if key not in NOT_OF_CODE},
     }
     of_trial = {"train.seed": candidate.trial.seed, "train.epochs": candidate.epochs}
     base = _document(spec, {**candidate.trial.params, **of_trial})

@@ -10,6 +10,7 @@ from study.home.record import StudyRecord, TrialRecord
 from study.metrics import printed, searchable
 from study.ranking import Candidate, ablation, ties
 from study.ranking.picks import picked
+from study.ranking.references import best_reference
 from study.spec import StudySpec, objective
 from study.sweep import LOADING, STARTING, STEPS, STOPPING
 
@@ -108,6 +109,8 @@ class StudyProgress:
             way = f"mean of {seeds} fresh seed{'s' * (seeds > 1)}"
             before = reference.confirmed.mean if reference and reference.confirmed else None
         against = f", baseline {printed(spec.metric, before)}" if before is not None else ""
+        if without := best_reference(record, spec):
+            against += f", without a search {printed(spec.metric, without.metrics[spec.metric] or 0.0)}"
         return f"{spec.metric} {printed(spec.metric, value)} ({way}, trial {best.trial.number}){against}"
 
     def _best_of_front(self, best: Candidate) -> str:
@@ -172,7 +175,8 @@ class StudyProgress:
         counts += "".join(f", {count} {what}" for what, count in asked.items() if count)
         best, seconds = self.best(), self.remaining()
         known = [f"{self.phase()}: {counts}"]
-        head = "best so far" if self._spec.final_seeds is None else "so far"
+        is_first = self._spec.final_seeds is None and not ranking.above(self._record, self._spec)
+        head = "best so far" if is_first else "so far"
         known += [f"{head}: {best}"] if best else []
         known += [] if seconds is None else [f"about {clock(seconds)} to go"]
         return f"{clock(self.elapsed())}  {'; '.join(known)}"

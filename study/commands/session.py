@@ -210,7 +210,9 @@ def _next_commands(end: RunEnd, steps: Sequence[Mapping[str, Any]], has_baseline
         return []
     uses = [typed("train", folder.best_file.name if is_job() else _relative(folder.best_file))]
     is_over = is_over_baseline(spec, end.record)
-    if is_over is False:
+    if stays := ranking.unbeaten(end.record, spec):
+        uses = [f"{uses[0]}   {stays.words}, which needs no search"]
+    elif is_over is False:
         uses = ["keep the baseline, which best.yaml holds", f"{uses[0]}   the baseline on new seeds"]
     elif is_over is None:
         uses.append("keep the baseline, from which it is not told apart")

@@ -131,6 +131,7 @@ def _row(folder: StudyFolder) -> dict[str, Any]:
         if kept["of"] == of:
             return dict(kept["row"])
     spec, record = folder.spec(), StudyRecord.load(folder.ledger_file)
+    stays = ranking.unbeaten(record, spec)
     metric, best, seeds = _figure(spec, record)
     row = {
         "name": spec.name,
@@ -140,6 +141,7 @@ def _row(folder: StudyFolder) -> dict[str, Any]:
         "metric": metric,
         "best": best,
         "seeds": seeds,
+        "reference": stays.name if stays else None,
         "chosen_by": spec.objective.choose.name if spec.objective.several else None,
         "began": record.sessions[0]["time"] if record.sessions else None,
     }
@@ -155,7 +157,9 @@ def _figure(spec: StudySpec, record: StudyRecord) -> tuple[str, float | None, in
     Of a final training it is the study's own metric on the test split, where that has it.
     """
     if spec.final_seeds is None:
-        best = ranking.best(record, spec)
+        best, stays = ranking.best(record, spec), ranking.unbeaten(record, spec)
+        if stays:
+            return spec.metric, stays.metrics[spec.metric], 0
         if best is None:
             return spec.metric, None, 0
         return spec.metric, best.confirmed.mean if best.confirmed else best.value, len(trials_of(best))
@@ -174,6 +178,7 @@ def table(home: Home, rows: list[dict[str, Any]]) -> str:
     for row in rows:
         seeds = f" ({row['seeds']} seed{'s' * (row['seeds'] > 1)})" if row.get("seeds") else ""  # not of older ones
         best = "-" if row["best"] is None else f"{row['metric']} {printed(row['metric'], row['best'])}{seeds}"
+        best += f" ({name})" if (name := row.get("reference")) else ""
         best += f", {rule} of the front" if (rule := row.get("chosen_by")) and row["best"] is not None else ""
         trials = ", ".join(f"{count} {state}" for state, count in row["trials"].items())
         found.append((row["name"], row["state"], row["owner"] or "-", best, moment(row["began"]), trials))

@@ -353,7 +353,7 @@ class Referenced(BaseEvent, kind="reference"):
     Attributes:
         name: see `study.spec.references`.
         metrics: by name, of the validation split, and of test where that was read.
-        seconds: of fitting and judging.
+        seconds: of one core, of fitting and judging; of the first also of loading data and libraries.
         reason: why it could not be fitted.
     """
 

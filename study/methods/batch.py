@@ -143,11 +143,13 @@ class Method(nn.Module, ABC):
         network: what a trial is about: its encoder is probed, evaluated and kept.
         views: how many views of each sample a batch must hold.
         equalizes_odds: its predictions are made by a threshold of each bias class, fitted to the training split.
+        fits: the name of the model that is fitted at once (`study.methods.reference`); None: it is trained by steps.
     """
 
     network: Network
     views: int = 1
     equalizes_odds: bool = False
+    fits: str | None = None
 
     def begin(self, train: Labels) -> None:
         """Called once before the first epoch with the labels of the whole training split."""

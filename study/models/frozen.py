@@ -47,9 +47,7 @@ class Frozen(Encoder):
         self._trunk = None if trunk is None else (trunk.eval(),)  # in a tuple, which a module does not look into
 
     def forward(self, inputs: Tensor) -> Tensor:
-        if inputs.ndim > 2:
-            inputs = self._rows(inputs)
-        features: Tensor = self.adapter((inputs.float() - self.mean) / self.deviation)
+        features: Tensor = self.adapter((self.rows(inputs) - self.mean) / self.deviation)
         return features
 
     @torch.no_grad()
@@ -62,7 +60,10 @@ class Frozen(Encoder):
         self.deviation.copy_(squares.sqrt().where(squares > 0, 1.0))
 
     @torch.no_grad()
-    def _rows(self, images: Tensor) -> Tensor:
+    def rows(self, images: Tensor) -> Tensor:
+        """The network's features of pictures, or these themselves, float32 (B, F)."""
+        if images.ndim == 2:
+            return images.float()
         assert self._trunk is not None, "the network was built for rows alone"
         trunk = self._trunk[0].to(images.device)
         return stored(trunk(images)).float()

@@ -1,49 +1,18 @@
 """What a search has to beat that needs no search: the models of the field's libraries that are fitted beside it."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 from math import prod
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from study.data.dataset import Facts
 from study.errors import nearest
+from study.methods.reference import REFERENCES, Kind
 from study.spec.checks import Problems
 
 if TYPE_CHECKING:
     from study.spec.study_spec import StudySpec
 
-Needs = Literal["nothing", "groups", "two"]
-
-
-@dataclass(frozen=True)
-class Kind:
-    """A reference.
-
-    Attributes:
-        words: within a sentence.
-        needs: `groups`: the bias class of every training sample; `two`: that, and two classes.
-        of_images: whether it is fitted to images, too: to their pixels, or to a frozen network's features.
-        needs_group: whether it needs the bias class of whom it judges, or draws by chance: it is shown, and neither
-            chosen nor exported.
-    """
-
-    words: str
-    needs: Needs = "nothing"
-    of_images: bool = False
-    needs_group: bool = False
-
-
-REFERENCES: Mapping[str, Kind] = {
-    "majority": Kind("the most frequent class for all", of_images=True),
-    "logistic_regression": Kind("logistic regression", of_images=True),
-    "logistic_regression_class_balanced": Kind("logistic regression, class-balanced"),
-    "logistic_regression_cell_balanced": Kind("logistic regression, cell-balanced", "groups", of_images=True),
-    "hist_gradient_boosting_class_balanced": Kind("histogram gradient boosting, class-balanced"),
-    "threshold_optimizer": Kind("ThresholdOptimizer on logistic regression", "two", needs_group=True),
-    "exponentiated_gradient": Kind("ExponentiatedGradient of logistic regressions", "two", needs_group=True),
-}
-"""The references that there are, by name; `study.training.references` fits them."""
-
+__all__ = ["REFERENCES", "Kind"]
 
 MOST_VALUES = 3 * 64 * 64
 """Of an image whose pixels are fitted to."""

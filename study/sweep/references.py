@@ -135,7 +135,7 @@ def events_of(spec: StudySpec, tests: bool, names: list[str], tell: Callable[[Re
     Args:
         tell: is told each.
     """
-    begun, rows = time.perf_counter(), dict[str, Any]()
+    begun, rows = time.process_time(), dict[str, Any]()
     for name in names:
         try:
             from study.training.references import Rows, measured
@@ -146,23 +146,22 @@ def events_of(spec: StudySpec, tests: bool, names: list[str], tell: Callable[[Re
                 rows |= {split: Rows.of(dataset.splits[split], dataset.facts) for split in splits}
             judged = {split: of for split, of in rows.items() if split != "train"}
             found = finite(measured(name, rows["train"], judged, spec.seed))
-            event = Referenced(name, dict(found), round(time.perf_counter() - begun, 3))
+            event = Referenced(name, dict(found), round(time.process_time() - begun, 3))
         except Exception as error:  # whatever a library makes of such data
             event = Referenced(name, reason=printed(said(error)))
         tell(event)
-        begun = time.perf_counter()
+        begun = time.process_time()
 
 
 def _dataset(spec: StudySpec) -> data.Dataset:
     """The study's data as its trials have them: of a frozen network its features."""
-    dataset, model = data.load(spec.data_sections[0]), spec.model_sections[0]
-    if not model.get("frozen") or dataset.facts.is_table:
-        return dataset
     import torch
 
     from study.training.features import of_frozen
+    from study.training.loop import with_share
 
-    return of_frozen(model, dataset, torch.device("cpu"))
+    dataset = of_frozen(spec.model_sections[0], data.load(spec.data_sections[0]), torch.device("cpu"))
+    return with_share(dataset, spec.base["train"]["data_share"])
 
 
 def main(folder: str, tests: str, *names: str) -> None:

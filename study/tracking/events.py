@@ -373,7 +373,9 @@ class Events:
             self._end(key, event.time, "interrupted")
         with ranking.ranked_once(self.record):
             self._tell_results(event.time)
-            self._mark("study.best", ranking.ranked(self.record, self._spec)[:1], STAR)
+            stays = ranking.unbeaten(self.record, self._spec)
+            self._mark("study.best", [] if stays else ranking.ranked(self.record, self._spec)[:1], STAR)
+            self._mark_references(stays.name if stays else None)
             self._mark("study.baseline", filter(None, [ranking.baseline(self.record, self._spec)]))
             if self._spec.objective.several:
                 self._mark("study.front", [found for found, _ in ranking.front(self.record, self._spec)])
@@ -390,6 +392,13 @@ class Events:
         self._point(STUDY, news, time, ends)
         told |= news
         self._tag(STUDY, result_seeds(self._spec, self.record))
+
+    def _mark_references(self, best: str | None) -> None:
+        """Tag the run of what needs no search, and is the study's result, and put a sign before its name."""
+        for name in self.record.references:
+            key, is_best = reference_key(name), name == best
+            self._tag(key, {"study.best": "true"}) if is_best else self._untag(key, ["study.best"])
+            self._change(key).rename = (STAR if is_best else "") + key
 
     def _mark(self, tag: str, candidates: Iterable[Candidate], sign: str = "") -> None:
         """Tag the runs of configurations and put a sign before their names; take both from those of earlier ones."""

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from study import ranking
+from study.catalogue import FITTED
 from study.data import Dataset, Facts, user_data
 from study.data.cells import contents
 from study.home.record import StudyRecord, TrialRecord
@@ -64,10 +65,12 @@ def card(spec: StudySpec, record: StudyRecord, trial: TrialRecord, dataset: Data
     """
     trials = [trial for trial in record.by_stage("final") if trial.state == "complete"]
     seeds = ", ".join(str(trial.seed) for trial in trials)
+    method = spec.base["method"]
+    made = f"`{method['name']}` on `{spec.base['model']['name']}`, trained for {spec.epochs} epochs"
+    made = f"scikit-learn's `{method['model']}`, fitted" if method["name"] == FITTED else made
     parts = [
         f"# {spec.name}",
-        f"`{spec.base['method']['name']}` on `{spec.base['model']['name']}`, trained for {spec.epochs} epochs on seeds "
-        f"{seeds}. The weights are those of seed {trial.seed}, {_preference(spec, dataset)}.",
+        f"{made} on seeds {seeds}. The weights are those of seed {trial.seed}, {_preference(spec, dataset)}.",
         *_worst(spec, trial, dataset),
         *_beginning(spec, record),
         "## Data",
@@ -175,6 +178,12 @@ def _choice(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
     origin: Mapping[str, Any] = spec.origin or {}
     if origin.get("baseline"):
         yield f"Configuration: the baseline of the study `{origin['study']}`, as its file gives it: no search chose it."
+    elif "reference" in origin:
+        yield (
+            f"Configuration: the reference {origin['reference']} of the study `{origin['study']}`, which needs no "
+            f"search: of {origin['trials']} configurations that were tried none was chosen over it; judged by "
+            f"{escaped(str(origin['chosen_by']))}, on the validation split alone."
+        )
     elif "study" in origin:
         yield (
             f"Configuration: trial {origin['trial']} of the study `{origin['study']}`, which tried {origin['trials']} "

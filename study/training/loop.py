@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any, cast
 
@@ -340,7 +341,22 @@ class TrainingLoop:
                 this object is of no use then.
             OSError: `resume` or `ended` cannot be written.
         """
+        if self.method.fits is not None:
+            return self._fitted(self.method.fits)
         return self._epochs(self._begin(resume, pause, choice, ended))
+
+    def _fitted(self, name: str) -> Iterator[dict[str, float]]:
+        """The one epoch of a model that is fitted at once, to the training split as it is."""
+        from study.methods.fitted import Reference
+        from study.training.references import Rows, fitted  # scikit-learn, which no other trial needs
+
+        train, clock = self.dataset.splits["train"], Clock(self.device)
+        with clock.phase("training"):
+            model = fitted(name, Rows.of(train, self.dataset.facts), self.options.seed)
+        cast(Reference, self.method).classifier.take(model)
+        with clock.phase("evaluation"):
+            values = [self.evaluate(split, final=True).items() for split in self._reported]
+        yield dict(chain.from_iterable(values)) | clock.epoch(images=len(train))
 
     def _epochs(self, state: TrainingState) -> Iterator[dict[str, float]]:
         """The epochs behind a state; see `run`."""

@@ -15,11 +15,11 @@ from fairlearn.reductions import EqualizedOdds, ErrorRate, ExponentiatedGradient
 from numpy.typing import NDArray
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.class_weight import compute_sample_weight
 
 from study.data.dataset import Facts, Split
+from study.methods.fitted import scores
 from study.training import metrics
 
 ITERATIONS = {"rows": 2000, "images": 200}
@@ -130,7 +130,8 @@ def exponentiated_gradient(train: Rows, seed: int) -> ExponentiatedGradient:
     train = train.drawn(seed)
     positive = float(train.target.mean())
     errors = ErrorRate(costs={"fp": positive, "fn": 1 - positive})
-    model = ExponentiatedGradient(train.regression, EqualizedOdds(), objective=errors)
+    regression = train.regression.set_params(solver="newton-cholesky")  # the same, and faster with few columns
+    model = ExponentiatedGradient(regression, EqualizedOdds(), objective=errors)
     model.fit(train.inputs, train.target, sensitive_features=train.bias)
     return model
 
@@ -147,33 +148,40 @@ FITS: Mapping[str, Fit] = {
         exponentiated_gradient,
     )
 }
-"""By the name in `study.spec.references.REFERENCES`."""
+"""By the name in `study.methods.reference.REFERENCES`."""
+
+
+def fitted(name: str, train: Rows, seed: int) -> Any:
+    """The model of scikit-learn or fairlearn of this name.
+
+    Args:
+        name: of `FITS`.
+        train: what it is fitted to; samples without a class are left out.
+        seed: of all that it draws.
+    """
+    labelled = train.taken(train.target >= 0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # few steps, or one library's use of another: nothing that a user can mend
+        return FITS[name](labelled.drawn(seed) if labelled.are_images else labelled, seed)
 
 
 def measured(name: str, train: Rows, judged: Mapping[str, Rows], seed: int) -> dict[str, float]:
     """Fit a reference and judge it as trials are judged.
 
     Args:
-        name: of `FITS`.
-        train: what it is fitted to; samples without a class are left out.
+        name, train, seed: as of `fitted`.
         judged: the rows that it is judged by, by what stands before their metrics: `val`, `test`.
-        seed: of all that it draws.
 
     Returns:
         The metrics that need no scores, or all where the model ranks classes, as `SPLIT/NAME`, with their standard
         errors.
     """
-    labelled = train.taken(train.target >= 0)
-    labelled = labelled.drawn(seed) if labelled.are_images else labelled
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # it is what a user would have, too
-        warnings.simplefilter("ignore", FutureWarning)
-        model = FITS[name](labelled, seed)
-        return {key: value for split, rows in judged.items() for key, value in _judged(model, rows, split, seed)}
+    model = fitted(name, train, seed)
+    return {key: value for split, rows in judged.items() for key, value in _judged(model, rows, split, seed)}
 
 
 def _judged(model: Any, rows: Rows, split: str, seed: int) -> list[tuple[str, float]]:
-    scores = _scores(model, rows)
+    ranks = not isinstance(model, ThresholdOptimizer | ExponentiatedGradient)
     if isinstance(model, ThresholdOptimizer):
         predicted = model.predict(rows.inputs, sensitive_features=rows.bias, random_state=seed)
     elif isinstance(model, ExponentiatedGradient):
@@ -181,7 +189,7 @@ def _judged(model: Any, rows: Rows, split: str, seed: int) -> list[tuple[str, fl
     else:
         predicted = model.predict(rows.inputs)
     found = metrics.compute(
-        scores,
+        torch.as_tensor(scores(model, rows.inputs, rows.facts.classes)) if ranks else None,
         torch.as_tensor(np.asarray(predicted).astype(np.int64)),
         torch.as_tensor(np.asarray(rows.target)),
         None if rows.bias is None else torch.as_tensor(np.asarray(rows.bias)),
@@ -189,15 +197,3 @@ def _judged(model: Any, rows: Rows, split: str, seed: int) -> list[tuple[str, fl
         errors=True,
     )
     return [(f"{split}/{name}", float(value)) for name, value in found.items()]
-
-
-def _scores(model: Any, rows: Rows) -> torch.Tensor | None:
-    """What ranks the classes, (N, classes), the lowest for a class that training had none of; None: nothing does."""
-    if isinstance(model, ThresholdOptimizer | ExponentiatedGradient):
-        return None
-    known = model.predict_proba(rows.inputs) if isinstance(model, DummyClassifier) else None
-    known = model.decision_function(rows.inputs) if known is None else known
-    known = np.stack([-known / 2, known / 2], axis=1) if known.ndim == 1 else known
-    scores = np.full((len(known), rows.facts.classes), -np.inf)
-    scores[:, model.classes_] = known
-    return torch.as_tensor(scores)

@@ -1,6 +1,7 @@
 """The next step with a study, by a stated rule over its numbers; and what that asks: edges, rivals, seeds needed.
 
-The steps that apply, in this order; the first is the one to take:
+The steps that apply, in this order; the first is the one to take. Where what needs no search is the study's result,
+to take that comes before what more search may bring:
 
 1. `resume`: the study is not over.
 2. `widen`: the best configuration lies at the edge of a range, in more than chance (`edges`).
@@ -414,7 +415,8 @@ def next_steps(spec: StudySpec, record: StudyRecord) -> list[Step]:
         more = f"+{math.ceil(when.of / 2)}"
         late = f"the {formatting.ordinal(when.place)} of {when.of} of the search: more may be better."
         several = len(spec.objective.metrics) > 1
-        why = f"The front still grew with {late}" if several else f"The best configuration came late, as {late}"
+        first = "What leads the search" if ranking.above(record, spec) else "The best configuration"
+        why = f"The front still grew with {late}" if several else f"{first} came late, as {late}"
         found.append(Step("search", why, typed("resume", spec.name, "--trials", more)))
     if ranking.is_confirmed(record, spec):
         found += _seeds(spec, record, reference, best)
@@ -424,6 +426,9 @@ def next_steps(spec: StudySpec, record: StudyRecord) -> list[Step]:
         if of_a_rule(spec, record, best):
             why = "The baseline ran on the search's own seeds alone, so the gain is known on these only."
         found.append(Step("confirm", why, typed("confirm", spec.name, "--top", top, "--seeds", CONFIRMED)))
+    if stays := ranking.unbeaten(record, spec):
+        found.insert(0, Step("enough", f"Take what needs no search, which best.yaml holds: {stays.words}.", None))
+        return found
     further = [step for step in found if step.kind != "enough"]
     held = ranking.standing(record, spec)
     by = " by more than search.margin" if held and held.passed_over else ""

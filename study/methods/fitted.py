@@ -1,0 +1,126 @@
+"""A fitted model of scikit-learn as a method's classifier, of the very inputs that it was fitted to.
+
+It is kept as skops writes it, and read back with no types but those that are known here.
+"""
+
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from study.catalogue import FITTED
+from study.data.dataset import Facts
+from study.errors import UserError
+from study.methods.batch import Batch, Method
+from study.models.encoder import Encoder, HeadOptions, Network
+from study.models.frozen import Frozen
+
+TRUSTED = ("sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",)
+"""The types of such models besides those that skops knows as safe."""
+
+KINDS = ("DummyClassifier", "LogisticRegression", "HistGradientBoostingClassifier")
+"""The models that may be read."""
+
+
+class Rows(Encoder):
+    """What the model is given: the row of a table, normalised pixels, or a frozen network's features, as they are."""
+
+    def __init__(self, facts: Facts, network: Network) -> None:
+        super().__init__()
+        frozen = network.encoder if isinstance(network.encoder, Frozen) else None
+        self.frozen = frozen
+        self.features = int(np.prod(facts.shape)) if frozen is None else len(frozen.mean)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        return (inputs if self.frozen is None else self.frozen.rows(inputs)).flatten(1)
+
+
+class Fitted(nn.Module):
+    """The classifier of rows.
+
+    Args:
+        classes: of the data; training may lack some.
+    """
+
+    def __init__(self, classes: int) -> None:
+        super().__init__()
+        self._classes, self._model = classes, None
+        self.register_buffer("stored", torch.zeros(0, dtype=torch.uint8))
+
+    def take(self, model: Any) -> None:
+        """Become a fitted model of scikit-learn."""
+        from skops.io import dumps
+
+        self.stored = torch.frombuffer(bytearray(dumps(model)), dtype=torch.uint8).to(self.stored.device)
+        self._model = model
+
+    def forward(self, rows: Tensor) -> Tensor:
+        """Scores (B, classes), float64, for rows (B, F): the lowest for a class that training had none of."""
+        return torch.as_tensor(scores(self._read(), rows.cpu().numpy(), self._classes)).to(rows.device)
+
+    def _read(self) -> Any:
+        """The model.
+
+        Raises:
+            UserError: what is stored is not one, or holds a type that is not known.
+        """
+        if self._model is None:
+            from skops.io import loads
+            from skops.io.exceptions import UntrustedTypesFoundException
+
+            try:
+                found = loads(self.stored.cpu().numpy().tobytes(), trusted=list(TRUSTED))
+            except (UntrustedTypesFoundException, BadZipFile, ValueError, KeyError, TypeError, OSError) as error:
+                raise UserError(f"the stored model cannot be read: {' '.join(str(error).split())[:200]}") from None
+            if type(found).__name__ not in KINDS or not type(found).__module__.startswith("sklearn."):
+                raise UserError(f"the stored model is a {type(found).__name__}, allowed: {', '.join(KINDS)}")
+            self._model = found
+        return self._model
+
+    def _load_from_state_dict(self, state_dict: Any, prefix: str, *others: Any) -> None:
+        """Take a model of any length."""
+        if (stored := state_dict.get(f"{prefix}stored")) is not None and stored.dtype == torch.uint8:
+            self.stored, self._model = torch.empty_like(stored, device=self.stored.device), None
+        super()._load_from_state_dict(state_dict, prefix, *others)
+
+
+def scores(model: Any, rows: Any, classes: int) -> Any:
+    """What ranks the classes of rows (N, F) by a model of scikit-learn, float64 (N, classes), the lowest for a class
+    that training had none of."""
+    if type(model).__name__ == "DummyClassifier":
+        with np.errstate(divide="ignore"):
+            known = np.log(model.predict_proba(rows))
+    else:
+        known = model.decision_function(rows)
+    known = np.stack([-known / 2, known / 2], axis=1) if known.ndim == 1 else known
+    found = np.full((len(known), classes), -np.inf)
+    found[:, model.classes_] = known
+    return found
+
+
+class Reference(Method):
+    """A fitted model as the classifier of what `Rows` gives.
+
+    Args:
+        fits: its name.
+        network: whose frozen network's features are fitted to, if it has one.
+    """
+
+    def __init__(self, fits: str, facts: Facts, network: Network) -> None:
+        super().__init__()
+        self.fits = fits
+        self.network = Network(Rows(facts, network), HeadOptions())
+        self.classifier = Fitted(facts.classes)
+
+    def forward(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
+        """Nothing: it is fitted, not trained.
+
+        Raises:
+            UserError: always.
+        """
+        raise UserError(f"{FITTED}: is fitted at once, no step trains it")
+
+    def own_classifier(self) -> nn.Module:
+        return self.classifier

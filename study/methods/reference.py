@@ -1,0 +1,69 @@
+"""reference: a model of scikit-learn or fairlearn that needs no search, fitted at once, to be compared with or used.
+
+`study.training.references` fits it.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from study.catalogue import FITTED
+from study.data.dataset import Facts
+from study.knobs import Knob
+from study.methods.needs import Needs
+
+if TYPE_CHECKING:
+    from study.methods.batch import Method, NewNetwork
+
+NAMES = [FITTED]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A reference.
+
+    Attributes:
+        words: within a sentence.
+        needs: `groups`: the bias class of every training sample; `two`: that, and two classes.
+        of_images: whether it is fitted to images, too: to their pixels, or to a frozen network's features.
+        needs_group: whether it needs the bias class of whom it judges, or draws by chance: it is shown, and neither
+            chosen nor exported.
+    """
+
+    words: str
+    needs: Literal["nothing", "groups", "two"] = "nothing"
+    of_images: bool = False
+    needs_group: bool = False
+
+
+REFERENCES: Mapping[str, Kind] = {
+    "majority": Kind("the most frequent class for all", of_images=True),
+    "logistic_regression": Kind("logistic regression", of_images=True),
+    "logistic_regression_class_balanced": Kind("logistic regression, class-balanced"),
+    "logistic_regression_cell_balanced": Kind("logistic regression, cell-balanced", "groups", of_images=True),
+    "hist_gradient_boosting_class_balanced": Kind("histogram gradient boosting, class-balanced"),
+    "threshold_optimizer": Kind("ThresholdOptimizer on logistic regression", "two", needs_group=True),
+    "exponentiated_gradient": Kind("ExponentiatedGradient of logistic regressions", "two", needs_group=True),
+}
+"""The references that there are, by name; `study.training.references` fits them."""
+
+
+CAN_BE_USED = tuple(name for name, kind in REFERENCES.items() if not kind.needs_group)
+
+
+def keys(method: Mapping[str, Any]) -> Iterator[Knob]:
+    """`model`: which of those that judge by a sample alone."""
+    yield Knob("model", Literal[CAN_BE_USED], None, True, "which model of scikit-learn")
+
+
+def needs(method: Mapping[str, Any]) -> Needs:
+    """Bias labels where cells weigh alike."""
+    name = method.get("model")
+    return Needs(bias="model" if name in REFERENCES and REFERENCES[str(name)].needs == "groups" else None)
+
+
+def build(method: Mapping[str, Any], facts: Facts, new_network: "NewNetwork") -> "Method":
+    """The method of a complete, checked section."""
+    from study.methods.fitted import Reference
+
+    return Reference(str(method["model"]), facts, new_network())
