@@ -223,6 +223,7 @@ class Decided(BaseEvent, kind="trial"):
         trial: its number, from 0.
         stage: see `study.home.record.TrialRecord`, and so for the rest.
         enqueued: a user asked for it while the study ran.
+        fold: on which it is validated, where the data have folds; it is no part of the configuration.
     """
 
     trial: Whole
@@ -231,6 +232,7 @@ class Decided(BaseEvent, kind="trial"):
     seed: Whole
     repeats: Whole | None = None
     enqueued: Flag | None = None
+    fold: Whole | None = None
 
 
 @dataclass(frozen=True)

@@ -173,7 +173,8 @@ class Folded:
             raise self._unreadable("trial", f"there is no trial {repeats} to repeat")
         like = self.ablating.trial if event.stage == "ablation" and self.ablating else repeats
         first = Stretch(None if like is None else self.trials[like].until)
-        trial = TrialRecord(number, event.stage, event.params, event.seed, repeats, bool(event.enqueued), [first])
+        enqueued = bool(event.enqueued)
+        trial = TrialRecord(number, event.stage, event.params, event.seed, repeats, enqueued, event.fold, [first])
         self.trials[number] = trial
         self._stages.setdefault(event.stage, []).append(trial)
         if repeats is not None:

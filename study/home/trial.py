@@ -176,6 +176,7 @@ class TrialRecord:
         repeats: number of the trial whose configuration a replicate, confirm or rule trial repeats; of an ablation
             trial where it repeats the baseline or the best.
         enqueued: a user asked for its configuration while the study ran.
+        fold: on which it is validated; None: the data have no folds, or it is trained on all of them.
         stretches: the first one, and one for each time that it was extended.
     """
 
@@ -185,6 +186,7 @@ class TrialRecord:
     seed: int
     repeats: int | None = None
     enqueued: bool = False
+    fold: int | None = None
     stretches: list[Stretch] = field(default_factory=lambda: [Stretch()])
 
     @property

@@ -381,9 +381,10 @@ def confirm(record: StudyRecord, spec: StudySpec) -> Confirm:
 
 
 def confirm_seeds(record: StudyRecord, spec: StudySpec) -> range:
-    """Training seeds of the confirm and rule trials, none of which the search saw."""
+    """Training seeds of the confirm and rule trials, none of which the search saw; each has a fold of its own, all
+    folds in turn (`StudySpec.fresh_fold`)."""
     plan, first = confirm(record, spec), max(spec.seeds) + 1
-    return range(first, first + (plan.seeds if plan.top or plan.rules else 0))
+    return range(first, first + (plan.seeds * (spec.folds or 1) if plan.top or plan.rules else 0))
 
 
 def unused_seed(record: StudyRecord, spec: StudySpec) -> int:
@@ -422,7 +423,7 @@ def is_confirmed(record: StudyRecord, spec: StudySpec) -> bool:
     trials, most = to_confirm(record, spec), compared_at(record, spec)
     repeats = (_version(trial, most, spec) for trial in record.by_stage("confirm"))
     ended = [trial.repeats for trial in repeats if trial and trial.state in ENDED]
-    seeds = confirm(record, spec).seeds
+    seeds = confirm(record, spec).seeds * (spec.folds or 1)
     return bool(trials) and all(ended.count(trial.number) >= seeds for trial in trials)
 
 
@@ -444,7 +445,7 @@ def _of_epochs(trial: TrialRecord, record: StudyRecord, spec: StudySpec) -> Cand
     ran = trial.total(spec.epochs)
     versions = [_version(each, ran, spec) for each in record.repeats_of(trial.number, "replicate")]
     seeds = [trial, *(each for each in versions if each)]
-    needed = 1 if trial.stage == "final" else len(spec.seeds)
+    needed = 1 if trial.stage == "final" else len(spec.runs())
     score = mean_score(spec.objective, seeds)
     if score is None or len(seeds) < needed or any(each.state != "complete" for each in seeds):
         return None

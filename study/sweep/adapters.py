@@ -254,6 +254,7 @@ class JobSearcher(Searcher):
             fresh=self._function is not None and own_function.is_fresh(document["method"]),
             output=folder.output_file(trial.number),
             own_runs=folder.own_runs(trial.number),
+            fold=trial.fold,
         )
 
     def _document(self, trial: TrialRecord) -> dict[str, Any]:

@@ -101,7 +101,10 @@ def repeat(
     seeds = ranking.confirm_seeds(record, spec)
     wanted = ((trial, seed) for trial in chosen for seed in seeds if (trial.number, seed) not in have)
     found = next(wanted, None)
-    return Decision(stage, found[0].params, found[1], repeats=found[0].number) if found else None
+    if found is None:
+        return None
+    trial, seed = found
+    return Decision(stage, trial.params, seed, repeats=trial.number, fold=spec.fresh_fold(seed))
 
 
 def ablation_step(record: StudyRecord, spec: StudySpec) -> Decision | None:
@@ -111,7 +114,8 @@ def ablation_step(record: StudyRecord, spec: StudySpec) -> Decision | None:
     if asked is None or step is None:
         return None
     repeated, params = asked.repeated(step[0]), asked.params(spec, step[0])
-    return Decision("ablation", params, step[1], repeats=repeated.number if repeated else None)
+    of = repeated.number if repeated else None
+    return Decision("ablation", params, step[1], repeats=of, fold=spec.fresh_fold(step[1]))
 
 
 def final_seed(record: StudyRecord, spec: StudySpec) -> Decision | None:
@@ -380,6 +384,7 @@ class Agenda:
 
     def _decide(self, decision: Decision) -> TrialRecord:
         number, params, enqueued = len(self.record.trials), dict(decision.params), decision.enqueued or None
-        self._write(events.Decided(number, decision.stage, params, decision.seed, decision.repeats, enqueued))
+        of = decision.stage, params, decision.seed, decision.repeats, enqueued, decision.fold
+        self._write(events.Decided(number, *of))
         self._search.decided(self.record.trials[number])
         return self.record.trials[number]

@@ -33,6 +33,7 @@ class JobPayload:
         fresh: it runs in a process of its own.
         output: the file that gets what it prints there.
         own_runs: the folder in which MLflow keeps the runs that it logs.
+        fold: on which it is validated, see `study.data.folds.of_fold`.
     """
 
     kind: Literal["train", "test"]
@@ -54,6 +55,7 @@ class JobPayload:
     fresh: bool = False
     output: Path | None = None
     own_runs: Path | None = None
+    fold: int | None = None
 
     def __deepcopy__(self, memo: Any) -> "JobPayload":
         return self

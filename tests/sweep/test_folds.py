@@ -1,0 +1,79 @@
+"""Folds in a study's course: which trial is validated on which, told beside its seed and in no configuration."""
+
+from pathlib import Path
+
+import pytest
+from course import Course, outcome, prefixes
+from helpers import quickstart
+
+from study import ranking
+from study.home.record import StudyRecord
+from study.spec import StudySpec
+
+FOLDS = (
+    "data.val=biased",
+    "data.folds=3",
+    "train.epochs=4",
+    "search.trials=6",
+    "search.early_stopping=none",
+    "search.confirm={top: 2}",
+)
+
+
+def folded(*changes: str) -> StudySpec:
+    return quickstart(*FOLDS, *changes)
+
+
+def folds(record: StudyRecord, stage: str) -> list[int | None]:
+    return [trial.fold for trial in record.by_stage(stage)]
+
+
+def test_each_configuration_of_the_search_has_a_fold_in_turn(tmp_path: Path) -> None:
+    course = Course(tmp_path / "ledger.jsonl", folded()).play()
+    record = StudyRecord.load(course.ledger.path)
+    assert [trial.fold for trial in record.by_stage("baseline", "search")] == [0, 1, 2, 0, 1, 2]
+    assert {trial.seed for trial in record.by_stage("baseline", "search")} == {0}
+    assert all("fold" not in key for trial in record.trials.values() for key in trial.params)
+
+
+@pytest.mark.parametrize("seeds", [1, 2])
+def test_confirm_runs_each_configuration_on_every_fold_with_fresh_seeds(seeds: int, tmp_path: Path) -> None:
+    spec = folded(f"search.confirm.seeds={seeds}")
+    record = Course(tmp_path / "ledger.jsonl", spec).play().record
+    assert ranking.is_confirmed(record, spec)
+    for trial in ranking.to_confirm(record, spec):
+        found = [(one.fold, one.seed) for one in record.repeats_of(trial.number)]
+        assert found == [(run % 3, 1 + run) for run in range(3 * seeds)]
+    assert len(ranking.to_confirm(record, spec)) == 3
+
+
+def test_each_runs_a_configuration_on_every_fold_and_its_value_is_their_mean(tmp_path: Path) -> None:
+    spec = folded("search.folds=each", "search.confirm={top: 0}", "search.trials=3")
+    course = Course(tmp_path / "ledger.jsonl", spec, lambda trial, epoch: 0.1 * (1 + trial.fold) + 0.01 * trial.number)
+    record = course.play().record
+    for one in ranking.comparable(record, spec):
+        assert [(run.fold, run.seed) for run in one.replicates] == [(0, 0), (1, 0), (2, 0)]
+        assert one.value == pytest.approx(0.2 + 0.01 * (one.trial.number + 1))
+    seeds = folded("search.folds=each", "search.replicates=2")
+    assert seeds.runs() == [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2)]
+
+
+def test_a_ledger_without_folds_reads_as_before(tmp_path: Path) -> None:
+    course = Course(tmp_path / "ledger.jsonl", quickstart("search.trials=3")).play()
+    assert b"fold" not in course.ledger.path.read_bytes()
+    assert {trial.fold for trial in StudyRecord.load(course.ledger.path).trials.values()} == {None}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["one", "each"])
+def test_resumed_at_any_line_folds_go_on_as_if_never_cut(how: str, tmp_path: Path) -> None:
+    spec = folded(f"search.folds={how}")
+    whole = Course(tmp_path / "ledger.jsonl", spec).play()
+    expected = [
+        (*one, trial.fold) for one, trial in zip(outcome(whole.record), whole.record.trials.values(), strict=True)
+    ]
+    for count, kept in enumerate(prefixes(whole)[::5]):
+        (path := tmp_path / f"{count}.jsonl").write_bytes(kept)
+        record = Course(path, spec).play().record
+        found = [(*one, trial.fold) for one, trial in zip(outcome(record), record.trials.values(), strict=True)]
+        assert found == expected, f"cut after line {5 * count + 1}"
