@@ -42,12 +42,14 @@ class Folds:
         numbers: the fold of each sample, (N,).
         learn: the samples: images as they are stored, of a table the raw rows.
         raw: of a table; None: it is none.
+        same: label of what stays together, (N,); None: nothing does.
     """
 
     count: int
     numbers: NDArray[np.int64]
     learn: Split
     raw: Raw | None = None
+    same: NDArray[np.int64] | None = None
 
 
 def divided(
@@ -73,7 +75,7 @@ def divided(
         raise UserError(f"data.folds: {count} given, but outside test are {units} {what}. Allowed is at most that many")
     numbers = holdout.folds(holdout.cells(learn), count, seed, same)
     whole = replace(dataset, stored_fingerprint=f"{dataset.fingerprint}, {count} folds of seed {seed}")
-    return of_fold(replace(whole, folds=Folds(count, numbers, learn, raw)), 0)
+    return of_fold(replace(whole, folds=Folds(count, numbers, learn, raw, same)), 0)
 
 
 def of_fold(dataset: Dataset, fold: int | None) -> Dataset:

@@ -284,6 +284,36 @@ class Report(BaseEvent):
 
 
 @dataclass(frozen=True)
+class Judged(BaseEvent):
+    """What a trial's network says of the samples of its fold, on which it was not trained.
+
+    Attributes:
+        trial: its number.
+        predicted: the class of each, in the order of the data, see `study.sweep.joined.packed`.
+    """
+
+    trial: Whole
+    predicted: str
+
+
+@dataclass(frozen=True)
+class Joined(BaseEvent):
+    """A configuration has run on all folds: the metrics of all samples together.
+
+    Attributes:
+        trial: the trial whose configuration it is.
+        runs: the trials on the folds.
+        metrics: by name, with standard errors, see `study.sweep.joined`.
+        draws: the study's metrics of samples drawn anew, the same ones for every configuration.
+    """
+
+    trial: Whole
+    runs: tuple[Whole, ...]
+    metrics: Metrics
+    draws: dict[str, list[float]]
+
+
+@dataclass(frozen=True)
 class Lost(BaseEvent):
     """A trial's run was cut off, and it waits for a new one.
 
@@ -424,6 +454,8 @@ Event = (
     | Started
     | Unusable
     | Report
+    | Judged
+    | Joined
     | Lost
     | Ended
     | SplitTested

@@ -90,6 +90,9 @@ class ToTune:
     def reports(self, metrics: Mapping[str, float], epoch: int | None = None) -> None:
         tell(metrics, epoch)
 
+    def judges(self, predicted: str) -> None:
+        tune.report({"predicted": predicted})
+
     def diverged(self, why: str) -> None:
         tune.report({"diverged": why})
 

@@ -204,7 +204,7 @@ class Events:
                 self._tag(STUDY, {"study.search_ended_by": "a user"})
             case events.Closed():
                 self._closed(event)
-            case events.Retried() | events.Stopping() | events.Refused():
+            case events.Retried() | events.Stopping() | events.Refused() | events.Judged() | events.Joined():
                 pass  # a run is open again once its trial runs; a trial's end says that a user stopped it
             case _:
                 assert_never(event)
