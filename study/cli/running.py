@@ -236,7 +236,15 @@ def _keys(text: str | None) -> tuple[str, ...]:
     return tuple(key.strip() for key in (text or "").split(",") if key.strip())
 
 
-def trial(spec: Spec, assignments: Set = None, profile: Profile = None, as_json: Json = False) -> None:
+def trial(
+    spec: Spec,
+    assignments: Set = None,
+    profile: Profile = None,
+    fold: Annotated[
+        int | None, typer.Option("--fold", metavar="K", help="Validate on this fold of data.folds, from 0 on.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
     """Run one trial in this process, without Ray. Example: study trial quickstart --set method.lambda=1"""
     from study.commands import trial as one_trial
     from study.home.provenance import in_words
@@ -250,7 +258,7 @@ def trial(spec: Spec, assignments: Set = None, profile: Profile = None, as_json:
         if not as_json:
             tell(f"device  {in_words(found)}")
 
-    for metrics in one_trial.run(study, tell=hear):
+    for metrics in one_trial.run(study, tell=hear, fold=fold):
         epochs.append(metrics)
         if not as_json:
             tell(one_trial.line(study, metrics))

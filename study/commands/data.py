@@ -64,7 +64,7 @@ def prepare(name: str, assignments: Iterable[str] = (), progress: OnProgress = n
     for source in data.sources(section):
         obtain(source, progress)
     dataset = data.load(section)
-    if fingerprint(dataset.splits) != dataset.fingerprint:
+    if dataset.folds is None and fingerprint(dataset.splits) != dataset.fingerprint:
         raise UserError(
             f"{name}: its prepared files in {data.root()} are damaged: they have changed since they were written. "
             "Remove them (prepared/ there) and prepare it again"
@@ -203,9 +203,10 @@ def export(name: str, folder: Path, assignments: Iterable[str] = ()) -> Path:
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         for split_name, split in dataset.splits.items():
+            images = split.samples
             for index in np.flatnonzero(split.target >= 0):
                 file = f"{len(rows):0{digits}}.png"
-                pixels = np.ascontiguousarray(split.inputs[index].transpose(1, 2, 0)).squeeze()
+                pixels = np.ascontiguousarray(images[index].transpose(1, 2, 0)).squeeze()
                 Image.fromarray(pixels).save(folder / file)
                 target = _name(facts.class_names, int(split.target[index]))
                 bias = "" if split.bias is None else _name(facts.bias_names, int(split.bias[index]))

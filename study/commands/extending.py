@@ -142,7 +142,7 @@ def seeds_asked(record: StudyRecord, spec: StudySpec, top: int | None, seeds: in
     if record.state != "complete":
         raise UserError(f"{spec.name}: is {record.state}, its search must end first: study resume {spec.name}")
     before = ranking.confirm(record, spec)
-    default = (before.top, before.seeds) if rules else (TOP, SEEDS)
+    default = (before.top, before.seeds) if rules else (TOP, 1 if spec.folds else SEEDS)
     top, seeds = (default[0] if top is None else top), (default[1] if seeds is None else seeds)
     asked = Confirming(top, seeds, rules or before.rules is True)
     if top > (complete := len(ranking.searched(record, spec))):

@@ -187,7 +187,7 @@ def plan(spec: StudySpec) -> dict[str, Any]:
 def budget(spec: StudySpec) -> dict[str, Any]:
     """Return the trials of a study by stage, those that rerun what other rules pick, and the epochs of all: the most,
     and what is expected with early stopping."""
-    search, stopping, seeds = spec.search, spec.search.early_stopping, len(spec.seeds)
+    search, stopping, seeds = spec.search, spec.search.early_stopping, len(spec.runs())
     baseline = int(search.baseline is not None)
     searched = spec.trials - baseline
     confirm = confirm_trials(spec, search.confirm, spec.trials)
@@ -236,7 +236,7 @@ def confirm_trials(spec: StudySpec, confirm: Confirm, configurations: int) -> in
     several metrics or where an incumbent is enqueued."""
     baseline, front = int(spec.search.baseline is not None), confirm.front if spec.objective.several else None
     most = min(max(confirm.top, front or 0) + spec.has_searched_incumbents, configurations - baseline)
-    return (most + baseline) * confirm.seeds if confirm.top else 0
+    return (most + baseline) * confirm.seeds * (spec.folds or 1) if confirm.top else 0
 
 
 def rule_trials(spec: StudySpec, confirm: Confirm, configurations: int, reported: Collection[str]) -> int:
@@ -245,7 +245,7 @@ def rule_trials(spec: StudySpec, confirm: Confirm, configurations: int, reported
     Args:
         reported: the metrics that trials report.
     """
-    return at_most(spec, confirm, configurations, reported) * confirm.seeds if confirm.rules else 0
+    return at_most(spec, confirm, configurations, reported) * confirm.seeds * (spec.folds or 1) if confirm.rules else 0
 
 
 def text(document: dict[str, Any]) -> str:

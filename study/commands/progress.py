@@ -190,13 +190,13 @@ class StudyProgress:
         if spec.final_seeds is not None:
             return len(spec.final_seeds)
         configurations = self._configurations()
-        return configurations * len(spec.seeds) + self._confirming(configurations) + self._ablating()
+        return configurations * len(spec.runs()) + self._confirming(configurations) + self._ablating()
 
     def _is_fresh_known(self) -> bool:
         """Return whether it is known how many trials run on fresh seeds: those of other rules' picks, and of a front,
         once the search is over."""
         searched = self._searched()
-        is_over = len(searched) >= self._configurations() * len(self._spec.seeds)
+        is_over = len(searched) >= self._configurations() * len(self._spec.runs())
         are_ended = is_over and all(trial.state in ENDED for trial in searched)
         return are_ended or self._spec.final_seeds is not None or not self._is_fresh_open()
 
@@ -260,7 +260,7 @@ class StudyProgress:
         tries = self._configurations()
         share = sum(trial.state == "complete" for trial in ended) / len(ended) if ended else 1.0
         fresh = self._confirming(math.ceil(tries * share))
-        return tries * len(spec.seeds) * mean + (fresh + self._ablating()) * spec.epochs + self._longer()
+        return tries * len(spec.runs()) * mean + (fresh + self._ablating()) * spec.epochs + self._longer()
 
     def _longer(self) -> int:
         """Epochs that trials run beyond those of the study."""

@@ -9,6 +9,7 @@ import torch
 from study import data
 from study.commands import check_metrics
 from study.commands.run import function_trial
+from study.data.folds import of_fold
 from study.errors import UserError
 from study.home.folder import Home
 from study.ranking.epochs import EpochChoice
@@ -52,26 +53,35 @@ def _cell(metrics: Mapping[str, float], name: str) -> str:
 
 
 def run(
-    spec: StudySpec, device: str | None = None, tell: Callable[[Mapping[str, str]], object] | None = None
+    spec: StudySpec,
+    device: str | None = None,
+    tell: Callable[[Mapping[str, str]], object] | None = None,
+    fold: int | None = None,
 ) -> Iterator[dict[str, float]]:
     """The metrics of each epoch of the file's own configuration, `epoch` first.
 
     Args:
         device: auto, cpu or cuda; None: what the file asks for, as in a sweep.
         tell: is told what the trial runs on before it begins, see `study.training.device.facts`.
+        fold: on which it is validated; None: the first, where the data have folds.
 
     Raises:
         UserError: the trial diverged, or its function raised something, whose traceback is printed; validation cannot
-            have a metric that the study looks at; or the GPU that it asks for cannot be used.
+            have a metric that the study looks at; there is no such fold; or the GPU that it asks for cannot be used.
     """
     chosen = _device(spec) if device is None else take(device)
     config = spec.trial_config({})
     trial: Trial | FunctionTrial
     if spec.function:
+        if fold is not None:
+            raise UserError(
+                f"--fold {fold}: {spec.function} has its own data; folds are of those that data.folds divides"
+            )
         trial = function_trial(Home.locate(), spec, chosen.type)
     else:
         check_metrics.check(spec)
-        trial = Trial(config, data.load(config.data), chosen.type)
+        fold = 0 if fold is None and spec.folds else fold
+        trial = Trial(config, of_fold(data.load(config.data), fold), chosen.type)
     choice = EpochChoice(spec.objective) if spec.objective.window is not None else None
     if tell is not None:
         tell(facts(trial.device))

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from study.catalogue import Catalogue, modules
-from study.data.dataset import BY_NUMBER, Dataset, Facts, Labelled, Split, by_number, joint_fingerprint
+from study.data import folds, holdout
+from study.data.dataset import BY_NUMBER, Dataset, Facts, Labelled, Labels, Split, by_number, joint_fingerprint
 from study.data.findings import Finding
 from study.data.source import Source, root
 from study.data.table_columns import Encoding, Faults
@@ -34,6 +35,8 @@ class DataSet(Protocol):
         columns(options), survey(options)       what is found about the columns of a user's table
         encoding(options)                       how the columns of a table become inputs
         encoded(options, encoding)              the data with inputs as another table's encoding makes them
+        raw(options)                            a table before anything is fitted to its training rows, for folds
+        together(options)                       for folds: what stays in one, by training and validation sample
         FRAME                                   how images become square
 
     This one, as `study/data/sets/stripes.py`, is all that `data.name: stripes` needs:
@@ -126,6 +129,7 @@ def key(data: Mapping[str, Any]) -> str:
 def describe(data: Mapping[str, Any]) -> Facts:
     """The facts of a `data` section's data set."""
     data_set, options = _find(data)
+    _check_folds(options)
     return _aligned(data_set.describe(options), options)
 
 
@@ -139,8 +143,13 @@ def sources(data: Mapping[str, Any]) -> tuple[Source, ...]:
 def load(data: Mapping[str, Any]) -> Dataset:
     """The data set of a `data` section, as arrays in memory or mapped into it."""
     data_set, options = _find(data)
+    _check_folds(options)
     dataset = data_set.load(options)
-    return replace(dataset, facts=_aligned(dataset.facts, options))
+    dataset = replace(dataset, facts=_aligned(dataset.facts, options))
+    if (count := _folds(options)) is None:
+        return dataset
+    same, raw = _asked(data, "together", None), _asked(data, "raw", None)
+    return folds.divided(dataset, count, _split_seed(options), same, raw)
 
 
 def labels(data: Mapping[str, Any]) -> Mapping[str, Labelled] | None:
@@ -150,7 +159,13 @@ def labels(data: Mapping[str, Any]) -> Mapping[str, Labelled] | None:
         UserError: a file is missing or damaged.
     """
     found: Mapping[str, Labelled] | None = _asked(data, "labels", None)
-    return found
+    options = _find(data)[1]
+    if found is None or (count := _folds(options)) is None:
+        return found
+    learn = holdout.joined(*(Labels(found[name].target, found[name].bias) for name in ("train", "val")))
+    numbers = holdout.folds(holdout.cells(learn), count, _split_seed(options), _asked(data, "together", None))
+    parts = {"train": holdout.take(learn, numbers != 0), "val": holdout.take(learn, numbers == 0)}
+    return {**parts, **{name: of_split for name, of_split in found.items() if name not in parts}}
 
 
 def files(data: Mapping[str, Any]) -> Sequence[Path]:
@@ -208,6 +223,25 @@ def frame(data: Mapping[str, Any]) -> "Frame":
     data_set, options = _find(data)
     chosen: Frame = getattr(options, "frame", getattr(data_set, "FRAME", "crop"))
     return chosen
+
+
+def _folds(options: Any) -> int | None:
+    found: int | None = getattr(options, "folds", None)
+    return found
+
+
+def _split_seed(options: Any) -> int:
+    return int(getattr(options, "split_seed", getattr(options, "seed", 0)))
+
+
+def _check_folds(options: Any) -> None:
+    """Refuse folds where validation is not cut as biased as training."""
+    kind = getattr(options, "val", None)
+    if _folds(options) and kind not in (None, "biased"):
+        raise UserError(
+            f"data.folds: {_folds(options)} given with data.val: {kind}. Folds are as biased as training: allowed with "
+            "data.val: biased"
+        )
 
 
 def _aligned(facts: Facts, options: Any) -> Facts:

@@ -4,10 +4,13 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from study.data.folds import Folds
 
 
 @dataclass(frozen=True)
@@ -104,15 +107,22 @@ class Split:
         target: classes, int64 (N,).
         bias: bias (sensitive, spurious) classes, int64 (N,), -1 where it is not known, or None.
         condition: continuous attributes, float32 (N, K), or None.
+        rows: the positions of the samples in `inputs`, (N,), which then holds others, too; None: `inputs` holds them.
     """
 
     inputs: NDArray[Any]
     target: NDArray[np.int64]
     bias: NDArray[np.int64] | None = None
     condition: NDArray[np.float32] | None = None
+    rows: NDArray[np.int64] | None = None
 
     def __len__(self) -> int:
         return len(self.target)
+
+    @property
+    def samples(self) -> NDArray[Any]:
+        """The inputs of the samples alone, (N, ...): a copy where `inputs` holds others, too."""
+        return self.inputs if self.rows is None else self.inputs[self.rows]
 
 
 @dataclass(frozen=True)
@@ -123,11 +133,13 @@ class Dataset:
         facts: about it.
         splits: by name, those of `facts.splits`.
         stored_fingerprint: the fingerprint of these splits, if it was stored when they were prepared.
+        folds: where the data have some (`data.folds`), from which `study.data.folds.of_fold` makes other splits.
     """
 
     facts: Facts
     splits: Mapping[str, Split]
     stored_fingerprint: str | None = None
+    folds: "Folds | None" = None
 
     @cached_property
     def fingerprint(self) -> str:
@@ -148,7 +160,7 @@ def fingerprint(splits: Mapping[str, Split]) -> str:
     digest = hashlib.sha256()
     for name, split in sorted(splits.items()):
         digest.update(name.encode())
-        for array in (split.inputs, split.target, split.bias, split.condition):
+        for array in (split.samples, split.target, split.bias, split.condition):
             if array is not None:
                 digest.update(str((array.dtype, array.shape)).encode())
                 digest.update(np.ascontiguousarray(array).data)

@@ -21,6 +21,15 @@ Share = Annotated[
 SplitSeed = Annotated[int, Range(low=0), Doc("seed that chooses the samples of the splits that are not given")]
 """Type of the key `split_seed`."""
 
+Folds = Annotated[
+    Annotated[int, Range(low=2, high=100)] | None,
+    Doc(
+        "the samples outside the test split are divided into so many folds, each as biased as the others: every trial "
+        "validates on one of them and trains on the rest, see `search.folds`; null: one validation split for all trials"
+    ),
+]
+"""Type of the key `folds`, of a data set whose validation split can be cut as biased as training."""
+
 Kind = Literal["biased", "unbiased", "given"]
 """The choice of the validation samples, see `ABOUT`."""
 
@@ -125,6 +134,38 @@ def choose(
     return np.flatnonzero(kept), np.array(sorted(held), np.int64)
 
 
+def folds(
+    groups: NDArray[np.int64], count: int, seed: int | Sequence[int], same: NDArray[np.int64] | None = None
+) -> NDArray[np.int64]:
+    """The fold of each sample, (N,), from 0 on: of each group, and of all, as many in each as can be.
+
+    Args:
+        groups: any label per sample, (N,): a class, or a (class, bias) cell.
+        same: label (N,) of what must not be divided, None: nothing.
+    """
+    numbers, generator = np.empty(len(groups), np.int64), np.random.default_rng(seed)
+    if same is None:
+        shuffled = generator.permutation(len(groups))
+        numbers[shuffled[np.argsort(groups[shuffled], kind="stable")]] = np.arange(len(groups)) % count
+        return numbers
+    _, cells, totals = np.unique(groups, return_inverse=True, return_counts=True)
+    _, unit, sizes = np.unique(same, return_inverse=True, return_counts=True)
+    members = np.split(np.argsort(unit, kind="stable"), np.cumsum(sizes)[:-1])
+    drawn = generator.permutation(len(members))
+    first = cells[[of_unit[0] for of_unit in members]]
+    order = drawn[np.lexsort((first[drawn], -sizes[drawn]))]  # the largest first: what follows fills the gaps
+    filled, load = np.zeros((count, len(totals))), np.zeros(count)
+    for number in order:
+        here = members[number]
+        found = np.bincount(cells[here], minlength=len(totals))
+        cost = filled @ (found / totals) + load * (len(here) / len(groups))
+        fold = int(np.lexsort((load, cost.round(9)))[0])
+        filled[fold] += found
+        load[fold] += len(here)
+        numbers[here] = fold
+    return numbers
+
+
 def together(*parts: NDArray[np.int64] | None) -> NDArray[np.int64] | None:
     """One label (N,) for samples that share a label in any of these, directly or by way of others; None: no labels."""
     labels = [np.unique(part, return_inverse=True)[1] for part in parts if part is not None]
@@ -148,9 +189,18 @@ def take(part: Part, members: Indices | NDArray[np.bool_]) -> Part:
     chosen = {
         name: value[places] if isinstance(value, np.ndarray) else [value[place] for place in places]
         for name, value in values.items()
-        if value is not None
+        if value is not None and not (name == "inputs" and values.get("rows") is not None)
     }
     return replace(part, **chosen)
+
+
+def joined(first: Part, second: Part) -> Part:
+    """The samples of two splits, or of two lists of labels, one behind the other."""
+    arrays = {}
+    for name in (field.name for field in fields(first)):
+        pair = [getattr(part, "samples" if name == "inputs" else name) for part in (first, second)]
+        arrays[name] = None if name == "rows" or any(array is None for array in pair) else np.concatenate(pair)
+    return replace(first, **arrays)
 
 
 def cut(part: Part, share: float, seed: int, kind: Kind = "biased") -> tuple[Part, Part]:

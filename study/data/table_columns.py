@@ -212,12 +212,16 @@ def fitted(column: "pd.Series", train: NDArray[np.int64], fills: bool) -> Column
     name = str(column.name)
     if not is_number(column):
         return Column(name, tuple(sorted({str(text).strip() for text in column.unique()})), fills=fills)
-    values = numbers(column)
-    there = values[train][~np.isnan(values[train])]
+    return Column(name, None, *standard(numbers(column)[train]), fills)
+
+
+def standard(values: NDArray[np.float64]) -> tuple[float, float]:
+    """Mean and deviation of a column's training rows (N,), nan where a value is missing, which counts as the mean."""
+    there = values[~np.isnan(values)]
     varies = len(there) > 0 and there.min() < there.max()  # else rounding would leave a small deviation
     mean = float(there.mean()) if varies else float(there[0]) if len(there) else 0.0
-    deviation = float(np.where(np.isnan(values), mean, values)[train].std()) if varies else 0.0
-    return Column(name, None, mean, deviation or 1.0, fills)
+    deviation = float(np.where(np.isnan(values), mean, values).std()) if varies else 0.0
+    return mean, deviation or 1.0
 
 
 def width(encoding: Encoding) -> int:

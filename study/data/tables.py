@@ -11,6 +11,7 @@ from typing_extensions import Doc
 
 from study.data import holdout, label_files
 from study.data.dataset import Labels, Split
+from study.data.folds import Kind, Raw
 from study.errors import UserError
 from study.knobs import Range
 
@@ -26,6 +27,7 @@ class Options:
     """Keys of the `data` section of both tables; the shares are those of the same paper."""
 
     split_seed: holdout.SplitSeed = 0
+    folds: holdout.Folds = None
     val: holdout.Cut = "biased"
     val_share: Annotated[float, Range(above=0.0, high=0.5), Doc("share of all rows that is the validation split")] = (
         0.15
@@ -94,6 +96,26 @@ def split(rows: Rows, options: Any) -> dict[str, Split]:
     Raises:
         UserError: too few rows.
     """
+    members = _members(rows, options)
+    train_numbers = rows.numbers[members["train"]]
+    deviation = train_numbers.std(axis=0)
+    scaled = (rows.numbers - train_numbers.mean(axis=0)) / np.where(deviation > 0, deviation, 1.0)
+    inputs = np.concatenate([scaled, rows.one_hot], axis=1).astype(np.float32)
+    return {name: Split(inputs[chosen], rows.target[chosen], rows.bias[chosen]) for name, chosen in members.items()}
+
+
+def raw(rows: Rows, options: Any) -> Raw:
+    """The same splits before the numbers are standardised."""
+    inputs = np.concatenate([rows.numbers, rows.one_hot], axis=1)
+    splits = {
+        name: Split(inputs[chosen], rows.target[chosen], rows.bias[chosen])
+        for name, chosen in _members(rows, options).items()
+    }
+    kinds: tuple[Kind, ...] = ("number",) * rows.numbers.shape[1] + ("plain",) * rows.one_hot.shape[1]
+    return Raw(splits, kinds)
+
+
+def _members(rows: Rows, options: Any) -> dict[str, NDArray[np.int64]]:
     order = np.random.default_rng(options.split_seed).permutation(len(rows.target))
     first, second = (round(len(order) * share) for share in (1 - TEST_SHARE - options.val_share, 1 - TEST_SHARE))
     rest, test = order[:second], order[second:]
@@ -105,8 +127,4 @@ def split(rows: Rows, options: Any) -> dict[str, Split]:
     members = {"train": train, "val": val, "test": test}
     if not all(len(chosen) for chosen in members.values()):
         raise UserError(f"{len(order)} rows are too few for splits of 70, 15 and 15%. Is the file complete?")
-    train_numbers = rows.numbers[members["train"]]
-    deviation = train_numbers.std(axis=0)
-    scaled = (rows.numbers - train_numbers.mean(axis=0)) / np.where(deviation > 0, deviation, 1.0)
-    inputs = np.concatenate([scaled, rows.one_hot], axis=1).astype(np.float32)
-    return {name: Split(inputs[chosen], rows.target[chosen], rows.bias[chosen]) for name, chosen in members.items()}
+    return members

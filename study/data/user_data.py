@@ -114,6 +114,7 @@ class Options:
         Doc("share of all samples that is the test split, by class and bias class; 0: there is none"),
     ] = 0.15
     split_seed: holdout.SplitSeed = 0
+    folds: holdout.Folds = None
 
 
 @dataclass(frozen=True)
@@ -391,6 +392,11 @@ def divide(
             )
         splits = {name: np.flatnonzero(np.array(names) == name) for name in dict.fromkeys(names)}
     kind: holdout.Kind = options.val or ("given" if "val" in splits else "biased")
+    if kind == "given" and options.folds and options.val is None:
+        raise UserError(
+            f"data.folds: {options.folds} given, but {place} puts samples into `val`. Allowed with data.val: biased, "
+            "which leaves these out and divides what is in `train`"
+        )
     if kind == "given" and "val" not in splits:
         raise UserError(f"data.val: 'given' given, but {place} puts no sample into `val`. Allowed: biased, unbiased")
     if kind != "given" and "train" in splits:

@@ -223,6 +223,7 @@ class Decided(BaseEvent, kind="trial"):
         trial: its number, from 0.
         stage: see `study.home.record.TrialRecord`, and so for the rest.
         enqueued: a user asked for it while the study ran.
+        fold: on which it is validated, where the data have folds; it is no part of the configuration.
     """
 
     trial: Whole
@@ -231,6 +232,7 @@ class Decided(BaseEvent, kind="trial"):
     seed: Whole
     repeats: Whole | None = None
     enqueued: Flag | None = None
+    fold: Whole | None = None
 
 
 @dataclass(frozen=True)
@@ -279,6 +281,36 @@ class Report(BaseEvent):
     epoch: Whole
     metrics: Reported
     note: str | None = None
+
+
+@dataclass(frozen=True)
+class Judged(BaseEvent):
+    """What a trial's network says of the samples of its fold, on which it was not trained.
+
+    Attributes:
+        trial: its number.
+        predicted: the class of each, in the order of the data, see `study.sweep.joined.packed`.
+    """
+
+    trial: Whole
+    predicted: str
+
+
+@dataclass(frozen=True)
+class Joined(BaseEvent):
+    """A configuration has run on all folds: the metrics of all samples together.
+
+    Attributes:
+        trial: the trial whose configuration it is.
+        runs: the trials on the folds.
+        metrics: by name, with standard errors, see `study.sweep.joined`.
+        draws: the study's metrics of samples drawn anew, the same ones for every configuration.
+    """
+
+    trial: Whole
+    runs: tuple[Whole, ...]
+    metrics: Metrics
+    draws: dict[str, list[float]]
 
 
 @dataclass(frozen=True)
@@ -439,6 +471,8 @@ Event = (
     | Started
     | Unusable
     | Report
+    | Judged
+    | Joined
     | Lost
     | Ended
     | SplitTested

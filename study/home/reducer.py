@@ -35,6 +35,7 @@ class Folded:
         placement: keys of `resources`, and `search.concurrency`, that the last driver was told in the file's place.
         confirming: `top`, `seeds`, `rules` of what was to be confirmed later, None: those of the study file.
         ablating: whose way from the baseline is measured, None: nobody asked; see `study.ranking.ablation`.
+        joined: by trial, what its configuration is worth on the samples of all folds together.
         enqueued, ending: the configurations that users asked for while it ran, in order; whether one ended the search.
         requests: the ids of the requests that were answered (`study.home.requests`), each with why it was refused.
         unusable: the nodes on which the last driver placed no more trials, each with why and the remedy.
@@ -56,6 +57,7 @@ class Folded:
     placement: dict[str, Any] = field(default_factory=dict)
     confirming: tuple[int, int, bool] | None = None
     ablating: events.Ablating | None = None
+    joined: dict[int, events.Joined] = field(default_factory=dict)
     enqueued: list[dict[str, Any]] = field(default_factory=list)
     ending: bool = False
     requests: dict[str, str | None] = field(default_factory=dict)
@@ -118,6 +120,11 @@ class Folded:
             case events.SplitTested():
                 stretch = self._known(event, event.trial)[0].now
                 stretch.tested, stretch.untested = event.metrics, None
+            case events.Judged():
+                self._known(event, event.trial)[0].now.predicted = event.predicted
+            case events.Joined():
+                self._known(event, event.trial, *event.runs)
+                self.joined[event.trial] = event
             case events.Untested():
                 self._known(event, event.trial)[0].now.untested = event.reason
             case events.Referenced():
@@ -177,7 +184,8 @@ class Folded:
             raise self._unreadable("trial", f"there is no trial {repeats} to repeat")
         like = self.ablating.trial if event.stage == "ablation" and self.ablating else repeats
         first = Stretch(None if like is None else self.trials[like].until)
-        trial = TrialRecord(number, event.stage, event.params, event.seed, repeats, bool(event.enqueued), [first])
+        enqueued = bool(event.enqueued)
+        trial = TrialRecord(number, event.stage, event.params, event.seed, repeats, enqueued, event.fold, [first])
         self.trials[number] = trial
         self._stages.setdefault(event.stage, []).append(trial)
         if repeats is not None:

@@ -105,6 +105,7 @@ class Stretch:
         left: when the session ended in which it ran, None: it runs, has not begun or ended before that.
         asleep: seconds of its last run in which its driver, or the machine, slept.
         stops_at: the epoch after which it ends because a user asked for that, None: nobody did.
+        predicted: what it says of the samples of its fold, see `study.home.events.Judged`; None: nothing is kept.
         computed: its values at the chosen epoch by rule, until there is a further report (`study.ranking.epochs`).
     """
 
@@ -126,6 +127,7 @@ class Stretch:
     left: float | None = None
     asleep: float = 0.0
     stops_at: int | None = None
+    predicted: str | None = None
     computed: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def spans(self, now: float) -> list[Span]:
@@ -176,6 +178,7 @@ class TrialRecord:
         repeats: number of the trial whose configuration a replicate, confirm or rule trial repeats; of an ablation
             trial where it repeats the baseline or the best.
         enqueued: a user asked for its configuration while the study ran.
+        fold: on which it is validated; None: the data have no folds, or it is trained on all of them.
         stretches: the first one, and one for each time that it was extended.
     """
 
@@ -185,6 +188,7 @@ class TrialRecord:
     seed: int
     repeats: int | None = None
     enqueued: bool = False
+    fold: int | None = None
     stretches: list[Stretch] = field(default_factory=lambda: [Stretch()])
 
     @property
@@ -206,6 +210,7 @@ class TrialRecord:
     stops_at = _Now[int | None]()
     until = _Now[int | None]()
     attempt = _Now[int]()
+    predicted = _Now[str | None]()
     computed = _Now[dict[Any, Any]]()
 
     @property

@@ -28,7 +28,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial, wraps
 from typing import Any, TypeVar
 
-from study.home.events import ENDED, Stage
+from study.home.events import ENDED, Joined, Stage
 from study.home.record import StudyRecord, TrialRecord
 from study.metrics import is_share, is_standard_error
 from study.metrics.rules import RULES
@@ -101,6 +101,8 @@ class Candidate:
         confirmed: the metric over the repeats, None without any.
         confirmed_score: the score of the repeats' means.
         epochs: how many its trials ran.
+        joined: where its repeats ran on all folds, what it is worth on their samples together: then `confirmed` and
+            `confirmed_score` are that.
     """
 
     trial: TrialRecord
@@ -111,6 +113,7 @@ class Candidate:
     confirmed: Spread | None = None
     confirmed_score: Score | None = None
     epochs: int = 0
+    joined: Joined | None = None
 
 
 @dataclass(frozen=True)
@@ -172,11 +175,15 @@ def spread(values: Iterable[float | None]) -> Spread | None:
     return Spread(statistics.fmean(numbers), 0.0 if is_noise else deviation, len(numbers))
 
 
-def spreads(goal: Objective, trials: Sequence[TrialRecord]) -> dict[str, Spread]:
+def spreads(goal: Objective, trials: Sequence[TrialRecord], joined: Joined | None = None) -> dict[str, Spread]:
     """Every validation metric, each trial at its epoch by this objective, and every test metric that was read, over
     trials of several seeds.
 
     Standard errors stand in the spreads of what they are of, as the mean over the trials.
+
+    Args:
+        joined: what the trials, which ran on all folds, are worth on the samples together: it stands in the place of
+            their means. It has no deviation: its error is that of the samples.
     """
     by_name = {}
     names = {name for trial in trials for name in trial.reports[-1] if name.startswith("val/")}
@@ -184,6 +191,9 @@ def spreads(goal: Objective, trials: Sequence[TrialRecord]) -> dict[str, Spread]
         by_name[name] = _with_error(trials, name, partial(epochs.value, goal))
     for name in sorted({name for trial in trials for name in trial.tested if not is_standard_error(name)}):
         by_name[name] = _with_error(trials, name, _tested)
+    of_all = {name: value for name, value in (joined.metrics if joined else {}).items() if value is not None}
+    for name in [name for name in of_all if not is_standard_error(name)]:
+        by_name[name] = Spread(of_all[name], None, len(trials), of_all.get(f"{name}_standard_error"))
     return {name: value for name, value in by_name.items() if value}
 
 
@@ -279,7 +289,7 @@ def standing(record: StudyRecord, spec: StudySpec) -> Standing | None:
     what each trial reported beside its metric (binomial in each cell, `study.training.standard_errors`), the mean over
     its seeds, of the two as if they were judged by different samples. As both are judged by the same, that is too large
     rather than too small. That of the seeds is of the paired differences where two seeds are shared, else of each mean;
-    one seed has none.
+    one seed has none. Of two that ran on all folds it is that of the difference over samples drawn anew.
     """
     return _standing(record, spec, None)
 
@@ -353,6 +363,12 @@ def _is_one_of(candidate: Candidate | Reference, configurations: Iterable[Mappin
 def _error(spec: StudySpec, one: Candidate, other: Candidate | Reference, confirmed: bool) -> tuple[float | None, bool]:
     """The standard error of the difference of two in the study's metric, None where nothing is known of it, and whether
     that of the split's samples is in it. A reference has no seeds."""
+    draws = [
+        side.joined.draws.get(spec.metric) if isinstance(side, Candidate) and confirmed and side.joined else None
+        for side in (one, other)
+    ]
+    if draws[0] and draws[1]:  # the same samples, drawn anew
+        return statistics.stdev(mine - theirs for mine, theirs in zip(draws[0], draws[1], strict=True)), True
     value = partial(epochs.value, spec.objective)
     sides = [side.repeats if confirmed else side.replicates for side in (one, other) if isinstance(side, Candidate)]
     means = [found for trials in sides if (found := _with_error(trials, spec.metric, value))]
@@ -444,9 +460,10 @@ def confirm(record: StudyRecord, spec: StudySpec) -> Confirm:
 
 
 def confirm_seeds(record: StudyRecord, spec: StudySpec) -> range:
-    """Training seeds of the confirm and rule trials, none of which the search saw."""
+    """Training seeds of the confirm and rule trials, none of which the search saw; each has a fold of its own, all
+    folds in turn (`StudySpec.fresh_fold`)."""
     plan, first = confirm(record, spec), max(spec.seeds) + 1
-    return range(first, first + (plan.seeds if plan.top or plan.rules else 0))
+    return range(first, first + (plan.seeds * (spec.folds or 1) if plan.top or plan.rules else 0))
 
 
 def unused_seed(record: StudyRecord, spec: StudySpec) -> int:
@@ -485,7 +502,7 @@ def is_confirmed(record: StudyRecord, spec: StudySpec) -> bool:
     trials, most = to_confirm(record, spec), compared_at(record, spec)
     repeats = (_version(trial, most, spec) for trial in record.by_stage("confirm"))
     ended = [trial.repeats for trial in repeats if trial and trial.state in ENDED]
-    seeds = confirm(record, spec).seeds
+    seeds = confirm(record, spec).seeds * (spec.folds or 1)
     return bool(trials) and all(ended.count(trial.number) >= seeds for trial in trials)
 
 
@@ -507,12 +524,18 @@ def _of_epochs(trial: TrialRecord, record: StudyRecord, spec: StudySpec) -> Cand
     ran = trial.total(spec.epochs)
     versions = [_version(each, ran, spec) for each in record.repeats_of(trial.number, "replicate")]
     seeds = [trial, *(each for each in versions if each)]
-    needed = 1 if trial.stage == "final" else len(spec.seeds)
+    needed = 1 if trial.stage == "final" else len(spec.runs())
     score = mean_score(spec.objective, seeds)
     if score is None or len(seeds) < needed or any(each.state != "complete" for each in seeds):
         return None
     fresh = (_version(each, ran, spec) for each in record.repeats_of(trial.number))
     repeats = [each for each in fresh if each and each.state == "complete"]
+    joined = record.joined.get(trial.number)
+    if joined is not None and set(joined.runs) == {each.number for each in repeats}:
+        values = spreads(spec.objective, repeats, joined)
+        if all(name in values for name in spec.objective.needed):
+            means = spec.objective.score({name: values[name].mean for name in spec.objective.needed})
+            return Candidate(trial, score.values[0], score, seeds, repeats, values[spec.metric], means, ran, joined)
     confirmed = spread(epochs.value(spec.objective, each, spec.metric) for each in repeats)
     means = mean_score(spec.objective, repeats)
     return Candidate(trial, score.values[0], score, seeds, repeats, confirmed, means, ran)

@@ -35,6 +35,7 @@ from study.spec.search_checks import (
     points,
     resource_faults,
     trial_faults,
+    with_folds,
     with_front,
 )
 from study.spec.sections import (
@@ -440,6 +441,9 @@ def resolve(document: Document, one_trial: bool = False, of_folder: bool = False
     search, sections = _search(search, file_sections, wants_papers, problems)
     if search.space and not of_folder:
         search = with_front(search)
+    if not of_folder:
+        given = (values.get("search") or {}).get("confirm") or {}
+        search = with_folds(search, sections.own["data"].get("folds"), "seeds" in given, problems)
     spec = _spec(values, layout, search.model_copy(update={"alternatives": sections.alternatives}), sections.own)
     _check_data(spec, problems)
     check_metrics(spec, problems)

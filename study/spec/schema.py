@@ -241,7 +241,10 @@ class Confirm(Strict):
 
     Attributes:
         top: how many of the best configurations; 0: nothing runs again.
-        seeds: on how many fresh seeds.
+        seeds: on how many fresh seeds; with `data.folds` how often on every fold, each time on a seed of its own. null:
+            3, and 1 with folds.
+        folds: `all`: on every fold of `data.folds`, and a configuration's value is the metric of all samples together,
+            each as a network judges it that was not trained on it. null: `all` where the data have folds.
         front: with several metrics the whole front of the search runs again, also where `top` is smaller, up to so
             many; of a larger front those that lie farthest apart. null: 10.
         rules: run also what each selection rule, or each of these, would have picked; that reads test, and the choice
@@ -249,7 +252,8 @@ class Confirm(Strict):
     """
 
     top: Annotated[int, Field(ge=0, le=MOST)] = 0
-    seeds: Annotated[int, Field(ge=2, le=MOST)] = 3
+    seeds: Annotated[int, Field(ge=1, le=MOST)] = 3
+    folds: Literal["all"] | None = None
     front: Annotated[int, Field(ge=0, le=MOST)] | None = None
     rules: bool | Annotated[list[RuleName], Field(min_length=1)] = False
 
@@ -326,6 +330,8 @@ class Search(Strict):
         time: the search ends after this time (`90m`, `2h`, or seconds), resumed parts included.
         gpu_hours: the search ends after so many GPU hours.
         replicates: how many seeds, from `train.seed` on, or which: their mean is a configuration's value.
+        folds: with `data.folds`, on which of them a configuration of the search runs: `one`, each in turn another;
+            `each`, on all of them, and their mean is its value. null: `one` where the data have folds.
         concurrency: trials at once; null: as many as resources allow.
         metric: what is searched for: a metric of the validation split, or a list of them.
         direction: whether larger or smaller values are better, for several metrics a list; null: as is known of the
@@ -352,6 +358,7 @@ class Search(Strict):
     plateau: Plateau | None = None
     stop: Stop | None = None
     replicates: Annotated[int, Field(ge=1, le=1000)] | Annotated[list[Seed], Field(min_length=1)] = 1
+    folds: Literal["one", "each"] | None = None
     concurrency: Positive | None = None
     metric: str | Annotated[list[str], Field(min_length=1)] = "val/accuracy"
     direction: Direction | Annotated[list[Direction], Field(min_length=1)] | None = None

@@ -243,6 +243,7 @@ def resource_faults(taken: Resources) -> Iterator[tuple[Key, str]]:
 
 
 NEVER_SEARCHED = {
+    "data.folds": "folds",
     "train.epochs": "epochs",
     "train.seed": "seed",
     "train.inferred_groups": "groups to be judged by",
@@ -527,6 +528,26 @@ def with_front(search: Search) -> Search:
     if isinstance(search.metric, str) or len(search.metric) < 2 or search.confirm.front is not None:
         return search
     return search.model_copy(update={"confirm": search.confirm.model_copy(update={"front": FRONT})})
+
+
+def with_folds(search: Search, count: int | None, names_seeds: bool, problems: Problems) -> Search:
+    """The search with what it does with folds, where the data have some.
+
+    Args:
+        count: of folds, None: the data have none.
+        names_seeds: whether the file says `search.confirm.seeds`.
+    """
+    confirm = search.confirm
+    if count is None:
+        for at, value in (("search", "folds"), search.folds), (("search", "confirm", "folds"), confirm.folds):
+            if value is not None:
+                problems.add(at, f"{value!r} given, but the data have no folds. Say how many: data.folds: 5")
+        if confirm.seeds < 2:
+            problems.add(("search", "confirm", "seeds"), f"{confirm.seeds} given, allowed is at least 2")
+        return search
+    seeds = confirm.seeds if names_seeds else 1
+    confirm = confirm.model_copy(update={"folds": "all", "seeds": seeds})
+    return search.model_copy(update={"folds": search.folds or "one", "confirm": confirm})
 
 
 def check_choosing(search: Search, goal: Objective, problems: Problems) -> None:

@@ -177,6 +177,29 @@ class StudySpec:
         replicates = self.search.replicates
         return range(self.seed, self.seed + replicates) if isinstance(replicates, int) else replicates
 
+    @property
+    def folds(self) -> int | None:
+        """Into how many folds the samples outside test are divided; None: there is one validation split."""
+        found: int | None = self.base["data"].get("folds")
+        return found
+
+    def runs(self, turn: int = 0) -> list[tuple[int, int | None]]:
+        """The training seed and the fold of each run of a configuration of the search: its own and its replicates'.
+
+        Args:
+            turn: how many configurations were tried before it.
+        """
+        count, each = self.folds, self.search.folds == "each"
+        if count is None:
+            return [(seed, None) for seed in self.seeds]
+        if each:
+            return [(seed, fold) for seed in self.seeds for fold in range(count)]
+        return [(seed, (turn + place) % count) for place, seed in enumerate(self.seeds)]
+
+    def fresh_fold(self, seed: int) -> int | None:
+        """The fold on which a seed that the search did not use is validated: all folds in turn."""
+        return None if self.folds is None else (seed - max(self.seeds) - 1) % self.folds
+
     @cached_property
     def sections(self) -> Sections:
         """The sections of the trials."""
@@ -251,7 +274,8 @@ class StudySpec:
     def to_document(self) -> dict[str, Any]:
         """The resolved study file: nothing is left to a default."""
         search = self.search.model_dump()
-        for section, key in ((search, "direction"), (search, "choose"), (search["confirm"], "front")):
+        optional = (search, "direction"), (search, "choose"), (search, "folds")
+        for section, key in (*optional, (search["confirm"], "front"), (search["confirm"], "folds")):
             if section[key] is None:  # as in files of before there was such a key
                 del section[key]
         for key in ("margin", "incumbents", "references"):
@@ -259,6 +283,8 @@ class StudySpec:
                 del search[key]
         search["space"] = {key: _compact(domain) for key, domain in search["space"].items()}
         document = {"name": self.name, **{section: dict(self.base[section]) for section in SECTIONS}}
+        if document["data"].get("folds", 0) is None:  # as the two above
+            del document["data"]["folds"]
         document |= {"search": search, "resources": self.resources.model_dump()}
         if self.final_seeds is not None:
             document["final_seeds"] = list(self.final_seeds)

@@ -255,6 +255,8 @@ class JobSearcher(Searcher):
             fresh=self._function is not None and own_function.is_fresh(document["method"]),
             output=folder.output_file(trial.number),
             own_runs=folder.own_runs(trial.number),
+            fold=trial.fold,
+            is_judged=trial.fold is not None and trial.stage == "confirm",
         )
 
     def _document(self, trial: TrialRecord) -> dict[str, Any]:
@@ -393,6 +395,9 @@ class ReportingScheduler(FIFOScheduler):
             told(number, Failure("DIVERGED", f"diverged: {result['diverged']}"))
         elif job.kind == "test":
             agenda.tested(number, metrics)
+        elif "predicted" in result:
+            self._begin(trial)
+            agenda.judged(number, result["predicted"])
         elif "epoch" in result:
             self._begin(trial)
             goes_on = agenda.reported(number, result["epoch"], metrics)

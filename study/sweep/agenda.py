@@ -7,7 +7,7 @@ these picks and steps. A final training has one stage, its seeds, and reads the 
 """
 
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -43,6 +43,9 @@ class Job:
         `train.final`."""
         return spec.objective.window is not None and (self.needs_model_file or bool(spec.base["train"]["final"]))
 
+
+Joins = Callable[[StudyRecord], Iterable[events.Joined]]
+"""Gives what is to be told of configurations that have run on all folds since it was told last."""
 
 # What runs behind a search: repeats on fresh seeds, the steps of an ablation, the seeds of a final training, and
 # whose model the test split is read with.
@@ -101,7 +104,10 @@ def repeat(
     seeds = ranking.confirm_seeds(record, spec)
     wanted = ((trial, seed) for trial in chosen for seed in seeds if (trial.number, seed) not in have)
     found = next(wanted, None)
-    return Decision(stage, found[0].params, found[1], repeats=found[0].number) if found else None
+    if found is None:
+        return None
+    trial, seed = found
+    return Decision(stage, trial.params, seed, repeats=trial.number, fold=spec.fresh_fold(seed))
 
 
 def ablation_step(record: StudyRecord, spec: StudySpec) -> Decision | None:
@@ -111,7 +117,8 @@ def ablation_step(record: StudyRecord, spec: StudySpec) -> Decision | None:
     if asked is None or step is None:
         return None
     repeated, params = asked.repeated(step[0]), asked.params(spec, step[0])
-    return Decision("ablation", params, step[1], repeats=repeated.number if repeated else None)
+    of = repeated.number if repeated else None
+    return Decision("ablation", params, step[1], repeats=of, fold=spec.fresh_fold(step[1]))
 
 
 def final_seed(record: StudyRecord, spec: StudySpec) -> Decision | None:
@@ -168,9 +175,13 @@ class Agenda:
         ledger: open for appending.
         record: what the ledger says so far; kept up to date here.
         rule: early stopping of searched trials; it hears all that the record holds.
+        joins: gives the configurations that ran on all folds since; None: there are no folds.
     """
 
-    def __init__(self, spec: StudySpec, ledger: Ledger, record: StudyRecord, rule: EarlyStopping) -> None:
+    def __init__(
+        self, spec: StudySpec, ledger: Ledger, record: StudyRecord, rule: EarlyStopping, joins: Joins | None = None
+    ) -> None:
+        self._joins = joins
         self.spec, self.record, self.journal = spec, record, Journal(ledger)
         self.stopping: Outcome | None = None
         self._search, self._later = SearchStage(spec, record, rule), LaterStages(spec, record)
@@ -266,6 +277,16 @@ class Agenda:
             self._follow(trial, self._search.judge(trial, epoch))
         return trial.state == "running"
 
+    def judged(self, number: int, predicted: str) -> None:
+        """What a trial's network says of the samples of its fold."""
+        if self.record.trials[number].state == "running":
+            self._write(events.Judged(number, predicted))
+
+    def _join(self) -> None:
+        """Tell of the configurations that have run on all folds by now."""
+        for joined in self._joins(self.record) if self._joins else ():
+            self._write(joined)
+
     def _follow(self, trial: TrialRecord, verdict: Verdict) -> None:
         """Do what early stopping or a user wants of a trial that is not behind its last epoch."""
         if verdict == "prune":
@@ -344,6 +365,7 @@ class Agenda:
                 self._complete(trial)
             else:
                 self._follow(trial, "on" if trial.until else self._search.verdicts.get(trial.number, "on"))
+        self._join()
 
     def _complete(self, trial: TrialRecord, beyond: Mapping[str, float] | None = None) -> None:
         """End a trial behind its last epoch; `beyond`: the metrics there that are too large to compute with."""
@@ -355,6 +377,8 @@ class Agenda:
             self._end(trial, "failed", reason, "DIVERGED")
         else:
             self._end(trial, "complete")
+            if trial.stage == "confirm":
+                self._join()
 
     def _end(self, trial: TrialRecord, state: End, reason: str | None = None, kind: Kind | None = None) -> None:
         self._write(events.Ended(trial.number, state, kind, reason))
@@ -384,6 +408,7 @@ class Agenda:
 
     def _decide(self, decision: Decision) -> TrialRecord:
         number, params, enqueued = len(self.record.trials), dict(decision.params), decision.enqueued or None
-        self._write(events.Decided(number, decision.stage, params, decision.seed, decision.repeats, enqueued))
+        of = decision.stage, params, decision.seed, decision.repeats, enqueued, decision.fold
+        self._write(events.Decided(number, *of))
         self._search.decided(self.record.trials[number])
         return self.record.trials[number]

@@ -34,6 +34,9 @@ class Listener(Protocol):
     def reports(self, metrics: Mapping[str, float], epoch: int | None = None) -> None:
         """The metrics of an epoch, or of the test split (None)."""
 
+    def judges(self, predicted: str) -> None:
+        """What the network says of the samples of its fold, see `study.sweep.joined.packed`."""
+
     def diverged(self, why: str) -> None:
         """It ends here, as its loss or metric is no number."""
 
@@ -151,6 +154,10 @@ def _train(trial: Trial | FunctionTrial, job: JobPayload, listener: Listener, wh
         for epoch, metrics in enumerate(course, start=behind + 1):
             if epoch == trial.config.train.epochs and job.model:
                 trial.save(job.model)  # before the last report: a complete trial has its model
+            if epoch == trial.config.train.epochs and job.is_judged and isinstance(trial, Trial):
+                from study.sweep.joined import packed  # with what few trials have a use for
+
+                listener.judges(packed(trial.evaluate.predicted("val").cpu().numpy()))
             if epoch in job.kept:
                 trial.save(job.kept[epoch])
             listener.reports(metrics, epoch)

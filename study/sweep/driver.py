@@ -29,6 +29,7 @@ from study.sweep import PREPARING, STARTING, STOPPING
 from study.sweep.adapters import RequestInbox
 from study.sweep.agenda import Agenda, CannotGoOn
 from study.sweep.early_stopping import early_stopping
+from study.sweep.joined import Joiner
 from study.sweep.kept_states import KeptStates, tidy
 from study.sweep.own_ray import CannotStart, OwnRay, Processes
 from study.sweep.ray_runtime import JoinedRay, Slots, StartsRay, fitting, gpus, nothing, ray_runtime
@@ -279,7 +280,9 @@ def drive(
             f"warning: {function[0]['file']} has changed since this study last ran; trials from here on run it as it is"
         )
     try:
-        agenda = Agenda(spec, ledger, record, early_stopping(spec))
+        folded = [dataset for dataset in datasets.values() if dataset.folds is not None]
+        joins = Joiner(spec, folded[0]).new if len(datasets) == 1 and folded else None
+        agenda = Agenda(spec, ledger, record, early_stopping(spec), joins)
         processes = _processes(spec) if address is None else None
         with (
             stopped_by_signals(agenda, tell),

@@ -33,6 +33,8 @@ class JobPayload:
         fresh: it runs in a process of its own.
         output: the file that gets what it prints there.
         own_runs: the folder in which MLflow keeps the runs that it logs.
+        is_judged: what its network says of the samples of its fold is told.
+        fold: on which it is validated, see `study.data.folds.of_fold`.
     """
 
     kind: Literal["train", "test"]
@@ -54,6 +56,8 @@ class JobPayload:
     fresh: bool = False
     output: Path | None = None
     own_runs: Path | None = None
+    fold: int | None = None
+    is_judged: bool = False
 
     def __deepcopy__(self, memo: Any) -> "JobPayload":
         return self

@@ -52,7 +52,7 @@ class KeptStates:
                 self._remove([trial])
         elif any(seed.state in ("pruned", "failed") for seed in seeds):
             self._remove(seeds)
-        elif len(seeds) == len(self._spec.seeds) and all(seed.state == "complete" for seed in seeds):
+        elif len(seeds) == len(self._spec.runs()) and all(seed.state == "complete" for seed in seeds):
             self._admit(leader, seeds)
 
     def _admit(self, leader: TrialRecord, seeds: Iterable[TrialRecord]) -> None:

@@ -159,6 +159,7 @@ class Decision:
     seed: int
     repeats: int | None = None
     enqueued: bool = False
+    fold: int | None = None
 
 
 class SearchStage:
@@ -198,14 +199,20 @@ class SearchStage:
             return None
         if self._decided < len(self._given):
             has_baseline = spec.search.baseline is not None and self._decided == 0
-            return Decision("baseline" if has_baseline else "search", self._given[self._decided], spec.seed)
+            stage: Stage = "baseline" if has_baseline else "search"
+            return Decision(stage, self._given[self._decided], spec.seed, fold=self._fold)
         if self._enqueued:
-            return Decision("search", self._enqueued[0], spec.seed, enqueued=True)
+            return Decision("search", self._enqueued[0], spec.seed, enqueued=True, fold=self._fold)
         params = self._sampler.ask(number)
         if params is None:
             self._exhausted = True
             return None
-        return Decision("search", params, spec.seed)
+        return Decision("search", params, spec.seed, fold=self._fold)
+
+    @property
+    def _fold(self) -> int | None:
+        """The fold of the next configuration."""
+        return self.spec.runs(self._decided)[0][1]
 
     @property
     def over(self) -> str | None:
@@ -231,9 +238,9 @@ class SearchStage:
             self._given_trials.add(trial.number)
         if trial.enqueued:
             self._enqueued.popleft()
+        for seed, fold in self.spec.runs(self._decided)[1:]:
+            self._wanted.append(Decision("replicate", trial.params, seed, repeats=trial.number, fold=fold))
         self._decided += 1
-        for seed in self.spec.seeds[1:]:
-            self._wanted.append(Decision("replicate", trial.params, seed, repeats=trial.number))
 
     def enqueued(self, params: Mapping[str, Any]) -> None:
         """A configuration that a user asked for is in the record: it is the next one that is tried."""
@@ -312,7 +319,7 @@ class SearchStage:
             return
         replicates = (seed.searched for seed in self.record.repeats_of(leader.number, "replicate"))
         seeds = [leader, *(seed for seed in replicates if seed.until is None)]
-        short = leader.state == "complete" and len(seeds) < len(self.spec.seeds)
+        short = leader.state == "complete" and len(seeds) < len(self.spec.runs())
         if short or not all(seed.number in self._ended for seed in seeds):
             return
         state: State = next((seed.state for seed in seeds if seed.state != "complete"), "complete")
@@ -342,5 +349,5 @@ class SearchStage:
                 reports = past.setdefault(number, [])
                 reports[epoch - 1 :] = [report]
                 self.judge(trial, epoch, reports)
-        have = {(trial.repeats, trial.seed) for trial in self.record.by_stage("replicate")}
-        self._wanted = [decision for decision in self._wanted if (decision.repeats, decision.seed) not in have]
+        have = {(trial.repeats, trial.seed, trial.fold) for trial in self.record.by_stage("replicate")}
+        self._wanted = [one for one in self._wanted if (one.repeats, one.seed, one.fold) not in have]

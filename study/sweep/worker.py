@@ -13,7 +13,7 @@ import ray
 from ray import tune
 
 from study import data, models
-from study.data import Dataset
+from study.data.folds import of_fold
 from study.sweep import course
 from study.sweep.failures import NodeUnusable
 from study.sweep.fresh_process import run_fresh
@@ -63,7 +63,7 @@ def _run(
     config = TrialConfig.from_document(json.loads(job.document))
     course.prepare(job, config)
     if job.function is None:
-        dataset: Dataset = ray.get(datasets[data.key(config.data)])
+        dataset = of_fold(ray.get(datasets[data.key(config.data)]), job.fold)
         course.run(partial(Trial, config, dataset, job.device, begins=job.kind != "test"), job, listener)
         return
     course.log_apart(job)
@@ -89,6 +89,9 @@ class ToTune:
 
     def reports(self, metrics: Mapping[str, float], epoch: int | None = None) -> None:
         tell(metrics, epoch)
+
+    def judges(self, predicted: str) -> None:
+        tune.report({"predicted": predicted})
 
     def diverged(self, why: str) -> None:
         tune.report({"diverged": why})

@@ -206,7 +206,7 @@ class Events:
                 self._tag(STUDY, {"study.search_ended_by": "a user"})
             case events.Closed():
                 self._closed(event)
-            case events.Retried() | events.Stopping() | events.Refused():
+            case events.Retried() | events.Stopping() | events.Refused() | events.Judged() | events.Joined():
                 pass  # a run is open again once its trial runs; a trial's end says that a user stopped it
             case _:
                 assert_never(event)
@@ -261,6 +261,8 @@ class Events:
         change.parent = str(event.repeats) if stage == "replicate" else STUDY
         change.name, change.start = self._name(event.trial), milliseconds(event.time)
         tags: dict[str, object] = {"study.kind": "trial", "study.trial": key, "study.stage": stage}
+        if event.fold is not None:
+            tags["study.fold"] = event.fold
         if stage != "final":
             tags["study.configuration"] = event.trial if event.repeats is None else event.repeats
         if event.repeats is not None:
@@ -289,7 +291,8 @@ class Events:
             whose = f"ablation of {self._moved(trial.params)}"
         else:
             whose = "baseline" if self.record.trials[of].stage == "baseline" else f"trial {of}"
-        return f"{whose[:MOST]}, seed {trial.seed}"
+        on = "" if trial.fold is None else f", fold {trial.fold}"
+        return f"{whose[:MOST]}, seed {trial.seed}{on}"
 
     def _moved(self, params: Mapping[str, Any]) -> str:
         """The knobs in which a trial of an ablation is not as the baseline."""
@@ -355,7 +358,7 @@ class Events:
             trial = self.record.trials[trial.repeats]
         seeds = [trial, *self.record.repeats_of(trial.number, "replicate")]
         complete = [seed for seed in seeds if seed.state == "complete"]
-        if len(seeds) < max(2, len(self._spec.seeds)) or any(seed.state not in ENDED for seed in seeds):
+        if len(seeds) < max(2, len(self._spec.runs())) or any(seed.state not in ENDED for seed in seeds):
             return
         spreads = ranking.spreads(self._spec.objective, complete).items() if complete else ()
         values = {

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from study import data
 from study.data import holdout, table_columns
 from study.data.dataset import Dataset, Facts, Split
+from study.data.folds import of_fold
 from study.data.table_columns import Faults
 from study.errors import UserError
 from study.files import below
@@ -89,7 +90,7 @@ def evaluate(
         section = {**section, "bias_bins": list(description.facts.bias_edges)}  # not the quartiles of other rows
     config = TrialConfig.from_document({**description.config, "data": section})
     encoding = description.encoding
-    dataset, left_out = (data.load(section), {}) if encoding is None else data.encoded(section, encoding)
+    dataset, left_out = (of_fold(data.load(section), None), {}) if encoding is None else data.encoded(section, encoding)
     if strict and left_out:
         raise UserError("\n".join(["--strict: the model cannot take every row", *table_columns.summary(left_out)]))
     if faults := list(trial_faults({**description.config, "data": section}, dataset.facts)):

@@ -347,6 +347,7 @@ class Resident:
         self.device = device
         self._copy = self._of(split.inputs)
         self.inputs, self.target = self._copy.tensor, tensor(split.target, device)
+        self._rows = None if split.rows is None else tensor(split.rows, self.inputs.device)
         self.bias = None if split.bias is None else tensor(split.bias, device)
         self.condition = None if split.condition is None else tensor(split.condition, device)
         self._mean, self._deviation = (
@@ -385,7 +386,11 @@ class Resident:
 
     def _chosen(self, index: Tensor) -> Tensor:
         """The inputs at these positions, as they are stored, on the device."""
-        return self.inputs[index]
+        return self.inputs[self._row(index)]
+
+    def _row(self, index: Tensor) -> Tensor:
+        """Where in `inputs` the samples at these positions are."""
+        return index if self._rows is None else self._rows[index]
 
 
 @dataclass(frozen=True, eq=False)

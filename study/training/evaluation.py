@@ -132,6 +132,11 @@ class Evaluation:
         own = self._method.own_classifier() if encoder == "encoder" else None
         return own(features) if own else self._online[encoder](functional.normalize(features, dim=1))
 
+    @torch.no_grad()
+    def predicted(self, split: str) -> Tensor:
+        """The class that the method's encoder gives each sample of a split, (N,), as its metrics take it."""
+        return self._predicted(split, "encoder", self.scores("encoder", self.features(split)))
+
     def _predicted(self, split: str, encoder: str, scores: Tensor) -> Tensor:
         """Classes (N,): of the highest score, or by thresholds on the training split's scores that equalize odds."""
         train, data = self._splits["train"], self._splits[split]

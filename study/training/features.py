@@ -63,7 +63,7 @@ def of_frozen(
             done, splits = 0, {}
             for name, split in dataset.splits.items():
                 inputs = rows.of(split, partial(_on_more, on_rows, done, total))
-                splits[name], done = replace(split, inputs=inputs), done + len(split)
+                splits[name], done = replace(split, inputs=inputs, rows=None), done + len(split)
             return splits
 
     return cached("features", {"network": network, "data": dataset.fingerprint}, facts, build)
@@ -96,7 +96,7 @@ class Rows:
             on_rows: is told how many there are so far.
         """
         keys = [
-            hashlib.blake2b(np.ascontiguousarray(picture).data, digest_size=16).digest() for picture in split.inputs
+            hashlib.blake2b(np.ascontiguousarray(picture).data, digest_size=16).digest() for picture in split.samples
         ]
         found = np.empty((len(keys), self._width), np.float16)
         with closing(self._database()) as database:
@@ -108,7 +108,7 @@ class Rows:
                 keep_freed_memory()  # each batch needs the same large tensors
             encoder = models.build(self._section, self._facts).to(self._device).to(memory_format=torch.channels_last)
             encoder.eval()
-            pictures = Resident(Split(split.inputs, split.target), self._facts, torch.device("cpu"))
+            pictures = Resident(Split(split.samples, split.target), self._facts, torch.device("cpu"))
             for start in range(0, len(lacking), BATCH):
                 places = lacking[start : start + BATCH]
                 with torch.inference_mode():

@@ -4,13 +4,12 @@ import hashlib
 import warnings
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import Any, cast
 
-import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
@@ -199,12 +198,12 @@ class Streamed(Resident):
     def _brought(self, index: Tensor) -> tuple[Tensor, torch.cuda.Event | None]:
         """The inputs at these positions (B,) on the host, on their way to the device, and when they are there."""
         if self._stream is None:
-            return self.inputs[index], None
+            return self.inputs[self._row(index)], None
         while len(self._used) > AHEAD:
             self._used.popleft().synchronize()
         shape = (len(index), *self.inputs.shape[1:])
         pinned = torch.empty(shape, dtype=self.inputs.dtype, pin_memory=True)
-        torch.index_select(self.inputs, 0, index, out=pinned)
+        torch.index_select(self.inputs, 0, self._row(index), out=pinned)
         with torch.cuda.stream(self._stream):
             return pinned.to(self.device, non_blocking=True), self._stream.record_event()
 
@@ -227,15 +226,14 @@ def with_share(dataset: Dataset, share: float) -> Dataset:
 
 
 def with_val(dataset: Dataset) -> Dataset:
-    """The data set with the validation samples added behind the training samples, and no validation split."""
+    """The data set with the validation samples added behind the training samples, and no validation split: one that
+    has none is as it is."""
+    if "val" not in dataset.splits:
+        return dataset
     train, val = dataset.splits["train"], dataset.splits["val"]
-    arrays = {field.name: _joined(getattr(train, field.name), getattr(val, field.name)) for field in fields(Split)}
-    splits = {**{name: split for name, split in dataset.splits.items() if name != "val"}, "train": Split(**arrays)}
+    splits = {name: split for name, split in dataset.splits.items() if name != "val"}
+    splits["train"] = holdout.joined(train, val)
     return replace(dataset, splits=splits, stored_fingerprint=f"{dataset.fingerprint}, val in train")
-
-
-def _joined(first: NDArray[Any] | None, second: NDArray[Any] | None) -> Any:
-    return None if first is None or second is None else np.concatenate([first, second])
 
 
 FITTED = ".probes.safetensors"

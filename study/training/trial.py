@@ -118,9 +118,10 @@ def _some(labels: Labels, config: TrialConfig, dataset: Dataset) -> Labels:
     some_bias = labels.bias.where(tensor(kept, labels.bias.device), UNKNOWN)
     if source.unknown_bias == "sup_con" or kept.all():
         return replace(labels, bias=some_bias)
-    part = Split(train.inputs[kept], train.bias[kept])
+    inputs = train.samples
+    part = Split(inputs[kept], train.bias[kept])
     observed = Split(part.inputs[:OBSERVED], part.target[:OBSERVED])
-    splits = {"train": part, "val": observed, "all": Split(train.inputs, np.zeros_like(train.target))}
+    splits = {"train": part, "val": observed, "all": Split(inputs, np.zeros_like(train.target))}
     facts = replace(facts, classes=facts.bias_classes, bias_classes=None, condition=None, splits=tuple(splits))
     prepared = options(Preparation, config.method)
     training = _training(config, prepared.bias_epochs, prepared.bias_learning_rate, config.train.seed)

@@ -91,28 +91,27 @@ def drawn(count: int) -> list[dict[str, float]]:
     return [{key: value(domain) for key, domain in SPACE.items()} for _ in range(count)]
 
 
-def measured(spec: StudySpec, dataset: data.Dataset, params: Mapping[str, Any]) -> Line:
-    """Train one configuration; its line, without what names it."""
+def measured(trial: Trial, test: str = "test/accuracy") -> Line:
+    """Train it; its line, without what names it. `right`: of each validation sample, as bits in hexadecimal."""
     started = time.perf_counter()
-    trial = Trial(spec.trial_config(params, 0), dataset, "cpu")
     report = list(trial.run())[-1]
     scores = trial.evaluate.scores("encoder", trial.evaluate.features("val")).float()
-    split = dataset.splits["val"]
+    split = trial.dataset.splits["val"]
     assert split.bias is not None
     target = torch.from_numpy(split.target)
     likely = scores.softmax(1)
     lost = functional.cross_entropy(scores, target, reduction="none")
     brier = (likely - functional.one_hot(target, likely.shape[1])).square().sum(1)
-    of_samples = pd.DataFrame(
-        {"y": split.target, "s": split.bias, "n": 1, "right": (scores.argmax(1) == target).int(), "log": lost}
-    ).assign(brier=brier)
+    right = (scores.argmax(1) == target).int()
+    of_samples = pd.DataFrame({"y": split.target, "s": split.bias, "n": 1, "right": right, "log": lost})
+    of_samples = of_samples.assign(brier=brier)
     cells = of_samples.astype(float).groupby(["y", "s"], as_index=False).sum().round(4)
     return {
-        "params": dict(params),
         "value": report[METRIC],
         "error": report[f"{METRIC}_standard_error"],
-        "test": trial.evaluate("test")["test/accuracy"],
+        "test": trial.evaluate("test")[test],
         "cells": cells.to_numpy().tolist(),
+        "right": np.packbits(right.numpy().astype(bool)).tobytes().hex(),
         "seconds": round(time.perf_counter() - started, 1),
     }
 
@@ -129,8 +128,8 @@ def record(file: Path, folders: Sequence[str], splits: Sequence[int], count: int
             given += [("search", params) for params in drawn(count)]
             for number, (source, params) in enumerate(given):
                 if (folder, split, number) not in have:
-                    named = {"of": folder, "split": split, "place": number, "source": source}
-                    add(file, named | measured(spec, dataset, params))
+                    named = {"of": folder, "split": split, "place": number, "source": source, "params": dict(params)}
+                    add(file, named | measured(Trial(spec.trial_config(params, 0), dataset, "cpu")))
     for name, of in selection_curves.SETS.items():
         for split in range(4 if name == "adult" else 5):
             if (name, split, 0) not in have:

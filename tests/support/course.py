@@ -6,16 +6,19 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from helpers import quickstart
+from numpy.typing import NDArray
 
 from study.home.events import Closed, Event, Opened
 from study.home.ledger import Ledger, read
 from study.home.record import StudyRecord, TrialRecord
 from study.spec import StudySpec
-from study.sweep.agenda import Agenda, Job
+from study.sweep.agenda import Agenda, Job, Joins
 from study.sweep.early_stopping import early_stopping
 from study.sweep.failures import Failure
 from study.sweep.job_payload import JobPayload
+from study.sweep.joined import packed
 
 BROKEN, DIED = Failure("BUG", "broken"), Failure("PREEMPTED", "its process died")
 
@@ -48,6 +51,7 @@ class Course:
 
     Args:
         checkpoints: trials that were cut off go on behind the last epoch but one that was heard, not from the start.
+        joins, predict: of data with folds, what joins them and the classes of a trial's fold.
         further: more metrics of a trial, the same at each epoch and on test, by name without their split.
     """
 
@@ -58,16 +62,18 @@ class Course:
         score: Score = score,
         checkpoints: bool = False,
         further: Callable[[TrialRecord], Mapping[str, float]] = lambda trial: {},
+        joins: Joins | None = None,
+        predict: Callable[[TrialRecord], NDArray[np.int64]] | None = None,
     ) -> None:
         if not path.exists():
             Ledger.create(path)
         self.spec, self.score, self.ledger, self.checkpoints = spec, score, Ledger(path), checkpoints
-        self.further = further
+        self.further, self.predict = further, predict
         self.record = StudyRecord.fold(read(path))
         if self.record.state == "running":
             self._write(Closed("interrupted"))
         self._write(Opened(owner="ada", version="1"))
-        self.agenda = Agenda(spec, self.ledger, self.record, early_stopping(spec))
+        self.agenda = Agenda(spec, self.ledger, self.record, early_stopping(spec), joins)
 
     def play(self, slots: int = 1, pick: Callable[[int], int] = lambda count: 0) -> "Course":
         """Do jobs, `slots` at once, one step of one of them at a time, until nothing follows."""
@@ -104,6 +110,8 @@ class Course:
         if value is None or isinstance(value, Failure):
             self.agenda.failed(number, value or BROKEN)
             return False
+        if self.predict and epoch == job.trial.total(self.spec.epochs) and job.trial.stage == "confirm":
+            self.agenda.judged(number, packed(self.predict(job.trial)))
         further = {f"val/{name}": figure for name, figure in self.further(job.trial).items()}
         return self.agenda.reported(number, epoch, {"val/accuracy": value, "train/loss": 1.0, **further})
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-FIXED = ("stage", "state", "kind", "reason", "seed", "repeats", "epochs", "seconds")
+FIXED = ("stage", "state", "kind", "reason", "seed", "fold", "repeats", "epochs", "seconds")
 
 
 def load(name: str) -> "pd.DataFrame":
@@ -71,7 +71,8 @@ def trials_frame(spec: StudySpec, record: StudyRecord) -> "pd.DataFrame":
     rows = [_row(spec, trial, keys, metrics) for trial in trials]
     index = pd.Index([trial.number for trial in trials], name="trial", dtype="int64")
     frame = pd.DataFrame(rows, index=index, columns=[*FIXED, *keys, *metrics])
-    frame["repeats"] = frame["repeats"].astype("Int64")
+    for name in ("fold", "repeats"):
+        frame[name] = frame[name].astype("Int64")
     return frame.astype({"seconds": float, **dict.fromkeys(metrics, float)})
 
 
@@ -127,7 +128,8 @@ def metric(spec: StudySpec, trial: TrialRecord, name: str) -> float | None:
 
 def _row(spec: StudySpec, trial: TrialRecord, keys: list[str], metrics: list[str]) -> list[Any]:
     seconds = trial.seconds if trial.started is not None else None
-    fixed = [trial.stage, trial.state, trial.kind, trial.reason, trial.seed, trial.repeats, trial.epochs, seconds]
+    fixed = [trial.stage, trial.state, trial.kind, trial.reason, trial.seed, trial.fold]
+    fixed += [trial.repeats, trial.epochs, seconds]
     return [*fixed, *(param(spec, trial, key) for key in keys), *(metric(spec, trial, name) for name in metrics)]
 
 

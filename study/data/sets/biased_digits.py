@@ -32,6 +32,7 @@ class Options:
     val_share: Annotated[
         float, Range(above=0.0, high=0.5), Doc("share of all digits that is held out for validation")
     ] = 0.2
+    folds: holdout.Folds = None
 
 
 def describe(options: Options) -> Facts:

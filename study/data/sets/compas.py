@@ -12,6 +12,7 @@ from typing_extensions import Doc
 from study.data import label_files, tables
 from study.data.cache import cached
 from study.data.dataset import Dataset, Facts, Split
+from study.data.folds import Raw
 from study.data.source import Source
 
 if TYPE_CHECKING:
@@ -60,6 +61,11 @@ def load(options: Options) -> Dataset:
 def labels(options: Options) -> dict[str, Split]:
     """Those of the whole table, which is read in less than a second."""
     return tables.split(_rows(options), options)
+
+
+def raw(options: Options) -> Raw:
+    """The rows before the numbers are standardised."""
+    return tables.raw(_rows(options), options)
 
 
 def _categories(options: Options) -> dict[str, tuple[str, ...]]:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
+from numpy.typing import NDArray
 from typing_extensions import Doc
 
 from study.data import cache, holdout, label_files, listings, table_columns, table_format, user_data
@@ -73,6 +74,11 @@ def load(options: Options) -> Dataset:
 def labels(options: Options) -> dict[str, Listing]:
     """The files of each split with their labels."""
     return _read(options)[1]
+
+
+def together(options: Options) -> NDArray[np.int64] | None:
+    """A label of each training and validation image, in this order, that those share which stay in one fold."""
+    return _found(options).together
 
 
 def files(options: Options) -> list[Path]:
@@ -160,14 +166,25 @@ def reading(options: Options) -> list[str]:
 
 def notes(options: Options) -> list[str]:
     """Return what was decided about the files that no key says."""
-    return _found(options)[2]
+    return _found(options).notes
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What the files say; `together`: see the function of that name."""
+
+    facts: Facts
+    splits: dict[str, Listing]
+    notes: list[str]
+    together: NDArray[np.int64] | None
 
 
 def _read(options: Options) -> tuple[Facts, dict[str, Listing]]:
-    return _found(options)[:2]
+    found = _found(options)
+    return found.facts, found.splits
 
 
-def _found(options: Options) -> tuple[Facts, dict[str, Listing], list[str]]:
+def _found(options: Options) -> _Found:
     folder = label_files.locate(options.path)
     path = folder if options.labels == FOLDERS else table_in(folder, options.labels)
     table = _table(options, folder, path)
@@ -185,7 +202,10 @@ def _found(options: Options) -> tuple[Facts, dict[str, Listing], list[str]]:
         found.append(f"{repeated} of {len(copies)} pictures have the bytes of another one: {told}")
     everything = Listing(files, labels.target, labels.bias, labels.condition)
     facts = user_data.facts(labels, (3, options.size, options.size), splits)
-    return facts, {name: holdout.take(everything, members) for name, members in splits.items()}, found
+    same = holdout.together(user_data.group_codes(table, options, path), copies)
+    if same is not None:
+        same = same[np.concatenate([splits["train"], splits.get("val", splits["train"][:0])])]
+    return _Found(facts, {name: holdout.take(everything, members) for name, members in splits.items()}, found, same)
 
 
 def _names(table: "pd.DataFrame", column: str, path: Path) -> list[str]:

@@ -16,6 +16,7 @@ from study.data import cache, findings, holdout, label_files, odd_columns, table
 from study.data.cache import cached
 from study.data.dataset import Dataset, Facts, Labels, Split
 from study.data.findings import WITHOUT, Finding
+from study.data.folds import Kind, Raw
 from study.data.odd_columns import RowNumbers
 from study.data.table_columns import Encoding, Faults
 from study.data.table_format import Format
@@ -118,6 +119,29 @@ def load(options: Options) -> Dataset:
         return cached("table", options, _facts(table), lambda: _splits(table, _fitted(table)), places)
 
 
+def raw(options: Options) -> Raw:
+    """The rows before anything is fitted to them; a text is its number among those of its column, by alphabet."""
+    table = _read(options)
+    columns, kinds = [np.zeros((len(table.rows), 0))], list[Kind]()
+    for name in table.features:
+        column = table.rows[name]
+        if table_columns.is_number(column):
+            kinds.append("number")
+            columns.append(table_columns.numbers(column)[:, None])
+        else:
+            kinds.append("word")
+            texts = column.astype(str).str.strip().to_numpy(str)
+            columns.append(np.unique(texts, return_inverse=True)[1].astype(np.float64)[:, None])
+    whole = Split(np.concatenate(columns, 1), table.labels.target, table.labels.bias, table.labels.condition)
+    return Raw({name: holdout.take(whole, members) for name, members in table.splits.items()}, tuple(kinds))
+
+
+def together(options: Options) -> NDArray[np.int64] | None:
+    """A label of each training and validation row, in this order, that those share which stay in one fold."""
+    table = _read(options)
+    return None if table.groups is None else table.groups[_learn(table)]
+
+
 def files(options: Options) -> list[Path]:
     """The table, and the file of conditions where there is one."""
     more = [label_files.locate(options.condition_file)] if options.condition_file else []
@@ -125,8 +149,10 @@ def files(options: Options) -> list[Path]:
 
 
 def encoding(options: Options) -> Encoding:
-    """Return how columns become inputs, fitted to the training rows."""
-    return _fitted(_read(options))
+    """Return how columns become inputs, fitted to the training rows: with folds to all outside test, as the last
+    training is."""
+    table = _read(options)
+    return _fitted(table if options.folds is None else replace(table, splits={"train": _learn(table)}))
 
 
 def encoded(options: Options, encoding: Encoding) -> tuple[Dataset, Faults]:
@@ -233,6 +259,11 @@ def _of_telling(one: Telling, options: Options) -> Finding:
         return findings.out(one.name, str(one), "telling", "keep it by naming it in data.features")
     remedy = f"If it is known only after the class is: {findings.setting(WITHOUT, (one.name,))}"
     return Finding(one.name, str(one), remedy, "odd", WITHOUT, (one.name,))
+
+
+def _learn(table: _Read) -> NDArray[np.int64]:
+    """The training rows, then the validation rows."""
+    return np.concatenate([table.splits["train"], table.splits["val"]])
 
 
 def _facts(table: _Read) -> Facts:

@@ -1,0 +1,142 @@
+"""Folds: the samples outside test divided into parts, each of which validates in turn what the others train.
+
+The samples are kept once, as they were read; a fold is a view of them. What is fitted to training rows (the mean and
+deviation of a table's numbers, what fills a gap, which words have an input) is fitted to those of the fold.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from study.data import holdout
+from study.data.dataset import Dataset, Split
+from study.data.table_columns import standard
+from study.errors import UserError
+
+Kind = Literal["number", "word", "plain"]
+"""Of a table's column: a number to be standardised, the number of a word, or an input as it is."""
+
+
+@dataclass(frozen=True)
+class Raw:
+    """A table before anything was fitted to it.
+
+    Attributes:
+        splits: by name, with rows float64 (N, C): numbers, nan where one is missing, and the numbers of words, from 0.
+        columns: what each column is.
+    """
+
+    splits: Mapping[str, Split]
+    columns: tuple[Kind, ...]
+
+
+@dataclass(frozen=True)
+class Folds:
+    """The samples outside test, and the fold of each.
+
+    Attributes:
+        count: how many folds.
+        numbers: the fold of each sample, (N,).
+        learn: the samples: images as they are stored, of a table the raw rows.
+        raw: of a table; None: it is none.
+        same: label of what stays together, (N,); None: nothing does.
+    """
+
+    count: int
+    numbers: NDArray[np.int64]
+    learn: Split
+    raw: Raw | None = None
+    same: NDArray[np.int64] | None = None
+
+
+def divided(
+    dataset: Dataset, count: int, seed: int, same: NDArray[np.int64] | None = None, raw: Raw | None = None
+) -> Dataset:
+    """A data set that has folds, as its first one.
+
+    Args:
+        dataset: with a validation split that was cut from the training samples and is as biased as they are.
+        count: how many folds.
+        seed: chooses the samples of each.
+        same: label of what stays together, of the training samples, then the validation samples, (N,); None: nothing.
+        raw: of a table.
+
+    Raises:
+        UserError: there are fewer samples, or groups that stay together, than folds.
+    """
+    splits = dataset.splits if raw is None else raw.splits
+    learn = holdout.joined(splits["train"], splits["val"])
+    units = len(learn) if same is None else len(np.unique(same))
+    if units < count:
+        what = "samples" if same is None else "groups that stay together"
+        raise UserError(f"data.folds: {count} given, but outside test are {units} {what}. Allowed is at most that many")
+    numbers = holdout.folds(holdout.cells(learn), count, seed, same)
+    whole = replace(dataset, stored_fingerprint=f"{dataset.fingerprint}, {count} folds of seed {seed}")
+    return of_fold(replace(whole, folds=Folds(count, numbers, learn, raw, same)), 0)
+
+
+def of_fold(dataset: Dataset, fold: int | None) -> Dataset:
+    """A data set as a trial of a fold has it: validated on the fold, trained on the others. None: trained on all of
+    them, without a validation split. A data set without folds is the same for all.
+
+    Raises:
+        UserError: there is no such fold.
+    """
+    folds = dataset.folds
+    if folds is None:
+        if fold is not None:
+            raise UserError(f"fold {fold} given, but the data have no folds: data.folds says how many")
+        return dataset
+    if fold is not None and not 0 <= fold < folds.count:
+        raise UserError(f"fold {fold} given, allowed is 0 to {folds.count - 1} (data.folds: {folds.count})")
+    if fold is None:
+        parts = {"train": folds.learn}
+    else:
+        held = folds.numbers == fold
+        parts = {"train": view(folds.learn, ~held), "val": view(folds.learn, held)}
+    whole = dataset.splits if folds.raw is None else folds.raw.splits
+    splits = parts | {name: split for name, split in whole.items() if name not in ("train", "val")}
+    if folds.raw is not None:
+        splits = encoded(splits, folds.raw, every_word=fold is None)
+    facts = replace(dataset.facts, splits=tuple(splits))
+    if facts.is_table:
+        facts = replace(facts, shape=splits["train"].inputs.shape[1:])
+    named = f"{dataset.fingerprint.partition(': fold')[0]}: fold {'none' if fold is None else fold}"
+    return replace(dataset, facts=facts, splits=splits, stored_fingerprint=named)
+
+
+def view(split: Split, members: NDArray[np.bool_]) -> Split:
+    """These samples of a split that has all of its inputs, of which nothing is copied but the labels."""
+    return replace(holdout.take(replace(split, rows=np.arange(len(split))), members), inputs=split.inputs)
+
+
+def encoded(parts: Mapping[str, Split], raw: Raw, every_word: bool) -> dict[str, Split]:
+    """Splits of raw rows with inputs float32 (N, F), fitted to the split `train`.
+
+    Args:
+        every_word: each word of the table has an input, not those of the training rows alone.
+    """
+    rows = {name: split.samples for name, split in parts.items()}
+    columns: dict[str, list[NDArray[np.float64]]] = {name: [] for name in rows}
+    for place, kind in enumerate(raw.columns):
+        values = {name: of_split[:, place] for name, of_split in rows.items()}
+        train = values["train"]
+        if kind == "number":
+            mean, deviation = standard(train)
+            for name, numbers in values.items():
+                columns[name].append((np.where(np.isnan(numbers), mean, numbers) - mean)[:, None] / deviation)
+        elif kind == "word":
+            known = np.concatenate([split.inputs[:, place] for split in raw.splits.values()]) if every_word else train
+            words = np.unique(known)
+            for name, numbers in values.items():
+                columns[name].append((numbers[:, None] == words).astype(np.float64))
+        else:
+            for name, numbers in values.items():
+                columns[name].append(numbers[:, None])
+    return {
+        name: replace(parts[name], inputs=np.concatenate(found, 1).astype(np.float32), rows=None)
+        for name, found in columns.items()
+    }

@@ -1,0 +1,145 @@
+"""Folds in a study's course: which trial is validated on which, told beside its seed and in no configuration."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from course import Course, outcome, prefixes
+from helpers import quickstart
+from numpy.typing import NDArray
+from sklearn.metrics import accuracy_score, balanced_accuracy_score
+
+from study import data, ranking
+from study.home.record import StudyRecord, TrialRecord
+from study.spec import StudySpec
+from study.sweep.joined import Joiner, packed, unpacked
+
+FOLDS = (
+    "data.val=biased",
+    "data.folds=3",
+    "train.epochs=4",
+    "search.trials=6",
+    "search.early_stopping=none",
+    "search.confirm={top: 2}",
+)
+
+
+def folded(*changes: str) -> StudySpec:
+    return quickstart(*FOLDS, *changes)
+
+
+def folds(record: StudyRecord, stage: str) -> list[int | None]:
+    return [trial.fold for trial in record.by_stage(stage)]
+
+
+def test_each_configuration_of_the_search_has_a_fold_in_turn(tmp_path: Path) -> None:
+    course = Course(tmp_path / "ledger.jsonl", folded()).play()
+    record = StudyRecord.load(course.ledger.path)
+    assert [trial.fold for trial in record.by_stage("baseline", "search")] == [0, 1, 2, 0, 1, 2]
+    assert {trial.seed for trial in record.by_stage("baseline", "search")} == {0}
+    assert all("fold" not in key for trial in record.trials.values() for key in trial.params)
+
+
+@pytest.mark.parametrize("seeds", [1, 2])
+def test_confirm_runs_each_configuration_on_every_fold_with_fresh_seeds(seeds: int, tmp_path: Path) -> None:
+    spec = folded(f"search.confirm.seeds={seeds}")
+    record = Course(tmp_path / "ledger.jsonl", spec).play().record
+    assert ranking.is_confirmed(record, spec)
+    for trial in ranking.to_confirm(record, spec):
+        found = [(one.fold, one.seed) for one in record.repeats_of(trial.number)]
+        assert found == [(run % 3, 1 + run) for run in range(3 * seeds)]
+    assert len(ranking.to_confirm(record, spec)) == 3
+
+
+def test_each_runs_a_configuration_on_every_fold_and_its_value_is_their_mean(tmp_path: Path) -> None:
+    spec = folded("search.folds=each", "search.confirm={top: 0}", "search.trials=3")
+    course = Course(tmp_path / "ledger.jsonl", spec, lambda trial, epoch: 0.1 * (1 + trial.fold) + 0.01 * trial.number)
+    record = course.play().record
+    for one in ranking.comparable(record, spec):
+        assert [(run.fold, run.seed) for run in one.replicates] == [(0, 0), (1, 0), (2, 0)]
+        assert one.value == pytest.approx(0.2 + 0.01 * (one.trial.number + 1))
+    seeds = folded("search.folds=each", "search.replicates=2")
+    assert seeds.runs() == [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2)]
+
+
+class Judges:
+    """Networks that are right in a share of the samples, by trial."""
+
+    def __init__(self, spec: StudySpec) -> None:
+        self.dataset = data.load(spec.base["data"])
+        assert self.dataset.folds is not None
+        self.folds = self.dataset.folds
+        self.joins = Joiner(spec, self.dataset).new
+
+    def __call__(self, trial: TrialRecord) -> NDArray[np.int64]:
+        target = self.folds.learn.target[self.folds.numbers == trial.fold]
+        luck = np.random.default_rng((trial.repeats or 0, trial.seed)).random(len(target))
+        return np.where(luck < 0.5 + 0.05 * (trial.repeats or 0), target, (target + 1) % 10)
+
+
+@pytest.mark.parametrize("seeds", [1, 2])
+def test_a_confirmed_value_is_the_metric_of_the_joined_samples(seeds: int, tmp_path: Path) -> None:
+    spec = folded(f"search.confirm={{top: 2, seeds: {seeds}}}")
+    judges = Judges(spec)
+    course = Course(tmp_path / "ledger.jsonl", spec, joins=judges.joins, predict=judges).play()
+    record, target = StudyRecord.load(course.ledger.path), judges.folds.learn.target
+    confirmed = [one for one in ranking.ranked(record, spec) if one.joined]
+    assert len(confirmed) == 3
+    for one in confirmed:
+        repeats = []
+        for start in range(0, 3 * seeds, 3):
+            whole = np.empty_like(target)
+            for run in one.repeats[start : start + 3]:
+                assert np.array_equal(unpacked(run.predicted), judges(run))
+                whole[judges.folds.numbers == run.fold] = judges(run)
+            repeats.append(whole)
+        found = ranking.spreads(spec.objective, one.repeats, one.joined)
+        assert found["val/accuracy"].mean == pytest.approx(np.mean([accuracy_score(target, each) for each in repeats]))
+        balanced = np.mean([balanced_accuracy_score(target, each) for each in repeats])
+        assert found["val/balanced_accuracy"].mean == pytest.approx(balanced)
+        assert one.confirmed == found[spec.metric]
+        share = found["val/accuracy"].mean
+        binomial = np.sqrt(share * (1 - share) / len(target) / seeds)
+        assert found["val/accuracy"].split_error == pytest.approx(binomial, rel=0.5)
+    values = [one.confirmed.mean for one in confirmed]
+    assert values == sorted(values, reverse=True), "by these, not by what each fold reported"
+
+
+def test_the_margin_takes_the_paired_error_on_the_joined_samples(tmp_path: Path) -> None:
+    spec = folded("search.margin=1.0", "search.confirm={top: 2}")
+    judges = Judges(spec)
+    record = Course(tmp_path / "ledger.jsonl", spec, joins=judges.joins, predict=judges).play().record
+    held = ranking.standing(record, spec)
+    assert held is not None
+    lead = held.ahead[0]
+    ours, theirs = lead.candidate.joined, held.incumbent.joined
+    assert lead.of_split
+    assert lead.error == pytest.approx(np.std(np.subtract(*(one.draws[spec.metric] for one in (ours, theirs))), ddof=1))
+
+
+def test_predictions_are_kept_whole() -> None:
+    for classes in (np.array([], np.int64), np.arange(1000)):
+        assert np.array_equal(unpacked(packed(classes)), classes)
+
+
+def test_a_ledger_without_folds_reads_as_before(tmp_path: Path) -> None:
+    course = Course(tmp_path / "ledger.jsonl", quickstart("search.trials=3")).play()
+    assert b"fold" not in course.ledger.path.read_bytes()
+    assert {trial.fold for trial in StudyRecord.load(course.ledger.path).trials.values()} == {None}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["one", "each"])
+def test_resumed_at_any_line_folds_go_on_as_if_never_cut(how: str, tmp_path: Path) -> None:
+    spec = folded(f"search.folds={how}")
+    judges = Judges(spec)
+    whole = Course(tmp_path / "ledger.jsonl", spec, joins=judges.joins, predict=judges).play()
+    expected = [
+        (*one, trial.fold) for one, trial in zip(outcome(whole.record), whole.record.trials.values(), strict=True)
+    ]
+    for count, kept in enumerate(prefixes(whole)[::5]):
+        (path := tmp_path / f"{count}.jsonl").write_bytes(kept)
+        record = Course(path, spec, joins=judges.joins, predict=judges).play().record
+        assert record.joined == whole.record.joined
+        found = [(*one, trial.fold) for one, trial in zip(outcome(record), record.trials.values(), strict=True)]
+        assert found == expected, f"cut after line {5 * count + 1}"
