@@ -69,6 +69,12 @@ def images_in(folder: Path) -> list[Path]:
     return images
 
 
+def absent(listings: Mapping[str, Listing]) -> str | None:
+    """A message that names images which are listed and not there; None: all are there."""
+    missing = [str(file) for listing in listings.values() for file in listing.files if not os.path.exists(file)]
+    return bad_files_message("listed but missing", missing) if missing else None
+
+
 def read(listings: Mapping[str, Listing], size: int, frame: Frame) -> dict[str, Split]:
     """The splits with their images, uint8 (N, 3, size, size), on disk.
 
@@ -78,9 +84,8 @@ def read(listings: Mapping[str, Listing], size: int, frame: Frame) -> dict[str, 
     for name, listing in listings.items():
         if not len(listing):
             raise UserError(f"split {name} is empty: no image is left for it. Check the files and the keys of `data`")
-    absent = [str(file) for listing in listings.values() for file in listing.files if not os.path.exists(file)]
-    if absent:
-        raise UserError(bad_files_message("listed but missing", absent))
+    if message := absent(listings):
+        raise UserError(message)
     return {
         name: Split(decode(listing.files, size, frame), listing.target, listing.bias, listing.condition)
         for name, listing in listings.items()

@@ -165,8 +165,10 @@ def reading(options: Options) -> list[str]:
 
 
 def notes(options: Options) -> list[str]:
-    """Return what was decided about the files that no key says."""
-    return _found(options).notes
+    """Return what was decided about the files that no key says, and which images are listed but missing."""
+    found = _found(options)
+    missing = listings.absent(found.splits)
+    return [*found.notes, missing] if missing else found.notes
 
 
 @dataclass(frozen=True)

@@ -116,6 +116,10 @@ def test_described_without_reading_images(home):
     facts = data.describe({"name": "image_folder", "path": "mine", "bias": "gender", "condition": ["weight"]})
     assert (facts.classes, facts.bias_classes, facts.shape, facts.condition) == (2, 2, (3, 64, 64), 1)
     assert facts.splits == ("train", "val", "test")
+    assert any(
+        note.startswith("40 files are listed but missing")
+        for note in data.notes({"name": "image_folder", "path": "mine"})
+    )
     with pytest.raises(UserError, match="40 files are listed but missing"):
         load()
 
