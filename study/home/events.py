@@ -387,12 +387,14 @@ class Referenced(BaseEvent, kind="reference"):
         metrics: by name, of the validation split, and of test where that was read.
         seconds: of one core, of fitting and judging; of the first also of loading data and libraries.
         reason: why it could not be fitted.
+        draws: where it was judged on all folds, as of `Joined`.
     """
 
     name: str
     metrics: Metrics | None = None
     seconds: Seconds | None = None
     reason: str | None = None
+    draws: dict[str, list[float]] | None = None
 
 
 @dataclass(frozen=True)

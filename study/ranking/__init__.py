@@ -360,15 +360,19 @@ def _is_one_of(candidate: Candidate | Reference, configurations: Iterable[Mappin
     return isinstance(candidate, Reference) or any(same(candidate.trial.params, params) for params in configurations)
 
 
+def _draws(side: Candidate | Reference, metric: str) -> Sequence[float]:
+    """The metric of samples drawn anew, where it was judged on all folds."""
+    if isinstance(side, Reference):
+        return side.draws.get(metric, ())
+    return side.joined.draws.get(metric, ()) if side.joined else ()
+
+
 def _error(spec: StudySpec, one: Candidate, other: Candidate | Reference, confirmed: bool) -> tuple[float | None, bool]:
     """The standard error of the difference of two in the study's metric, None where nothing is known of it, and whether
     that of the split's samples is in it. A reference has no seeds."""
-    draws = [
-        side.joined.draws.get(spec.metric) if isinstance(side, Candidate) and confirmed and side.joined else None
-        for side in (one, other)
-    ]
-    if draws[0] and draws[1]:  # the same samples, drawn anew
-        return statistics.stdev(mine - theirs for mine, theirs in zip(draws[0], draws[1], strict=True)), True
+    first, second = (_draws(side, spec.metric) if confirmed else () for side in (one, other))
+    if first and second:  # the same samples, drawn anew
+        return statistics.stdev(mine - theirs for mine, theirs in zip(first, second, strict=True)), True
     value = partial(epochs.value, spec.objective)
     sides = [side.repeats if confirmed else side.replicates for side in (one, other) if isinstance(side, Candidate)]
     means = [found for trials in sides if (found := _with_error(trials, spec.metric, value))]
@@ -377,8 +381,8 @@ def _error(spec: StudySpec, one: Candidate, other: Candidate | Reference, confir
         means.append(Spread(other.metrics[spec.metric] or 0.0, None, 1, known))
     of_split = [mean.split_error for mean in means if mean.split_error is not None]
     by_trial = ({trial.seed: value(trial, spec.metric) or 0.0 for trial in trials} for trials in sides)
-    first, second = [*by_trial, dict[int, float]()][:2]
-    paired = spread(first[seed] - second[seed] for seed in first if seed in second)
+    mine, theirs = [*by_trial, dict[int, float]()][:2]
+    paired = spread(mine[seed] - theirs[seed] for seed in mine if seed in theirs)
     by_seed = [paired] if paired and paired.deviation is not None else means
     of_seeds = [each.deviation / math.sqrt(each.count) for each in by_seed if each.deviation is not None]
     return (math.hypot(*of_split, *of_seeds) if of_split or of_seeds else None), len(of_split) == len(means)

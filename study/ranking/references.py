@@ -16,11 +16,13 @@ class Reference:
     Attributes:
         metrics: by name, `val/NAME` and, where the test split was read, `test/NAME`.
         score: by the study's objective; None: it lacks a metric of it, and is shown alone.
+        draws: where it was judged on all folds, its metrics for samples drawn anew, those of `Joined.draws`.
     """
 
     name: str
     metrics: Mapping[str, float | None]
     score: Score | None
+    draws: Mapping[str, list[float]]
 
     @property
     def kind(self) -> Kind:
@@ -40,7 +42,10 @@ class Reference:
 def references(record: StudyRecord, spec: StudySpec) -> list[Reference]:
     """The references that were fitted, the best first by the study's objective, last those that it cannot judge."""
     fitted = [event for name in REFERENCES if (event := record.references.get(name)) and event.metrics is not None]
-    found = [Reference(one.name, one.metrics or {}, spec.objective.score(one.metrics or {})) for one in fitted]
+    found = [
+        Reference(one.name, one.metrics or {}, spec.objective.score(one.metrics or {}), one.draws or {})
+        for one in fitted
+    ]
     scored = [(one, one.score) for one in found if one.score is not None]
     in_order = [scored[place][0] for place in spec.objective.order([score for _, score in scored])]
     return in_order + [one for one in found if one.score is None]

@@ -59,21 +59,27 @@ class Joiner:
                 yield self._joined(leader.number, runs)
 
     def _joined(self, number: int, runs: Sequence[TrialRecord]) -> Joined:
-        repeats = self._repeats(runs)
+        return Joined(number, tuple(run.number for run in runs), *self.judged(self._repeats(runs)))
+
+    def judged(self, repeats: Sequence[NDArray[np.int64]]) -> tuple[dict[str, float | None], dict[str, list[float]]]:
+        """Return the metrics of all samples together with their standard errors, and those of the study for samples
+        drawn anew.
+
+        Args:
+            repeats: the class that each sample outside test got, (N,), once for each time that all folds ran.
+        """
         whole = [np.arange(len(self._target))] * len(repeats)
         values = self._metrics(repeats, whole)
-        generator = np.random.default_rng(SEED)
+        of_rows, of_repeats = np.random.default_rng(SEED), np.random.default_rng(SEED)  # rows for any number of repeats
         draws: dict[str, list[float]] = {name: [] for name in values}
         for _ in range(DRAWS):
-            rows = self._drawn(generator)
-            which = generator.integers(0, len(repeats), len(repeats))
+            rows = self._drawn(of_rows)
+            which = of_repeats.integers(0, len(repeats), len(repeats))
             for name, value in self._metrics([repeats[place] for place in which], [rows] * len(repeats)).items():
                 draws[name].append(value)
         errors = {f"{name}_standard_error": float(np.nanstd(found, ddof=1)) for name, found in draws.items()}
-        found = {**values, **errors}
-        known = {name: value if np.isfinite(value) else None for name, value in found.items()}
-        kept = {name: draws[name] for name in self._spec.objective.needed if name in values}
-        return Joined(number, tuple(run.number for run in runs), known, kept)
+        known = {name: value if np.isfinite(value) else None for name, value in {**values, **errors}.items()}
+        return known, {name: draws[name] for name in self._spec.objective.needed if name in values}
 
     def _repeats(self, runs: Sequence[TrialRecord]) -> list[NDArray[np.int64]]:
         """The class that each sample got, (N,), once for each time that all folds ran."""

@@ -7,24 +7,30 @@ but where the test split is to be read with it and was not.
 """
 
 import json
+import math
 import os
 import queue
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from study import data, ranking
+from study.data.folds import of_fold
 from study.errors import said
 from study.home.events import Referenced
 from study.home.folder import StudyFolder
 from study.home.record import StudyRecord, finite, is_tested
 from study.spec import StudySpec
 from study.spec.references import wanted
+from study.sweep.joined import Joiner
 from study.text import printed
 from study.upstream.end_with_parent import end_with_parent
 
@@ -130,38 +136,66 @@ class References:
 
 def events_of(spec: StudySpec, tests: bool, names: list[str], tell: Callable[[Referenced], None]) -> None:
     """Fit references on the training split and judge them on validation, and on test where that is to be read; one that
-    cannot be fitted fails alone.
+    cannot be fitted fails alone. With folds each is fitted to all folds but one, in turn.
 
     Args:
         tell: is told each.
     """
-    begun, rows = time.process_time(), dict[str, Any]()
+    begun, parts = time.process_time(), list[Mapping[str, Any]]()
+    dataset: data.Dataset | None = None
     for name in names:
         try:
-            from study.training.references import Rows, measured
-
-            if not rows:
-                dataset = _dataset(spec)
-                splits = ["train", "val", *(["test"] if tests else [])]
-                rows |= {split: Rows.of(dataset.splits[split], dataset.facts) for split in splits}
-            judged = {split: of for split, of in rows.items() if split != "train"}
-            found = finite(measured(name, rows["train"], judged, spec.seed))
-            event = Referenced(name, dict(found), round(time.process_time() - begun, 3))
+            if dataset is None:
+                dataset = data.load(spec.data_sections[0])
+            parts = parts or list(_parts(spec, dataset, tests))
+            metrics, draws = _measured(name, spec, dataset, parts)
+            event = Referenced(name, dict(finite(metrics)), round(time.process_time() - begun, 3), draws=draws)
         except Exception as error:  # whatever a library makes of such data
             event = Referenced(name, reason=printed(said(error)))
         tell(event)
         begun = time.process_time()
 
 
-def _dataset(spec: StudySpec) -> data.Dataset:
-    """The study's data as its trials have them: of a frozen network its features."""
+def _parts(spec: StudySpec, dataset: data.Dataset, tests: bool) -> Iterator[Mapping[str, Any]]:
+    """The rows of each split, for each fold or once, as trials have them: of a frozen network its features."""
     import torch
 
     from study.training.features import of_frozen
     from study.training.loop import with_share
+    from study.training.references import Rows
 
-    dataset = of_frozen(spec.model_sections[0], data.load(spec.data_sections[0]), torch.device("cpu"))
-    return with_share(dataset, spec.base["train"]["data_share"])
+    for fold in range(spec.folds) if spec.folds else (None,):
+        part = dataset if fold is None else of_fold(dataset, fold)
+        part = with_share(
+            of_frozen(spec.model_sections[0], part, torch.device("cpu")), spec.base["train"]["data_share"]
+        )
+        splits = ["train", "val", *(["test"] if tests else [])]
+        yield {split: Rows.of(part.splits[split], part.facts) for split in splits}
+
+
+def _measured(
+    name: str, spec: StudySpec, dataset: data.Dataset, parts: Sequence[Mapping[str, Any]]
+) -> tuple[Mapping[str, float], dict[str, list[float]] | None]:
+    """The metrics of a reference; with folds those of all samples outside test together, the mean over folds on test,
+    and the draws of `Joiner.judged`."""
+    from study.training.references import fitted, judge, measured, predicted
+
+    if dataset.folds is None:
+        (rows,) = parts
+        return measured(
+            name, rows["train"], {split: rows[split] for split in rows if split != "train"}, spec.seed
+        ), None
+    classes = np.empty(len(dataset.folds.numbers), np.int64)
+    tested: dict[str, list[float]] = {}
+    for fold, rows in enumerate(parts):
+        model = fitted(name, rows["train"], spec.seed)
+        classes[dataset.folds.numbers == fold] = predicted(model, rows["val"], spec.seed)
+        on_test = judge(model, {split: rows[split] for split in rows if split == "test"}, spec.seed)
+        for metric, value in on_test.items():
+            tested.setdefault(metric, []).append(value)
+    found, draws = Joiner(spec, dataset).judged([classes])
+    together = {metric: math.nan if value is None else value for metric, value in found.items()}
+    return {**together, **{metric: fmean(values) for metric, values in tested.items()}}, draws
 
 
 def main(folder: str, tests: str, *names: str) -> None:

@@ -47,7 +47,7 @@ class Rows:
     @classmethod
     def of(cls, split: Split, facts: Facts) -> "Rows":
         """The rows of a split of data with these facts."""
-        return cls(inputs(split.inputs, facts), split.target, split.bias, facts)
+        return cls(inputs(split.samples, facts), split.target, split.bias, facts)
 
     def taken(self, index: NDArray[Any]) -> "Rows":
         """Those at these places, or where this is true."""
@@ -176,21 +176,30 @@ def measured(name: str, train: Rows, judged: Mapping[str, Rows], seed: int) -> d
         The metrics that need no scores, or all where the model ranks classes, as `SPLIT/NAME`, with their standard
         errors.
     """
-    model = fitted(name, train, seed)
+    return judge(fitted(name, train, seed), judged, seed)
+
+
+def judge(model: Any, judged: Mapping[str, Rows], seed: int) -> dict[str, float]:
+    """The metrics of a fitted model, see `measured`."""
     return {key: value for split, rows in judged.items() for key, value in _judged(model, rows, split, seed)}
+
+
+def predicted(model: Any, rows: Rows, seed: int) -> NDArray[np.int64]:
+    """The class that a fitted model gives each of the rows, (N,)."""
+    if isinstance(model, ThresholdOptimizer):
+        found = model.predict(rows.inputs, sensitive_features=rows.bias, random_state=seed)
+    elif isinstance(model, ExponentiatedGradient):
+        found = model.predict(rows.inputs, random_state=seed)
+    else:
+        found = model.predict(rows.inputs)
+    return np.asarray(found).astype(np.int64)
 
 
 def _judged(model: Any, rows: Rows, split: str, seed: int) -> list[tuple[str, float]]:
     ranks = not isinstance(model, ThresholdOptimizer | ExponentiatedGradient)
-    if isinstance(model, ThresholdOptimizer):
-        predicted = model.predict(rows.inputs, sensitive_features=rows.bias, random_state=seed)
-    elif isinstance(model, ExponentiatedGradient):
-        predicted = model.predict(rows.inputs, random_state=seed)
-    else:
-        predicted = model.predict(rows.inputs)
     found = metrics.compute(
         torch.as_tensor(scores(model, rows.inputs, rows.facts.classes)) if ranks else None,
-        torch.as_tensor(np.asarray(predicted).astype(np.int64)),
+        torch.as_tensor(predicted(model, rows, seed)),
         torch.as_tensor(np.asarray(rows.target)),
         None if rows.bias is None else torch.as_tensor(np.asarray(rows.bias)),
         rows.facts.on(split),
