@@ -151,7 +151,7 @@ def events_of(spec: StudySpec, tests: bool, names: list[str], tell: Callable[[Re
             found = finite(measured(name, rows["train"], judged, spec.seed))
             event = Referenced(name, dict(found), round(time.process_time() - begun, 3))
         except Exception as error:  # whatever a library makes of such data
-            event = Referenced(name, reason=printed(" ".join(said(error).split())))
+            event = Referenced(name, reason=printed(f"{type(error).__name__}: {' '.join(said(error).split())}"))
         tell(event)
         begun = time.process_time()
 
