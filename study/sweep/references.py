@@ -86,13 +86,15 @@ class References:
             start_new_session=True,
             text=True,
         )
-        threading.Thread(target=self._read, name="references", daemon=True).start()
+        self._reader = threading.Thread(target=self._read, name="references", daemon=True)
+        self._reader.start()
 
     def _read(self) -> None:
         assert self._process
         assert self._process.stdout
-        for line in self._process.stdout:
-            self._lines.put(line)
+        with self._process.stdout as lines:
+            for line in lines:
+                self._lines.put(line)
         self._lines.put(None)
 
     def poll(self) -> None:
@@ -132,6 +134,7 @@ class References:
         if self._process is not None:
             self._process.kill()
             self._process.wait()
+            self._reader.join()
 
 
 def events_of(spec: StudySpec, tests: bool, names: list[str], tell: Callable[[Referenced], None]) -> None:
@@ -151,7 +154,7 @@ def events_of(spec: StudySpec, tests: bool, names: list[str], tell: Callable[[Re
             metrics, draws = _measured(name, spec, dataset, parts)
             event = Referenced(name, dict(finite(metrics)), round(time.process_time() - begun, 3), draws=draws)
         except Exception as error:  # whatever a library makes of such data
-            event = Referenced(name, reason=printed(said(error)))
+            event = Referenced(name, reason=printed(f"{type(error).__name__}: {' '.join(said(error).split())}"))
         tell(event)
         begun = time.process_time()
 

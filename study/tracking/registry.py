@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from study.catalogue import FITTED
 from study.data.table_columns import Column
 from study.errors import UserError, nearest
 from study.home.folder import Home, StudyFolder
@@ -57,11 +58,13 @@ def save_model(path: Path, model: Model, description: Description, form: "Form")
 
 
 def _libraries(description: Description) -> list[str]:
-    """The libraries that the model needs; the one that brings the weights of its frozen network among them."""
+    """The libraries that the model needs; the one that brings the weights of its frozen network among them, and those
+    of a model that was fitted at once."""
     model = description.config["model"]
+    fitted = ["scikit-learn", "skops"] if description.config["method"]["name"] == FITTED else []
     package = published.PACKAGED[model["name"]].package if model["name"] in published.PACKAGED else ""
     brings = package and model.get("frozen") and model["weights"] in published.weights_of(model["name"])
-    return [*REQUIREMENTS, *([package.replace("_", "-")] if brings and find_spec(package) else [])]
+    return [*REQUIREMENTS, *fitted, *([package.replace("_", "-")] if brings and find_spec(package) else [])]
 
 
 def _signature(description: Description) -> "ModelSignature":

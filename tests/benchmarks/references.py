@@ -4,14 +4,14 @@
     python tests/benchmarks/references.py table --json FILE
 
 `run` cuts each table several times into rows to learn from and rows that are held back, has `study init` draft a study
-of the former and runs it whole; `NAME-500` learns from 500 rows. The references are scikit-learn's, with its defaults,
-on the study's own training rows as the study encodes them: logistic regression plain, with classes alike and with cells
-of class and bias alike, and gradient boosting with classes alike. All are judged on the held-back rows, which neither
-saw: the mean and the least accuracy of the cells of class and bias, accuracy, and fairlearn's equalized odds
-difference. `baseline` and `search` are the study's confirmed baseline and result, means over their seeds. What is in
-FILE already is not run again.
+of the former and runs it whole; `NAME-500` learns from 500 rows. The references are those of the study
+(`search.references`), which tests hold to scikit-learn and fairlearn called by hand. All are judged on the held-back
+rows, which neither saw: the mean and the least accuracy of the cells of class and bias, accuracy, and fairlearn's
+equalized odds difference. `baseline` and `search` are the study's confirmed baseline and the best of its search,
+references left out, means over their seeds. What is in FILE already is not run again.
 
-`table` prints the means over splits, and the search's paired difference to the best reference of each table.
+`table` prints the means over splits, and the search's paired difference to the best reference of each
+table that can be used without the group of whom it judges.
 
 German credit and bank marketing are `tables/NAME.csv` and `NAME_held.csv` in STUDY_DATA, the breast cancer of
 scikit-learn has a made-up attribute, which goes with the class in 80% and 30%.
@@ -30,20 +30,16 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from fairlearn.metrics import equalized_odds_difference
-from numpy.typing import NDArray
 from scipy import stats
 from sklearn.datasets import load_breast_cancer
-from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
-from sklearn.utils.class_weight import compute_sample_weight
 
 from study import data, ranking
-from study.data.dataset import Split
 from study.data.source import root
 from study.home.folder import StudyFolder
 from study.home.record import StudyRecord
+from study.methods.reference import REFERENCES
+from study.ranking.references import references
 
 TABLES = {"german": ("class-label", "sex"), "bank": ("y", "marital"), "adult": ("y", "s"), "compas": ("y", "s")}
 TABLES |= {"cancer": ("target", "attribute")}
@@ -82,32 +78,8 @@ def cut(name: str, seed: int, place: Path) -> None:
     found.loc[learn.union(held)].to_csv(place, index=False)
 
 
-def judged(predicted: NDArray[Any], split: Split) -> dict[str, float]:
-    """The measures of predictions (N,)."""
-    right, (target, bias) = predicted == split.target, (split.target, split.bias)
-    cells = pd.Series(right).groupby([target, bias]).mean()
-    odds = equalized_odds_difference(target, predicted, sensitive_features=bias)
-    return dict(zip(MEASURES, map(float, (cells.mean(), cells.min(), right.mean(), odds)), strict=True))
-
-
-def references(splits: dict[str, Split]) -> dict[str, dict[str, float]]:
-    """What scikit-learn gives, by name."""
-    train, held = splits["train"], splits["test"]
-    alike = compute_sample_weight("balanced", pd.Series(train.target).astype(str) + pd.Series(train.bias).astype(str))
-    regression = {"max_iter": 2000}
-    fitted = {
-        "LR": LogisticRegression(**regression).fit(train.inputs, train.target),
-        "LR, classes": LogisticRegression(**regression, class_weight="balanced").fit(train.inputs, train.target),
-        "LR, cells": LogisticRegression(**regression).fit(train.inputs, train.target, alike),
-        "boosting, classes": HistGradientBoostingClassifier(class_weight="balanced", random_state=0).fit(
-            train.inputs, train.target
-        ),
-    }
-    return {name: judged(model.predict(held.inputs), held) for name, model in fitted.items()}
-
-
-def drafted(name: str, place: Path, scratch: Path) -> tuple[dict[str, Any], Path]:
-    """The `data` section of a study that `study init` drafts of a table, and the folder of the study, which was run."""
+def drafted(name: str, place: Path, scratch: Path) -> StudyFolder:
+    """The folder of a study that `study init` drafts of a table, which was run."""
     target, bias = TABLES[name.partition("-")[0]]
     environment = {**os.environ, "STUDY_HOME": str(scratch / "home")}
     file, command = scratch / "own.yaml", [sys.executable, "-m", "study"]
@@ -116,14 +88,14 @@ def drafted(name: str, place: Path, scratch: Path) -> tuple[dict[str, Any], Path
     quiet |= {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
     subprocess.run([*command, "init", "own", *answers], **quiet)
     subprocess.run([*command, "run", str(file), "-q", "--set", "train.report_test=true"], **quiet)
-    folder = StudyFolder(scratch / "home" / "own")
-    return dict(folder.spec().base["data"]), folder.path
+    return StudyFolder(scratch / "home" / "own")
 
 
-def of_study(path: Path) -> Iterator[tuple[str, dict[str, float], dict[str, Any]]]:
-    """The measures and parameters of a study's baseline and of its result."""
-    folder = StudyFolder(path)
+def of_study(folder: StudyFolder) -> Iterator[tuple[str, dict[str, float], dict[str, Any]]]:
+    """The measures of a study's references, and those of its baseline and of its search, with their parameters."""
     record, spec = StudyRecord.load(folder.ledger_file), folder.spec()
+    for one in references(record, spec):
+        yield one.name, {key: one.metrics[f"test/{own}"] for key, own in zip(MEASURES, OF_STUDY, strict=True)}, {}
     for name, found in (("baseline", ranking.baseline(record, spec)), ("search", ranking.best(record, spec))):
         assert found is not None
         last = [trial.reports[-1] for trial in found.repeats or [found.trial]]
@@ -136,15 +108,15 @@ def of_study(path: Path) -> Iterator[tuple[str, dict[str, float], dict[str, Any]
 
 def row(name: str, seed: int) -> dict[str, Any]:
     """One table and split."""
-    with tempfile.TemporaryDirectory() as folder:
-        scratch, started = Path(folder), time.perf_counter()
+    with tempfile.TemporaryDirectory() as place:
+        scratch, started = Path(place), time.perf_counter()
         cut(name, seed, scratch / "own.csv")
-        section, study = drafted(name, scratch / "own.csv", scratch)
-        splits = dict(data.load(section).splits)
-        measured, found = references(splits), {"table": name, "seed": seed, "rows": len(splits["train"])}
-        for source, values, params in of_study(study):
+        folder = drafted(name, scratch / "own.csv", scratch)
+        rows = len(data.load(folder.spec().base["data"]).splits["train"])
+        measured, found = {}, {"table": name, "seed": seed, "rows": rows}
+        for source, values, params in of_study(folder):
             measured[source] = values
-            found[source] = params
+            found |= {source: params} if params else {}
         return {**found, "seconds": round(time.perf_counter() - started), "measured": measured}
 
 
@@ -161,7 +133,7 @@ def table(rows: list[dict[str, Any]]) -> None:
     print(
         "\n| table | best reference | search less it, points | 95% interval | least and most |\n|---|---|---|---|---|"
     )
-    others = [source for source in sources if source not in ("baseline", "search")]
+    others = [source for source in sources if source in REFERENCES and not REFERENCES[source].needs_group]
     for name, found in by.items():
         cells = {source: np.array([100 * row["measured"][source]["cell_mean"] for row in found]) for source in sources}
         best = max(others, key=lambda source: cells[source].mean())

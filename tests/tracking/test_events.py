@@ -10,7 +10,7 @@ from study.home.line import Entry
 from study.home.record import StudyRecord
 from study.spec import StudySpec
 from study.tracking.events import STAR, Events
-from study.tracking.store import RunUpdate
+from study.tracking.store import RunUpdate, _key
 from study.tracking.tracked import STUDY, Tracked
 
 PARAMS = {"method.alpha": 1.0, "method.lambda": 0.0, "method.epsilon": 0.0}
@@ -150,3 +150,20 @@ def test_a_reason_why_test_was_not_read_goes_once_it_was() -> None:
     by_key = brought(quickstart(), final, more=[unread, read])
     assert "test_failure" not in by_key["0"].tags
     assert "test_failure" in by_key["0"].untag
+
+
+def test_what_needs_no_search_has_a_run_of_its_own_and_the_star_where_it_is_the_result() -> None:
+    beside = {"logistic_regression": {"val/accuracy": 0.8}, "majority": {"val/accuracy": 0.1}}
+    more = [("reference", {"name": name, "metrics": metrics, "seconds": 2.0}) for name, metrics in beside.items()]
+    more.append(("reference", {"name": "threshold_optimizer", "reason": "no room"}))
+    trials = (Told("baseline", [0.5], params=PARAMS), Told("search", [0.7], params=PARAMS))
+    by_key = brought(quickstart("search.references=true"), *trials, more=more)
+    runs = {name: by_key[f"reference {name}"] for name in (*beside, "threshold_optimizer")}
+    assert all(run.parent == STUDY and run.tags["study.kind"] == "reference" for run in runs.values())
+    assert [run.status for run in runs.values()] == ["FINISHED", "FINISHED", "FAILED"]
+    assert [point.value for point in runs["logistic_regression"].points] == [0.8]
+    assert runs["threshold_optimizer"].tags["failure"] == "no room"
+    assert runs["logistic_regression"].rename == f"{STAR}reference logistic_regression"
+    assert runs["logistic_regression"].tags["study.best"] == "true"
+    assert "study.best" not in runs["majority"].tags | by_key["1"].tags
+    assert all(_key(run.tags) == f"reference {name}" for name, run in runs.items()), "it is found again by its tags"
