@@ -283,8 +283,6 @@ class StudySpec:
                 del search[key]
         search["space"] = {key: _compact(domain) for key, domain in search["space"].items()}
         document = {"name": self.name, **{section: dict(self.base[section]) for section in SECTIONS}}
-        if document["data"].get("folds", 0) is None:  # as the two above
-            del document["data"]["folds"]
         document |= {"search": search, "resources": self.resources.model_dump()}
         if self.final_seeds is not None:
             document["final_seeds"] = list(self.final_seeds)

@@ -26,12 +26,17 @@ sha256":"0"}],"placement":{"resources.cpu":2},"groups":{"val":[[1,2]],"classes":
 {"event":"evaluated","time":1.5,"trial":1,"split":"test","by":"study evaluate"}
 {"event":"trial","time":1.5,"trial":1,"stage":"confirm","params":{"a":1,"b":0.5,"c":true,"d":"x"},"seed":1,"repeats":0}
 {"event":"trial","time":1.5,"trial":1,"stage":"search","params":{"a":null},"seed":1,"enqueued":true}
+{"event":"trial","time":1.5,"trial":1,"stage":"search","params":{},"seed":1,"fold":2}
 {"event":"started","time":1.5,"trial":1,"node":"n","epoch":0,"note":"x","device":{"name":"cpu"}}
 {"event":"unusable","time":1.5,"node":"n","reason":"r"}
 {"event":"report","time":1.5,"trial":1,"epoch":1,"metrics":{"a":1.0,"b":null},"note":"n","asleep":3.5}
 {"event":"lost","time":1.5,"trial":1,"attempt":1,"kind":"OOM","reason":"r","alone":true,"node_died":true}
 {"event":"ended","time":1.5,"trial":1,"state":"failed","kind":"BUG","reason":"r"}
 {"event":"ended","time":1.5,"trial":1,"state":"pruned","reason":"asha"}
+{"event":"judged","time":1.5,"trial":1,"predicted":"c$"}
+{"event":"joined","time":1.5,"trial":1,"runs":[3,4],"metrics":{"val/a":0.5},"draws":{"val/a":[0.4,0.6]}}
+{"event":"reference","time":1.5,"name":"majority","metrics":{"val/a":0.5,"val/b":null},"seconds":1.5,"draws":{"val/a":[0.5]}}
+{"event":"reference","time":1.5,"name":"majority","reason":"r"}
 {"event":"tested","time":1.5,"trial":1,"metrics":{"a":1,"b":1.0,"c":null},"note":"n"}
 {"event":"untested","time":1.5,"trial":1,"reason":"r"}
 {"event":"enqueued","time":1.5,"request":"q","params":{"a":1}}

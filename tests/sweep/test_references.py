@@ -9,14 +9,17 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+import numpy as np
 import pytest
 from course import Course, outcome, prefixes, spec_of
+from sklearn.linear_model import LogisticRegression
 
 from study import data, ranking
+from study.data.folds import of_fold
 from study.home.events import Referenced
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
-from study.home.record import StudyRecord, is_tested
+from study.home.record import StudyRecord, finite, is_tested
 from study.spec import StudySpec
 from study.spec.references import wanted
 from study.sweep.agenda import Agenda
@@ -87,7 +90,9 @@ def test_a_process_fits_them_and_each_is_an_event(tmp_path: Path) -> None:
     rows = {name: fits.Rows.of(split, dataset.facts) for name, split in dataset.splits.items()}
     for name, event in record.references.items():
         here = fits.measured(name, rows["train"], {split: rows[split] for split in ("val", "test")}, spec.seed)
-        assert event.metrics == pytest.approx(here, abs=1e-6, nan_ok=True)
+        assert event.metrics == pytest.approx(
+            finite(here), abs=1e-6, nan_ok=True
+        )  # the loss of a sure error has no end
         assert event.reason is None
         assert event.seconds
     with session(folder, spec) as (again, _):
@@ -198,3 +203,25 @@ def wait_for(holds: Callable[[], bool]) -> None:
     while not holds():
         assert time.monotonic() < end
         time.sleep(0.05)
+
+
+def test_with_folds_each_sample_is_judged_by_a_model_that_was_not_fitted_to_it() -> None:
+    spec = spec_of(ON, UNTESTED, "data.val=biased", "data.folds=3")
+    found: list[Referenced] = []
+    events_of(spec, True, NAMES[1:2], found.append)
+    (event,) = found
+    dataset = data.load(spec.data_sections[0])
+    assert dataset.folds
+    right, tested = [], []
+    for fold in range(3):
+        part = of_fold(dataset, fold)
+        rows = {name: fits.Rows.of(each, part.facts) for name, each in part.splits.items()}
+        model = LogisticRegression(max_iter=200).fit(rows["train"].inputs, rows["train"].target)
+        right += (model.predict(rows["val"].inputs) == rows["val"].target).tolist()
+        tested.append(model.score(rows["test"].inputs, rows["test"].target))
+    assert event.metrics
+    assert len(right) == len(dataset.folds.learn)
+    assert event.metrics["val/accuracy"] == pytest.approx(np.mean(right), abs=1e-12)
+    assert event.metrics["test/accuracy"] == pytest.approx(np.mean(tested), abs=1e-12)
+    assert event.draws
+    assert np.std(event.draws["val/accuracy"], ddof=1) == pytest.approx(event.metrics["val/accuracy_standard_error"])
