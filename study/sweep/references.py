@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from study import data, ranking
 from study.errors import said
@@ -138,17 +138,17 @@ def events_of(spec: StudySpec, tests: bool, names: list[str], tell: Callable[[Re
     Args:
         tell: is told each.
     """
-    begun, rows = time.process_time(), dict[str, Any]()
+    begun, train, judged = time.process_time(), None, {}
     for name in names:
         try:
             from study.training.references import Rows, measured
 
-            if not rows:
+            if train is None:
                 dataset = _dataset(spec)
-                splits = ["train", "val", *(["test"] if tests else [])]
-                rows |= {split: Rows.of(dataset.splits[split], dataset.facts) for split in splits}
-            judged = {split: of for split, of in rows.items() if split != "train"}
-            found = finite(measured(name, rows["train"], judged, spec.seed))
+                splits = {split: dataset.splits[split] for split in ("val", *(["test"] if tests else []))}
+                judged = {split: Rows.of(samples, dataset.facts) for split, samples in splits.items()}
+                train = Rows.training(dataset.splits["train"], dataset.facts, spec.seed)
+            found = finite(measured(name, train, judged, spec.seed))
             event = Referenced(name, dict(found), round(time.process_time() - begun, 3))
         except Exception as error:  # whatever a library makes of such data
             event = Referenced(name, reason=printed(f"{type(error).__name__}: {' '.join(said(error).split())}"))
