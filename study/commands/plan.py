@@ -17,6 +17,7 @@ from study.ranking import epochs
 from study.ranking.picks import at_most
 from study.spec import StudySpec, search_checks
 from study.spec.declarations import schedule
+from study.spec.references import wanted
 from study.spec.schema import Confirm
 from study.text import ends, parameter
 
@@ -206,6 +207,7 @@ def budget(spec: StudySpec) -> dict[str, Any]:
             "rule": rule["most"],
         },
         "margin": spec.margin_rule,
+        "references": list(wanted(spec)),
         "front": search.confirm.front if search.confirm.top and spec.objective.several else None,
         "rule_trials": rule,
         "epochs": {
@@ -275,6 +277,7 @@ def text(document: dict[str, Any]) -> str:
         *([f"chosen is {document['margin']}"] if document["margin"] else []),
         f"a trial's value: {document['epoch']}",
         f"early stopping: {document['early_stopping']['words']}",
+        *([f"beside it, without a search: {', '.join(document['references'])}"] if document["references"] else []),
         f"trials: {trials['baseline']} baseline + {trials['search']} searched{replicates}, then {confirm}{rules}",
         *limits,
         f"epochs: {document['epochs_per_trial']} per full trial; in all about {epochs['expected']}, "

@@ -26,7 +26,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import partial, wraps
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from study.home.events import ENDED, Joined, Stage
 from study.home.record import StudyRecord, TrialRecord
@@ -136,16 +136,19 @@ class Lead:
         return self.error is None or self.gain > margin * self.error
 
 
+Incumbent = TypeVar("Incumbent", bound=Candidate | Reference)
+
+
 @dataclass(frozen=True)
-class Standing:
+class Standing(Generic[Incumbent]):
     """The best incumbent, and those ahead of it, the best first: `chosen` is the first that clears the margin."""
 
-    incumbent: Candidate | Reference
+    incumbent: Incumbent
     ahead: Sequence[Lead]
     margin: float
 
     @property
-    def chosen(self) -> Candidate | Reference:
+    def chosen(self) -> Candidate | Incumbent:
         """The best of the study."""
         return next((lead.candidate for lead in self.ahead if lead.clears(self.margin)), self.incumbent)
 
@@ -154,6 +157,8 @@ class Standing:
         """The first, where the margin keeps it from being chosen."""
         return self.ahead[0] if self.ahead and not self.ahead[0].clears(self.margin) else None
 
+
+AnyStanding = Standing[Candidate | Reference]
 
 T = TypeVar("T")
 
@@ -260,11 +265,13 @@ def ranked(record: StudyRecord, spec: StudySpec) -> list[Candidate]:
     incumbent as long as the margin keeps it. Those that are not compared with the best come last."""
     in_order = _by_value(record, spec)
     held = _with_references(record, spec)
-    if held is None or isinstance(held.chosen, Reference):  # by configurations alone
-        held = standing(record, spec)
-    if held is None or isinstance(held.chosen, Reference):
-        return in_order
-    number = held.chosen.trial.number
+    chosen = held.chosen if held else None
+    if not isinstance(chosen, Candidate):  # by configurations alone
+        alone = standing(record, spec)
+        if alone is None:
+            return in_order
+        chosen = alone.chosen
+    number = chosen.trial.number
     return sorted(in_order, key=lambda candidate: candidate.trial.number != number)
 
 
@@ -281,7 +288,7 @@ def _by_value(record: StudyRecord, spec: StudySpec) -> list[Candidate]:
 
 
 @cached_in_record
-def standing(record: StudyRecord, spec: StudySpec) -> Standing | None:
+def standing(record: StudyRecord, spec: StudySpec) -> Standing[Candidate] | None:
     """The incumbent that has to be beaten, and who is ahead of it: of those that are compared, by what they are judged
     by. None without a margin, or where no incumbent is complete and keeps the constraints as well as what leads.
 
@@ -291,11 +298,11 @@ def standing(record: StudyRecord, spec: StudySpec) -> Standing | None:
     rather than too small. That of the seeds is of the paired differences where two seeds are shared, else of each mean;
     one seed has none. Of two that ran on all folds it is that of the difference over samples drawn anew.
     """
-    return _standing(record, spec, None)
+    return cast(Standing[Candidate] | None, _standing(record, spec, None))
 
 
 @cached_in_record
-def _with_references(record: StudyRecord, spec: StudySpec) -> Standing | None:
+def _with_references(record: StudyRecord, spec: StudySpec) -> AnyStanding | None:
     """The same with the best reference among the incumbents, also without any other; of several metrics one that is
     better than what `search.choose` chose in every one. None: no reference has the metrics."""
     reference = best_reference(record, spec)
@@ -305,7 +312,7 @@ def _with_references(record: StudyRecord, spec: StudySpec) -> Standing | None:
     first = next(iter(_compared(_by_value(record, spec), compared_at(record, spec))), None)
     score = first and (first.confirmed_score if confirmed else first.score)
     is_better = bool(score and reference.score and reference.score.dominates(score))
-    return Standing(reference, (), spec.search.margin) if is_better else None
+    return AnyStanding(reference, (), spec.search.margin) if is_better else None
 
 
 def unbeaten(record: StudyRecord, spec: StudySpec) -> Reference | None:
@@ -330,14 +337,14 @@ def _is_above(one: Score, other: Score) -> bool:
     return one.dominates(other)
 
 
-def ahead_of(record: StudyRecord, spec: StudySpec) -> Standing | None:
+def ahead_of(record: StudyRecord, spec: StudySpec) -> AnyStanding | None:
     """The best reference, and which configurations are ahead of it; None of several metrics, and where a configuration
     that is an incumbent itself leads."""
     held = _with_references(record, spec)
     return held if held and isinstance(held.incumbent, Reference) and not spec.objective.several else None
 
 
-def _standing(record: StudyRecord, spec: StudySpec, reference: Reference | None) -> Standing | None:
+def _standing(record: StudyRecord, spec: StudySpec, reference: Reference | None) -> AnyStanding | None:
     confirmed, most = is_confirmed(record, spec), compared_at(record, spec)
     rivals: list[tuple[Candidate | Reference, Score]] = [
         (candidate, score)
@@ -353,7 +360,7 @@ def _standing(record: StudyRecord, spec: StudySpec, reference: Reference | None)
     incumbent, own = rivals[place]
     gains = [(one, score.gains[0] - own.gains[0]) for one, score in rivals[:place] if isinstance(one, Candidate)]
     ahead = [Lead(each, gain, *_error(spec, each, incumbent, confirmed)) for each, gain in gains if gain > 0]
-    return Standing(incumbent, ahead, spec.search.margin)
+    return AnyStanding(incumbent, ahead, spec.search.margin)
 
 
 def _is_one_of(candidate: Candidate | Reference, configurations: Iterable[Mapping[str, Any]]) -> bool:

@@ -172,8 +172,11 @@ def _parts(spec: StudySpec, dataset: data.Dataset, tests: bool) -> Iterator[Mapp
         part = with_share(
             of_frozen(spec.model_sections[0], part, torch.device("cpu")), spec.base["train"]["data_share"]
         )
-        splits = ["train", "val", *(["test"] if tests else [])]
-        yield {split: Rows.of(part.splits[split], part.facts) for split in splits}
+        judged = {split: part.splits[split] for split in ("val", *(["test"] if tests else []))}
+        yield {
+            "train": Rows.training(part.splits["train"], part.facts, spec.seed),
+            **{split: Rows.of(samples, part.facts) for split, samples in judged.items()},
+        }
 
 
 def _measured(

@@ -350,7 +350,8 @@ class TrainingLoop:
 
         train, clock = self.dataset.splits["train"], Clock(self.device)
         with clock.phase("training"):
-            model = fitted(name, Rows.of(train, self.dataset.facts), self.options.seed)
+            rows = Rows.training(train, self.dataset.facts, self.options.seed)
+            model = fitted(name, rows, self.options.seed)
         cast(Reference, self.method).classifier.take(model)
         with clock.phase("evaluation"):
             values = [self.evaluate(split, final=True).items() for split in self._reported]

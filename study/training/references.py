@@ -18,6 +18,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.class_weight import compute_sample_weight
 
+from study.data import holdout
 from study.data.dataset import Facts, Split
 from study.methods.fitted import scores
 from study.training import metrics
@@ -32,7 +33,7 @@ is fitted to images."""
 
 @dataclass(frozen=True)
 class Rows:
-    """A split as these libraries take it: samples without a class are left out of `target` by whoever fits.
+    """Samples as these libraries take them.
 
     Attributes:
         inputs: (N, F), float64 of a table; of images their pixels as networks see them, or features, float32.
@@ -46,19 +47,20 @@ class Rows:
 
     @classmethod
     def of(cls, split: Split, facts: Facts) -> "Rows":
-        """The rows of a split of data with these facts."""
+        """The rows of a split of data with these facts, to judge by."""
         return cls(inputs(split.samples, facts), split.target, split.bias, facts)
+
+    @classmethod
+    def training(cls, split: Split, facts: Facts, seed: int) -> "Rows":
+        """Those to fit to: samples that have a class, of images `MOST_ROWS` of them at most, drawn by the seed."""
+        index = np.flatnonzero(split.target >= 0)
+        index = index if split.inputs.dtype == np.float32 else drawn(index, seed)
+        return cls.of(holdout.take(split, index), facts)
 
     def taken(self, index: NDArray[Any]) -> "Rows":
         """Those at these places, or where this is true."""
         bias = None if self.bias is None else self.bias[index]
         return replace(self, inputs=self.inputs[index], target=self.target[index], bias=bias)
-
-    def drawn(self, seed: int) -> "Rows":
-        """`MOST_ROWS` of them, in their order; all where there are no more."""
-        if len(self.target) <= MOST_ROWS:
-            return self
-        return self.taken(np.sort(np.random.default_rng(seed).choice(len(self.target), MOST_ROWS, replace=False)))
 
     @property
     def are_images(self) -> bool:
@@ -69,6 +71,13 @@ class Rows:
     def regression(self) -> LogisticRegression:
         """What is fitted to them, as yet without weights."""
         return LogisticRegression(max_iter=ITERATIONS["images" if self.are_images else "rows"])
+
+
+def drawn(places: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
+    """`MOST_ROWS` of these places, in their order; all where there are no more."""
+    if len(places) <= MOST_ROWS:
+        return places
+    return np.sort(np.random.default_rng(seed).choice(places, MOST_ROWS, replace=False))
 
 
 def inputs(samples: NDArray[Any], facts: Facts) -> NDArray[Any]:
@@ -127,7 +136,7 @@ def threshold_optimizer(train: Rows, seed: int) -> ThresholdOptimizer:
 
 def exponentiated_gradient(train: Rows, seed: int) -> ExponentiatedGradient:
     """A draw among logistic regressions with equal odds, errors in either class alike (Agarwal et al. 2018)."""
-    train = train.drawn(seed)
+    train = train.taken(drawn(np.arange(len(train.target)), seed))
     positive = float(train.target.mean())
     errors = ErrorRate(costs={"fp": positive, "fn": 1 - positive})
     regression = train.regression.set_params(solver="newton-cholesky")  # the same, and faster with few columns
@@ -156,13 +165,12 @@ def fitted(name: str, train: Rows, seed: int) -> Any:
 
     Args:
         name: of `FITS`.
-        train: what it is fitted to; samples without a class are left out.
+        train: what it is fitted to, see `Rows.training`.
         seed: of all that it draws.
     """
-    labelled = train.taken(train.target >= 0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # few steps, or one library's use of another: nothing that a user can mend
-        return FITS[name](labelled.drawn(seed) if labelled.are_images else labelled, seed)
+        return FITS[name](train, seed)
 
 
 def measured(name: str, train: Rows, judged: Mapping[str, Rows], seed: int) -> dict[str, float]:

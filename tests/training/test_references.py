@@ -21,7 +21,11 @@ from sklearn.utils.class_weight import compute_sample_weight
 from study.data.dataset import Dataset, Facts, Split
 from study.errors import UserError
 from study.methods.fitted import Fitted, scores
+from study.methods.fitted import Rows as Taken
 from study.methods.reference import CAN_BE_USED, REFERENCES
+from study.models.backbone import BackboneOptions
+from study.models.encoder import Encoder, HeadOptions, Network
+from study.models.frozen import Frozen, stored
 from study.training import TrainOptions, Trial, TrialConfig
 from study.training.references import FITS, Rows, fitted, measured
 
@@ -80,7 +84,7 @@ def by_hand(name: str, seed: int) -> np.ndarray:
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of fairlearn's use of pandas
 @pytest.mark.parametrize("name", REFERENCES)
 def test_values_are_those_of_the_libraries_called_by_hand(name: str) -> None:
-    rows = Rows.of(TRAIN, FACTS)
+    rows = Rows.training(TRAIN, FACTS, 3)
     found = measured(name, rows, {"val": Rows.of(VAL, FACTS)}, seed=3)
     predicted = by_hand(name, 3)
     cells = MetricFrame(
@@ -116,7 +120,8 @@ def test_samples_without_a_class_are_not_fitted_to() -> None:
     fewer = Split(TRAIN.inputs[50:], TRAIN.target[50:], TRAIN.bias[50:])
     judged = {"val": Rows.of(VAL, FACTS)}
     name = "logistic_regression_cell_balanced"
-    assert measured(name, Rows.of(unlabelled, FACTS), judged, 0) == measured(name, Rows.of(fewer, FACTS), judged, 0)
+    found, expected = (measured(name, Rows.training(of, FACTS, 0), judged, 0) for of in (unlabelled, fewer))
+    assert found == expected
 
 
 def test_a_class_that_training_lacks_ranks_last() -> None:
@@ -159,3 +164,35 @@ def test_a_stored_model_of_another_kind_is_not_read(what: str) -> None:
     classifier.load_state_dict({"stored": torch.frombuffer(bytearray(stored), dtype=torch.uint8)})
     with pytest.raises(UserError, match="the stored model"):
         classifier(torch.zeros(1, 5))
+
+
+class Trunk(Encoder):
+    """A frozen network: the first six values of a picture, doubled."""
+
+    features = 6
+
+    def forward(self, pictures: torch.Tensor) -> torch.Tensor:
+        return pictures.flatten(1)[:, :6] * 2
+
+
+def test_of_a_frozen_network_the_features_are_taken_whether_they_come_as_rows_or_as_pictures() -> None:
+    taken = Taken(Facts(2, 2, (3, 4, 4)), Network(Frozen(6, BackboneOptions(), Trunk()), HeadOptions()))
+    pictures = torch.randn(5, 3, 4, 4, generator=torch.Generator().manual_seed(0))
+    rows = stored(Trunk()(pictures))
+    assert taken.features == 6
+    assert torch.equal(taken(pictures), rows.float())
+    assert torch.equal(taken(rows), rows.float())
+
+
+def test_of_images_and_of_large_tables_only_so_many_are_fitted_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("study.training.references.MOST_ROWS", 100)
+    features = replace(TRAIN, inputs=TRAIN.inputs.astype(np.float16))
+    one, other, again = (Rows.training(features, FACTS, seed) for seed in (0, 1, 0))
+    assert len(one.target) == len(other.target) == 100
+    assert np.array_equal(one.inputs, again.inputs)
+    assert not np.array_equal(one.inputs, other.inputs)
+    table = Rows.training(TRAIN, FACTS, 0)
+    assert len(table.target) == 400
+    gradients = [fitted("exponentiated_gradient", table, seed) for seed in (0, 0, 1)]
+    weights = [gradient.predictors_[0].coef_.tolist() for gradient in gradients]
+    assert weights[0] == weights[1] != weights[2]

@@ -117,9 +117,10 @@ def conclusions(spec: StudySpec, record: StudyRecord) -> list[str]:
 
 
 def incumbent_stays(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
-    """Yield that the margin kept what leads from being chosen, and why; nothing where it did not."""
+    """Yield that the margin kept what leads from being chosen, and why; nothing where it did not, or where what needs
+    no search is the result."""
     held = standing(record, spec)
-    if held is None or (lead := held.passed_over) is None or lead.error is None:
+    if held is None or (lead := held.passed_over) is None or lead.error is None or unbeaten(record, spec):
         return
     ahead, margin, error = (
         formatting.change(spec.metric, number, signed=False)

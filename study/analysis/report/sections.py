@@ -407,6 +407,8 @@ def _settings(spec: StudySpec, record: StudyRecord) -> dict[str, str]:
     settings["baseline"] = (
         ", ".join(f"{key} {parameter(value)}" for key, value in (search.baseline or {}).items()) or "none"
     )
+    if search.references:
+        settings["references"] = ", ".join(record.references) or "none was fitted"
     settings["early stopping"] = schedule(search.early_stopping).words(search.early_stopping, spec.epochs)
     front = f", the front up to {confirm.front}" if goal.several and confirm.front else ""
     front += ", the best incumbent" if spec.has_searched_incumbents else ""
