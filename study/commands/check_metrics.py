@@ -64,7 +64,7 @@ def _alone(of_class: int, row: Sequence[int]) -> list[Cell]:
 MOST_CELLS = 3
 """Cells that are named; of more how many they are."""
 
-INSTEAD = ("shrunk_unbiased_accuracy", *DEBIASED, "balanced_accuracy", "accuracy")
+INSTEAD = ("shrunk_unbiased_log_loss", "shrunk_unbiased_accuracy", *DEBIASED, "balanced_accuracy", "accuracy")
 """The metrics that may be searched by instead, where the split has them."""
 
 BY_ONE_CELL = ("worst_group_accuracy", "equalized_odds", "equalized_odds_difference", "equal_opportunity")

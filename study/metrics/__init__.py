@@ -99,7 +99,7 @@ METRICS: Mapping[str, Metric] = {
     "balanced_log_loss": LogLoss("Mean of the classes' log losses."),
     "unbiased_log_loss": LogLoss("Mean of the log losses of the (class, bias class) cells.", possible=_has_groups),
     "shrunk_unbiased_log_loss": LogLoss(
-        "Mean of the log losses of all (class, bias class) cells, small ones drawn as in `shrunk_unbiased_accuracy`.",
+        "Mean of the log losses of all (class, bias class) cells, small ones drawn towards similar ones.",
         possible=_has_groups,
     ),
     "inferred_unbiased_log_loss": LogLoss(

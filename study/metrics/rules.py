@@ -79,8 +79,8 @@ FEWEST = 10
 
 
 def leading(own: Sequence[str], known: Collection[str], cells: Mapping[str, Any]) -> list[str]:
-    """The reported names that a summary shows: the study's own metrics on test, then on validation, then `BESIDE` on
-    test, where that was read, else on validation.
+    """The reported names that a summary shows: the study's own metrics on test, then on validation, a log loss with the
+    accuracy of the same samples, then `BESIDE` on test, where that was read, else on validation.
 
     Args:
         own: names of the study's metrics, as `val/accuracy`.
@@ -90,6 +90,7 @@ def leading(own: Sequence[str], known: Collection[str], cells: Mapping[str, Any]
     split = "test" if any(name.startswith("test/") for name in known) else "val"
     sizes = [size for row in cells.get(split) or () for size in row if size]
     too_small = {"worst_group_accuracy"} if sizes and min(sizes) < FEWEST else set()
-    names = [f"{where}/{name.split('/')[1]}" for name in own for where in ("test", "val")]
+    told = [name for each in own for name in dict.fromkeys((each, each.replace("log_loss", "accuracy")))]
+    names = [f"{where}/{name.split('/')[1]}" for name in told for where in ("test", "val")]
     names += [f"{split}/{name}" for name in BESIDE if name not in too_small]
     return [name for name in dict.fromkeys(names) if name in known]

@@ -8,7 +8,6 @@ from typing import Any, cast
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import nn
 
 from study import files
 from study.data import Split
@@ -47,8 +46,8 @@ class Classifier:
         except (UserError, LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:
             reason = (str(error) or type(error).__name__).splitlines()[0]
             raise UserError(f"{folder / description.weights}: does not fit this version of study: {reason}") from None
-        self._method = cast(Method, modules["method"].to(self.device).eval())
-        self._probes = cast(nn.ModuleDict, modules["probes"].to(self.device))
+        self._networks = modules.to(self.device).eval()
+        self._method = cast(Method, modules["method"])
 
     @classmethod
     def load(cls, path: Path, device: str | None = None) -> "Classifier":
@@ -79,7 +78,7 @@ class Classifier:
         self._check(inputs)
         no_labels = np.zeros(len(inputs), dtype=np.int64)
         resident = {"given": Resident(Split(inputs, no_labels), self.facts.on("train"), self.device)}
-        evaluation = Evaluation(self._method, self._probes, resident, self.facts, self._train)
+        evaluation = Evaluation(self._networks, resident, self.facts, self._train)
         scores = evaluation.scores("encoder", evaluation.features("given"))
         return scores.softmax(1).float().cpu().numpy()
 

@@ -143,6 +143,14 @@ class TrainOptions:
         Annotated[int, Range(low=1)] | None,
         Doc("epochs of the network of `inferred_groups`; null: its kind's own"),
     ] = None
+    thresholds: Annotated[
+        Literal["none", "fitted"],
+        Doc(
+            "`fitted`: a number is added to the score of each class so that on the validation split the log loss of all"
+            " cells of class and bias alike is least, without bias labels of all classes; each half is judged by "
+            "what was fitted to the other. A part of the model"
+        ),
+    ] = "none"
     data_share: Annotated[
         float,
         Range(above=0.0, high=1.0),
@@ -209,9 +217,10 @@ BALANCE = ("class_weights", "cell_weights")
 
 def identity(sections: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """The sections as a checkpoint knows them: without the number of epochs where nothing ties the trial to it, and
-    without weights that are off, which trials of earlier versions do not name."""
+    without weights and thresholds that are off, which trials of earlier versions do not name."""
+    train = {key: value for key, value in sections["train"].items() if (key, value) != ("thresholds", "none")}
     method = {key: value for key, value in sections["method"].items() if key not in BALANCE or value != 0}
-    sections = {**sections, "method": method}
+    sections = {**sections, "method": method, "train": train}
     if bound(sections) is not None:
         return dict(sections)
-    return {**sections, "train": {key: value for key, value in sections["train"].items() if key != "epochs"}}
+    return {**sections, "train": {key: value for key, value in train.items() if key != "epochs"}}

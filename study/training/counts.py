@@ -67,7 +67,8 @@ class Cells:
         cells this is the mean of all their samples, among large ones the mean over cells.
         """
         sums = (self.alike * (self.sums / (self.samples + SHRINKAGE))).sum((1, 2))
-        return torch.where(self._weights > 0, sums / self._weights, self.sums.sum() / self.samples.sum())
+        has = self._weights > 0  # a gradient through 0 / 0 would be nan for all
+        return torch.where(has, sums / torch.where(has, self._weights, 1.0), self.sums.sum() / self.samples.sum())
 
     @cached_property
     def _cautious_prior(self) -> Tensor:

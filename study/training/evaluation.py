@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -13,6 +14,7 @@ from study.data.dataset import Facts
 from study.methods import Method
 from study.training import augment, metrics, probes
 from study.training.augment import evaluation_resize, output_shape
+from study.training.class_offsets import ClassOffsets
 from study.training.config import TrainOptions, TrialConfig
 from study.training.counts import Counts
 from study.training.device import Resident
@@ -20,8 +22,8 @@ from study.training.diverged import check_features
 
 
 def networks(config: TrialConfig, facts: Facts, begins: bool = True) -> nn.ModuleDict:
-    """`method`: the method with its networks; `probes`: a linear probe for each of its encoders, by name. Freshly
-    initialised from `train.seed`.
+    """`method`: the method with its networks; `probes`: a linear probe for each of its encoders, by name; `offsets` of
+    classes where `train.thresholds` asks for them. Freshly initialised from `train.seed`.
 
     Args:
         facts: of the data set.
@@ -33,7 +35,8 @@ def networks(config: TrialConfig, facts: Facts, begins: bool = True) -> nn.Modul
     method = methods.build(config.method, trained, lambda: models.network(config.model, seen, begins))
     encoders = method.encoders().items()
     probes = nn.ModuleDict({name: nn.Linear(encoder.features, facts.classes) for name, encoder in encoders})
-    return nn.ModuleDict({"method": method, "probes": probes})
+    offsets = {"offsets": ClassOffsets(facts.classes)} if config.train.thresholds == "fitted" else {}
+    return nn.ModuleDict({"method": method, "probes": probes, **offsets})
 
 
 MOST = 2048
@@ -63,29 +66,31 @@ class Evaluation:
     """Evaluates networks on splits.
 
     Args:
-        method: its encoders are evaluated, with its own classifier where it has one.
-        online: the linear probe of each encoder, trained beside it.
+        networks: what `networks` gives: the method's encoders are evaluated, with its own classifier where it has one,
+            else with the linear probe of each, trained beside it.
         splits: of the data, on the device.
         inferred: gives, by split, the class of the group that each sample was found to be in, (N,); a split that is
             not there has no metrics of inferred groups.
 
     Attributes:
+        fits: whether offsets of classes are fitted anew whenever the validation split is evaluated: while they train.
         batch: samples that are taken at a time.
         counts: of the method's encoder, by split, where its final word was asked for.
     """
 
     def __init__(
         self,
-        method: Method,
-        online: nn.ModuleDict,
+        networks: nn.ModuleDict,
         splits: Mapping[str, Resident],
         facts: Facts,
         options: TrainOptions,
         inferred: Callable[[], Mapping[str, Tensor]] = dict,
     ) -> None:
-        self._method, self._online, self._splits = method, online, splits
+        self._method, self._online = cast(Method, networks["method"]), cast(nn.ModuleDict, networks["probes"])
+        self._offsets = cast(ClassOffsets, networks["offsets"]) if "offsets" in networks else None
+        self._splits, self.fits = splits, False
         self._facts, self._options, self._inferred = facts, options, inferred
-        self.batch = batch_size(options, method.views, facts.shape)
+        self.batch = batch_size(options, self._method.views, facts.shape)
         self.counts: dict[str, Counts] = {}
         self._fitted: dict[tuple[str, str], probes.Classifier] = {}
 
@@ -103,7 +108,7 @@ class Evaluation:
         for name in self._method.encoders():
             check_features(features := self.features(split, name), split)
             prefix = f"{split}/" if name == "encoder" else f"{split}/{name}_"
-            scores = self.scores(name, features)
+            scores = self._judged(split, name, features)
             ruling = split in ("val", "test") and name == "encoder"
             predicted, data = self._predicted(split, name, scores), self._splits[split]
             of_encoder = self._metrics(split, scores, predicted, errors=ruling)
@@ -128,14 +133,25 @@ class Evaluation:
 
     @torch.no_grad()
     def scores(self, encoder: str, features: Tensor) -> Tensor:
-        """The method's own classification of features (B, F), or the online probe's: (B, classes)."""
+        """The method's own classification of features (B, F), or the online probe's: (B, classes), with the offsets."""
+        plain = self._plain(encoder, features)
+        return self._offsets(plain) if self._offsets is not None and encoder == "encoder" else plain
+
+    def _plain(self, encoder: str, features: Tensor) -> Tensor:
         own = self._method.own_classifier() if encoder == "encoder" else None
         return own(features) if own else self._online[encoder](functional.normalize(features, dim=1))
 
     @torch.no_grad()
     def predicted(self, split: str) -> Tensor:
         """The class that the method's encoder gives each sample of a split, (N,), as its metrics take it."""
-        return self._predicted(split, "encoder", self.scores("encoder", self.features(split)))
+        return self._predicted(split, "encoder", self._judged(split, "encoder", self.features(split)))
+
+    def _judged(self, split: str, encoder: str, features: Tensor) -> Tensor:
+        """The scores of a split that it is judged by, (N, classes): never with offsets that it was fitted by itself."""
+        if self._offsets is None or encoder != "encoder" or split != "val" or not self.fits:
+            return self.scores(encoder, features)
+        data = self._splits[split]
+        return self._offsets.fit(self._plain(encoder, features), data.target, data.bias, self._facts.on(split))
 
     def _predicted(self, split: str, encoder: str, scores: Tensor) -> Tensor:
         """Classes (N,): of the highest score, or by thresholds on the training split's scores that equalize odds."""

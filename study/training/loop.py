@@ -310,7 +310,7 @@ class TrainingLoop:
             if isinstance(part, Frozen):
                 part.fit(self._splits["train"].inputs)
         self._augmentation = augment.build(self.options.augmentation, facts.shape, self.options)
-        networks_and_data = self.method, self.probes, self._splits, dataset.facts
+        networks_and_data = self._networks, self._splits, dataset.facts
         self.evaluate = Evaluation(*networks_and_data, self.options, lambda: self.inferred)
         self._shapes = {name: list(tensor.shape) for name, tensor in self._networks.state_dict().items()}
 
@@ -391,6 +391,7 @@ class TrainingLoop:
         labels, _ = self._labels(), self.inferred  # whatever stands in for labels is trained before the clock runs
         labels = weighed(labels, self.config.method)
         method.begin(labels)
+        self.evaluate.fits = True
         main = optimizer(groups(method, options), options, self.device)
         beside = adam(self.probes.parameters(), options.probe_learning_rate, options, self.device)
         rates = schedule(main, options)
@@ -558,8 +559,9 @@ class TrainingLoop:
 
     @property
     def _reported(self) -> list[str]:
-        """The splits whose metrics an epoch has."""
-        return [name for name in self._splits if name == "val" or (self.options.report_test and name != "train")]
+        """The splits whose metrics an epoch has: `val` first, to which offsets of classes are fitted."""
+        names = [name for name in self._splits if name == "val" or (self.options.report_test and name != "train")]
+        return sorted(names, key=lambda name: name != "val")
 
     def _identity(self) -> dict[str, Any]:
         """Return what a checkpoint must have been made from for this trial to go on from it."""

@@ -57,7 +57,7 @@ def test_passages_with_most_words_come_first_in_any_form_then_those_for_users_th
 @pytest.mark.parametrize(
     ("question", "answer"),
     [
-        ("my validation set is as biased as training: what do I type", "val/shrunk_unbiased_accuracy"),
+        ("my validation set is as biased as training: what do I type", "val/shrunk_unbiased_log_loss"),
         ("trial 7 failed: why", "study logs NAME --trial N"),
         ("only 2 of 8 GPUs, two hours", "CUDA_VISIBLE_DEVICES=0,1"),
         ("pretrained", "study models prepare resnet50"),

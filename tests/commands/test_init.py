@@ -37,7 +37,7 @@ def test_a_file_for_a_data_set_says_what_is_what_and_where_its_schema_is() -> No
     own = {"method.alpha", "method.lambda", "method.epsilon", "method.temperature"}
     assert spec.search.space.keys() == own | {"train.learning_rate"}
     assert spec.search.baseline == {"method.alpha": 1.0, "method.lambda": 0.0, "method.epsilon": 0.0}
-    assert (spec.metric, spec.trials) == ("val/shrunk_unbiased_accuracy", 24)
+    assert (spec.metric, spec.trials) == ("val/shrunk_unbiased_log_loss", 24)
     assert spec.resources.gpu == 0
     assert spec.search.enqueue[0] == {
         "method.alpha": 0.0013,
