@@ -65,9 +65,15 @@ def init(
         str | None, typer.Option("--missing", metavar="M", help="Rows of a table with missing values: fill or drop.")
     ] = None,
     pretrained: Annotated[
-        bool,
-        typer.Option("--pretrained", help="For photographs: train on the features of a frozen pretrained network."),
-    ] = False,
+        bool | None,
+        typer.Option(
+            "--pretrained/--no-pretrained",
+            help="Train on the features of a frozen pretrained network; default: for photographs, if one is here.",
+        ),
+    ] = None,
+    weights: Annotated[
+        str | None, typer.Option("--weights", metavar="FILE", help="Weights of such a network: .safetensors or .pth.")
+    ] = None,
     without: Annotated[
         list[str] | None,
         typer.Option("--without", metavar="COLUMNS", help="Columns of a table that are no inputs, a,b; or none."),
@@ -104,6 +110,7 @@ def init(
         without,
         assignments or (),
         pretrained,
+        weights,
     )
     answers = ask if sys.stdin.isatty() and not as_json else None
     asker = Asker(answers, lambda sentence: tell(sentence, sys.stderr))

@@ -9,13 +9,13 @@ from typing import Any, Literal, cast, get_args
 
 from ruamel.yaml import YAML
 
-from study import data, methods, models
+from study import data, methods
+from study.commands import pretrained
 from study.commands.answers import Asker, Check, one_of, split_names, with_data_keys
 from study.commands.draft import (
     ADDED,
     LINE,
-    PRETRAINED,
-    SIDE,
+    ON_FEATURES,
     WITH_LABELS,
     Bias,
     Guess,
@@ -221,7 +221,8 @@ class Flags:
         missing: what happens to rows of a table with missing values.
         without: columns of a table that are no inputs, or `none`.
         assignments: keys of the file, `train.epochs=10`.
-        pretrained: whether its network is a frozen pretrained one.
+        pretrained: whether its network is a frozen pretrained one; None: for photographs where its weights are there.
+        weights: a file of such a network's.
     """
 
     name: str | None = None
@@ -237,7 +238,8 @@ class Flags:
     missing: str | None = None
     without: Sequence[str] | None = None
     assignments: Sequence[str] = ()
-    pretrained: bool = False
+    pretrained: bool | None = None
+    weights: str | None = None
 
 
 def write(flags: Flags, out: Path | None, force: bool, asker: Asker) -> Path:
@@ -262,16 +264,17 @@ def write(flags: Flags, out: Path | None, force: bool, asker: Asker) -> Path:
     section, note = ask_missing_values(section, flags.missing, asker)
     section = _validated(section)
     section = _with_positive(section, asker)
-    if flags.pretrained:
-        section = _for_pretrained(section)
-    bias = _bias(section, flags, asker)
+    network = pretrained.chosen(section, flags.pretrained, flags.weights, flags.assignments, asker)
+    if network and section["name"] == "image_folder" and "size" not in section:
+        section = {**section, "size": pretrained.SIDE}
+    bias = _bias(section, replace(flags, guess=flags.guess or "unknown") if network else flags, asker)
     is_table = data.describe(section).is_table
     methods_flag = ",".join(flags.methods) if flags.methods else None
     methods_answer = asker(
         "--method",
         methods_flag,
         "Methods, a,b for several; see study spaces",
-        ",".join(default_methods(bias, is_table, flags.pretrained)),
+        ",".join(default_methods(bias, is_table, network is not None)),
         check_methods,
     )
     compute = None if flags.gpu is None else "gpu" if flags.gpu else "cpu"
@@ -283,11 +286,12 @@ def write(flags: Flags, out: Path | None, force: bool, asker: Asker) -> Path:
     conflicting = counted.get("val", {}).get("conflicting")  # None: not counted
     rows = counted.get("train", {}).get("samples") if is_table else None
     few = methods_wished == WITH_LABELS and conflicting is not None and conflicting < FEW_CONFLICTS
+    few |= methods_wished == (ON_FEATURES,)  # one number is searched
     usual = TABLE_TRIALS if is_table else FEW_TRIALS if few else TRIALS
     trials = int(asker("--trials", count, "Trials", str(usual), check_trials))
     try:
         wishes = Wishes(name, section, methods_wished, gpu, trials, bias, rows=rows, note=note)
-        wishes = _fitted(replace(wishes, pretrained=flags.pretrained))
+        wishes = _fitted(replace(wishes, network=network))
         text = _text(wishes, flags.assignments, path)
     except UserError as error:
         raise UserError(f"{error}\nNothing was written: the answers do not go together") from None
@@ -298,7 +302,7 @@ def write(flags: Flags, out: Path | None, force: bool, asker: Asker) -> Path:
         asker.say(line)
     for warning in [*data.notes(wishes.data), *cells.warnings(cells.count(wishes.data))]:
         asker.say(f"warning: {warning}")
-    asker.say(advice(bias, methods_wished, is_table, flags.pretrained))
+    asker.say(advice(bias, methods_wished, is_table, network is not None))
     return path
 
 
@@ -393,18 +397,6 @@ def _validated(section: dict[str, Any]) -> dict[str, Any]:
     except UserError:
         return {**section, "val": "biased"}
     return {**section, "val": "given"}
-
-
-def _for_pretrained(section: dict[str, Any]) -> dict[str, Any]:
-    """The section of photographs, in the size that the pretrained network is drafted for.
-
-    Raises:
-        UserError: the data are no colour images, or its weights are not there.
-    """
-    if problem := models.unsuited(PRETRAINED, data.describe(section)):
-        raise UserError(f"--pretrained: {problem}")
-    models.weights(PRETRAINED)
-    return {**section, "size": SIDE} if section["name"] == "image_folder" and "size" not in section else section
 
 
 def _with_positive(section: dict[str, Any], asker: Asker) -> dict[str, Any]:

@@ -6,6 +6,7 @@ distributions can bring more, an entry point for each name: see `study.catalogue
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -58,7 +59,7 @@ def about(name: str) -> str:
 def needs(method: Mapping[str, Any]) -> Needs:
     """Return what the method of a complete section needs of the data."""
     requirements: Needs = CATALOGUE.find(method["name"]).needs(method)
-    return requirements
+    return replace(requirements, bias=None) if method.get("bias_source") == "early_layers" else requirements
 
 
 def lacking(method: Mapping[str, Any], facts: Facts) -> Iterator[tuple[str, str]]:
@@ -66,7 +67,7 @@ def lacking(method: Mapping[str, Any], facts: Facts) -> Iterator[tuple[str, str]
     yield from needs(method).lacking(facts.on("train"))
     if facts.some_bias and needs(method).bias and method.get("bias_source") != "some_labels":
         yield needs(method).bias or "name", "needs the bias of every sample (bias_source: some_labels does with some)"
-    if method.get("cell_weights") and facts.bias_classes is None:
+    if method.get("cell_weights") and facts.bias_classes is None and method.get("bias_source") != "early_layers":
         yield "cell_weights", "needs bias labels"
 
 

@@ -132,12 +132,13 @@ def regulariser(method: Mapping[str, Any]) -> Term | None:
 # Where a method's knowledge of the bias comes from.
 
 
-LABELS, SOME_LABELS, MODEL = "labels", "some_labels", "model"
+LABELS, SOME_LABELS, MODEL, EARLY = "labels", "some_labels", "model", "early_layers"
 
 
 ABOUT_SOURCE = (
     "where the bias is known from: `labels`; `some_labels`: labels of a part of the samples only; `model`, where the "
-    "loss can do with them: features of a bias-capturing model instead of labels (FairKL paper B.2.4)"
+    "loss can do with them: features of a bias-capturing model instead of labels (FairKL paper B.2.4); `early_layers`, "
+    "of a frozen network: a sample's bias is that of the class which a linear classifier of its early layers gives it"
 )
 """The meaning of the key `bias_source`."""
 
@@ -186,7 +187,7 @@ def source_knobs(method: Mapping[str, Any], takes_features: bool, takes_unknown:
         takes_features: the functions can work with bias features; else labels are the only source.
         takes_unknown: the method can do without the bias of some samples.
     """
-    sources = (LABELS, SOME_LABELS, *([MODEL] if takes_features else []))
+    sources = (LABELS, SOME_LABELS, EARLY, *([MODEL] if takes_features else []))
     yield Knob("bias_source", Literal[sources], LABELS, False, ABOUT_SOURCE)
     source = method.get("bias_source", LABELS)
     if source == SOME_LABELS:

@@ -99,20 +99,21 @@ def seen(model: Mapping[str, Any], facts: Facts) -> Facts:
 
 @cache
 def _width(section: tuple[tuple[str, Any], ...], shape: tuple[int, ...]) -> int:
-    """The number of features of a network."""
-    from study.models.backbone import without_values
+    """The columns of a row of a network's features, those of early layers among them."""
+    from study.models.backbone import early_width, without_values
 
-    return without_values(partial(build, dict(section), Facts(2, None, shape))).features
+    model = dict(section)
+    return early_width(model) + without_values(partial(build, model, Facts(2, None, shape))).features
 
 
 def _frozen(model: Mapping[str, Any], facts: Facts) -> "Encoder":
     """What is trained on a frozen network's features, with that network where the data are pictures."""
     import torch
 
-    from study.models import frozen
+    from study.models import backbone, frozen
 
     if facts.is_table:
-        return frozen.build(model, facts.shape[0], None)
+        return frozen.build(model, facts.shape[0] - backbone.early_width(model), None)
     with torch.random.fork_rng(devices=[]):  # what is trained begins as it does on rows
         trunk = build(frozen.trunk_section(model), facts)
     return frozen.build(model, trunk.features, trunk)

@@ -1,9 +1,9 @@
 """Networks of torchvision as encoders: their classifier taken off, begun from weights."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -18,6 +18,20 @@ CLASSES = 1000
 """Outputs of the classifier that torchvision's networks have."""
 
 Module = TypeVar("Module", bound=nn.Module)
+
+EARLY: Mapping[str, tuple[str, int]] = {
+    "efficientnet_lite0": ("_blocks.4", 40),
+    **dict.fromkeys(("resnet18", "resnet34"), ("layer1", 64)),
+    **dict.fromkeys(("resnet50", "resnet101", "resnet152"), ("layer1", 256)),
+}
+"""By architecture, the module whose output, averaged over the picture, is the features of its early layers, and its
+channels: at an eighth of the sides of a picture, or at a quarter."""
+
+
+def early_width(model: Mapping[str, Any]) -> int:
+    """The number of early features in a row of a `model` section's network; 0: none are known of it."""
+    return EARLY.get(str(model.get("architecture", model["name"])), ("", 0))[1]
+
 
 FILES = (".safetensors", ".pth", ".pt")
 
@@ -89,6 +103,19 @@ class Backbone(Encoder):
         scale, shift = self._scale, self._shift
         features: Tensor = self.net(images if scale is None or shift is None else images * scale + shift)
         return features
+
+    def rows(self, images: Tensor) -> Tensor:
+        """Images (B, C, H, W) as rows (B, E + F): the features of early layers where they are known, and the last."""
+        if self.architecture not in EARLY:
+            return self(images)  # type: ignore[no-any-return]
+        early: list[Tensor] = []
+        name, _ = EARLY[self.architecture]
+        handle = self.net.get_submodule(name).register_forward_hook(lambda *call: early.append(call[2].mean((2, 3))))
+        try:
+            features = self(images)
+        finally:
+            handle.remove()
+        return torch.cat([*early, features], 1)
 
 
 def renormalisation(

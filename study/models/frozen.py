@@ -26,11 +26,11 @@ PART = 4096
 class Frozen(Encoder):
     """Layers on the features of a frozen network: standardised, then an adapter if there is one.
 
-    It takes rows of features (B, F), or pictures (B, C, H, W) where the network is at hand. The network is no part of
-    its state and has no gradient.
+    It takes rows that end in features (B, E + F), or pictures (B, C, H, W) where the network is at hand. The network is
+    no part of its state and has no gradient.
 
     Args:
-        width: of the rows, F.
+        width: of the features, F: the last columns of a row, before which are those of early layers.
         layers: the trained ones.
         trunk: the network with its weights; None: rows alone are taken.
     """
@@ -39,6 +39,7 @@ class Frozen(Encoder):
         super().__init__()
         self.mean: Tensor
         self.deviation: Tensor
+        self._width = width
         self.register_buffer("mean", torch.zeros(width))
         self.register_buffer("deviation", torch.ones(width))
         own = Layers(depth=layers.adapter, width=layers.adapter_width, features=layers.adapter_width)
@@ -52,8 +53,8 @@ class Frozen(Encoder):
 
     @torch.no_grad()
     def fit(self, inputs: Tensor) -> None:
-        """Standardise by these rows (N, F): a feature that is the same in all of them stays as it is, less its mean."""
-        parts = inputs.split(PART)
+        """Standardise by these rows (N, E + F): a feature that is the same in all stays as it is, less its mean."""
+        parts = inputs[:, -self._width :].split(PART)
         mean = sum(part.double().sum(0) for part in parts) / len(inputs)
         squares = sum(((part.double() - mean) ** 2).sum(0) for part in parts) / len(inputs)
         self.mean.copy_(mean)
@@ -63,7 +64,7 @@ class Frozen(Encoder):
     def rows(self, images: Tensor) -> Tensor:
         """The network's features of pictures, or these themselves, float32 (B, F)."""
         if images.ndim == 2:
-            return images.float()
+            return images[:, -self._width :].float()
         assert self._trunk is not None, "the network was built for rows alone"
         trunk = self._trunk[0].to(images.device)
         return stored(trunk(images)).float()

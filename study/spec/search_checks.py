@@ -389,6 +389,7 @@ def section_faults(sections: Mapping[str, Mapping[str, Any]], facts: Facts) -> I
         facts: of the data set of the `data` section.
     """
     method, train, name = sections["method"], sections["train"], sections["data"]["name"]
+    yield from _early_layers(sections, facts)
     for key, why in methods.lacking(method, facts):
         yield ("method", key), f"{method[key]!r} given, it {why}, which data.name {name!r} lacks"
     if sections["model"].get("frozen"):
@@ -430,6 +431,22 @@ def section_faults(sections: Mapping[str, Mapping[str, Any]], facts: Facts) -> I
     if needed and train["epochs"] < needed[1]:
         why = f"{method[needed[0]]!r} given, it needs train.epochs of at least {needed[1]}, not {train['epochs']}"
         yield ("method", needed[0]), why
+
+
+OF_EARLY = "early_layers"
+"""The value of `method.bias_source` and `train.inferred_groups`."""
+
+
+def _early_layers(sections: Mapping[str, Mapping[str, Any]], facts: Facts) -> Iterator[tuple[tuple[str, str], str]]:
+    """Yield which keys ask for early layers where the network is not frozen, or those of it are not known."""
+    from study.models.backbone import EARLY, early_width
+
+    keys = (("method", "bias_source"), ("train", "inferred_groups"))
+    asked = [(section, key) for section, key in keys if sections[section].get(key) == OF_EARLY]
+    if asked and facts.unlabelled:
+        yield asked[0], f"{OF_EARLY!r} given, it needs the class of every training sample"
+    if asked and not (sections["model"].get("frozen") and early_width(sections["model"])):
+        yield asked[0], f"{OF_EARLY!r} given, it needs model.frozen and one of these networks: {', '.join(EARLY)}"
 
 
 def _recording(method: Mapping[str, Any], train: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str], str]]:

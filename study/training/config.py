@@ -132,11 +132,12 @@ class TrainOptions:
         Doc("measure test in each epoch too, for papers that chose their epoch by it. Nothing is chosen by it here"),
     ] = False
     inferred_groups: Annotated[
-        Literal["none", "early", "gce"],
+        Literal["none", "early", "gce", "early_layers"],
         Doc(
             "finds the groups of the metrics `inferred_*` without bias labels: a network of `model` is "
             "trained to follow the bias, by cross entropy for a few epochs (`early`) or by generalised cross"
-            " entropy (`gce`); its predictions are the groups"
+            " entropy (`gce`); its predictions are the groups. `early_layers`: of a frozen network, those of a linear "
+            "classifier of its early layers"
         ),
     ] = "none"
     bias_model_epochs: Annotated[

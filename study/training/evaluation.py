@@ -12,6 +12,7 @@ from torch.nn import functional
 from study import methods, models
 from study.data.dataset import Facts
 from study.methods import Method
+from study.methods.debiasing import EARLY
 from study.training import augment, metrics, probes
 from study.training.augment import evaluation_resize, output_shape
 from study.training.class_offsets import ClassOffsets
@@ -31,6 +32,8 @@ def networks(config: TrialConfig, facts: Facts, begins: bool = True) -> nn.Modul
     """
     torch.manual_seed(config.train.seed)
     trained = facts.on("train")
+    if config.method.get("bias_source") == EARLY:
+        trained = replace(trained, bias_classes=facts.classes)  # a sample's bias is the class that it looks like
     seen = replace(trained, shape=augment.output_shape(config.train.augmentation, facts.shape, config.train))
     method = methods.build(config.method, trained, lambda: models.network(config.model, seen, begins))
     encoders = method.encoders().items()

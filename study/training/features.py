@@ -25,6 +25,7 @@ from study.data.cache import FOLDER, cached
 from study.data.dataset import Dataset, Facts, Split
 from study.data.source import writable
 from study.models import frozen
+from study.models.backbone import Backbone, early_width
 from study.training.device import Resident, keep_freed_memory
 
 BATCH = 64
@@ -40,7 +41,8 @@ OnRows = Callable[[int, int], object]
 def of_frozen(
     model: Mapping[str, Any], dataset: Dataset, device: torch.device, on_rows: OnRows = lambda done, total: None
 ) -> Dataset:
-    """The data set with a frozen network's features as its inputs, float16 (N, F); as it is where no network is frozen,
+    """The data set with a frozen network's features as its inputs, float16 (N, E + F), those of
+    early layers first; as it is where no network is frozen,
     or where it has these features already. The state of torch's generators stays as it is.
 
     Args:
@@ -53,7 +55,8 @@ def of_frozen(
         return dataset
     section, begun = frozen.trunk_section(model), models.weights(model)
     assert begun is not None  # a frozen network has weights
-    network = {**section, "weights": begun["sha256"], "mean": dataset.facts.mean, "deviation": dataset.facts.deviation}
+    network = {**section, "early": early_width(section), "weights": begun["sha256"]}
+    network |= {"mean": dataset.facts.mean, "deviation": dataset.facts.deviation}
     facts = models.seen(model, dataset.facts)
     rows = Rows(section, network, dataset.facts, facts.shape[0], device)
 
@@ -107,6 +110,7 @@ class Rows:
             if self._device.type == "cpu":
                 keep_freed_memory()  # each batch needs the same large tensors
             encoder = models.build(self._section, self._facts).to(self._device).to(memory_format=torch.channels_last)
+            assert isinstance(encoder, Backbone)  # no other network has the key
             encoder.eval()
             pictures = Resident(Split(split.samples, split.target), self._facts, torch.device("cpu"))
             for start in range(0, len(lacking), BATCH):
@@ -114,7 +118,7 @@ class Rows:
                 with torch.inference_mode():
                     batch = pictures.normalised(pictures.pixels(torch.tensor(places))).to(self._device)
                     batch = batch.contiguous(memory_format=torch.channels_last)
-                    found[places] = frozen.stored(encoder(batch)).cpu().numpy()
+                    found[places] = frozen.stored(encoder.rows(batch)).cpu().numpy()
                 _keep(database, ((keys[at], found[at].tobytes()) for at in places))
                 on_rows(len(keys) - len(lacking) + start + len(places))
         return found

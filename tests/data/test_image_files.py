@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pictures import colour, numbers, picture, truncate
-from PIL import Image
+from PIL import Image, ImageOps
+from sklearn.datasets import load_sample_images
 
 from study.data import image_files, pixels
 from study.errors import UserError
@@ -222,3 +223,22 @@ def test_the_usual_side_is_that_of_most_readable_images_and_reads_headers_alone(
     assert image_files.usual_side([home / "pipe.png", home / "absent.png"]) is None
     assert image_files.usual_side([]) is None
     assert image_files.usual_side([striped(home / "wide.png", 3000, 2000)]) == image_files.LARGEST
+
+
+def test_photographs_are_told_from_drawings_grey_pictures_and_small_ones(home):
+    shots = [Image.fromarray(photograph) for photograph in load_sample_images().images]
+    grey = [shot.convert("L") for shot in shots]
+    framed = [ImageOps.expand(shot.resize((48, 32)), 8, "red") for shot in shots]
+    kinds = {"shots": shots, "small": [shot.resize((28, 28)) for shot in shots], "grey": grey, "framed": framed}
+    found = {}
+    for kind, images in kinds.items():
+        files = [home / f"{kind}{number}.png" for number in range(len(images))]
+        for image, file in zip(images, files, strict=True):
+            image.save(file)
+        found[kind] = image_files.photographs(files)
+    found["drawn"] = image_files.photographs([striped(home / "drawn.png", 90, 60)])
+    assert found["shots"] is found["framed"] is None
+    assert "28 pixels" in found["small"]
+    assert found["grey"] == "no colours"
+    assert found["drawn"] is not None
+    assert image_files.photographs([]) == "none can be read"

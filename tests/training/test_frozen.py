@@ -1,6 +1,7 @@
 """Frozen networks: features once, rows by content, and predictions that equal those of pictures."""
 
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,12 +19,12 @@ from study.data.dataset import Dataset, Facts, Split
 from study.errors import UserError
 from study.files import digest_of_file
 from study.models import frozen, initial_weights
-from study.models.backbone import Backbone
+from study.models.backbone import Backbone, early_width
 from study.models.efficientnet_lite0 import EfficientNetLite0
 from study.spec.search_checks import trial_faults
 from study.trained.classifier import Classifier
 from study.trained.description import Description
-from study.training import Trial, TrialConfig, features
+from study.training import Trial, TrialConfig, early_layers, features
 
 MODEL: dict[str, Any] = {"name": "efficientnet_lite0", "weights": "imagenet", "frozen": True}
 METHOD = {"name": "bias_balanced_cross_entropy"}
@@ -79,7 +80,7 @@ def test_features_are_computed_once_and_a_changed_picture_changes_its_row_alone(
     monkeypatch.setattr(Backbone, "forward", counted)
     first = features.of_frozen(MODEL, dataset, CPU)
     assert sum(computed) == 36
-    assert first.facts.shape == (1280,)
+    assert first.facts.shape == (1320,)
     assert first.splits["train"].inputs.dtype == np.float16
     assert features.of_frozen(MODEL, dataset, CPU).fingerprint == first.fingerprint
     assert sum(computed) == 36
@@ -174,6 +175,76 @@ def test_views_of_pictures_are_refused_and_those_of_rows_are_not() -> None:
         assert (("train", "augmentation") in [at for at, _ in trial_faults(sections, pictures().facts)]) == refused
     table = replace(pictures().facts, shape=(5,))
     assert list(trial_faults({**trial_config().to_document(), "data": {"name": "adult"}}, table))
+
+
+def test_two_studies_at_once_make_features_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    dataset, forward, computed = pictures(), Backbone.forward, []
+
+    def counted(self: Backbone, images: torch.Tensor) -> torch.Tensor:
+        computed.append(len(images))
+        return forward(self, images)
+
+    monkeypatch.setattr(Backbone, "forward", counted)
+    with ThreadPoolExecutor(2) as both:
+        found = list(both.map(lambda _: features.of_frozen(MODEL, dataset, CPU).fingerprint, range(2)))
+    assert found[0] == found[1]
+    assert sum(computed) == 36
+
+
+def rows(early_sees_it: bool, count: int = 600) -> Dataset:
+    """Rows of features of three classes without bias labels, whose bias, put into `hidden`, is the class's own in nine
+    of ten samples. The last features tell the bias better than the class."""
+    random, splits = np.random.default_rng(0), {}
+    facts = Facts(3, None, (early_width(MODEL) + 30,))
+    for name in facts.splits:
+        target, any_class = random.integers(0, 3, (2, count))
+        bias = np.where((random.random(count) < 0.9) & (name != "test"), target, any_class)
+        inputs = random.normal(size=(count, facts.shape[0])).astype(np.float16)
+        if early_sees_it:
+            inputs[:, :3] += 6 * np.eye(3)[bias]
+        inputs[:, -6:-3] += 3 * np.eye(3)[bias]
+        inputs[:, -3:] += 2 * np.eye(3)[target]
+        splits[name] = Split(inputs, target, None)
+        hidden[name] = bias
+    return Dataset(facts, splits)
+
+
+hidden: dict[str, np.ndarray] = {}
+
+
+def test_early_layers_find_the_bias_that_they_see_and_without_one_say_nothing() -> None:
+    dataset = rows(early_sees_it=True)
+    for split in dataset.splits:
+        found = early_layers.classes(MODEL, dataset, split, CPU).numpy()
+        assert (found == hidden[split]).mean() > 0.97, split
+    for split in dataset.splits:
+        assert not early_layers.classes(MODEL, rows(early_sees_it=False), split, CPU).any()
+
+
+def test_a_classifier_that_early_layers_balance_is_right_where_the_bias_misleads() -> None:
+    dataset, right = rows(early_sees_it=True), {}
+    conflicting = hidden["test"] != dataset.splits["test"].target
+    for source in ("none", "early_layers"):
+        method = {"name": "cross_entropy"} if source == "none" else {**METHOD, "bias_source": source}
+        own = config(method, epochs=20, batch_size=32, weight_decay=0.03, inferred_groups="early_layers")
+        trial = Trial(replace(own, model={**MODEL, "adapter": 0}), dataset, "cpu")
+        *_, last = trial.run()
+        assert "val/inferred_unbiased_accuracy" in last
+        said = trial.evaluate.scores("encoder", trial.evaluate.features("test")).argmax(1).numpy()
+        right[source] = (said == dataset.splits["test"].target)[conflicting].mean()
+    assert right["early_layers"] > right["none"] + 0.1
+
+
+@pytest.mark.parametrize(("section", "key"), [("method", "bias_source"), ("train", "inferred_groups")])
+def test_early_layers_need_a_frozen_network_of_which_they_are_known(section: str, key: str) -> None:
+    unbiased = replace(pictures().facts, bias_classes=None)
+    for model, refused in (({}, False), ({"frozen": False, "lr_factor": 1.0}, True)):
+        sections = {**trial_config().to_document(), "data": {"name": "stripes"}}
+        if section == "train":
+            sections["method"] = {**config({"name": "cross_entropy"}).to_document()["method"]}
+        sections["model"] |= model
+        sections[section][key] = "early_layers"
+        assert ((section, key) in [at for at, _ in trial_faults(sections, unbiased)]) == refused
 
 
 def test_rows_are_standardised_by_the_training_split() -> None:

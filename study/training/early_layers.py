@@ -1,0 +1,82 @@
+"""What early layers of a frozen network make of a sample: the class that its bias goes with, where nobody labelled it.
+
+A frame, a texture or a tint is told from others by early layers, an object is not. So a linear classifier of their
+features, trained on the classes, learns the bias where the training split has a strong one of that kind, see
+`tests/benchmarks/results/photographs.md`. A bias that early layers cannot see, such as a place, is not found by it.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.functional import one_hot
+
+from study.data.dataset import Dataset
+from study.models.backbone import early_width
+from study.training import probes
+
+PARTS = 3
+"""Parts of the training split: each is predicted by a classifier that was trained on the others."""
+
+L2, L2_OF_ALL = 0.02, 0.5
+"""Penalties of the classifiers of standardised features: of early layers, and of all, over the number of classes."""
+
+WORSE = 2.0
+"""Times as many errors as by all features that early layers may make to be taken for those of a bias: an object is
+told by all features far better."""
+
+MOST = 20000
+"""Samples that a classifier is trained on: more change 40 or 256 weights a class by little."""
+
+
+def classes(model: Mapping[str, Any], dataset: Dataset, split: str, device: torch.device) -> Tensor:
+    """The class that early layers give each sample of a split, (N,); 0 of all where these layers see no bias: where
+    they tell the classes of the training split far worse than all features do.
+
+    Args:
+        model: the section of the frozen network.
+        dataset: rows of its features.
+    """
+    columns, train = early_width(model), dataset.splits["train"]
+    rows, target = _tensor(train.inputs[:, :columns], device), torch.from_numpy(train.target).to(device)
+    centre, scale = rows.mean(0), rows.std(0).clamp(min=1e-6)
+    number = dataset.facts.classes
+
+    def early(chosen: Tensor) -> probes.Classifier:
+        return probes.lbfgs((rows[chosen] - centre) / scale, target[chosen], number, 0, l2=L2)
+
+    found = _by_others(early, (rows - centre) / scale, target)
+    errors = (found != target).float().mean()
+    if errors > WORSE * (_by_others(*_of_all(train.inputs, target, number), target) != target).float().mean():
+        return torch.zeros(len(dataset.splits[split]), dtype=torch.long, device=device)
+    if split == "train":
+        return found
+    queries = _tensor(dataset.splits[split].inputs[:, :columns], device)
+    return early(_few(torch.arange(len(rows), device=device)))((queries - centre) / scale).argmax(1)
+
+
+def _of_all(inputs: Any, target: Tensor, number: int) -> tuple[Callable[[Tensor], probes.Classifier], Tensor]:
+    """What fits a ridge regression of the classes to all features of some samples, and the features (N, E + F)."""
+    rows = _tensor(inputs, target.device)
+    rows = (rows - rows.mean(0)) / rows.std(0).clamp(min=1e-6)
+    wanted = one_hot(target, number).float()
+    return lambda chosen: probes.ridge(rows[chosen], wanted[chosen], l2=L2_OF_ALL / number), rows
+
+
+def _by_others(fitted: Callable[[Tensor], probes.Classifier], rows: Tensor, target: Tensor) -> Tensor:
+    """The class of each sample, (N,), by a classifier that was fitted to the samples of the other parts."""
+    part, found = torch.arange(len(rows), device=rows.device) % PARTS, torch.zeros_like(target)
+    for number in range(min(PARTS, len(rows))):
+        mine, others = part == number, (part != number).nonzero()[:, 0]
+        if len(others):
+            found[mine] = fitted(_few(others))(rows[mine]).argmax(1)
+    return found
+
+
+def _few(chosen: Tensor) -> Tensor:
+    return chosen[:: -(-len(chosen) // MOST)]
+
+
+def _tensor(rows: Any, device: torch.device) -> Tensor:
+    return torch.from_numpy(rows.astype("float32")).to(device)
