@@ -47,7 +47,7 @@ def configuration(spec: StudySpec, candidate: Candidate | None) -> Configuration
     if candidate is None:
         return None
     trials = trials_of(candidate)
-    metrics = ranking.spreads(spec.objective, trials)
+    metrics = ranking.spreads(spec.objective, trials, candidate.joined)
     return Configuration(
         candidate.trial.number, dict(candidate.trial.params), metrics, tuple(trial.seed for trial in trials)
     )

@@ -1,5 +1,6 @@
 """The best configurations of a study as files that `study train`, `study trial` and `study run` take."""
 
+import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -46,7 +47,7 @@ class Exported:
             metrics = {name: {"mean": value, "sd": None, "n": 1} for name, value in self.candidate.metrics.items()}
             return {"file": str(self.path), "reference": self.candidate.name, "metrics": metrics}
         trials = trials_of(self.candidate)
-        spreads = ranking.spreads(self.goal, trials)
+        spreads = ranking.spreads(self.goal, trials, self.candidate.joined)
         metrics = {name: value.to_document() for name, value in spreads.items()}
         return {"file": str(self.path), "trial": self.candidate.trial.number, "metrics": metrics}
 
@@ -77,7 +78,7 @@ def export(
     for path, candidate in zip(paths, candidates, strict=True):
         study = exported(folder, spec, record, candidate, choice)
         file = path.name if path.name.isprintable() else "FILE"
-        head = HEADER.format(study=spec.name, train=typed("train", file), trial=typed("trial", file))
+        head = HEADER.format(study=spec.name, train=typed("train", file), trial=typed("trial", file, *_fold(candidate)))
         head += f"# Chosen by: {' '.join(choice.words(spec).split())}.\n" if goal.several else ""
         if candidate.trial.stage == "baseline":
             head += "# It is the baseline of that study"
@@ -137,6 +138,11 @@ HEADER = """\
 """
 
 
+def _fold(candidate: Candidate) -> list[str]:
+    """The option of `study trial` that the configuration says nothing of."""
+    return [] if candidate.trial.fold is None else ["--fold", str(candidate.trial.fold)]
+
+
 def exported(
     folder: StudyFolder, spec: StudySpec, record: StudyRecord, candidate: Candidate, choice: Choice
 ) -> StudySpec:
@@ -145,6 +151,10 @@ def exported(
     session = [session for session in record.sessions if session["time"] <= began or session is record.sessions[0]][-1]
     seeds, values = len(trials_of(candidate)), epochs.values(spec.objective, candidate.trial)
     rule = "one seed" if seeds == 1 else f"mean over {seeds} {'fresh' if candidate.repeats else 'searched'} seeds"
+    if candidate.joined:
+        rule = f"the samples of all {spec.folds} folds together, on {seeds} fresh seeds"
+        chosen = [epochs.values(spec.objective, trial)["epoch"] for trial in candidate.repeats]
+        values = {**values, "epoch": round(statistics.median(chosen))}
     rule += "" if spec.objective.window is None else f", each {epochs.words(spec.objective)}"
     origin: dict[str, Any] = {
         "format": FORMAT,
@@ -187,19 +197,20 @@ def _confirmed(spec: StudySpec, candidate: Candidate) -> dict[str, Any]:
     """Mean, sample standard deviation and seeds of each validation and test metric over the confirm trials."""
     if not candidate.repeats:
         return {}
-    metrics = {name: value.to_document() for name, value in ranking.spreads(spec.objective, candidate.repeats).items()}
+    spreads = ranking.spreads(spec.objective, candidate.repeats, candidate.joined)
+    metrics = {name: value.to_document() for name, value in spreads.items()}
     return {"seeds": [trial.seed for trial in candidate.repeats], **metrics}
 
 
 def _gain(spec: StudySpec, record: StudyRecord, candidate: Candidate) -> dict[str, Any]:
     """The study's metric minus the baseline's on both splits, with its interval; empty for the baseline."""
-    from study.analysis.statistics.difference import chosen_among, difference, side_of  # pandas takes a while
+    from study.analysis.statistics.difference import chosen_among, side_of  # pandas takes a while
 
     reference = ranking.baseline(record, spec)
     if reference is None or reference.trial.number == candidate.trial.number:
         return {}
-    one, other = side_of(spec, candidate), side_of(spec, reference)
-    among = chosen_among(spec, record, candidate)
+    other = side_of(spec, reference)
+    one = replace(side_of(spec, candidate), among=chosen_among(spec, record, candidate))
     names = (spec.metric, spec.test_metric)
-    gains = {name: difference(one.values(name), other.values(name), among) for name in names}
+    gains = {name: one.against(other, name) for name in names}
     return {name: gain.to_document() for name, gain in gains.items() if gain}

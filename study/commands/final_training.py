@@ -19,6 +19,7 @@ from study.spec.schema import AIM, Search
 from study.spec.study_spec import PLACEMENT
 from study.text import typed
 from study.trained.model_files import best_model
+from study.training.config import bound
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -192,18 +193,25 @@ def final_study(spec: StudySpec, seeds: Sequence[int], name: str | None = None, 
     Nobody is told of its end.
 
     Args:
-        with_val: train on the validation split as well. No epoch can be chosen by it then: the last one is taken.
+        with_val: train on the validation split as well, as data with folds always do: on all samples outside test. No
+            epoch can be chosen then: it is the median of those that the confirm stage chose, where nothing ties a trial
+            to its number of epochs, else the last.
 
     Raises:
         UserError: a seed is negative, too large or given twice, or the name cannot be a study's.
     """
     check_seeds(seeds)
+    with_val = with_val or spec.folds is not None
     origin = spec.origin["study"] if spec.origin and "study" in spec.origin else spec.name
     ending = "-baseline-final" if spec.origin and spec.origin.get("baseline") else "-final"
     name = name or f"{str(origin)[: 100 - len(ending)]}{ending}"
     check_name(name)
     search = Search(trials=1, **spec.search.model_dump(include=AIM) | ({"epoch": "last"} if with_val else {}))
-    base, origin = {**spec.base, "train": {**spec.base["train"], "with_val": with_val}}, spec.origin
+    train, origin = {**spec.base["train"], "with_val": with_val}, spec.origin
+    if spec.folds is not None and spec.objective.window is not None and bound(spec.base) is None:
+        asked = any(change.startswith("train.epochs=") for change in (origin or {}).get("changed", ()))
+        train["epochs"] = train["epochs"] if asked else (origin or {}).get("epoch", train["epochs"])
+    base = {**spec.base, "train": train}
     if with_val and origin is not None:  # the configuration is no longer the exported one
         undigested = {key: value for key, value in origin.items() if key != "digest"}
         origin = {**undigested, "changed": [*origin.get("changed", []), "--data train+val"]}

@@ -5,7 +5,7 @@ from itertools import chain
 from typing import Any
 
 from study import ranking
-from study.home.events import ENDED
+from study.home.events import ENDED, Joined
 from study.home.record import StudyRecord, TrialRecord
 from study.metrics import printed, printed_range
 from study.metrics.rules import leading
@@ -245,17 +245,18 @@ def _front_lines(document: dict[str, Any]) -> list[str]:
 def _rows(rows: list[tuple[str, dict[str, Any]]], metrics: Collection[str]) -> list[str]:
     lines = []
     for who, side in rows:
-        lines += _values(who, side["metrics"], metrics)
+        lines += _values(who, side["metrics"], metrics, len(side.get("folds", ())))
         for which, values in side["beside"].items():
             lines += [f"{line}, {which}" for line in _values(who, values, metrics)]
     return lines
 
 
-def _values(who: str, values: dict[str, Any], metrics: Collection[str]) -> list[str]:
+def _values(who: str, values: dict[str, Any], metrics: Collection[str], folds: int = 0) -> list[str]:
     lines, wide = [], max([26, *map(len, metrics)])
     for metric in metrics:
         if value := values.get(metric):
             seeds = f"{value['n']} seeds" if value["n"] > 1 else "1 seed"
+            seeds = f"{folds} folds, {seeds}" if folds > 1 else seeds
             low, high = value.get("interval") or (None, None)
             split = "" if low is None or high is None else f", 95%: {printed_range(metric, low, high)}"
             lines.append(f"{who:<9} {metric:<{wide}} {printed(metric, value['mean'], value['sd'])} ({seeds}){split}")
@@ -266,6 +267,8 @@ def _what_is_meant(rows: list[tuple[str, dict[str, Any]]]) -> list[str]:
     """Return what the intervals of such rows are of, where there are some."""
     if not any(value.get("interval") for _, side in rows for value in side["metrics"].values()):
         return []
+    if any(side.get("folds") for _, side in rows):
+        return ["±: over folds and seeds; 95%: of val over samples drawn anew, of test with its samples' own error"]
     return ["±: over seeds; 95%: with the error of the split's own samples, which seeds share"]
 
 
@@ -285,7 +288,7 @@ def _candidate(spec: StudySpec, candidate: Candidate) -> dict[str, Any]:
         "params": candidate.trial.params,
         "search_value": candidate.value,
         "violation": (candidate.confirmed_score or candidate.score).violation,
-        **_results(spec, trials),
+        **_results(spec, trials, candidate.joined),
     }
 
 
@@ -294,13 +297,15 @@ def _final(spec: StudySpec, record: StudyRecord) -> dict[str, Any]:
     return _results(spec, trials)
 
 
-def _results(spec: StudySpec, trials: list[TrialRecord]) -> dict[str, Any]:
+def _results(spec: StudySpec, trials: list[TrialRecord], joined: Joined | None = None) -> dict[str, Any]:
     """Seeds, the epoch that was chosen on each, metrics there, and the study's own at other epochs."""
+    folds = sorted({trial.fold for trial in trials if trial.fold is not None})
     others = {which: _documents(spreads) for which, spreads in beside(spec, trials).items()}
     return {
         "seeds": [trial.seed for trial in trials],
+        **({"folds": folds} if folds else {}),
         "epochs": [epochs.values(spec.objective, trial)["epoch"] for trial in trials],
-        "metrics": _documents(ranking.spreads(spec.objective, trials)),
+        "metrics": _documents(ranking.spreads(spec.objective, trials, joined)),
         "beside": others,
     }
 

@@ -36,6 +36,11 @@ def unpacked(text: str) -> NDArray[np.int64]:
     return np.frombuffer(zlib.decompress(base64.b85decode(text)), "<u2").astype(np.int64)
 
 
+def _is_kept(name: str, draws: Sequence[float]) -> bool:
+    """Whether a metric's draws are kept: not those of single groups, of which there may be many."""
+    return name.removeprefix("val/") not in metrics.GROUPS and bool(np.isfinite(draws).all())
+
+
 class Joiner:
     """Joins the folds of configurations that ran again on all of them.
 
@@ -53,17 +58,18 @@ class Joiner:
         """What is to be told of configurations whose runs have all ended since."""
         for leader in ranking.to_confirm(record, self._spec):
             runs = [run for run in record.repeats_of(leader.number) if run.state == "complete" and run.predicted]
+            repeats = self._repeats(runs)
             known = record.joined.get(leader.number)
             numbers = tuple(run.number for run in runs)
-            if len(runs) and len(runs) % self._folds.count == 0 and (known is None or known.runs != numbers):
-                yield self._joined(leader.number, runs)
+            if repeats and len(repeats) * self._folds.count == len(runs) and (known is None or known.runs != numbers):
+                yield self._joined(leader.number, numbers, repeats)
 
-    def _joined(self, number: int, runs: Sequence[TrialRecord]) -> Joined:
-        return Joined(number, tuple(run.number for run in runs), *self.judged(self._repeats(runs)))
+    def _joined(self, number: int, runs: tuple[int, ...], repeats: Sequence[NDArray[np.int64]]) -> Joined:
+        return Joined(number, runs, *self.judged(repeats))
 
     def judged(self, repeats: Sequence[NDArray[np.int64]]) -> tuple[dict[str, float | None], dict[str, list[float]]]:
-        """Return the metrics of all samples together with their standard errors, and those of the study for samples
-        drawn anew.
+        """Return the metrics of all samples together with their standard errors, and some of them for samples drawn
+        anew.
 
         Args:
             repeats: the class that each sample outside test got, (N,), once for each time that all folds ran.
@@ -79,14 +85,19 @@ class Joiner:
                 draws[name].append(value)
         errors = {f"{name}_standard_error": float(np.nanstd(found, ddof=1)) for name, found in draws.items()}
         known = {name: value if np.isfinite(value) else None for name, value in {**values, **errors}.items()}
-        return known, {name: draws[name] for name in self._spec.objective.needed if name in values}
+        finite = {name: found for name, found in draws.items() if _is_kept(name, found)}
+        return known, {name: [float(f"{value:.6g}") for value in found] for name, found in finite.items()}
 
     def _repeats(self, runs: Sequence[TrialRecord]) -> list[NDArray[np.int64]]:
         """The class that each sample got, (N,), once for each time that all folds ran."""
-        count, found = self._folds.count, []
-        for start in range(0, len(runs), count):
+        count, first = self._folds.count, max(self._spec.seeds) + 1
+        by_repeat: dict[int, list[TrialRecord]] = {}
+        for run in runs:
+            by_repeat.setdefault((run.seed - first) // count, []).append(run)
+        found = []
+        for of_repeat in (some for some in by_repeat.values() if len(some) == count):
             predicted = np.empty(len(self._target), np.int64)
-            for run in runs[start : start + count]:
+            for run in of_repeat:
                 predicted[self._folds.numbers == run.fold] = unpacked(run.predicted or "")
             found.append(predicted)
         return found

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from study import data, files, models, ranking
-from study.data import Dataset, Encoding
+from study.data import Dataset, Encoding, holdout
 from study.data.dataset import fingerprint
+from study.data.folds import of_fold
 from study.errors import UserError
 from study.files import write_whole
 from study.home.folder import StudyFolder
@@ -51,7 +52,7 @@ def write(folder: StudyFolder, spec: StudySpec, record: StudyRecord, datasets: M
     trials = [trial for trial in record.by_stage("final") if trial.state == "complete"]
     if not trials:
         return
-    (dataset,) = datasets.values()
+    (dataset,) = (of_fold(of, None) for of in datasets.values())
     encoding = _encoding(spec.base["data"], dataset)
     for trial in trials:
         _described(folder, spec, record, trial, dataset, encoding).write(folder.description_file(trial.number))
@@ -80,7 +81,14 @@ def _encoding(section: Mapping[str, Any], dataset: Dataset) -> Encoding | None:
     what was trained on."""
     try:
         encoding = data.encoding(section)
-        same = encoding is not None and data.encoded(section, encoding)[0].fingerprint == dataset.fingerprint
+        if encoding is None:
+            return None
+        again = data.encoded(section, encoding)[0]
+        if dataset.folds is not None:
+            learn = {"learn": holdout.joined(again.splits["train"], again.splits["val"])}
+            same = fingerprint(learn) == fingerprint({"learn": dataset.splits["train"]})
+        else:
+            same = again.fingerprint == dataset.fingerprint
     except UserError:
         return None
     return encoding if same else None

@@ -11,7 +11,6 @@ from study.analysis.statistics.debiased import samples, with_error
 from study.analysis.statistics.difference import (
     Difference,
     Side,
-    difference,
     final_side,
     of_a_rule,
     side_of,
@@ -52,7 +51,7 @@ BLIND = 0.1
 
 def why_nothing_gained(spec: StudySpec, reference: Side, best: Side) -> str | None:
     """A sentence; None if the search gained something, or nothing is known of samples that conflict with the bias."""
-    gain = difference(best.values(spec.metric), reference.values(spec.metric), best.among)
+    gain = best.against(reference, spec.metric)
     if gain is None or (gain.clear and spec.better(gain.value, 0.0)):
         return None
     aligned, conflicting, error = (reference.spread(name) for name in (ALIGNED, CONFLICTING, ERROR))
@@ -284,7 +283,7 @@ def _with_interval(record: StudyRecord, final: Side, name: str) -> str:
 
 def _gain(spec: StudySpec, record: StudyRecord, reference: Side, best: Side) -> list[str]:
     name, test, closing = spec.metric, spec.test_metric, ""
-    gain = difference(best.values(name), reference.values(name), best.among)
+    gain = best.against(reference, name)
     assert gain is not None  # both sides are complete and have the metric
     after, before = (formatting.mean(name, side.spread(name)) for side in (best, reference))
     is_baseline, held = ranked(record, spec)[0].trial.stage == "baseline", standing(record, spec)
@@ -294,7 +293,7 @@ def _gain(spec: StudySpec, record: StudyRecord, reference: Side, best: Side) -> 
         first = f"The search gained nothing: {name} is {before} for the baseline and {after} for {best.label}"
     elif spec.better(gain.value, 0.0) and gain.clear is False and not gain.is_vague:
         verb = "rise" if spec.mode == "max" else "fall"
-        first = f"{name} did not {verb} beyond the spread over seeds: {before} (baseline), {after} ({best.label})"
+        first = f"{name} did not {verb} beyond the spread over {best.over}: {before} (baseline), {after} ({best.label})"
     elif spec.better(gain.value, 0.0) and gain.clear:
         verb = "raised" if spec.mode == "max" else "lowered"
         first = f"The search {verb} {name} from {before} (baseline) to {after} ({best.label})"
@@ -310,7 +309,7 @@ def _gain(spec: StudySpec, record: StudyRecord, reference: Side, best: Side) -> 
     elif not spec.better(gain.value, 0.0):
         closing = f" The best of the study, which best.yaml holds, is trial {ranked(record, spec)[0].trial.number}."
     sentence = f"{first}, chosen by the validation split, {_seeds_text(name, reference, best)}.{closing}"
-    test_gain = difference(best.values(test), reference.values(test), best.among)
+    test_gain = best.against(reference, test)
     if test_gain is None:
         if gain.value == 0.0:
             return [sentence, *map(str, ties(record, spec))]
@@ -329,7 +328,8 @@ def _drop(spec: StudySpec, record: StudyRecord, best: Side) -> Iterator[str]:
     if candidate.repeats and fresh:
         before = formatting.value(spec.metric, candidate.value)
         amount = formatting.change(spec.metric, fresh.mean - candidate.value)
-        yield f"In the search {best.label} had {spec.metric} {before}; on the fresh seeds the mean differs by {amount}."
+        where = "all folds and fresh seeds it" if best.over != "seeds" else "the fresh seeds the mean"
+        yield f"In the search {best.label} had {spec.metric} {before}; on {where} differs by {amount}."
 
 
 def _change_text(spec: StudySpec, name: str, difference: Difference, reference: Side, best: Side) -> str:
@@ -338,16 +338,17 @@ def _change_text(spec: StudySpec, name: str, difference: Difference, reference: 
         return "the same on all seeds"
     is_part = difference.paired and set(reference.seeds(name)) != set(best.seeds(name))
     where = " on the seeds that both have" if is_part else ""
-    return formatting.judged(name, difference, spec.better(difference.value, 0.0), where)
+    over = "other samples" if best.joined and name in best.joined.draws else best.over
+    return formatting.judged(name, difference, spec.better(difference.value, 0.0), where, over)
 
 
 def _value_text(name: str, side: Side) -> str:
-    return f"{name} {formatting.mean(name, side.spread(name))} on {formatting.seeds(side.seeds(name))}"
+    return f"{name} {formatting.mean(name, side.spread(name))} on {side.ran_on(name)}"
 
 
 def _seeds_text(name: str, reference: Side, chosen: Side) -> str:
     """The seeds of both, once where they are the same."""
     before, after = reference.seeds(name), chosen.seeds(name)
     if before == after:
-        return f"both on {formatting.seeds(after)}"
-    return f"the baseline on {formatting.seeds(before)}, {chosen.label} on {formatting.seeds(after)}"
+        return f"both on {chosen.ran_on(name)}"
+    return f"the baseline on {reference.ran_on(name)}, {chosen.label} on {chosen.ran_on(name)}"

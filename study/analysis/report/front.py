@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from study import ranking
 from study.analysis.report.page import Picture, Section, Table, Text
 from study.analysis.statistics import formatting
-from study.analysis.statistics.difference import Side, difference, side_of, sides
+from study.analysis.statistics.difference import Side, side_of, sides
 from study.analysis.statistics.frame import numbered, param_keys, shown
 from study.home.record import StudyRecord
 from study.ranking import Candidate
@@ -54,7 +54,7 @@ def _where(spec: StudySpec, front: list[tuple[Candidate, Score]], among: int) ->
     candidate, score = front[0]
     number = formatting.count(among, "configuration")
     if score is candidate.confirmed_score:
-        seeds = formatting.seeds([trial.seed for trial in candidate.repeats])
+        seeds = side_of(spec, candidate).ran_on(spec.metric)
         return f"the {number} that ran on fresh seeds, by the mean over {seeds},"
     return f"the {number} of the search, on {formatting.seeds(spec.seeds)},"
 
@@ -79,7 +79,8 @@ def _values(spec: StudySpec, candidate: Candidate, score: Score) -> str:
 def _judged(spec: StudySpec, candidate: Candidate, score: Score) -> Side:
     """A configuration with the trials that it was judged by."""
     trials = candidate.repeats if score is candidate.confirmed_score else candidate.replicates
-    return Side(_name(candidate), candidate.trial.number, trials, spec)
+    joined = candidate.joined if score is candidate.confirmed_score else None
+    return Side(_name(candidate), candidate.trial.number, trials, spec, joined=joined)
 
 
 def _missed(spec: StudySpec, front: list[tuple[Candidate, Score]], best: Candidate) -> str:
@@ -105,7 +106,7 @@ def _against_baseline(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
 
 
 def _change(spec: StudySpec, name: str, reference: Side, best: Side) -> str | None:
-    gain = difference(best.values(name), reference.values(name), among=best.among)
+    gain = best.against(reference, name)
     if gain is None:
         return None
     told = formatting.judged(name, gain, (gain.value < 0) == (spec.direction(name) == "min"))

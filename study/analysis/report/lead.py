@@ -10,7 +10,7 @@ from study import ranking
 from study.analysis.report.conclusions import conclusions, more_search
 from study.analysis.statistics import formatting, spent
 from study.analysis.statistics.debiased import worst_group
-from study.analysis.statistics.difference import Side, difference, final_side, side_of, sides
+from study.analysis.statistics.difference import Side, final_side, side_of, sides
 from study.analysis.statistics.next_step import Rivals, came, edges, next_steps, rivals
 from study.home.record import StudyRecord, as_searched
 from study.ranking import epochs
@@ -68,13 +68,13 @@ def trade_off(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
         return
     changes = "; ".join(_change(name, reference, best) for name in names)
     yield f"Accuracy on the {split} split, from the baseline to {best.label}: {changes}."
-    lost = difference(best.values("val/accuracy"), reference.values("val/accuracy"), among=best.among)
+    lost = best.against(reference, "val/accuracy")
     if lost is not None and lost.clear and lost.value < -MUCH and spec.metric != "val/accuracy":
         yield from _milder(spec, record, reference)
 
 
 def _change(name: str, reference: Side, best: Side) -> str:
-    change = difference(best.values(name), reference.values(name), among=best.among)
+    change = best.against(reference, name)
     before, after = reference.spread(name), best.spread(name)
     assert change
     assert before
@@ -206,13 +206,15 @@ def _how_sure(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
     if most == 1:
         number = against.compared - 1
         others = f"{'' if number == 1 else f'{number} '}other complete configuration{'s' * (number > 1)}{kept}"
-        yield f"On {formatting.seeds(best.seeds(spec.metric))} alone nothing tells {best.label} from the {others}."
+        yield f"On {best.ran_on(spec.metric)} alone nothing tells {best.label} from the {others}."
         return
     ran = formatting.count(most, "seed") if fewest == most else f"{fewest} to {most} seeds"
+    if best.over != "seeds":
+        ran = f"all folds, {ran} in all"
     where = f"the {against.compared} configurations that ran on {ran}{kept and ' and'}{kept.removeprefix(' that')}"
     gap = formatting.amount(spec.metric, against.gap)
     if spec.better(0.0, against.gap.value):  # an incumbent, which is chosen all the same
-        told = ", beyond the spread over seeds" if against.gap.clear else ""
+        told = f", beyond the spread over {best.over}" if against.gap.clear else ""
         leader = against.runner_up.label
         yield f"Of {where}, {leader} has the best mean; the difference of {best.label} to it is {gap}{told}."
         return

@@ -20,7 +20,7 @@ from study.analysis.report.rules import rules_section
 from study.analysis.statistics import formatting
 from study.analysis.statistics.ablation_effects import Effect, Part, ablation_effects, frame_of
 from study.analysis.statistics.debiased import sampling_error, worst_group
-from study.analysis.statistics.difference import Difference, Side, difference, final_side, sides, split_metrics
+from study.analysis.statistics.difference import Difference, Side, final_side, sides, split_metrics
 from study.analysis.tables import report_tables
 from study.analysis.tables.grid import ablation_notes, printed_ablation
 from study.home.provenance import devices, in_words
@@ -264,10 +264,7 @@ def summary_note(spec: StudySpec, record: StudyRecord) -> str:
     if best and (reference or best.among > 1):
         note += f" {_seeds(spec, best)}"
     if best and reference:
-        gains = (
-            difference(best.values(name), reference.values(name), best.among)
-            for name in split_metrics(spec, (best, reference))
-        )
+        gains = (best.against(reference, name) for name in split_metrics(spec, (best, reference)))
         printed = (gain for gain in gains if gain and gain.interval and not (gain.is_alike or gain.is_vague))
         if gain := next(printed, None):
             note += f" {_interval(gain)}"

@@ -192,7 +192,7 @@ def _gains(spec: StudySpec, record: StudyRecord, document: dict[str, Any]) -> di
         return {}
     gains = {}
     for name in document["best"]["metrics"]:
-        gain = difference(best.values(name), baseline.values(name), best.among)
+        gain = best.against(baseline, name)
         if gain:
             gains[name] = _document(gain)
     return gains

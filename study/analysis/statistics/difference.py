@@ -6,6 +6,7 @@ interval allows for that, see `chosen_quantile`.
 """
 
 import math
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -14,9 +15,11 @@ from typing import Any
 
 import numpy as np
 
+from study.analysis.statistics import formatting
 from study.analysis.statistics.frame import metric
+from study.home.events import Joined
 from study.home.record import StudyRecord, TrialRecord
-from study.ranking import NOISE, Candidate, Spread, baseline, candidates, is_confirmed, spread
+from study.ranking import MANY, NOISE, Candidate, Spread, baseline, candidates, is_confirmed, spread, spreads
 from study.spec import StudySpec
 
 # Student's t of the best of several: how far its mean lies from its true one, in its own standard errors.
@@ -72,6 +75,7 @@ class Side:
     Attributes:
         among: from how many configurations it was chosen by the very trials that it has here; 1: these had no part in
             the choice.
+        joined: where the trials ran on all folds, what their samples together say.
     """
 
     label: str
@@ -79,6 +83,7 @@ class Side:
     trials: Sequence[TrialRecord]
     spec: StudySpec
     among: int = 1
+    joined: Joined | None = None
 
     @property
     def words(self) -> str:
@@ -86,12 +91,35 @@ class Side:
         return self.label if self.label.startswith("trial") else f"the {self.label}"
 
     def spread(self, name: str) -> Spread | None:
-        """Mean and sample standard deviation of a metric over the trials that have it."""
+        """Mean and sample standard deviation of a metric over the trials that have it; the metric of the samples of
+        all folds together, with their error, where the trials ran on these."""
+        if self.joined and self.joined.metrics.get(name) is not None:
+            return spreads(self.spec.objective, self.trials, self.joined)[name]
         return spread(metric(self.spec, trial, name) for trial in self.trials)
 
     def seeds(self, name: str) -> list[int]:
         """The seeds behind `spread`."""
         return [trial.seed for trial in self.trials if metric(self.spec, trial, name) is not None]
+
+    def ran_on(self, name: str) -> str:
+        """The folds and seeds behind `spread`, in words."""
+        folds = {trial.fold for trial in self.trials} - {None}
+        return formatting.seeds(self.seeds(name), len(folds))
+
+    @property
+    def over(self) -> str:
+        """What the trials differ in, besides chance."""
+        return "folds and seeds" if any(trial.fold is not None for trial in self.trials) else "seeds"
+
+    def against(self, other: "Side", name: str) -> "Difference | None":
+        """This side minus another one in a metric, see `difference`. Of two that ran on all folds it is that of their
+        samples together: its error is that of samples drawn anew, the same ones for both."""
+        draws = [side.joined.draws.get(name) if side.joined else None for side in (self, other)]
+        both = [side.spread(name) for side in (self, other)]
+        if not draws[0] or not draws[1] or not both[0] or not both[1]:
+            return difference(self.values(name), other.values(name), self.among)
+        error = statistics.stdev(mine - theirs for mine, theirs in zip(*draws, strict=True))
+        return _around(both[0].mean - both[1].mean, error, MANY, CONFIDENCE, True, self.among)
 
     def values(self, name: str) -> dict[int, float]:
         """A metric by seed, of the trials that have it; of a seed that ran twice the first."""
@@ -146,7 +174,7 @@ def side_of(spec: StudySpec, candidate: Candidate) -> Side:
     """A configuration with its confirm trials, or without any with the trials that the search saw."""
     label = "baseline" if candidate.trial.stage == "baseline" else f"trial {candidate.trial.number}"
     trials = candidate.repeats if candidate.confirmed else candidate.replicates
-    return Side(label, candidate.trial.number, trials, spec)
+    return Side(label, candidate.trial.number, trials, spec, joined=candidate.joined if candidate.confirmed else None)
 
 
 def sides(spec: StudySpec, record: StudyRecord) -> tuple[Side | None, Side | None]:

@@ -104,18 +104,19 @@ def interval(metric: str, difference: "Difference") -> str:
     return " to ".join(_in_its_unit(metric, *difference.interval))
 
 
-def judged(metric: str, difference: "Difference", better: bool, where: str = "") -> str:
+def judged(metric: str, difference: "Difference", better: bool, where: str = "", over: str = "seeds") -> str:
     """The `amount` of a difference, and what it tells beyond that.
 
     Args:
         better: whether its direction is the wanted one.
         where: as in `amount`.
+        over: what the trials behind it differ in.
     """
     if difference.clear is None or difference.is_vague:
         seeds = "one seed" if difference.clear is None else "two seeds"
         return f"{change(metric, difference.value)}{where}, which {seeds} cannot tell from luck"
     told = f"{'better' if better else 'worse'} beyond" if difference.clear else "within"
-    return f"{amount(metric, difference, where=where)}, {told} the spread over seeds"
+    return f"{amount(metric, difference, where=where)}, {told} the spread over {over}"
 
 
 def between(metric: str, ends: tuple[float, float] | None) -> str:
@@ -166,8 +167,15 @@ def trials(numbers: Sequence[int]) -> str:
     return f"trial{'s' if len(numbers) > 1 else ''} {listed(numbers)}"
 
 
-def seeds(numbers: Sequence[int]) -> str:
-    """`seed 0`, `3 seeds (1, 2, 3)`, with a note where a seed is repeated."""
+def seeds(numbers: Sequence[int], folds: int = 0) -> str:
+    """`seed 0`, `3 seeds (1, 2, 3)`, with a note where a seed is repeated; `5 folds, each on a seed of its own`.
+
+    Args:
+        folds: on how many folds they ran, 0: the data have none.
+    """
+    if folds > 1 and len(numbers) > 1:
+        times = f" {len(numbers) // folds} times" if len(numbers) >= 2 * folds else ""
+        return f"{folds} folds{times}, each time on a seed of its own ({', '.join(map(str, numbers))})"
     if not numbers:
         return "no seed yet"
     if len(numbers) == 1:

@@ -31,7 +31,6 @@ from study.analysis.statistics.difference import (
     Side,
     chosen_among,
     chosen_quantile,
-    difference,
     of_a_rule,
     side_of,
     sides,
@@ -186,7 +185,7 @@ def peers_of_best(spec: StudySpec, record: StudyRecord) -> Sequence[Side]:
 
 def _is_worse(spec: StudySpec, best: Side, other: Side) -> bool:
     """Return whether a configuration is left out."""
-    gap = difference(best.values(spec.metric), other.values(spec.metric), best.among)
+    gap = best.against(other, spec.metric)
     return bool(gap and gap.clear and spec.better(gap.value, 0.0))
 
 
@@ -229,7 +228,7 @@ def rivals(spec: StudySpec, record: StudyRecord) -> Rivals | None:
     if len(peers) < 2:
         return None
     best, *others = peers
-    gap = difference(best.values(spec.metric), others[0].values(spec.metric), best.among)
+    gap = best.against(others[0], spec.metric)
     if gap is None:
         return None
     undecided = [other.number for other in others if not _is_worse(spec, best, other)]
@@ -446,7 +445,7 @@ def is_over_baseline(spec: StudySpec, record: StudyRecord) -> bool | None:
         return True
     if won.trial.stage == "baseline":
         return spec.objective.several and len(ranking.front(record, spec)) > 1
-    gains = (difference(best.values(name), reference.values(name), best.among) for name in spec.objective.metrics)
+    gains = (best.against(reference, name) for name in spec.objective.metrics)
     return None if all(gain is not None and gain.clear is False for gain in gains) else True
 
 
@@ -480,7 +479,7 @@ def _widen(edge: Edge) -> Step:
 def _seeds(spec: StudySpec, record: StudyRecord, reference: Side | None, best: Side) -> list[Step]:
     """More seeds for the best and the baseline, or else for the best and the runner-up; that they would not tell."""
     if reference is not None:
-        gain = difference(best.values(spec.metric), reference.values(spec.metric), among=best.among)
+        gain = best.against(reference, spec.metric)
         if gain is not None and not spec.better(gain.value, 0.0):
             return []
         if gain is not None and not gain.clear:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pandas as pd
 
 from study.analysis.statistics import debiased, formatting
-from study.analysis.statistics.difference import Difference, Side, difference, final_side, side_of, sides, split_metrics
+from study.analysis.statistics.difference import Difference, Side, final_side, side_of, sides, split_metrics
 from study.analysis.statistics.frame import numbered, param_keys, shown
 from study.home.record import StudyRecord
 from study.metrics import rules
@@ -159,7 +159,7 @@ def _sides_by_name(spec: StudySpec, record: StudyRecord) -> dict[str, Side | Non
 
 def _gain(by_name: dict[str, Side | None], metric: str) -> Difference | None:
     reference, best = by_name["baseline"], by_name["best"]
-    return difference(best.values(metric), reference.values(metric), best.among) if reference and best else None
+    return best.against(reference, metric) if reference and best else None
 
 
 def _in_search(spec: StudySpec, candidate: Candidate, name: str) -> Spread | None:
