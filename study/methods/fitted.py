@@ -47,6 +47,7 @@ class Fitted(nn.Module):
     def __init__(self, classes: int) -> None:
         super().__init__()
         self._classes, self._model = classes, None
+        self.stored: Tensor
         self.register_buffer("stored", torch.zeros(0, dtype=torch.uint8))
 
     def take(self, model: Any) -> None:

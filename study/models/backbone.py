@@ -107,7 +107,7 @@ class Backbone(Encoder):
     def rows(self, images: Tensor) -> Tensor:
         """Images (B, C, H, W) as rows (B, E + F): the features of early layers where they are known, and the last."""
         if self.architecture not in EARLY:
-            return self(images)  # type: ignore[no-any-return]
+            return self.forward(images)
         early: list[Tensor] = []
         name, _ = EARLY[self.architecture]
         handle = self.net.get_submodule(name).register_forward_hook(lambda *call: early.append(call[2].mean((2, 3))))

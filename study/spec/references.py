@@ -44,7 +44,7 @@ def wanted(spec: "StudySpec") -> Iterator[str]:
     asked = spec.search.references
     if asked is False or spec.function or spec.final_seeds is not None or spec.varied_data:
         return
-    names, of_features = REFERENCES if asked in (True, "auto") else asked, is_of_features(spec)
+    names, of_features = REFERENCES if isinstance(asked, bool | str) else asked, is_of_features(spec)
     yield from (name for name in REFERENCES if name in names and unsuited(name, spec.facts, of_features) is None)
 
 

@@ -35,7 +35,7 @@ class Listener(Protocol):
         """The metrics of an epoch, or of the test split (None)."""
 
     def judges(self, predicted: str) -> None:
-        """What the network says of the samples of its fold, see `study.sweep.joined.packed`."""
+        """What the network says of the samples of its fold, see `study.sweep.joined.Verdict`."""
 
     def diverged(self, why: str) -> None:
         """It ends here, as its loss or metric is no number."""
@@ -155,9 +155,10 @@ def _train(trial: Trial | FunctionTrial, job: JobPayload, listener: Listener, wh
             if epoch == trial.config.train.epochs and job.model:
                 trial.save(job.model)  # before the last report: a complete trial has its model
             if epoch == trial.config.train.epochs and job.is_judged and isinstance(trial, Trial):
-                from study.sweep.joined import packed  # with what few trials have a use for
+                from study.sweep.joined import Verdict  # with what few trials have a use for
 
-                listener.judges(packed(trial.evaluate.predicted("val").cpu().numpy()))
+                classes, losses = trial.evaluate.judged("val")
+                listener.judges(Verdict(classes.cpu().numpy(), losses.float().cpu().numpy()).packed())
             if epoch in job.kept:
                 trial.save(job.kept[epoch])
             listener.reports(metrics, epoch)

@@ -7,12 +7,15 @@ the same for all configurations of a study, so that the error of a difference fo
 """
 
 import base64
+import math
 import zlib
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from study import ranking
 from study.data import Dataset, holdout
@@ -25,15 +28,52 @@ DRAWS = 200
 
 SEED = 20
 
-
-def packed(predicted: NDArray[np.int64]) -> str:
-    """Classes (N,) as text, for a ledger."""
-    return base64.b85encode(zlib.compress(predicted.astype("<u2").tobytes())).decode()
+RANKING = ("top5_accuracy", "auc")
+"""Metrics of all scores of a sample, of which that of its class alone is kept."""
 
 
-def unpacked(text: str) -> NDArray[np.int64]:
-    """The classes again."""
-    return np.frombuffer(zlib.decompress(base64.b85decode(text)), "<u2").astype(np.int64)
+@dataclass(frozen=True)
+class Verdict:
+    """What networks say of samples.
+
+    Attributes:
+        classes: of each, (N,).
+        log_losses: -log p of the class of each, in nats, (N,) float32; None: they rank no classes.
+    """
+
+    classes: NDArray[np.int64]
+    log_losses: NDArray[np.float32] | None = None
+
+    def packed(self) -> str:
+        """The same as text, for a ledger."""
+        parts = [self.classes.astype("<u2"), *([] if self.log_losses is None else [self.log_losses.astype("<f4")])]
+        return " ".join(base64.b85encode(zlib.compress(part.tobytes())).decode() for part in parts)
+
+    @classmethod
+    def unpacked(cls, text: str) -> "Verdict":
+        """The same again."""
+        parts = [zlib.decompress(base64.b85decode(part)) for part in text.split(" ")]
+        losses = np.frombuffer(parts[1], "<f4") if len(parts) > 1 else None
+        return cls(np.frombuffer(parts[0], "<u2").astype(np.int64), losses)
+
+    @classmethod
+    def joined(cls, parts: Sequence["Verdict"], members: Sequence[NDArray[np.bool_]]) -> "Verdict":
+        """That of all samples, from those of parts and which samples each part has, (N,)."""
+        classes = np.empty(len(members[0]), np.int64)
+        losses = None if any(part.log_losses is None for part in parts) else np.empty(len(members[0]), np.float32)
+        for part, held in zip(parts, members, strict=True):
+            classes[held] = part.classes
+            if losses is not None:
+                losses[held] = part.log_losses
+        return cls(classes, losses)
+
+    def scores(self, rows: NDArray[np.int64], target: Tensor, classes: int) -> Tensor | None:
+        """Scores (n, classes) of these samples that have their log losses; they rank the other classes alike."""
+        if self.log_losses is None:
+            return None
+        own = -torch.from_numpy(self.log_losses[rows]).double()
+        others = torch.log1p(-own.exp().clamp(max=1)) - math.log(max(1, classes - 1))
+        return others[:, None].repeat(1, classes).scatter(1, target.clamp(min=0)[:, None], own[:, None])
 
 
 def _is_kept(name: str, draws: Sequence[float]) -> bool:
@@ -64,15 +104,15 @@ class Joiner:
             if repeats and len(repeats) * self._folds.count == len(runs) and (known is None or known.runs != numbers):
                 yield self._joined(leader.number, numbers, repeats)
 
-    def _joined(self, number: int, runs: tuple[int, ...], repeats: Sequence[NDArray[np.int64]]) -> Joined:
+    def _joined(self, number: int, runs: tuple[int, ...], repeats: Sequence[Verdict]) -> Joined:
         return Joined(number, runs, *self.judged(repeats))
 
-    def judged(self, repeats: Sequence[NDArray[np.int64]]) -> tuple[dict[str, float | None], dict[str, list[float]]]:
+    def judged(self, repeats: Sequence[Verdict]) -> tuple[dict[str, float | None], dict[str, list[float]]]:
         """Return the metrics of all samples together with their standard errors, and some of them for samples drawn
         anew.
 
         Args:
-            repeats: the class that each sample outside test got, (N,), once for each time that all folds ran.
+            repeats: what was said of the samples outside test, once for each time that all folds ran.
         """
         whole = [np.arange(len(self._target))] * len(repeats)
         values = self._metrics(repeats, whole)
@@ -88,29 +128,33 @@ class Joiner:
         finite = {name: found for name, found in draws.items() if _is_kept(name, found)}
         return known, {name: [float(f"{value:.6g}") for value in found] for name, found in finite.items()}
 
-    def _repeats(self, runs: Sequence[TrialRecord]) -> list[NDArray[np.int64]]:
-        """The class that each sample got, (N,), once for each time that all folds ran."""
+    def _repeats(self, runs: Sequence[TrialRecord]) -> list[Verdict]:
+        """What was said of the samples, once for each time that all folds ran."""
         count, first = self._folds.count, max(self._spec.seeds) + 1
         by_repeat: dict[int, list[TrialRecord]] = {}
         for run in runs:
             by_repeat.setdefault((run.seed - first) // count, []).append(run)
-        found = []
-        for of_repeat in (some for some in by_repeat.values() if len(some) == count):
-            predicted = np.empty(len(self._target), np.int64)
-            for run in of_repeat:
-                predicted[self._folds.numbers == run.fold] = unpacked(run.predicted or "")
-            found.append(predicted)
-        return found
+        return [
+            Verdict.joined(
+                [Verdict.unpacked(run.predicted or "") for run in of_repeat],
+                [self._folds.numbers == run.fold for run in of_repeat],
+            )
+            for of_repeat in by_repeat.values()
+            if len(of_repeat) == count
+        ]
 
-    def _metrics(self, repeats: Sequence[NDArray[np.int64]], rows: Sequence[NDArray[np.int64]]) -> dict[str, float]:
-        """The mean over repeats of each metric that needs no scores, on these samples; nan where it has no value."""
+    def _metrics(self, repeats: Sequence[Verdict], rows: Sequence[NDArray[np.int64]]) -> dict[str, float]:
+        """The mean over repeats of each metric on these samples, but of those that rank three classes or more; nan
+        where it has no value."""
         found: dict[str, list[float]] = {}
-        for predicted, members in zip(repeats, rows, strict=True):
+        for verdict, members in zip(repeats, rows, strict=True):
             chosen = torch.from_numpy(members)
-            bias = None if self._bias is None else self._bias[chosen]
-            given = torch.from_numpy(predicted[members]), self._target[chosen], bias
-            for name, value in metrics.compute(None, *given, self._facts).items():
-                found.setdefault(f"val/{name}", []).append(float(value))
+            bias, target = None if self._bias is None else self._bias[chosen], self._target[chosen]
+            scores = verdict.scores(members, target, self._facts.classes)
+            values = metrics.compute(scores, torch.from_numpy(verdict.classes[members]), target, bias, self._facts)
+            for name, value in values.items():
+                if self._facts.classes == 2 or name not in RANKING:
+                    found.setdefault(f"val/{name}", []).append(float(value))
         return {name: float(np.mean(values)) for name, values in found.items()}
 
     def _drawn(self, generator: np.random.Generator) -> NDArray[np.int64]:

@@ -20,8 +20,6 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from study import data, ranking
 from study.data.folds import of_fold
 from study.errors import said
@@ -30,7 +28,7 @@ from study.home.folder import StudyFolder
 from study.home.record import StudyRecord, finite, is_tested
 from study.spec import StudySpec
 from study.spec.references import wanted
-from study.sweep.joined import Joiner
+from study.sweep.joined import Joiner, Verdict
 from study.text import printed
 from study.upstream.end_with_parent import end_with_parent
 
@@ -184,22 +182,22 @@ def _measured(
 ) -> tuple[Mapping[str, float], dict[str, list[float]] | None]:
     """The metrics of a reference; with folds those of all samples outside test together, the mean over folds on test,
     and the draws of `Joiner.judged`."""
-    from study.training.references import fitted, judge, measured, predicted
+    from study.training.references import fitted, judge, measured, outputs
 
     if dataset.folds is None:
         (rows,) = parts
         return measured(
             name, rows["train"], {split: rows[split] for split in rows if split != "train"}, spec.seed
         ), None
-    classes = np.empty(len(dataset.folds.numbers), np.int64)
-    tested: dict[str, list[float]] = {}
-    for fold, rows in enumerate(parts):
+    verdicts, tested = list[Verdict](), dict[str, list[float]]()
+    for rows in parts:
         model = fitted(name, rows["train"], spec.seed)
-        classes[dataset.folds.numbers == fold] = predicted(model, rows["val"], spec.seed)
+        verdicts.append(Verdict(*outputs(model, rows["val"], spec.seed)))
         on_test = judge(model, {split: rows[split] for split in rows if split == "test"}, spec.seed)
         for metric, value in on_test.items():
             tested.setdefault(metric, []).append(value)
-    found, draws = Joiner(spec, dataset).judged([classes])
+    members = [dataset.folds.numbers == fold for fold in range(len(parts))]
+    found, draws = Joiner(spec, dataset).judged([Verdict.joined(verdicts, members)])
     together = {metric: math.nan if value is None else value for metric, value in found.items()}
     return {**together, **{metric: fmean(values) for metric, values in tested.items()}}, draws
 

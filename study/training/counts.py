@@ -8,6 +8,12 @@ from torch import Tensor
 
 from study.data.dataset import Facts
 
+
+def log_losses(scores: Tensor, target: Tensor) -> Tensor:
+    """-log p of the class of each sample by its scores (N, Y), float64 (N,); of class 0 for a sample without one."""
+    return -scores.double().log_softmax(1).gather(1, target.clamp(min=0)[:, None])[:, 0]
+
+
 # The accuracy, or mean loss, of each (class, group) cell of a split, that of a small cell drawn to what cells like it
 # have.
 #
@@ -157,7 +163,7 @@ class Counts:
         table = nothing.index_add(0, group * classes + prediction, known.long()).view(classes, columns, classes)
         lost = None
         if scores is not None:
-            log_loss = -scores.double().log_softmax(1).gather(1, target.clamp(min=0)[:, None])[:, 0]
+            log_loss = log_losses(scores, target)
             of_samples = torch.stack([log_loss, log_loss.square()]).where(known, 0.0)
             none = of_samples.new_zeros(2, classes * columns)
             lost = none.index_add(1, group, of_samples).view(2, classes, columns)

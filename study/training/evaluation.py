@@ -17,7 +17,7 @@ from study.training import augment, metrics, probes
 from study.training.augment import evaluation_resize, output_shape
 from study.training.class_offsets import ClassOffsets
 from study.training.config import TrainOptions, TrialConfig
-from study.training.counts import Counts
+from study.training.counts import Counts, log_losses
 from study.training.device import Resident
 from study.training.diverged import check_features
 
@@ -145,9 +145,11 @@ class Evaluation:
         return own(features) if own else self._online[encoder](functional.normalize(features, dim=1))
 
     @torch.no_grad()
-    def predicted(self, split: str) -> Tensor:
-        """The class that the method's encoder gives each sample of a split, (N,), as its metrics take it."""
-        return self._predicted(split, "encoder", self._judged(split, "encoder", self.features(split)))
+    def judged(self, split: str) -> tuple[Tensor, Tensor]:
+        """The class that the method's encoder gives each sample of a split, (N,), as its metrics take it, and -log p of
+        the sample's own class, (N,)."""
+        scores = self._judged(split, "encoder", self.features(split))
+        return self._predicted(split, "encoder", scores), log_losses(scores, self._splits[split].target)
 
     def _judged(self, split: str, encoder: str, features: Tensor) -> Tensor:
         """The scores of a split that it is judged by, (N, classes): never with offsets that it was fitted by itself."""

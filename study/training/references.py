@@ -22,6 +22,7 @@ from study.data import holdout
 from study.data.dataset import Facts, Split
 from study.methods.fitted import scores
 from study.training import metrics
+from study.training.counts import log_losses
 
 ITERATIONS = {"rows": 2000, "images": 200}
 """Steps of a logistic regression at most, of rows and of pixels."""
@@ -81,10 +82,11 @@ def drawn(places: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
 
 
 def inputs(samples: NDArray[Any], facts: Facts) -> NDArray[Any]:
-    """Samples (N, ...) as rows (N, F): a table's as they are, pixels scaled to [0, 1] and normalised."""
+    """Samples (N, ...) as rows (N, F): a table's as they are, pixels scaled to [0, 1] and normalised; of a frozen
+    network's features those of its last layer."""
     if facts.is_table:  # or features of a frozen network, float16
-        return np.asarray(samples, np.float32 if samples.dtype == np.float16 else np.float64)
-    mean, deviation = (np.reshape(np.float32(each), (-1, 1, 1)) for each in (facts.mean, facts.deviation))
+        return np.asarray(samples[:, -facts.shape[0] :], np.float32 if samples.dtype == np.float16 else np.float64)
+    mean, deviation = (np.reshape(np.asarray(each, np.float32), (-1, 1, 1)) for each in (facts.mean, facts.deviation))
     scaled = (np.asarray(samples, np.float32) / 255 - mean) / deviation
     return scaled.reshape(len(samples), -1)
 
@@ -192,8 +194,21 @@ def judge(model: Any, judged: Mapping[str, Rows], seed: int) -> dict[str, float]
     return {key: value for split, rows in judged.items() for key, value in _judged(model, rows, split, seed)}
 
 
-def predicted(model: Any, rows: Rows, seed: int) -> NDArray[np.int64]:
-    """The class that a fitted model gives each of the rows, (N,)."""
+def outputs(model: Any, rows: Rows, seed: int) -> tuple[NDArray[np.int64], NDArray[np.float32] | None]:
+    """The class that a fitted model gives each of the rows, (N,), and -log p of its own class, (N,); None where the
+    model ranks no classes."""
+    ranking, target = _scores(model, rows), torch.as_tensor(np.asarray(rows.target))
+    losses = None if ranking is None else log_losses(ranking, target).float().numpy()
+    return _predicted(model, rows, seed), losses
+
+
+def _scores(model: Any, rows: Rows) -> torch.Tensor | None:
+    if isinstance(model, ThresholdOptimizer | ExponentiatedGradient):
+        return None
+    return torch.as_tensor(scores(model, rows.inputs, rows.facts.classes))
+
+
+def _predicted(model: Any, rows: Rows, seed: int) -> NDArray[np.int64]:
     if isinstance(model, ThresholdOptimizer):
         found = model.predict(rows.inputs, sensitive_features=rows.bias, random_state=seed)
     elif isinstance(model, ExponentiatedGradient):
@@ -204,10 +219,9 @@ def predicted(model: Any, rows: Rows, seed: int) -> NDArray[np.int64]:
 
 
 def _judged(model: Any, rows: Rows, split: str, seed: int) -> list[tuple[str, float]]:
-    ranks = not isinstance(model, ThresholdOptimizer | ExponentiatedGradient)
     found = metrics.compute(
-        torch.as_tensor(scores(model, rows.inputs, rows.facts.classes)) if ranks else None,
-        torch.as_tensor(predicted(model, rows, seed)),
+        _scores(model, rows),
+        torch.as_tensor(_predicted(model, rows, seed)),
         torch.as_tensor(np.asarray(rows.target)),
         None if rows.bias is None else torch.as_tensor(np.asarray(rows.bias)),
         rows.facts.on(split),

@@ -206,8 +206,8 @@ def inferred_groups(config: TrialConfig, dataset: Dataset, device: torch.device)
     if own.inferred_groups == "none":
         return {}
     if own.inferred_groups == EARLY:
-        judged = [name for name in dataset.splits if name != "train"]
-        return {name: early_layers.classes(config.model, dataset, name, device) for name in judged}
+        others = [name for name in dataset.splits if name != "train"]
+        return {name: early_layers.classes(config.model, dataset, name, device) for name in others}
     method, epochs = KINDS[own.inferred_groups]
     train = _training(config, own.bias_model_epochs or epochs, LEARNING_RATE, SEED)
     splits = {name: replace(split, bias=None, condition=None) for name, split in dataset.splits.items()}

@@ -18,7 +18,7 @@ from study.sweep.agenda import Agenda, Job, Joins
 from study.sweep.early_stopping import early_stopping
 from study.sweep.failures import Failure
 from study.sweep.job_payload import JobPayload
-from study.sweep.joined import packed
+from study.sweep.joined import Verdict
 
 BROKEN, DIED = Failure("BUG", "broken"), Failure("PREEMPTED", "its process died")
 
@@ -111,7 +111,7 @@ class Course:
             self.agenda.failed(number, value or BROKEN)
             return False
         if self.predict and epoch == job.trial.total(self.spec.epochs) and job.trial.stage == "confirm":
-            self.agenda.judged(number, packed(self.predict(job.trial)))
+            self.agenda.judged(number, Verdict(self.predict(job.trial)).packed())
         further = {f"val/{name}": figure for name, figure in self.further(job.trial).items()}
         return self.agenda.reported(number, epoch, {"val/accuracy": value, "train/loss": 1.0, **further})
 

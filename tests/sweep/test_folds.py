@@ -4,15 +4,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from course import Course, outcome, prefixes
 from helpers import quickstart
 from numpy.typing import NDArray
-from sklearn.metrics import accuracy_score, balanced_accuracy_score
+from sklearn.metrics import accuracy_score, balanced_accuracy_score, log_loss, roc_auc_score
 
 from study import data, ranking
+from study.data.dataset import Facts
 from study.home.record import StudyRecord, TrialRecord
 from study.spec import StudySpec
-from study.sweep.joined import Joiner, packed, unpacked
+from study.sweep.joined import Joiner, Verdict
+from study.training import metrics
 
 FOLDS = (
     "data.val=biased",
@@ -90,7 +93,7 @@ def test_a_confirmed_value_is_the_metric_of_the_joined_samples(seeds: int, tmp_p
         for start in range(0, 3 * seeds, 3):
             whole = np.empty_like(target)
             for run in one.repeats[start : start + 3]:
-                assert np.array_equal(unpacked(run.predicted), judges(run))
+                assert np.array_equal(Verdict.unpacked(run.predicted).classes, judges(run))
                 whole[judges.folds.numbers == run.fold] = judges(run)
             repeats.append(whole)
         found = ranking.spreads(spec.objective, one.repeats, one.joined)
@@ -119,7 +122,27 @@ def test_the_margin_takes_the_paired_error_on_the_joined_samples(tmp_path: Path)
 
 def test_predictions_are_kept_whole() -> None:
     for classes in (np.array([], np.int64), np.arange(1000)):
-        assert np.array_equal(unpacked(packed(classes)), classes)
+        losses = np.random.default_rng(0).random(len(classes), np.float32)
+        found = Verdict.unpacked(Verdict(classes, losses).packed())
+        assert np.array_equal(found.classes, classes)
+        assert np.array_equal(found.log_losses, losses)
+        assert Verdict.unpacked(Verdict(classes).packed()).log_losses is None
+
+
+@pytest.mark.parametrize("classes", [2, 10])
+def test_the_log_loss_of_joined_samples_is_that_of_their_probabilities(classes: int) -> None:
+    random = np.random.default_rng(0)
+    target, rows = random.integers(0, classes, 300), np.arange(300)
+    probabilities = random.dirichlet(np.ones(classes), 300)
+    own = probabilities[rows, target]
+    verdict = Verdict(probabilities.argmax(1), -np.log(own).astype(np.float32))
+    scores = verdict.scores(rows, torch.from_numpy(target), classes)
+    found = metrics.compute(
+        scores, torch.from_numpy(verdict.classes), torch.from_numpy(target), None, Facts(classes, None, (3,))
+    )
+    assert float(found["log_loss"]) == pytest.approx(log_loss(target, probabilities, labels=range(classes)), rel=1e-5)
+    if classes == 2:
+        assert float(found["auc"]) == pytest.approx(roc_auc_score(target, probabilities[:, 1]), abs=1e-6)
 
 
 def test_a_ledger_without_folds_reads_as_before(tmp_path: Path) -> None:
