@@ -444,12 +444,11 @@ def resolve(document: Document, one_trial: bool = False, of_folder: bool = False
     if not of_folder:
         given = (values.get("search") or {}).get("confirm") or {}
         search = with_folds(search, sections.own["data"].get("folds"), "seeds" in given, problems)
-    own, data_keys = dict(sections.own), dict(sections.own["data"])
-    if data_keys.get("folds", 0) is None:
-        del data_keys["folds"]  # as in files of before there was such a key
-    spec = _spec(
-        values, layout, search.model_copy(update={"alternatives": sections.alternatives}), own | {"data": data_keys}
-    )
+    base, of_data = dict(sections.own), dict(sections.own["data"])
+    if of_data.get("folds", 0) is None:
+        del of_data["folds"]  # as in files of before there was such a key
+    search = search.model_copy(update={"alternatives": sections.alternatives})
+    spec = _spec(values, layout, search, base | {"data": of_data})
     _check_data(spec, problems)
     check_metrics(spec, problems)
     check_references(spec, problems)
