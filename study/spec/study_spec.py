@@ -283,8 +283,6 @@ class StudySpec:
                 del search[key]
         search["space"] = {key: _compact(domain) for key, domain in search["space"].items()}
         document = {"name": self.name, **{section: dict(self.base[section]) for section in SECTIONS}}
-        if document["data"].get("folds", 0) is None:  # as the two above
-            del document["data"]["folds"]
         document |= {"search": search, "resources": self.resources.model_dump()}
         if self.final_seeds is not None:
             document["final_seeds"] = list(self.final_seeds)
@@ -326,6 +324,8 @@ class StudySpec:
         if self.of_file is not None:
             return self.of_file.hash
         document = {key: value for key, value in self.to_document().items() if key in (*SECTIONS, "search")}
+        if self.folds is None:  # studies of before there were folds are the same
+            document["data"].pop("folds", None)
         return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()[:12]
 
 

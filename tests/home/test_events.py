@@ -26,6 +26,9 @@ sha256":"0"}],"placement":{"resources.cpu":2},"groups":{"val":[[1,2]],"classes":
 {"event":"evaluated","time":1.5,"trial":1,"split":"test","by":"study evaluate"}
 {"event":"trial","time":1.5,"trial":1,"stage":"confirm","params":{"a":1,"b":0.5,"c":true,"d":"x"},"seed":1,"repeats":0}
 {"event":"trial","time":1.5,"trial":1,"stage":"search","params":{"a":null},"seed":1,"enqueued":true}
+{"event":"trial","time":1.5,"trial":1,"stage":"search","params":{},"seed":1,"fold":4}
+{"event":"judged","time":1.5,"trial":1,"predicted":"x"}
+{"event":"joined","time":1.5,"trial":1,"runs":[2,3],"metrics":{"a":1.0,"b":null},"draws":{"a":[0.5]}}
 {"event":"started","time":1.5,"trial":1,"node":"n","epoch":0,"note":"x","device":{"name":"cpu"}}
 {"event":"unusable","time":1.5,"node":"n","reason":"r"}
 {"event":"report","time":1.5,"trial":1,"epoch":1,"metrics":{"a":1.0,"b":null},"note":"n","asleep":3.5}
