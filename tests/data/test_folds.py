@@ -152,7 +152,7 @@ def test_folds_of_images_share_their_pixels_and_leave_test_alone() -> None:
         (["data.folds=1"], "data.folds"),
         (["search.folds=one"], "data.folds"),
         (["search.confirm.folds=all"], "data.folds"),
-        (["search.confirm.seeds=1"], "at least 2"),
+        (["search.confirm.seeds=1"], "or equal to 2"),
         (["data.folds=5", "search.space={data.folds: {choices: [2, 3]}}"], "cannot be searched"),
     ],
 )
