@@ -48,7 +48,12 @@ def small_cells(spec: StudySpec, cells: Mapping[str, Any], facts: Facts) -> list
     """Return which of the study's metrics would be noise on the small cells of validation, and what would be better."""
     val, own, conflicting = cells["splits"]["val"], facts.on("val"), cells["splits"]["val"]["conflicting"]
     found = []
-    if conflicting is not None and conflicting < FEW_CONFLICTING:
+    if conflicting is not None and spec.folds and conflicting * spec.folds < FEW_CONFLICTING:
+        found.append(
+            f"all folds together have only about {_counted(conflicting * spec.folds)} in conflict with the bias: "
+            "configurations are hardly told apart. Better: more data"
+        )
+    elif conflicting is not None and not spec.folds and conflicting < FEW_CONFLICTING:
         found.append(
             f"val has only {_counted(conflicting)} in conflict with the bias: configurations are hardly told apart. "
             f"Better: {CURES.get(spec.base['data'].get('val'), '')}more data"
@@ -206,6 +211,7 @@ def budget(spec: StudySpec) -> dict[str, Any]:
             "confirm": confirm,
             "rule": rule["most"],
         },
+        "folds": spec.folds,
         "margin": spec.margin_rule,
         "references": list(wanted(spec)),
         "front": search.confirm.front if search.confirm.top and spec.objective.several else None,
@@ -256,7 +262,7 @@ def text(document: dict[str, Any]) -> str:
     replicates = f" + {trials['replicate']} on further seeds" if trials["replicate"] else ""
     rule = document["rule_trials"]
     rules = f" and about {rule['expected']}, at most {rule['most']}, for what other rules pick" if rule["most"] else ""
-    confirm = f"{trials['confirm']} to confirm"
+    confirm = f"{trials['confirm']} to confirm" + (" on every fold" if document["folds"] else "")
     if document["front"]:
         confirm = f"at most {confirm} (the whole front up to {document['front']} configurations)"
     elif document["margin"]:

@@ -4,13 +4,10 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-
-if TYPE_CHECKING:
-    from study.data.folds import Folds
 
 
 @dataclass(frozen=True)
@@ -125,6 +122,42 @@ class Split:
         return self.inputs if self.rows is None else self.inputs[self.rows]
 
 
+Kind = Literal["number", "word", "plain"]
+"""Of a table's column: a number to be standardised, the number of a word, or an input as it is."""
+
+
+@dataclass(frozen=True)
+class Raw:
+    """A table before anything was fitted to it.
+
+    Attributes:
+        splits: by name, with rows float64 (N, C): numbers, nan where one is missing, and the numbers of words, from 0.
+        columns: what each column is.
+    """
+
+    splits: Mapping[str, Split]
+    columns: tuple[Kind, ...]
+
+
+@dataclass(frozen=True)
+class Folds:
+    """The samples outside test, and the fold of each.
+
+    Attributes:
+        count: how many folds.
+        numbers: the fold of each sample, (N,).
+        learn: the samples: images as they are stored, of a table the raw rows.
+        raw: of a table; None: it is none.
+        same: label of what stays together, (N,); None: nothing does.
+    """
+
+    count: int
+    numbers: NDArray[np.int64]
+    learn: Split
+    raw: Raw | None = None
+    same: NDArray[np.int64] | None = None
+
+
 @dataclass(frozen=True)
 class Dataset:
     """A data set in memory, or mapped into it.
@@ -139,7 +172,7 @@ class Dataset:
     facts: Facts
     splits: Mapping[str, Split]
     stored_fingerprint: str | None = None
-    folds: "Folds | None" = None
+    folds: Folds | None = None
 
     @cached_property
     def fingerprint(self) -> str:

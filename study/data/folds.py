@@ -5,51 +5,15 @@ deviation of a table's numbers, what fills a gap, which words have an input) is 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from study.data import holdout
-from study.data.dataset import Dataset, Split
+from study.data.dataset import Dataset, Folds, Raw, Split
 from study.data.table_columns import standard
 from study.errors import UserError
-
-Kind = Literal["number", "word", "plain"]
-"""Of a table's column: a number to be standardised, the number of a word, or an input as it is."""
-
-
-@dataclass(frozen=True)
-class Raw:
-    """A table before anything was fitted to it.
-
-    Attributes:
-        splits: by name, with rows float64 (N, C): numbers, nan where one is missing, and the numbers of words, from 0.
-        columns: what each column is.
-    """
-
-    splits: Mapping[str, Split]
-    columns: tuple[Kind, ...]
-
-
-@dataclass(frozen=True)
-class Folds:
-    """The samples outside test, and the fold of each.
-
-    Attributes:
-        count: how many folds.
-        numbers: the fold of each sample, (N,).
-        learn: the samples: images as they are stored, of a table the raw rows.
-        raw: of a table; None: it is none.
-        same: label of what stays together, (N,); None: nothing does.
-    """
-
-    count: int
-    numbers: NDArray[np.int64]
-    learn: Split
-    raw: Raw | None = None
-    same: NDArray[np.int64] | None = None
 
 
 def divided(

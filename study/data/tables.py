@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from typing_extensions import Doc
 
 from study.data import holdout, label_files
-from study.data.dataset import Labels, Split
-from study.data.folds import Kind, Raw
+from study.data.dataset import Kind, Labels, Raw, Split
 from study.errors import UserError
 from study.knobs import Range
 

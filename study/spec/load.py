@@ -447,8 +447,8 @@ def resolve(document: Document, one_trial: bool = False, of_folder: bool = False
     base, of_data = dict(sections.own), dict(sections.own["data"])
     if of_data.get("folds", 0) is None:
         del of_data["folds"]  # as in files of before there was such a key
-    search = search.model_copy(update={"alternatives": sections.alternatives})
-    spec = _spec(values, layout, search, base | {"data": of_data})
+    whole = search.model_copy(update={"alternatives": sections.alternatives})
+    spec = _spec(values, layout, whole, base | {"data": of_data})
     _check_data(spec, problems)
     check_metrics(spec, problems)
     check_references(spec, problems)

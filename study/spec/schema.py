@@ -241,8 +241,8 @@ class Confirm(Strict):
 
     Attributes:
         top: how many of the best configurations; 0: nothing runs again.
-        seeds: on how many fresh seeds; with `data.folds` how often on every fold, each time on a seed of its own. null:
-            3, and 1 with folds.
+        seeds: on how many fresh seeds, from 2 on; with `data.folds` how often on every fold, each time on a seed of its
+            own, and once where the file does not say.
         folds: `all`: on every fold of `data.folds`, and a configuration's value is the metric of all samples together,
             each as a network judges it that was not trained on it. null: `all` where the data have folds.
         front: with several metrics the whole front of the search runs again, also where `top` is smaller, up to so

@@ -324,6 +324,8 @@ class StudySpec:
         if self.of_file is not None:
             return self.of_file.hash
         document = {key: value for key, value in self.to_document().items() if key in (*SECTIONS, "search")}
+        if self.folds is None:  # studies of before there were folds are the same
+            document["data"].pop("folds", None)
         return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()[:12]
 
 

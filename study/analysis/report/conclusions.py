@@ -343,12 +343,12 @@ def _change_text(spec: StudySpec, name: str, difference: Difference, reference: 
 
 
 def _value_text(name: str, side: Side) -> str:
-    return f"{name} {formatting.mean(name, side.spread(name))} on {side.ran_on(name)}"
+    return f"{name} {formatting.mean(name, side.spread(name))} on {formatting.ran_on(side, name)}"
 
 
 def _seeds_text(name: str, reference: Side, chosen: Side) -> str:
     """The seeds of both, once where they are the same."""
     before, after = reference.seeds(name), chosen.seeds(name)
     if before == after:
-        return f"both on {chosen.ran_on(name)}"
-    return f"the baseline on {reference.ran_on(name)}, {chosen.label} on {chosen.ran_on(name)}"
+        return f"both on {formatting.ran_on(chosen, name)}"
+    return f"the baseline on {formatting.ran_on(reference, name)}, {chosen.label} on {formatting.ran_on(chosen, name)}"

@@ -54,7 +54,7 @@ def _where(spec: StudySpec, front: list[tuple[Candidate, Score]], among: int) ->
     candidate, score = front[0]
     number = formatting.count(among, "configuration")
     if score is candidate.confirmed_score:
-        seeds = side_of(spec, candidate).ran_on(spec.metric)
+        seeds = formatting.ran_on(side_of(spec, candidate), spec.metric)
         return f"the {number} that ran on fresh seeds, by the mean over {seeds},"
     return f"the {number} of the search, on {formatting.seeds(spec.seeds)},"
 

@@ -206,7 +206,7 @@ def _how_sure(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
     if most == 1:
         number = against.compared - 1
         others = f"{'' if number == 1 else f'{number} '}other complete configuration{'s' * (number > 1)}{kept}"
-        yield f"On {best.ran_on(spec.metric)} alone nothing tells {best.label} from the {others}."
+        yield f"On {formatting.ran_on(best, spec.metric)} alone nothing tells {best.label} from the {others}."
         return
     ran = formatting.count(most, "seed") if fewest == most else f"{fewest} to {most} seeds"
     if best.over != "seeds":

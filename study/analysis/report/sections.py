@@ -409,8 +409,13 @@ def _settings(spec: StudySpec, record: StudyRecord) -> dict[str, str]:
     settings["early stopping"] = schedule(search.early_stopping).words(search.early_stopping, spec.epochs)
     front = f", the front up to {confirm.front}" if goal.several and confirm.front else ""
     front += ", the best incumbent" if spec.has_searched_incumbents else ""
+    on = formatting.count(confirm.seeds, "fresh seed")
+    if spec.folds:
+        turns = {"each": "on all of them", "one": "on one in turn"}[spec.search.folds or "one"]
+        settings["folds"] = f"{spec.folds}; a configuration of the search runs {turns}"
+        on = f"every fold, {formatting.count(confirm.seeds, 'time')} on a fresh seed each"
     settings["confirm"] = (
-        f"top {confirm.top}{front} and the baseline on {formatting.count(confirm.seeds, 'fresh seed')}"
+        f"top {confirm.top}{front} and the baseline on {on}"
         if confirm.top
         else "none"
     ) + (f"; {'' if confirm.top else 'only '}the picks of the selection rules" if confirm.rules else "")

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from study.analysis.statistics import formatting
 from study.analysis.statistics.frame import metric
 from study.home.events import Joined
 from study.home.record import StudyRecord, TrialRecord
@@ -100,11 +99,6 @@ class Side:
     def seeds(self, name: str) -> list[int]:
         """The seeds behind `spread`."""
         return [trial.seed for trial in self.trials if metric(self.spec, trial, name) is not None]
-
-    def ran_on(self, name: str) -> str:
-        """The folds and seeds behind `spread`, in words."""
-        folds = {trial.fold for trial in self.trials} - {None}
-        return formatting.seeds(self.seeds(name), len(folds))
 
     @property
     def over(self) -> str:

@@ -9,7 +9,7 @@ from study.ranking import Spread
 from study.spec import StudySpec
 
 if TYPE_CHECKING:
-    from study.analysis.statistics.difference import Difference
+    from study.analysis.statistics.difference import Difference, Side
 
 
 MISSING = "-"
@@ -182,6 +182,11 @@ def seeds(numbers: Sequence[int], folds: int = 0) -> str:
         return f"seed {numbers[0]}"
     repeated = "" if len(set(numbers)) == len(numbers) else ", some repeated"
     return f"{len(numbers)} seeds ({', '.join(map(str, numbers))}{repeated})"
+
+
+def ran_on(side: "Side", metric: str) -> str:
+    """The folds and seeds behind a side's value of a metric."""
+    return seeds(side.seeds(metric), len({trial.fold for trial in side.trials} - {None}))
 
 
 # On which seeds a number stands, in words.

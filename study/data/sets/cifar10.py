@@ -27,6 +27,7 @@ class Options:
     source: SourceKind = "auto"
     val_share: holdout.Share = 0.1
     split_seed: holdout.SplitSeed = 0
+    folds: holdout.Folds = None
 
 
 def is_jpeg(source: SourceKind) -> bool:

@@ -15,6 +15,7 @@ class Options:
 
     val_share: holdout.Share = 0.1
     split_seed: holdout.SplitSeed = 0
+    folds: holdout.Folds = None
 
 
 def describe(options: Options) -> Facts:

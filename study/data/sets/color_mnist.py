@@ -46,6 +46,7 @@ class Options:
     seed: colour_bias.Seed = 0
     val_share: holdout.Share = 0.1
     val: holdout.Cut = "biased"
+    folds: holdout.Folds = None
 
 
 def describe(options: Options) -> Facts:

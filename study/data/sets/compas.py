@@ -11,8 +11,7 @@ from typing_extensions import Doc
 
 from study.data import label_files, tables
 from study.data.cache import cached
-from study.data.dataset import Dataset, Facts, Split
-from study.data.folds import Raw
+from study.data.dataset import Dataset, Facts, Raw, Split
 from study.data.source import Source
 
 if TYPE_CHECKING:

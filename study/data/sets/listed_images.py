@@ -84,6 +84,7 @@ class Published:
     val: holdout.Val = "given"
     val_share: holdout.Share = 0.1
     split_seed: holdout.SplitSeed = 0
+    folds: holdout.Folds = None
 
 
 @dataclass(frozen=True)

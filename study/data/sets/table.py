@@ -14,9 +14,8 @@ from typing_extensions import Doc
 
 from study.data import cache, findings, holdout, label_files, odd_columns, table_columns, table_format, user_data
 from study.data.cache import cached
-from study.data.dataset import Dataset, Facts, Labels, Split
+from study.data.dataset import Dataset, Facts, Kind, Labels, Raw, Split
 from study.data.findings import WITHOUT, Finding
-from study.data.folds import Kind, Raw
 from study.data.odd_columns import RowNumbers
 from study.data.table_columns import Encoding, Faults
 from study.data.table_format import Format
