@@ -102,6 +102,15 @@ def _beginning(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
         )
 
 
+def _thresholds(spec: StudySpec) -> Iterator[str]:
+    """Yield what decides between the classes, where something was fitted for it."""
+    if spec.base["train"]["thresholds"] == "fitted":
+        yield (
+            "A number was added to the score of each class, fitted to the validation split so that all cells of class "
+            "and bias count alike (without bias labels all classes): rare classes are given more often than they occur."
+        )
+
+
 def _preference(spec: StudySpec, dataset: Dataset) -> str:
     if spec.base["train"]["with_val"]:
         return "the first of them: the validation split was used for training and could not choose"
@@ -225,6 +234,7 @@ def _limits(spec: StudySpec, dataset: Dataset) -> Iterator[str]:
     limits = [
         "It was measured on the splits named above only: other cameras, places or people are not covered.",
         "Probabilities are the softmax of the scores and are not calibrated.",
+        *_thresholds(spec),
     ]
     if dataset.facts.bias_classes:
         limits.append("Groups are those of the data's labels; for other groups the model may do better or worse.")

@@ -6,17 +6,18 @@
 `record` cuts tables to 1,000 rows to learn from, of which `study init` drafts a study, and trains on one thread its
 baseline, what it tries first and configurations drawn from its space, each whole on one seed. One line a trial is added
 to `search_values.jsonl` beside this file: each value at the last five epochs, its standard error, and the mean accuracy
-of the cells of the held-back rows. What is there is not trained again. `table` reads these, and of `overtuning.jsonl`
-the last epoch on folders of pictures.
+of the cells of the held-back rows, as trained and with thresholds that are fitted to validation: to the log loss, as
+`train.thresholds` does, or to the share of right predictions. What is there is not trained again.
 
 A temperature is fitted for each configuration on the validation split itself. Smoothed values are the posterior mean
 of a Gaussian process (Matern 5/2), or a forest's prediction, over the configurations that were offered, at these.
 
-`table` prints, by kind of data, the rank correlation of each value with test over all configurations, and the mean
-regret in points to the best of those offered: those known to be good (the papers', or what a draft tries first) and 5,
-14, 30 drawn ones (of a smaller pool all), 200 draws, 5 of what is smoothed; in brackets with a margin of 1.5 standard
-errors. Then the value that is best on the other data sets when each is left out in turn. The recorded pictures have no
-squares of losses: their standard errors take a loss to spread as widely as it is large.
+`table` reads these, and of `overtuning.jsonl` the last epoch on folders of pictures. It prints, by kind of data, the
+rank correlation of each value with test over all configurations, and the mean regret in points to the best of those
+offered: those known to be good (the papers', or what a draft tries first) and 5, 14, 30 drawn ones (of a smaller pool
+all), 200 draws, 3 of what is smoothed; in brackets with a margin of 1.5 standard errors. Then the value that is best on
+the other data sets when each is left out in turn, and what thresholds are worth. The recorded pictures have no squares
+of losses: their standard errors take a loss to spread as widely as it is large.
 """
 
 import argparse
@@ -49,6 +50,7 @@ from study.data.dataset import Dataset, Facts, Split
 from study.spec import StudySpec, load_study
 from study.sweep.search_stage import Sampler
 from study.training import Diverged, Trial, metrics
+from study.training.class_offsets import ClassOffsets
 from study.training.counts import Cells, Counts, kinds
 
 FILE = Path(__file__).with_suffix(".jsonl")
@@ -80,7 +82,10 @@ def values(scores: Tensor, split: Split, facts: Facts) -> Iterator[tuple[str, fl
     yield TEMPERED, *worth(losses(np.exp(fitted)))
     off = scores.double().softmax(1) - functional.one_hot(target, facts.classes)
     counts = Counts.of(scores.argmax(1), target, bias, facts)
-    at = (torch.nn.functional.one_hot(target, facts.classes).double().T, functional.one_hot(bias).double())
+    at = (
+        functional.one_hot(target, facts.classes).double().T,
+        functional.one_hot(bias, facts.bias_classes or 1).double(),
+    )
     sums, squares = (at[0] @ (at[1] * off.square().sum(1)[:, None] ** power) for power in (1, 2))
     yield BRIER, *worth(Cells(sums, counts.cells.samples, counts.alike, squares))
 
@@ -88,6 +93,30 @@ def values(scores: Tensor, split: Split, facts: Facts) -> Iterator[tuple[str, fl
 def worth(cells: Cells) -> tuple[float, float]:
     """The mean of the shrunk cells, and its standard error."""
     return float(cells.shrunk.mean()), float(cells.mean_variance.sqrt())
+
+
+def cell_mean(predicted: Tensor, split: Split, facts: Facts) -> float:
+    """Mean accuracy of the cells."""
+    assert split.bias is not None
+    counts = Counts.of(predicted, torch.from_numpy(split.target), torch.from_numpy(split.bias), facts)
+    return round(float(counts.group_accuracy.nanmean()), 6)
+
+
+def thresholds(of_val: Tensor, of_test: Tensor, splits: Mapping[str, Split], facts: Facts) -> dict[str, float]:
+    """What thresholds of two classes are worth: cross-fitted on validation, fitted to all of it on test."""
+    val, offsets = splits["val"], ClassOffsets(facts.classes)
+    target, bias = torch.from_numpy(val.target), torch.from_numpy(val.bias)
+    judged = offsets.fit(of_val, target, bias, facts)
+    value = metrics.compute(judged, judged.argmax(1), target, bias, facts)[LOSS]
+    grid = torch.linspace(-3, 3, 41)
+    shares = [Counts.of((of_val[:, 1] - of_val[:, 0] > -at).long(), target, bias, facts).cells for at in grid]
+    right = torch.stack([cells.shrunk.mean() for cells in shares])
+    best = grid[(right >= right.max() - 1e-12).nonzero()[:, 0]].quantile(0.5, interpolation="lower")
+    return {
+        "value": round(float(value), 6),
+        "loss": cell_mean(offsets(of_test).argmax(1), splits["test"], facts),
+        "share": cell_mean((of_test[:, 1] - of_test[:, 0] > -best).long(), splits["test"], facts),
+    }
 
 
 def drafted(name: str, seed: int, scratch: Path) -> StudySpec:
@@ -128,8 +157,10 @@ def measured(spec: StudySpec, dataset: Dataset, params: Mapping[str, Any]) -> di
     except Diverged as problem:
         print(problem)
         return None
-    test = trial.evaluate("test")["test/unbiased_accuracy"]
-    return {"params": dict(params), "test": round(test, 6), "values": found, "errors": errors}
+    of_test = trial.evaluate.scores("encoder", trial.evaluate.features("test")).float()
+    line = {"params": dict(params), "test": cell_mean(of_test.argmax(1), dataset.splits["test"], dataset.facts)}
+    fitted = thresholds(scores, of_test, dataset.splits, dataset.facts)
+    return {**line, "values": found, "errors": errors, "thresholds": fitted}
 
 
 def record(file: Path, tables: Sequence[str], splits: Sequence[int], count: int) -> None:
@@ -164,7 +195,7 @@ def gaussian_process(at: Floats, seen: Floats) -> Floats:
 
 def forest(at: Floats, seen: Floats) -> Floats:
     """The prediction of a forest whose leaves have three configurations at least."""
-    found: Floats = RandomForestRegressor(100, min_samples_leaf=3, random_state=0).fit(at, seen).predict(at)
+    found: Floats = RandomForestRegressor(50, min_samples_leaf=3, random_state=0).fit(at, seen).predict(at)
     return found
 
 
@@ -189,7 +220,7 @@ class Pool:
         """The mean regret of what a value chooses with so many drawn ones, in points."""
         others = [place for place, source in enumerate(self.sources) if source == "search"]
         generator, found = np.random.default_rng(0), []
-        for _ in range(5 if smooth else DRAWS):
+        for _ in range(3 if smooth else DRAWS):
             offered = np.array([*self.known, *generator.permutation(others)[:count]])
             seen = self.values[name][offered]
             seen = smooth(self.at[offered], seen) if smooth else seen
@@ -309,6 +340,32 @@ def table(file: Path) -> None:
             print(f"- {left_out} left out: best on the others is {best} ({means[best]:.2f}); there {own}")
 
 
+def table_of_thresholds(file: Path) -> None:
+    """Print the mean accuracy over cells of the baseline, and of what is chosen by the log loss, by thresholds."""
+    by: dict[tuple[str, int], list[dict[str, Any]]] = {}
+    for line in overtuning.lines(file):
+        by.setdefault((line["of"], line["split"]), []).append(line)
+    print("\nThresholds, mean accuracy over cells on test in percent:\n")
+    print(f"| thresholds | baseline | {' | '.join(f'{count} drawn' for count in OFFERED)} | {' | '.join(TABLES)} |")
+    print(f"|{'---|' * (2 + len(OFFERED) + len(TABLES))}")
+    for title, key in (("as trained", None), ("fitted to the log loss", "loss"), ("fitted to shares", "share")):
+        found: dict[tuple[str, int], list[float]] = {}
+        for (of, split), rows in by.items():
+            test = np.array([row["thresholds"][key] if key else row["test"] for row in rows])
+            lost = np.array([row["thresholds"]["value"] if key == "loss" else row["values"][LOSS][-1] for row in rows])
+            known, others = (
+                [place for place, row in enumerate(rows) if row["source"] == source] for source in ("first", "search")
+            )
+            generator, means = np.random.default_rng(0), [float(test[rows[0]["place"]])]
+            for count in OFFERED:
+                draws = [np.array([*known, *generator.permutation(others)[:count]]) for _ in range(DRAWS)]
+                means.append(float(np.mean([test[draw[lost[draw].argmin()]] for draw in draws])))
+            found[of, split] = means
+        mean = 100 * np.mean(list(found.values()), axis=0)
+        own = [100 * np.mean([means[-1] for (of, _), means in found.items() if of == name]) for name in TABLES]
+        print(f"| {title} | {' | '.join(f'{number:.1f}' for number in (*mean, *own))} |")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("record", "table"))
@@ -321,6 +378,7 @@ def main() -> None:
         record(given.file, given.tables, given.splits, given.tried)
     else:
         table(given.file)
+        table_of_thresholds(given.file)
 
 
 if __name__ == "__main__":
