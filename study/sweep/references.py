@@ -1,9 +1,7 @@
 """Fits what needs no search while the search runs: a process of its own, whose results become events of the study.
 
-    python -m study.sweep.references FOLDER yes|no NAME ...
-
-is that process: it prints a line of JSON for each of these references. A reference with an event is not fitted again,
-but where the test split is to be read with it and was not.
+That process prints a line of JSON for each reference. A reference with an event is not fitted again, but where the test
+split is to be read with it and was not.
 """
 
 import json
@@ -12,6 +10,7 @@ import os
 import queue
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -40,6 +39,14 @@ LATER = 5
 
 LOOK = 0.1
 """Seconds between two looks at the end, when only references are left."""
+
+START = """\
+import json, sys
+sys.path = json.loads(sys.argv[1])
+from study.sweep.references import main
+main(*sys.argv[2:])
+"""
+"""What the process does, with this one's paths of modules; then the folder, whether test is read, and names."""
 
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
@@ -74,13 +81,14 @@ class References:
         self._process: subprocess.Popen[str] | None = None
         if not self._left:
             return
+        self._complaints = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115  # until `close`
         tests = "yes" if reads_test(agenda.spec, agenda.record) else "no"
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "study.sweep.references", str(folder.path), tests, *self._left],
+            [sys.executable, "-c", START, json.dumps(sys.path), str(folder.path), tests, *self._left],
             env={**os.environ, **ONE_THREAD},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            stderr=self._complaints,
             start_new_session=True,
             text=True,
         )
@@ -105,14 +113,20 @@ class References:
             while self._left:
                 line = self._lines.get_nowait()
                 if line is None:
-                    assert self._process
-                    ended = f"its process ended with {self._process.wait()}"
+                    ended = self._how_it_ended()
                     events = [Referenced(name, reason=ended) for name in self._left]
                 else:
                     events = [Referenced(**json.loads(line))]
                 for event in events:
                     self._left.remove(event.name)
                     self._agenda.referenced(event)
+
+    def _how_it_ended(self) -> str:
+        assert self._process
+        code = self._process.wait()
+        self._complaints.seek(0)
+        last = [line for line in self._complaints if line.strip()][-1:]
+        return printed(": ".join([f"its process ended with {code}", *map(str.strip, last)]))
 
     def finish(self, tell: Callable[[str], None]) -> None:
         """Wait for what is left, unless the study stops; `tell`: is told that it waits.
@@ -133,6 +147,7 @@ class References:
             self._process.kill()
             self._process.wait()
             self._reader.join()
+            self._complaints.close()
 
 
 def events_of(spec: StudySpec, tests: bool, names: list[str], tell: Callable[[Referenced], None]) -> None:
@@ -214,7 +229,3 @@ def main(folder: str, tests: str, *names: str) -> None:
             print(json.dumps(known), file=out, flush=True)
 
         events_of(StudyFolder(Path(folder)).spec(), tests == "yes", list(names), tell)
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

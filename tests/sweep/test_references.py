@@ -99,6 +99,7 @@ def test_a_process_fits_them_and_each_is_an_event(tmp_path: Path) -> None:
         assert again._process is None, "nothing is fitted twice"
 
 
+@pytest.mark.slow
 def test_a_driver_that_is_killed_fits_the_others_next_time(tmp_path: Path) -> None:
     spec = spec_of(ON, UNTESTED)
     folder = Home(tmp_path).create(spec)
@@ -113,6 +114,7 @@ def test_a_driver_that_is_killed_fits_the_others_next_time(tmp_path: Path) -> No
     assert not any(map(is_tested, record.references.values())), "as the test split is not read for the baseline"
 
 
+@pytest.mark.slow
 def test_what_a_stop_cuts_off_has_no_event(tmp_path: Path) -> None:
     spec = spec_of(ON)
     folder = Home(tmp_path).create(spec)
@@ -150,7 +152,8 @@ def test_one_that_cannot_be_fitted_fails_alone(monkeypatch: pytest.MonkeyPatch) 
     assert "\n" not in (found[1].reason or "")
 
 
-def test_data_that_are_gone_fail_all_and_a_process_that_dies_says_how(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_a_process_that_dies_says_how_and_the_study_goes_on(tmp_path: Path) -> None:
     spec = spec_of(ON)
     folder = Home(tmp_path).create(spec)
     with session(folder, spec) as (found, agenda):
@@ -162,6 +165,17 @@ def test_data_that_are_gone_fail_all_and_a_process_that_dies_says_how(tmp_path: 
     assert missing(spec, told(folder)) == []
 
 
+def test_a_process_that_cannot_begin_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = spec_of(ON)
+    folder = Home(tmp_path).create(spec)
+    monkeypatch.setattr("study.sweep.references.START", "raise ImportError('no such module')")
+    with session(folder, spec) as (found, agenda):
+        found.finish(no_word)
+        reasons = {event.reason for event in agenda.record.references.values()}
+    assert reasons == {"its process ended with 1: ImportError: no such module"}
+
+
+@pytest.mark.slow
 def test_the_process_ends_with_its_driver(tmp_path: Path) -> None:
     spec = spec_of(ON)
     folder = Home(tmp_path).create(spec)
