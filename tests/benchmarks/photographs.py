@@ -19,7 +19,7 @@ import json
 import tempfile
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,7 @@ from study.spec import StudySpec, load_study
 from study.training import Trial, TrialConfig, features
 
 CLASSES, HELD_OUT = (0, 1, 2, 3, 8), 1000
+FEATURES = 1280
 CPU = torch.device("cpu")
 BEGIN, END = "<!-- measured -->", "<!-- end -->"
 
@@ -141,7 +142,10 @@ def accuracies(predicted: NDArray[np.int64], dataset: Dataset) -> list[float]:
 
 def regressions(dataset: Dataset) -> dict[str, tuple[list[float], float]]:
     """Logistic regressions, plain and with every cell of class and mark weighing alike; with their seconds."""
-    train, val, test = (dataset.splits[name] for name in ("train", "val", "test"))
+    train, val, test = (
+        replace(split, inputs=split.inputs[:, -FEATURES:])  # without those of early layers
+        for split in (dataset.splits[name] for name in ("train", "val", "test"))
+    )
     mean, deviation = train.inputs.astype(np.float32).mean(0), train.inputs.astype(np.float32).std(0)
     of_train, of_val, of_test = (
         (split.inputs.astype(np.float32) - mean) / np.where(deviation > 0, deviation, 1) for split in (train, val, test)
