@@ -171,6 +171,7 @@ def plan(spec: StudySpec) -> dict[str, Any]:
         "cells": [counts for counts, _ in samples],
         "reading": [data.reading(section) for section in data_sections],
         "columns": [[_plain(one) for one in data.columns(section)] for section in data_sections],
+        "features": _features(spec, [counts for counts, _ in samples]),
         "warnings": [*_weights(spec), *dict.fromkeys(warnings)],
         "space": {key: _searched(spec, key) for key in search.space},
         "configurations": search_checks.count_configurations(search, spec.space),
@@ -239,6 +240,30 @@ def _weights(spec: StudySpec) -> list[str]:
     return []
 
 
+def _features(spec: StudySpec, counted: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return what the features of each frozen network and data set take; nothing where the weights are not there."""
+    if not any(model.get("frozen") for model in spec.model_sections) or _weights(spec):
+        return []
+    import torch
+
+    from study.models import frozen
+    from study.training import features
+    from study.training.device import best
+
+    trunks = [frozen.trunk_section(model) for model in spec.model_sections if model.get("frozen")]
+    sections = [model for at, model in enumerate(trunks) if model not in trunks[:at]]
+    device, found = best() if spec.resources.gpu else torch.device("cpu"), []
+    for section, counts in zip(spec.data_sections, counted, strict=True):
+        facts = spec.describe(section)
+        if counts["unknown"] or facts.is_table:
+            continue
+        pictures = sum(split["samples"] for split in counts["splits"].values())
+        for model in sections:
+            network = str(model.get("architecture", model["name"]))
+            found.append(features.making(model, facts, pictures, device).words(network))
+    return found
+
+
 def confirm_trials(spec: StudySpec, confirm: Confirm, configurations: int) -> int:
     """The number of confirm trials for the best of `configurations`, the best incumbent and the baseline; at most, of
     several metrics or where an incumbent is enqueued."""
@@ -290,6 +315,7 @@ def text(document: dict[str, Any]) -> str:
         f"at most {epochs['most']}",
         f"each trial takes {resources['cpu']:g} CPU, {resources['gpu']:g} GPU{kind}; "
         f"train.threads {resources['threads']}",
+        *document["features"],
         *(f"warning: {warning}" for warning in document["warnings"]),
     ]
     return "\n".join(lines)

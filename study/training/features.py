@@ -9,9 +9,10 @@ import hashlib
 import json
 import os
 import sqlite3
+import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,9 @@ from study.training.device import Resident, keep_freed_memory
 
 BATCH = 64
 """Pictures that go through the network at a time."""
+
+MEASURED = 16
+"""Pictures of the batch by whose pace the time is told."""
 
 STORES = "features"
 """Folder of the files with the rows of each network, in the folder of prepared data."""
@@ -72,6 +76,52 @@ def of_frozen(
     return cached("features", {"network": network, "data": dataset.fingerprint}, facts, build)
 
 
+@dataclass(frozen=True)
+class Making:
+    """What it takes to make the features of a data set that has none kept, on this machine.
+
+    Attributes:
+        pictures: how many go through the network.
+        seconds: of this, by the pace of one batch.
+        megabytes: of their rows on disk, which are kept by picture and as a data set.
+    """
+
+    pictures: int
+    seconds: float
+    megabytes: float
+
+    def words(self, network: str) -> str:
+        """As `study plan` says it."""
+        return (
+            f"features: {self.pictures} pictures go through {network} once, in about {self.seconds:.2g} s here at the "
+            f"pace of one batch, and take {self.megabytes:.2g} MB; those that are kept already do not"
+        )
+
+
+def making(model: Mapping[str, Any], facts: Facts, pictures: int, device: torch.device) -> Making:
+    """What it takes to make the features of so many pictures by a frozen network, measured with a batch of noise.
+
+    Raises:
+        UserError: the weights are not there or do not fit.
+    """
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []), torch.inference_mode():
+        encoder = _network(frozen.trunk_section(model), facts, device)
+        batch = torch.randn(MEASURED, *facts.shape).to(device).contiguous(memory_format=torch.channels_last)
+        width = encoder.rows(batch).shape[1]
+        began = time.perf_counter()
+        encoder.rows(batch).cpu()  # which waits for the device
+        seconds = (time.perf_counter() - began) * pictures / MEASURED
+    return Making(pictures, seconds, 2 * 2 * width * pictures / 1e6)
+
+
+def _network(section: Mapping[str, Any], facts: Facts, device: torch.device) -> Backbone:
+    if device.type == "cpu":
+        keep_freed_memory()  # each batch needs the same large tensors
+    encoder = models.build(section, facts).to(device).to(memory_format=torch.channels_last)
+    assert isinstance(encoder, Backbone)  # no other network has the key
+    return encoder.eval()
+
+
 def _on_more(on_rows: OnRows, before: int, total: int, count: int) -> None:
     on_rows(before + count, total)
 
@@ -107,11 +157,7 @@ class Rows:
             on_rows(len(keys) - len(lacking))
             if not lacking:
                 return found
-            if self._device.type == "cpu":
-                keep_freed_memory()  # each batch needs the same large tensors
-            encoder = models.build(self._section, self._facts).to(self._device).to(memory_format=torch.channels_last)
-            assert isinstance(encoder, Backbone)  # no other network has the key
-            encoder.eval()
+            encoder = _network(self._section, self._facts, self._device)
             pictures = Resident(Split(split.samples, split.target), self._facts, torch.device("cpu"))
             for start in range(0, len(lacking), BATCH):
                 places = lacking[start : start + BATCH]

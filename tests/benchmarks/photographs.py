@@ -6,7 +6,7 @@ A folder has photographs of five classes of CIFAR-10 (JPEG, q75) with a mark tha
 and any in the others: a frame of four pixels in a colour, a fine texture over the whole picture, a tint of it, or a
 white square in a corner or at the middle of the top. A fifth is the validation split, as biased; 1,000 further
 photographs have any mark. Told is their accuracy in percent: of all, of those whose mark is the class's own, of the
-others. Folders that FILE has are not measured again; `--page` writes the table into a page, between its two marks.
+others. What FILE has is not measured again; `--page` writes the table into a page, between its two marks.
 
 Logistic regression is scikit-learn's on standardised features, at its default strength and at the one of five that the
 mean accuracy over the cells of class and mark on the validation split chooses, fitted to the training split alone. The
@@ -18,8 +18,8 @@ import argparse
 import json
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -38,10 +38,9 @@ from study.spec import StudySpec, load_study
 from study.training import Trial, TrialConfig, features
 
 CLASSES, HELD_OUT = (0, 1, 2, 3, 8), 1000
+FEATURES = 1280
 CPU = torch.device("cpu")
 BEGIN, END = "<!-- measured -->", "<!-- end -->"
-Measured = dict[str, tuple[list[float], float]]
-"""Accuracies and seconds by what was fitted."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +69,8 @@ HEADS: Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any], Mapping[str, Any
     "draft without bias labels": ({}, {"bias_source": "early_layers"}, {}),
     "cross entropy": ({}, PLAIN, {}),
     "learning from failure": ({}, {"name": "learning_from_failure"}, {}),
+}
+ON_ONE = {
     "group DRO": ({}, {"name": "group_dro"}, {}),
     "eps-SupInfoNCE, FairKL 1.5 on an adapter": (
         {"adapter": 1, "adapter_width": 512, "head": "mlp"},
@@ -85,8 +86,8 @@ SMALL = {
         {"augmentation": "simclr"},
     ),
 }
-SMALL_OF = "frame-93"
-"""The folder on which the small networks are trained, too."""
+ONE = "frame-93"
+"""The folder of the heads of `ON_ONE` and of the small networks, these on one seed."""
 
 
 def write(folder: Folder, place: Path) -> None:
@@ -139,9 +140,12 @@ def accuracies(predicted: NDArray[np.int64], dataset: Dataset) -> list[float]:
     return [100 * float(part.mean()) for part in (right, right[aligned], right[~aligned])]
 
 
-def regressions(dataset: Dataset) -> Measured:
+def regressions(dataset: Dataset) -> dict[str, tuple[list[float], float]]:
     """Logistic regressions, plain and with every cell of class and mark weighing alike; with their seconds."""
-    train, val, test = (dataset.splits[name] for name in ("train", "val", "test"))
+    train, val, test = (
+        replace(split, inputs=split.inputs[:, -FEATURES:])  # without those of early layers
+        for split in (dataset.splits[name] for name in ("train", "val", "test"))
+    )
     mean, deviation = train.inputs.astype(np.float32).mean(0), train.inputs.astype(np.float32).std(0)
     of_train, of_val, of_test = (
         (split.inputs.astype(np.float32) - mean) / np.where(deviation > 0, deviation, 1) for split in (train, val, test)
@@ -187,25 +191,28 @@ def drafted(place: Path) -> StudySpec:
     return load_study(str(init.write(flags, place / "drafted.yaml", True, Asker(None, lambda line: None))))
 
 
-def measured(name: str, seeds: int) -> Measured:
-    """Accuracies and seconds by what was fitted."""
+def measured(name: str, seeds: int, known: Collection[str]) -> Iterator[tuple[str, list[float], float]]:
+    """What was fitted, its accuracies and its seconds, without what is known."""
     with tempfile.TemporaryDirectory() as scratch:
         write(FOLDERS[name], Path(scratch))
         spec = drafted(Path(scratch))
         document = spec.trial_document(spec.search.enqueue[0])
         model, method, train = ({**document[part]} for part in ("model", "method", "train"))
-        pictures = data.load(spec.base["data"])
         began = time.process_time()
-        rows = features.of_frozen(model, pictures, CPU)
-        found = {"features": ([], time.process_time() - began)} | regressions(rows)
-        for head, (network, own, training) in HEADS.items():
+        rows = features.of_frozen(model, data.load(spec.base["data"]), CPU)
+        if "features" not in known:
+            yield "features", [], time.process_time() - began
+        for head, (network, own, training) in (HEADS | (ON_ONE if name == ONE else {})).items():
             loss = own if "name" in own else {"name": method["name"], **own}
             given = {key: train[key] for key in ("batch_size", "weight_decay")}
-            found[head] = trials(rows, {**model, **network}, loss, {**given, **training}, seeds)
-        if name == SMALL_OF:
-            small = data.load({**spec.base["data"], "size": 32})
-            found |= {head: trials(small, *sections, seeds) for head, sections in SMALL.items()}
-    return found
+            if head not in known:
+                yield head, *trials(rows, {**model, **network}, loss, {**given, **training}, seeds)
+        if not any(what.startswith("regression") for what in known):
+            for what, (values, seconds) in regressions(rows).items():
+                yield what, values, seconds
+        for head, sections in SMALL.items():
+            if name == ONE and head not in known:
+                yield head, *trials(data.load({**spec.base["data"], "size": 32}), *sections, 1)
 
 
 def table(lines: Sequence[tuple[str, str, list[float], float]]) -> str:
@@ -230,12 +237,11 @@ def main() -> None:
     chosen = parser.parse_args()
     lines = [json.loads(line) for line in chosen.json.read_text().splitlines()] if chosen.json.exists() else []
     for name in chosen.folders:
-        if any(line[0] == name for line in lines):
-            continue
-        new = [[name, what, values, seconds] for what, (values, seconds) in measured(name, chosen.seeds).items()]
-        with chosen.json.open("a") as file:
-            file.writelines(json.dumps(line) + "\n" for line in new)
-        lines += new
+        known = [line[1] for line in lines if line[0] == name]
+        for what, values, seconds in measured(name, chosen.seeds, known):
+            lines.append([name, what, values, seconds])
+            with chosen.json.open("a") as file:
+                file.write(json.dumps(lines[-1]) + "\n")
     print(table(lines))
     if chosen.page:
         page = chosen.page.read_text()

@@ -23,6 +23,7 @@ from study.commands import backbones
 from study.commands import trial as one_trial
 from study.commands.answers import Asker
 from study.commands.init import Flags, write
+from study.commands.plan import plan
 from study.data.dataset import Facts
 from study.errors import UserError
 from study.models import published
@@ -174,7 +175,8 @@ def test_what_cannot_be_used_is_asked_again() -> None:
 
     write(Flags("mine"), None, False, Asker(ask, told.append))
     assert ("The table in it", "list.csv") in asked
-    assert [one.split(": ", 1)[1].split(".")[0] for one in told[:-1]] == ["not found", "no column 'kin'", "wren"]
+    said = [one.split(": ", 1)[1].split(".")[0].split(",")[0] for one in told[:-1]]
+    assert said == ["not found", "no column 'kin'", "wren", "a small one from random weights"]
     assert told[-1].startswith("method: sup_con, as you said")
     spec = load_study("mine.yaml")
     assert spec.trials == 3
@@ -312,6 +314,9 @@ def test_photographs_take_a_frozen_network_with_bias_labels_and_without(folder: 
         assert spec.search.enqueue[0]["train.weight_decay"] == spec.base["train"]["weight_decay"]
         assert spec.search.margin == 1.5
         assert "efficientnet_lite0 of ImageNet, frozen" in said
+        (told,) = plan(spec)["features"]
+        assert "40 pictures go through efficientnet_lite0 once" in told
+        assert f"{2 * 2 * 1320 * 40 / 1e6:.2g} MB" in told
     contrastive = replace(shots(folder), methods=["eps_sup_info_nce+fair_kl"])
     spec, _ = drafted(contrastive)
     assert spec.base["model"]["adapter"] == 1
@@ -328,6 +333,7 @@ def test_drawings_and_small_pictures_do_not_nor_whoever_says_so(folder: Path) ->
     ):
         spec, said = drafted(replace(shots(folder, **kind), **flags))
         assert spec.base["model"]["name"] == "small_conv_net"
+        assert plan(spec)["features"] == []
         assert words in said
     spec, _ = drafted(replace(shots(folder, is_photograph=False), pretrained=True))
     assert spec.base["model"]["frozen"]
