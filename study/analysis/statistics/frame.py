@@ -129,7 +129,8 @@ def metric(spec: StudySpec, trial: TrialRecord, name: str) -> float | None:
 def _row(spec: StudySpec, trial: TrialRecord, keys: list[str], metrics: list[str]) -> list[Any]:
     seconds = trial.seconds if trial.started is not None else None
     of_trial = [trial.stage, trial.state, trial.kind, trial.reason, trial.seed, trial.fold, trial.repeats, trial.epochs]
-    return [*of_trial, seconds, *(param(spec, trial, key) for key in keys), *(metric(spec, trial, name) for name in metrics)]
+    params = [param(spec, trial, key) for key in keys]
+    return [*of_trial, seconds, *params, *(metric(spec, trial, name) for name in metrics)]
 
 
 def varied(spec: StudySpec) -> dict[str, Domain]:
