@@ -180,8 +180,21 @@ def _hash(name: str) -> str:
 
 
 def _database() -> sqlite3.Connection:
-    database = sqlite3.connect(writable() / KEPT, timeout=10)
-    database.execute("CREATE TABLE IF NOT EXISTS digests (file TEXT PRIMARY KEY, digest TEXT) WITHOUT ROWID")
+    return opened(writable() / KEPT, "digests (file TEXT PRIMARY KEY, digest TEXT)", 10)
+
+
+def opened(place: Path, table: str, timeout: float) -> sqlite3.Connection:
+    """Open a database of one table, `NAME (COLUMN TYPE PRIMARY KEY, ...)`, which is made where it is not there.
+
+    Raises:
+        sqlite3.Error: it is damaged, or locked for so many seconds.
+    """
+    database = sqlite3.connect(place, timeout=timeout)
+    try:
+        database.execute(f"CREATE TABLE IF NOT EXISTS {table} WITHOUT ROWID")
+    except BaseException:
+        database.close()
+        raise
     return database
 
 

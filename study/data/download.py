@@ -62,6 +62,7 @@ def download(source: Source, place: Path, progress: OnProgress = no_progress) ->
             _fetch(source.url or "", part, place.name, progress)
             break
         except urllib.error.HTTPError as error:
+            error.close()
             raise _failed(source, place, f"{error.code} {error.reason}") from None
         except (OSError, EOFError) as error:  # URLError is an OSError
             if attempt == TRIES:
@@ -123,6 +124,7 @@ def _fetch(url: str, part: Path, name: str, progress: OnProgress) -> None:
     except urllib.error.HTTPError as error:
         if error.code != 416 or not done:
             raise
+        error.close()
         part.unlink()  # it has the whole file already, or more: begin again
         answer = urllib.request.urlopen(url, timeout=TIMEOUT)
     with answer:

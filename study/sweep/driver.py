@@ -175,7 +175,10 @@ def let_rays_objects_go() -> None:
     before = sys.unraisablehook
 
     def show(told: "sys.UnraisableHookArgs") -> None:
-        if not str(getattr(told.object, "__module__", "")).startswith("ray."):
+        ran = told.exc_traceback.tb_frame.f_globals if told.exc_traceback else {}  # Python 3.14 names no object
+        if not any(
+            str(name).startswith("ray.") for name in (getattr(told.object, "__module__", ""), ran.get("__name__"))
+        ):
             before(told)
 
     sys.unraisablehook = show

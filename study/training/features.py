@@ -22,7 +22,7 @@ import torch
 from numpy.typing import NDArray
 
 from study import models
-from study.data.cache import FOLDER, cached
+from study.data.cache import FOLDER, cached, opened
 from study.data.dataset import Dataset, Facts, Split
 from study.data.source import writable
 from study.models import frozen
@@ -171,9 +171,7 @@ class Rows:
 
     def _database(self) -> sqlite3.Connection:
         place: Path = writable(os.path.join(FOLDER, STORES)) / f"{self._name}.sqlite"
-        database = sqlite3.connect(place, timeout=60)
-        database.execute("CREATE TABLE IF NOT EXISTS rows (picture BLOB PRIMARY KEY, row BLOB) WITHOUT ROWID")
-        return database
+        return opened(place, "rows (picture BLOB PRIMARY KEY, row BLOB)", 60)
 
 
 def _read(database: sqlite3.Connection, key: bytes, row: NDArray[np.float16]) -> bool:

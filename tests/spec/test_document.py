@@ -179,7 +179,7 @@ def test_profiles_of_another_form_are_refused(tmp_path: Path, profiles: str) -> 
         ("a: 1\n".encode("utf-32"), "is in UTF-16 or UTF-32. Save it as UTF-8"),
         ("a: 1\nb: 2001-99-99\n", ":2: not valid YAML: a value that cannot be read: month must be in 1..12"),
         ("a: 1\nb: !!omap x\n", ":2: not valid YAML: a value that cannot be read"),
-        ("a: 1\n? - - 1\n: 2\n", "not valid YAML: a key or value that cannot be read: unhashable"),
+        ("a: 1\n? - - 1\n: 2\n", "not valid YAML: a key or value that cannot be read"),
         ("a: 1\nb: " + "9" * 5000, ":2: not valid YAML"),
     ],
 )

@@ -3,6 +3,7 @@
 import gc
 import sys
 import weakref
+from typing import Any
 
 import pytest
 
@@ -50,13 +51,11 @@ def test_what_the_program_itself_leaves_alone_stays_so() -> None:
 def test_once_ray_has_ended_its_own_destructors_say_nothing(
     module: str, told: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fails(self: object) -> None:
-        raise ConnectionError("the head has ended")
-
-    fails.__module__ = module
+    of_module: dict[str, Any] = {"__name__": module}
+    exec("def fails(self): raise ConnectionError('the head has ended')", of_module)
     heard: list[object] = []
     monkeypatch.setattr(sys, "unraisablehook", heard.append)
     let_rays_objects_go()
-    made = type("Made", (), {"__del__": fails})()
+    made = type("Made", (), {"__del__": of_module["fails"]})()
     del made
     assert len(heard) == told

@@ -2,6 +2,7 @@
 
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -110,7 +111,7 @@ def test_what_was_ended_goes_on_with_the_rows_that_it_had(monkeypatch: pytest.Mo
     with pytest.raises(KeyboardInterrupt):
         features.of_frozen(MODEL, dataset, CPU)
     (store,) = root.rglob("again/**/*.sqlite")
-    with sqlite3.connect(store) as database:
+    with closing(sqlite3.connect(store)) as database:
         assert database.execute("SELECT count(*) FROM rows").fetchone() == (16,)
     computed.clear()
     computed += [0] * 5  # no further end
