@@ -543,7 +543,9 @@ def with_folds(search: Search, count: int | None, names_seeds: bool, problems: P
             if value is not None:
                 problems.add(at, f"{value!r} given, but the data have no folds. Say how many: data.folds: 5")
         if confirm.seeds < 2:
-            problems.add(("search", "confirm", "seeds"), f"{confirm.seeds} given, allowed is greater than or equal to 2")
+            problems.add(
+                ("search", "confirm", "seeds"), f"{confirm.seeds} given, allowed is greater than or equal to 2"
+            )
         return search
     seeds = confirm.seeds if names_seeds else 1
     confirm = confirm.model_copy(update={"folds": "all", "seeds": seeds})

@@ -408,11 +408,9 @@ def _settings(spec: StudySpec, record: StudyRecord) -> dict[str, str]:
         turns = {"each": "on all of them", "one": "on one in turn"}[spec.search.folds or "one"]
         settings["folds"] = f"{spec.folds}; a configuration of the search runs {turns}"
         on = f"every fold, {formatting.count(confirm.seeds, 'time')} on a fresh seed each"
-    settings["confirm"] = (
-        f"top {confirm.top}{front} and the baseline on {on}"
-        if confirm.top
-        else "none"
-    ) + (f"; {'' if confirm.top else 'only '}the picks of the selection rules" if confirm.rules else "")
+    settings["confirm"] = (f"top {confirm.top}{front} and the baseline on {on}" if confirm.top else "none") + (
+        f"; {'' if confirm.top else 'only '}the picks of the selection rules" if confirm.rules else ""
+    )
     return settings
 
 
