@@ -272,6 +272,9 @@ class ToWorker:
     def reports(self, metrics: Mapping[str, float], epoch: int | None = None) -> None:
         self._tell("reports", dict(metrics), epoch)
 
+    def judges(self, predicted: str) -> None:
+        self._tell("judges", predicted)
+
     def diverged(self, why: str) -> None:
         self._tell("diverged", why)
 

@@ -128,9 +128,13 @@ def metric(spec: StudySpec, trial: TrialRecord, name: str) -> float | None:
 
 def _row(spec: StudySpec, trial: TrialRecord, keys: list[str], metrics: list[str]) -> list[Any]:
     seconds = trial.seconds if trial.started is not None else None
-    fixed = [trial.stage, trial.state, trial.kind, trial.reason, trial.seed, trial.fold]
-    fixed += [trial.repeats, trial.epochs, seconds]
-    return [*fixed, *(param(spec, trial, key) for key in keys), *(metric(spec, trial, name) for name in metrics)]
+    fixed = [trial.stage, trial.state, trial.kind, trial.reason, trial.seed, trial.fold, trial.repeats, trial.epochs]
+    return [
+        *fixed,
+        seconds,
+        *(param(spec, trial, key) for key in keys),
+        *(metric(spec, trial, name) for name in metrics),
+    ]
 
 
 def varied(spec: StudySpec) -> dict[str, Domain]:
