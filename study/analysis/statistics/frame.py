@@ -128,7 +128,16 @@ def metric(spec: StudySpec, trial: TrialRecord, name: str) -> float | None:
 
 def _row(spec: StudySpec, trial: TrialRecord, keys: list[str], metrics: list[str]) -> list[Any]:
     seconds = trial.seconds if trial.started is not None else None
-    fixed = [trial.stage, trial.state, trial.kind, trial.reason, trial.seed, trial.fold, trial.repeats, trial.epochs]
+    fixed: list[Any] = [
+        trial.stage,
+        trial.state,
+        trial.kind,
+        trial.reason,
+        trial.seed,
+        trial.fold,
+        trial.repeats,
+        trial.epochs,
+    ]
     return [
         *fixed,
         seconds,
