@@ -18,8 +18,12 @@ FORMAT = 2
 
 
 def configuration_digest(values: Any) -> str:
-    """A digest of a study file's sections that define a trial."""
-    return files.digest_of_values({section: values.get(section) for section in SECTIONS})
+    """A digest of a study file's sections that define a trial; folds that are off are none, as in files of before."""
+    sections = {section: values.get(section) for section in SECTIONS}
+    data = sections["data"]
+    if isinstance(data, Mapping) and data.get("folds", 0) is None:
+        sections["data"] = {key: value for key, value in data.items() if key != "folds"}
+    return files.digest_of_values(sections)
 
 
 OPTION = "enqueue"

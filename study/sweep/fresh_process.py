@@ -161,7 +161,7 @@ def _ran(server: ForkServer, job: JobPayload, listener: Listener, output: IO[byt
                 name, *given = message
                 if name == "ended":
                     return True
-                if name not in ("starts", "reports", "diverged"):
+                if name not in ("starts", "reports", "judges", "diverged"):
                     raise raised(name, *given)
                 server.tried()
                 getattr(listener, name)(*given)

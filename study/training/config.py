@@ -218,10 +218,11 @@ BALANCE = ("class_weights", "cell_weights")
 
 def identity(sections: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """The sections as a checkpoint knows them: without the number of epochs where nothing ties the trial to it, and
-    without weights and thresholds that are off, which trials of earlier versions do not name."""
+    without folds, weights and thresholds that are off, which trials of earlier versions do not name."""
+    data = {key: value for key, value in sections["data"].items() if key != "folds" or value is not None}
     train = {key: value for key, value in sections["train"].items() if (key, value) != ("thresholds", "none")}
     method = {key: value for key, value in sections["method"].items() if key not in BALANCE or value != 0}
-    sections = {**sections, "method": method, "train": train}
+    sections = {**sections, "data": data, "method": method, "train": train}
     if bound(sections) is not None:
         return dict(sections)
     return {**sections, "train": {key: value for key, value in train.items() if key != "epochs"}}

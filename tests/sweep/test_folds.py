@@ -6,29 +6,15 @@ import numpy as np
 import pytest
 import torch
 from course import Course, outcome, prefixes
+from folded import Judges, folded
 from helpers import quickstart
-from numpy.typing import NDArray
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, log_loss, roc_auc_score
 
-from study import data, ranking
+from study import ranking
 from study.data.dataset import Facts
-from study.home.record import StudyRecord, TrialRecord
-from study.spec import StudySpec
-from study.sweep.joined import Joiner, Verdict
+from study.home.record import StudyRecord
+from study.sweep.joined import Verdict
 from study.training import metrics
-
-FOLDS = (
-    "data.val=biased",
-    "data.folds=3",
-    "train.epochs=4",
-    "search.trials=6",
-    "search.early_stopping=none",
-    "search.confirm={top: 2}",
-)
-
-
-def folded(*changes: str) -> StudySpec:
-    return quickstart(*FOLDS, *changes)
 
 
 def folds(record: StudyRecord, stage: str) -> list[int | None]:
@@ -63,21 +49,6 @@ def test_each_runs_a_configuration_on_every_fold_and_its_value_is_their_mean(tmp
         assert one.value == pytest.approx(0.2 + 0.01 * (one.trial.number + 1))
     seeds = folded("search.folds=each", "search.replicates=2")
     assert seeds.runs() == [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2)]
-
-
-class Judges:
-    """Networks that are right in a share of the samples, by trial."""
-
-    def __init__(self, spec: StudySpec) -> None:
-        self.dataset = data.load(spec.base["data"])
-        assert self.dataset.folds is not None
-        self.folds = self.dataset.folds
-        self.joins = Joiner(spec, self.dataset).new
-
-    def __call__(self, trial: TrialRecord) -> NDArray[np.int64]:
-        target = self.folds.learn.target[self.folds.numbers == trial.fold]
-        luck = np.random.default_rng((trial.repeats or 0, trial.seed)).random(len(target))
-        return np.where(luck < 0.5 + 0.05 * (trial.repeats or 0), target, (target + 1) % 10)
 
 
 @pytest.mark.parametrize("seeds", [1, 2])

@@ -18,7 +18,7 @@ import numpy as np
 from study.analysis.statistics.frame import metric
 from study.home.events import Joined
 from study.home.record import StudyRecord, TrialRecord
-from study.ranking import MANY, NOISE, Candidate, Spread, baseline, candidates, is_confirmed, spread, spreads
+from study.ranking import MANY, NOISE, Candidate, Spread, baseline, candidates, is_confirmed, spread
 from study.spec import StudySpec
 
 # Student's t of the best of several: how far its mean lies from its true one, in its own standard errors.
@@ -92,8 +92,8 @@ class Side:
     def spread(self, name: str) -> Spread | None:
         """Mean and sample standard deviation of a metric over the trials that have it; the metric of the samples of
         all folds together, with their error, where the trials ran on these."""
-        if self.joined and self.joined.metrics.get(name) is not None:
-            return spreads(self.spec.objective, self.trials, self.joined)[name]
+        if self.joined and (value := self.joined.metrics.get(name)) is not None:
+            return Spread(value, None, len(self.trials), self.joined.metrics.get(f"{name}_standard_error"))
         return spread(metric(self.spec, trial, name) for trial in self.trials)
 
     def seeds(self, name: str) -> list[int]:
