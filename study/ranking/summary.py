@@ -200,7 +200,8 @@ def lines(document: dict[str, Any]) -> list[str]:
         texts.append(sentence(longer))
     best, limits = document["best"], document["constraints"]
     if missed := limits and best["violation"]:
-        texts.append(f"no configuration keeps {', '.join(limits)}; the best misses by {missed:.4g}")
+        what = "first" if document.get("is_surpassed") else "best"
+        texts.append(f"no configuration keeps {', '.join(limits)}; the {what} misses by {missed:.4g}")
     texts += _front_lines(document)
     params = ", ".join(f"{key} = {parameter(value)}" for key, value in best["params"].items())
     rule = f", {document['chosen_by']}" if len(document.get("front", ())) > 1 and "chosen_by" in document else ""

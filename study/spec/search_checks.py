@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from study import methods, models
-from study.catalogue import APART
+from study.catalogue import APART, FITTED
 from study.data.dataset import Facts
 from study.errors import nearest
 from study.knobs import Knob
@@ -168,6 +168,9 @@ def trial_faults(trial: Mapping[str, Mapping[str, Any]], facts: Facts) -> Iterat
         return
     if method["name"] == OWN:
         return
+    if method["name"] == FITTED and trial["train"]["epochs"] != 1:
+        why = f"{trial['train']['epochs']} given, allowed is 1 with method.name {FITTED}, which is fitted at once"
+        yield ("train", "epochs"), why
     if "epsilon" in method and method["epsilon"] > 2.0 / method["temperature"]:
         limit = 2.0 / method["temperature"]
         why = f"{method['epsilon']!r} given, allowed is at most 2/temperature = {limit:g} (FairKL paper A.2)"

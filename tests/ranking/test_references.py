@@ -123,6 +123,19 @@ def test_a_lower_metric_gains_by_being_lower() -> None:
     assert ranking.unbeaten(told({"logistic_regression": (0.1, 0.01)}, [(0.7, 0.05)]), spec)
 
 
+def test_what_is_worse_than_one_of_them_gains_nothing() -> None:
+    """The baseline breaks the limit, and is ahead: what was chosen for keeping it has less of the metric."""
+    spec = spec_of(CONSTRAINT)
+    text = result(spec, told(LOSES, [(0.7, 0.05)], baseline=(0.75, 0.3)))
+    assert "Trial 1 has -5.0 points over the baseline and +40.0 points over the best that needs no search" in text
+
+
+def test_of_several_metrics_the_values_stand_side_by_side() -> None:
+    spec, found, _ = CASES["two metrics, one each"]
+    beside = "val/accuracy 70.0% against 80.0%, val/equalized_odds 0.100 against 0.200"
+    assert f"Trial 1 beside the best that needs no search (logistic regression): {beside}." in result(spec, found)
+
+
 def test_a_margin_says_why_it_stays() -> None:
     spec, found, _ = CASES["within the margin"]
     assert "Trial 1 is 2.0 points ahead of it, within the margin of 2.8 points" in result(spec, found)

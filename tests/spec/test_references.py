@@ -84,4 +84,6 @@ def test_a_trained_method_may_be_one_and_a_search_has_none(tmp_path: Path) -> No
         "search.space={}", "search.baseline=null", "method={name: reference, model: exponentiated_gradient}"
     )
     assert "exponentiated_gradient" in wrong
+    more = refused("search.space={}", "search.baseline=null", "method={name: reference, model: majority}")
+    assert "train.epochs: 20 given, allowed is 1 with method.name reference" in more
     assert "reference" in refused("search.space.method.name={choices: [eps_sup_info_nce, reference]}")

@@ -37,7 +37,8 @@ def front_result(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
         others = [_name(each) for each, _ in front if not _is(each, best)]
         tied = f" (as {formatting.listed(others)} {'are' if others[1:] else 'is'})" if others else ""
         rest = [score.gains for _, score in judged if not score.violation and score.gains != first.gains]
-        is_alone = all(ours > theirs for gains in rest for ours, theirs in zip(first.gains, gains, strict=True))
+        is_first = all(ours > theirs for gains in rest for ours, theirs in zip(first.gains, gains, strict=True))
+        is_alone = is_first and not record.references  # one of these may be better in a metric
         said = f"{chosen} is the best in every metric" if is_alone else f"none is better than {chosen} in any metric"
         yield f"Of {where} {said}{tied}: {_values(spec, *_own(front, best))}."
     else:

@@ -57,7 +57,7 @@ def _stays(spec: StudySpec, record: StudyRecord, side: Side, stays: Reference) -
     own, name = side.spread(spec.metric), spec.metric
     value = stays.metrics[name]
     if spec.objective.several or own is None or value is None:
-        yield f"{head}, better than {side.words} in every metric."
+        yield f"{head}: no worse than {side.words} in any metric, and better in one."
         return
     gap = abs(own.mean - value)
     limits = " and ".join(spec.search.constraints)
@@ -70,28 +70,37 @@ def _stays(spec: StudySpec, record: StudyRecord, side: Side, stays: Reference) -
 
 
 def _beaten(spec: StudySpec, record: StudyRecord, side: Side, best: Reference) -> Iterator[str]:
-    """Yield by how much the result gains over the baseline and over the best reference, on validation and on test."""
+    """Yield by how much the result gains over the baseline and over the best reference, on validation and on test; of
+    several metrics, the values beside those of the reference."""
+    needs = "neither a search nor the group" if ranking.above(record, spec) else "no search"
+    without, who = f"the best that needs {needs} ({best.words})", f"{side.words[0].upper()}{side.words[1:]}"
     reference, _ = sides(spec, record)
-    for split, head in (("val", f"{side.words[0].upper()}{side.words[1:]} gains"), ("test", "On the test split it is")):
-        parts = []
-        for name in spec.objective.metrics:
-            of_split = f"{split}/{name.split('/')[1]}"
-            after, value = side.spread(of_split), best.metrics.get(of_split)
-            before = reference.spread(of_split) if reference and reference.number != side.number else None
-            if after is None or value is None:
-                continue
-            of = f" of {of_split}" if spec.objective.several else ""
-            over = [f"{_gain(spec, of_split, after.mean - before.mean)}{of} over the baseline"] if before else []
-            over.append(f"{_gain(spec, of_split, after.mean - value)}{'' if over else of} over")
-            parts.append(" and ".join(over))
-        if parts:
-            yield f"{head} {'; '.join(parts)} the best that needs no search ({best.words})."
+    for split in ("val", "test"):
+        names = [f"{split}/{name.split('/')[1]}" for name in spec.objective.metrics]
+        known = {name: value for name in names if (value := best.metrics.get(name)) is not None and side.spread(name)}
+        if spec.objective.several and known:
+            pairs = (f"{name} {_mean(name, side)} against {formatting.value(name, known[name])}" for name in known)
+            yield f"{who if split == 'val' else 'The same on the test split'} beside {without}: {', '.join(pairs)}."
+        elif known:
+            gains = list(_gains(spec, names[0], side, reference, known[names[0]]))
+            is_more = all(gain >= 0 for gain in gains)
+            told = [formatting.change(names[0], gain, signed=not is_more) for gain in gains]
+            over = " and ".join(map(" over ".join, zip(told, ["the baseline", without][-len(told) :], strict=True)))
+            verb = "gains" if is_more else "has"
+            yield f"{who} {verb} {over}." if split == "val" else f"On the test split it {verb} {over}."
 
 
-def _gain(spec: StudySpec, name: str, change: float) -> str:
-    """A change, positive where it is for the better."""
-    turned = -change if spec.direction(name) == "min" else change
-    return formatting.change(name, turned, signed=False)
+def _gains(spec: StudySpec, name: str, side: Side, reference: Side | None, value: float) -> Iterator[float]:
+    """By how much a side is better in a metric than the baseline, where that is another, and than a value."""
+    own = side.spread(name)
+    before = reference.spread(name) if reference and reference.number != side.number else None
+    assert own
+    for other in [*([before.mean] if before else []), value]:
+        yield other - own.mean if spec.direction(name) == "min" else own.mean - other
+
+
+def _mean(name: str, side: Side) -> str:
+    return formatting.mean(name, side.spread(name))
 
 
 def reference_notes(record: StudyRecord) -> Iterator[str]:
