@@ -9,7 +9,7 @@ from study.commands.answers import Asker
 from study.data.sets import image_folder
 from study.errors import UserError
 from study.models import published
-from study.models.backbone import is_file
+from study.models.backbone import LATE, is_file
 
 NETWORKS = ("efficientnet_lite0", "resnet18", "resnet50")
 """Networks that are drafted, the one that is taken first where the weights of several are there."""
@@ -71,7 +71,8 @@ def chosen(
 
 
 def _section(name: str, weights: str = published.DEFAULT) -> dict[str, Any]:
-    return {"name": name, "weights": weights, "frozen": True}
+    joined = {"joined": len(LATE[name])} if name in LATE else {}
+    return {"name": name, "weights": weights, "frozen": True, **joined}
 
 
 def _there(name: str) -> bool:

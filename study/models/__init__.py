@@ -42,7 +42,7 @@ def model_knobs(model: Mapping[str, Any]) -> dict[str, Knob]:
 
     head = model.get("head", "none")
     without = {"none": {"head_hidden", "head_features", "head_norm"}, "linear": {"head_hidden"}}.get(str(head), set())
-    without |= {"lr_factor"} if model.get("frozen") else {"adapter", "adapter_width"}
+    without |= {"lr_factor"} if model.get("frozen") else {"joined", "adapter", "adapter_width"}
     without |= set() if model.get("adapter") else {"adapter_width"}
     own = knobs(CATALOGUE.find(model["name"]).Options)
     declared = {knob.key: knob for knob in (*own, *knobs(HeadOptions)) if knob.key not in without}
@@ -99,11 +99,11 @@ def seen(model: Mapping[str, Any], facts: Facts) -> Facts:
 
 @cache
 def _width(section: tuple[tuple[str, Any], ...], shape: tuple[int, ...]) -> int:
-    """The columns of a row of a network's features, those of early layers among them."""
-    from study.models.backbone import early_width, without_values
+    """The columns of a row of a network's features, those beside the last ones among them."""
+    from study.models.backbone import beside, without_values
 
     model = dict(section)
-    return early_width(model) + without_values(partial(build, model, Facts(2, None, shape))).features
+    return beside(model) + without_values(partial(build, model, Facts(2, None, shape))).features
 
 
 def _frozen(model: Mapping[str, Any], facts: Facts) -> "Encoder":
@@ -112,11 +112,13 @@ def _frozen(model: Mapping[str, Any], facts: Facts) -> "Encoder":
 
     from study.models import backbone, frozen
 
+    joined = backbone.late_width(model, model.get("joined", 0))
     if facts.is_table:
-        return frozen.build(model, facts.shape[0] - backbone.early_width(model), None)
+        return frozen.build(model, joined + facts.shape[0] - backbone.beside(model), None)
     with torch.random.fork_rng(devices=[]):  # what is trained begins as it does on rows
         trunk = build(frozen.trunk_section(model), facts)
-    return frozen.build(model, trunk.features, trunk)
+    assert isinstance(trunk, backbone.Backbone)  # no other network has the key
+    return frozen.build(model, joined + trunk.features, trunk)
 
 
 def weights(model: Mapping[str, Any]) -> dict[str, str] | None:

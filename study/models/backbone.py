@@ -28,9 +28,28 @@ EARLY: Mapping[str, tuple[str, int]] = {
 channels: at an eighth of the sides of a picture, or at a quarter."""
 
 
+LATE: Mapping[str, tuple[tuple[str, int], ...]] = {"efficientnet_lite0": (("_blocks.14", 192), ("_blocks.15", 320))}
+"""The same of its last stages before the features, which `joined` can join to them."""
+
+
+def late_width(model: Mapping[str, Any], stages: int) -> int:
+    """The number of features of the last so many of these stages."""
+    known = LATE.get(_architecture(model), ())
+    return sum(width for _, width in known[len(known) - stages :])
+
+
 def early_width(model: Mapping[str, Any]) -> int:
     """The number of early features in a row of a `model` section's network; 0: none are known of it."""
-    return EARLY.get(str(model.get("architecture", model["name"])), ("", 0))[1]
+    return EARLY.get(_architecture(model), ("", 0))[1]
+
+
+def beside(model: Mapping[str, Any]) -> int:
+    """The columns of a row before the features: of early layers and of all late stages that are known."""
+    return early_width(model) + sum(width for _, width in LATE.get(_architecture(model), ()))
+
+
+def _architecture(model: Mapping[str, Any]) -> str:
+    return str(model.get("architecture", model["name"]))
 
 
 FILES = (".safetensors", ".pth", ".pt")
@@ -54,6 +73,11 @@ class BackboneOptions:
             "trials train on these rows, as on a table"
         ),
     ] = False
+    joined: Annotated[
+        int,
+        Range(low=0),
+        Doc("stages before the last of a `frozen` network whose features, averaged over the picture, are joined to it"),
+    ] = 0
     adapter: Annotated[
         int, Range(low=0), Doc("fully connected layers that are trained on the features of a `frozen` network")
     ] = 0
@@ -105,17 +129,20 @@ class Backbone(Encoder):
         return features
 
     def rows(self, images: Tensor) -> Tensor:
-        """Images (B, C, H, W) as rows (B, E + F): the features of early layers where they are known, and the last."""
-        if self.architecture not in EARLY:
-            return self.forward(images)
-        early: list[Tensor] = []
-        name, _ = EARLY[self.architecture]
-        handle = self.net.get_submodule(name).register_forward_hook(lambda *call: early.append(call[2].mean((2, 3))))
+        """Images (B, C, H, W) as rows (B, E + L + F): features of early layers and of late stages, where these are
+        known, and the last."""
+        known = [EARLY[self.architecture]] if self.architecture in EARLY else []
+        parts: list[Tensor] = []
+        handles = [
+            self.net.get_submodule(name).register_forward_hook(lambda *call: parts.append(call[2].mean((2, 3))))
+            for name, _ in (*known, *LATE.get(self.architecture, ()))
+        ]
         try:
             features = self(images)
         finally:
-            handle.remove()
-        return torch.cat([*early, features], 1)
+            for handle in handles:
+                handle.remove()
+        return torch.cat([*parts, features], 1)
 
 
 def renormalisation(
@@ -197,6 +224,8 @@ def wrong_weights(architecture: str, options: BackboneOptions, facts: Facts) -> 
 
     Whether the file is there, and fits, is seen when it is read.
     """
+    if options.joined > len(LATE.get(architecture, ())):
+        return f"has {len(LATE.get(architecture, ()))} stages that model.joined can join, {options.joined} given"
     if options.weights is not None and not is_file(options.weights):
         if options.weights not in (names := published.weights_of(architecture)):
             return f"has no weights {options.weights!r}. {published.allowed(names)}"

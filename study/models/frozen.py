@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from study.knobs import options
-from study.models.backbone import BackboneOptions
+from study.models.backbone import Backbone, BackboneOptions
 from study.models.encoder import Encoder
 from study.models.mlp import MLP
 from study.models.mlp import Options as Layers
@@ -15,7 +15,7 @@ from study.models.mlp import Options as Layers
 
 def trunk_section(model: Mapping[str, Any]) -> dict[str, Any]:
     """The `model` section of the network itself, without what is trained on its features."""
-    left_out = ("frozen", "adapter", "adapter_width", "lr_factor")
+    left_out = ("frozen", "joined", "adapter", "adapter_width", "lr_factor")
     return {key: value for key, value in model.items() if key not in left_out and not key.startswith("head")}
 
 
@@ -30,12 +30,12 @@ class Frozen(Encoder):
     no part of its state and has no gradient.
 
     Args:
-        width: of the features, F: the last columns of a row, before which are those of early layers.
+        width: of the features, F: the last columns of a row.
         layers: the trained ones.
         trunk: the network with its weights; None: rows alone are taken.
     """
 
-    def __init__(self, width: int, layers: BackboneOptions, trunk: Encoder | None) -> None:
+    def __init__(self, width: int, layers: BackboneOptions, trunk: Backbone | None) -> None:
         super().__init__()
         self.mean: Tensor
         self.deviation: Tensor
@@ -67,7 +67,7 @@ class Frozen(Encoder):
             return images[:, -self._width :].float()
         assert self._trunk is not None, "the network was built for rows alone"
         trunk = self._trunk[0].to(images.device)
-        return stored(trunk(images)).float()
+        return stored(trunk.rows(images)).float()[:, -self._width :]
 
 
 def stored(features: Tensor) -> Tensor:
@@ -76,6 +76,6 @@ def stored(features: Tensor) -> Tensor:
     return features.float().clamp(-most, most).half()
 
 
-def build(model: Mapping[str, Any], width: int, trunk: Encoder | None) -> Frozen:
+def build(model: Mapping[str, Any], width: int, trunk: Backbone | None) -> Frozen:
     """The trained layers of a `model` section on features of this width."""
     return Frozen(width, options(BackboneOptions, model), trunk)

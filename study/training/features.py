@@ -26,7 +26,7 @@ from study.data.cache import FOLDER, cached, opened
 from study.data.dataset import Dataset, Facts, Split
 from study.data.source import writable
 from study.models import frozen
-from study.models.backbone import Backbone, early_width
+from study.models.backbone import Backbone, beside
 from study.training.device import Resident, keep_freed_memory
 
 BATCH = 64
@@ -45,8 +45,8 @@ OnRows = Callable[[int, int], object]
 def of_frozen(
     model: Mapping[str, Any], dataset: Dataset, device: torch.device, on_rows: OnRows = lambda done, total: None
 ) -> Dataset:
-    """The data set with a frozen network's features as its inputs, float16 (N, E + F), those of
-    early layers first; as it is where no network is frozen,
+    """The data set with a frozen network's features as its inputs, float16 (N, E + L + F), see
+    `study.models.backbone.Backbone.rows`; as it is where no network is frozen,
     or where it has these features already. The state of torch's generators stays as it is.
 
     Args:
@@ -59,7 +59,7 @@ def of_frozen(
         return dataset
     section, begun = frozen.trunk_section(model), models.weights(model)
     assert begun is not None  # a frozen network has weights
-    network = {**section, "early": early_width(section), "weights": begun["sha256"]}
+    network = {**section, "beside": beside(section), "weights": begun["sha256"]}
     network |= {"mean": dataset.facts.mean, "deviation": dataset.facts.deviation}
     facts = models.seen(model, dataset.facts)
     rows = Rows(section, network, dataset.facts, facts.shape[0], device)

@@ -316,7 +316,7 @@ def test_photographs_take_a_frozen_network_with_bias_labels_and_without(folder: 
         assert "efficientnet_lite0 of ImageNet, frozen" in said
         (told,) = plan(spec)["features"]
         assert "40 pictures go through efficientnet_lite0 once" in told
-        assert f"{2 * 2 * 1320 * 40 / 1e6:.2g} MB" in told
+        assert f"{2 * 2 * 1832 * 40 / 1e6:.2g} MB" in told
     contrastive = replace(shots(folder), methods=["eps_sup_info_nce+fair_kl"])
     spec, _ = drafted(contrastive)
     assert spec.base["model"]["adapter"] == 1

@@ -20,7 +20,7 @@ from study.data.dataset import Dataset, Facts, Split
 from study.errors import UserError
 from study.files import digest_of_file
 from study.models import frozen, initial_weights
-from study.models.backbone import Backbone, early_width
+from study.models.backbone import Backbone, beside
 from study.models.efficientnet_lite0 import EfficientNetLite0
 from study.spec.search_checks import trial_faults
 from study.trained.classifier import Classifier
@@ -81,7 +81,7 @@ def test_features_are_computed_once_and_a_changed_picture_changes_its_row_alone(
     monkeypatch.setattr(Backbone, "forward", counted)
     first = features.of_frozen(MODEL, dataset, CPU)
     assert sum(computed) == 36
-    assert first.facts.shape == (1320,)
+    assert first.facts.shape == (1832,)
     assert first.splits["train"].inputs.dtype == np.float16
     assert features.of_frozen(MODEL, dataset, CPU).fingerprint == first.fingerprint
     assert sum(computed) == 36
@@ -121,8 +121,10 @@ def test_what_was_ended_goes_on_with_the_rows_that_it_had(monkeypatch: pytest.Mo
         assert np.allclose(split.inputs, resumed.splits[name].inputs, atol=2e-3)
 
 
-def test_a_classifier_of_pictures_predicts_what_the_trial_does_of_rows(tmp_path: Path) -> None:
+@pytest.mark.parametrize("joined", [0, 2])
+def test_a_classifier_of_pictures_predicts_what_the_trial_does_of_rows(tmp_path: Path, joined: int) -> None:
     dataset, own = pictures(), trial_config(augmentation="noise")
+    own = replace(own, model={**own.model, "joined": joined})
     trial = Trial(own, dataset, "cpu")
     losses = [metrics["train/loss"] for metrics in trial.run()]
     assert losses[-1] < losses[0]
@@ -196,7 +198,7 @@ def rows(early_sees_it: bool, count: int = 600) -> Dataset:
     """Rows of features of three classes without bias labels, whose bias, put into `hidden`, is the class's own in nine
     of ten samples. The last features tell the bias better than the class."""
     random, splits = np.random.default_rng(0), {}
-    facts = Facts(3, None, (early_width(MODEL) + 30,))
+    facts = Facts(3, None, (beside(MODEL) + 30,))
     for name in facts.splits:
         target, any_class = random.integers(0, 3, (2, count))
         bias = np.where((random.random(count) < 0.9) & (name != "test"), target, any_class)
