@@ -195,9 +195,15 @@ def final_study(spec: StudySpec, seeds: Sequence[int], name: str | None = None, 
         with_val: train on the validation split as well. No epoch can be chosen by it then: the last one is taken.
 
     Raises:
-        UserError: a seed is negative, too large or given twice, or the name cannot be a study's.
+        UserError: a seed is negative, too large or given twice, the name cannot be a study's, or what is fitted to the
+            validation split would have none.
     """
     check_seeds(seeds)
+    if with_val and spec.base["train"]["thresholds"] == "fitted":
+        raise UserError(
+            "--data train+val: train.thresholds is fitted to the validation split, and none would be left. Allowed: "
+            "--data train, or --set train.thresholds=none"
+        )
     origin = spec.origin["study"] if spec.origin and "study" in spec.origin else spec.name
     ending = "-baseline-final" if spec.origin and spec.origin.get("baseline") else "-final"
     name = name or f"{str(origin)[: 100 - len(ending)]}{ending}"
