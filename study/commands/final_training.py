@@ -198,10 +198,18 @@ def final_study(spec: StudySpec, seeds: Sequence[int], name: str | None = None, 
             to its number of epochs, else the last.
 
     Raises:
-        UserError: a seed is negative, too large or given twice, or the name cannot be a study's.
+        UserError: a seed is negative, too large or given twice, the name cannot be a study's, or what is fitted to the
+            validation split would have none.
     """
     check_seeds(seeds)
     with_val = with_val or spec.folds is not None
+    if with_val and spec.base["train"]["thresholds"] == "fitted":
+        why = "with data.folds a final training" if spec.folds else "--data train+val"
+        other = "" if spec.folds else "--data train, or "
+        raise UserError(
+            f"{why} leaves no validation split, to which train.thresholds is fitted. Allowed: {other}"
+            "--set train.thresholds=none"
+        )
     origin = spec.origin["study"] if spec.origin and "study" in spec.origin else spec.name
     ending = "-baseline-final" if spec.origin and spec.origin.get("baseline") else "-final"
     name = name or f"{str(origin)[: 100 - len(ending)]}{ending}"

@@ -425,11 +425,8 @@ def section_faults(sections: Mapping[str, Mapping[str, Any]], facts: Facts) -> I
         yield from _recording(method, train)
     if train["inferred_groups"] != "none":
         yield from _biased_network(sections, facts)
-    if train["thresholds"] == "fitted":
-        if train["with_val"]:
-            yield ("train", "thresholds"), "'fitted' given, train.with_val leaves nothing to fit them to: none"
-        if method["name"] == "equalized_odds_postprocessing":
-            yield ("train", "thresholds"), f"'fitted' given, method.name {method['name']!r} has its own: none"
+    if train["thresholds"] == "fitted" and method["name"] == "equalized_odds_postprocessing":
+        yield ("train", "thresholds"), f"'fitted' given, method.name {method['name']!r} has its own: none"
     needed = methods.needs(method).epochs
     if needed and train["epochs"] < needed[1]:
         why = f"{method[needed[0]]!r} given, it needs train.epochs of at least {needed[1]}, not {train['epochs']}"

@@ -139,9 +139,9 @@ def configurations(spec: StudySpec, count: int) -> Iterator[tuple[str, Mapping[s
         sampler.adopt(number, params, given=True)
     yield from given
     for number in range(len(given), count):
-        params = sampler.ask(number)
-        assert params is not None
-        yield "search", dict(params)
+        drawn = sampler.ask(number)
+        assert drawn is not None
+        yield "search", dict(drawn)
 
 
 def measured(spec: StudySpec, dataset: Dataset, params: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -174,8 +174,8 @@ def record(file: Path, tables: Sequence[str], splits: Sequence[int], count: int)
             for place, (source, params) in enumerate(configurations(spec, count)):
                 if (name, split, place) in have:
                     continue
-                if line := measured(spec, dataset, params):
-                    overtuning.add(file, {"of": name, "split": split, "place": place, "source": source, **line})
+                if (one := measured(spec, dataset, params)) is not None:
+                    overtuning.add(file, {"of": name, "split": split, "place": place, "source": source, **one})
 
 
 # What each value chooses.

@@ -8,6 +8,7 @@ import pytest
 import torch
 from scipy.optimize import minimize
 
+from study.commands.final_training import final_study
 from study.data import Dataset, Facts
 from study.data.dataset import Split
 from study.errors import UserError
@@ -117,9 +118,11 @@ search: {space: {train.learning_rate: {low: 0.001, high: 0.01}}, metric: val/acc
 """
 
 
-@pytest.mark.parametrize("wish", ["train.with_val=true", "method.name=equalized_odds_postprocessing"])
-def test_what_has_nothing_to_fit_them_to_or_has_its_own_is_refused(wish: str, tmp_path: Path) -> None:
+def test_what_has_nothing_to_fit_them_to_or_has_its_own_is_refused(tmp_path: Path) -> None:
     (tmp_path / "own.yaml").write_text(FILE)
-    assert load_study(str(tmp_path / "own.yaml")).base["train"]["thresholds"] == "fitted"
+    spec = load_study(str(tmp_path / "own.yaml"))
+    assert spec.base["train"]["thresholds"] == final_study(spec, [0]).base["train"]["thresholds"] == "fitted"
     with pytest.raises(UserError, match=r"train.thresholds: 'fitted' given.* none"):
-        load_study(str(tmp_path / "own.yaml"), [wish])
+        load_study(str(tmp_path / "own.yaml"), ["method.name=equalized_odds_postprocessing"])
+    with pytest.raises(UserError, match=r"--data train\+val: train.thresholds"):
+        final_study(spec, [0], with_val=True)
