@@ -101,6 +101,8 @@ def train(
     with_val = data == "train+val"
     chosen = parse_seeds(seeds) if seeds is not None else default_seeds(Home.locate(), given, name, with_val)
     study = final_study(given, chosen, name, with_val)
+    if study.folds:
+        tell(f"{study.name} trains on all samples outside test (data.folds), {study.epochs} epochs", sys.stderr)
     show(running.train(Home.locate(), study, view(quiet), address))
 
 

@@ -112,6 +112,10 @@ def _thresholds(spec: StudySpec) -> Iterator[str]:
 
 
 def _preference(spec: StudySpec, dataset: Dataset) -> str:
+    if spec.folds:
+        return (
+            "the first of them: it was trained on all samples outside test (data.folds), and nothing is left to choose"
+        )
     if spec.base["train"]["with_val"]:
         return "the first of them: the validation split was used for training and could not choose"
     facts = dataset.facts
