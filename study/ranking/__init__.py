@@ -336,8 +336,8 @@ def _standing(record: StudyRecord, spec: StudySpec, reference: Reference | None)
         if (score := candidate.confirmed_score if confirmed else candidate.score)
     ]
     if rivals and reference and (own := reference.score):
-        place = sum((score.violation, -score.gains[0]) < (own.violation, -own.gains[0]) for _, score in rivals)
-        rivals.insert(place, (reference, own))
+        behind = sum((score.violation, -score.gains[0]) < (own.violation, -own.gains[0]) for _, score in rivals)
+        rivals.insert(behind, (reference, own))
     place = next((at for at, (one, _) in enumerate(rivals) if _is_one_of(one, spec.incumbents)), None)
     if place is None or rivals[place][1].violation > rivals[0][1].violation:
         return None

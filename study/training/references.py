@@ -84,7 +84,7 @@ def inputs(samples: NDArray[Any], facts: Facts) -> NDArray[Any]:
     """Samples (N, ...) as rows (N, F): a table's as they are, pixels scaled to [0, 1] and normalised."""
     if facts.is_table:  # or features of a frozen network, float16
         return np.asarray(samples, np.float32 if samples.dtype == np.float16 else np.float64)
-    mean, deviation = (np.reshape(np.float32(each), (-1, 1, 1)) for each in (facts.mean, facts.deviation))
+    mean, deviation = (np.asarray(each, np.float32).reshape(-1, 1, 1) for each in (facts.mean, facts.deviation))
     scaled = (np.asarray(samples, np.float32) / 255 - mean) / deviation
     return scaled.reshape(len(samples), -1)
 
