@@ -46,7 +46,8 @@ class Fitted(nn.Module):
 
     def __init__(self, classes: int) -> None:
         super().__init__()
-        self._classes, self._model = classes, None
+        self._classes = classes
+        self._model: Any = None
         self.stored: Tensor
         self.register_buffer("stored", torch.zeros(0, dtype=torch.uint8))
 

@@ -1,6 +1,6 @@
 """What a search has to beat that needs no search: the models of the field's libraries that are fitted beside it."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -44,7 +44,8 @@ def wanted(spec: "StudySpec") -> Iterator[str]:
     asked = spec.search.references
     if asked is False or spec.function or spec.final_seeds is not None or spec.varied_data:
         return
-    names, of_features = REFERENCES if isinstance(asked, bool | str) else asked, is_of_features(spec)
+    names: Collection[str] = REFERENCES if isinstance(asked, bool | str) else asked
+    of_features = is_of_features(spec)
     yield from (name for name in REFERENCES if name in names and unsuited(name, spec.facts, of_features) is None)
 
 
