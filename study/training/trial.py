@@ -205,14 +205,13 @@ def inferred_groups(config: TrialConfig, dataset: Dataset, device: torch.device)
     own = config.train
     if own.inferred_groups == "none":
         return {}
+    judged = tuple(name for name in dataset.splits if name != "train")
     if own.inferred_groups == EARLY:
-        others = [name for name in dataset.splits if name != "train"]
-        return {name: early_layers.classes(config.model, dataset, name, device) for name in others}
+        return {name: early_layers.classes(config.model, dataset, name, device) for name in judged}
     method, epochs = KINDS[own.inferred_groups]
     train = _training(config, own.bias_model_epochs or epochs, LEARNING_RATE, SEED)
     splits = {name: replace(split, bias=None, condition=None) for name, split in dataset.splits.items()}
     facts = replace(dataset.facts, bias_classes=None, condition=None)
-    judged = tuple(name for name in splits if name != "train")
     of_network = TrialConfig({}, config.model, method, train)
     network = StandIn(of_network, Dataset(facts, splits), dataset.fingerprint, judged, keeps_features=False)
     return {name: tensor(split.target, device) for name, split in network.outputs(device).items()}

@@ -155,7 +155,7 @@ def test_without_the_target_there_are_two_views() -> None:
 
 def test_an_adversary_needs_labels_not_a_model() -> None:
     given = {"name": "cross_entropy", "regulariser": "fair_kl", "adversary": "representation"}
-    assert methods.method_knobs(given)["bias_source"].type == Literal["labels", "some_labels"]
+    assert methods.method_knobs(given)["bias_source"].type == Literal["labels", "some_labels", "early_layers"]
     assert methods.method_knobs({"name": "cross_entropy"})["adversary"].type == Literal["none", "representation"]
 
 
