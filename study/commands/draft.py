@@ -9,6 +9,7 @@ from ruamel.yaml import YAML
 
 from study import data, methods, models
 from study.data import Facts
+from study.errors import UserError
 from study.metrics import METRICS, available, lower_is_better
 from study.spec.document import apply_profile, parse
 from study.spec.load import resolve
@@ -321,9 +322,7 @@ search:
   metric: {metric}
   # At half of the epochs only the best third goes on. On biased data an earlier order misleads.
   early_stopping: {{name: asha, reduction: 3}}
-  # The best configurations and the baseline run again on fresh seeds: that is the result.
-  confirm: {{top: 2, seeds: 3}}
-
+{confirm}
 # What one trial takes; as many run at once as fit.
 resources: {resources}
 profiles:
@@ -349,10 +348,30 @@ PAPERS = """\
 """
 
 MARGIN = """\
-  # It is chosen, too, unless another configuration is ahead by more than 1.5 standard errors.
-  margin: 1.5
+  # It is chosen, too, unless another configuration is ahead by more than {margin} standard errors.
+  margin: {margin}
 """
-"""Beside the papers' configurations, of images: measured by `tests/benchmarks/overtuning.py`."""
+"""Beside the papers' configurations, of images: measured by `tests/benchmarks/overtuning.py`, with folds by
+`folds.py`."""
+
+FOLDS, FEW_SAMPLES = 5, 1200
+"""Folds, and training samples up to which a study with bias labels has some: measured by `tests/benchmarks/folds.py` on
+about as many."""
+
+FOLDED = """\
+# folds: all but the test split is divided into {folds} parts. Each configuration is validated on one of them in turn,
+# the best ones on all.
+"""
+
+CONFIRM = """\
+  # The best configurations and the baseline run again on fresh seeds: that is the result.
+  confirm: {top: 2, seeds: 3}
+"""
+
+CONFIRM_ON_FOLDS = """\
+  # The best configurations and the baseline run again on every fold, each time on a fresh seed: that is the result.
+  confirm: {top: 2}
+"""
 
 RANGES = """\
   # paper: the range that the papers' tables span. Others: {low: 0.1, high: 1.0, log: true}, {choices: [0.1, 0.5]}
@@ -458,15 +477,17 @@ def draft(wishes: Wishes, file: str, schema: str | None = None) -> str:
     if METRICS[metric].of_inferred:
         train["inferred_groups"] = EARLY if wishes.network else "gce"
     profile = "cpu" if wishes.gpu else "gpu"
-    enqueued = PAPERS + MARGIN * (not facts.is_table) if wishes.papers and in_papers(sections, space) else ""
+    has_folds = _has_folds(wishes, metric)
+    margin = "" if facts.is_table else MARGIN.format(margin="1" if has_folds else "1.5")
+    enqueued = PAPERS + margin if wishes.papers and in_papers(sections, space) else ""
     text = TEXT.format(
         schema=f"# yaml-language-server: $schema={schema}\n" if schema else "",
         about=f"{wishes.name}: {', '.join(names)} on {facts.title or wishes.data['name']}.",
         **{verb: typed(verb, file) for verb in ("plan", "trial", "run")},
         name=wishes.name,
         notes=f"# {wishes.note}\n" if wishes.note else "",
-        validation=VALIDATION.get(str(wishes.data.get("val")), ""),
-        data=_flow(wishes.data),
+        validation=VALIDATION.get(str(wishes.data.get("val")), "") + FOLDED.format(folds=FOLDS) * has_folds,
+        data=_flow({**wishes.data, "folds": FOLDS} if has_folds else wishes.data),
         model=_flow(model),
         begin=BEGIN if not trained.is_table and facts.shape[0] == 3 and min(facts.shape[1:]) >= PHOTOS else "",
         methods="\n".join(f"# {method_words(section)}" for section in sections),
@@ -484,6 +505,7 @@ def draft(wishes: Wishes, file: str, schema: str | None = None) -> str:
         trials=wishes.trials,
         metric_words=METRICS[metric].about + (" Smaller is better." if lower_is_better(metric) else ""),
         metric=f"val/{metric}",
+        confirm=CONFIRM_ON_FOLDS if has_folds else CONFIRM,
         resources="{cpu: 2, gpu: 0.5}" if wishes.gpu else "{cpu: 1, gpu: 0}",
         profile=profile,
         overrides=_flow(OVERRIDES[profile]),
@@ -493,6 +515,18 @@ def draft(wishes: Wishes, file: str, schema: str | None = None) -> str:
         apply_profile(document, chosen)
         resolve(document)
     return text
+
+
+def _has_folds(wishes: Wishes, metric: str) -> bool:
+    """Return whether the samples of a user's are few, and can be divided so that all are judged together."""
+    samples = wishes.rows if wishes.images is None else wishes.images
+    if wishes.network or samples is None or samples > FEW_SAMPLES or METRICS[metric].of_inferred:
+        return False
+    try:
+        data.describe({**wishes.data, "folds": FOLDS})
+    except UserError:  # the split is the user's own, or there is no such key
+        return False
+    return True
 
 
 def _model(facts: Facts, gpu: bool, head: bool) -> dict[str, Any]:
