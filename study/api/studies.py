@@ -349,7 +349,7 @@ def load(name: str) -> Study:
         'interrupted'
         >>> load("meine")
         Traceback (most recent call last):
-        study.errors.UserError: meine: no such study in ... Did you mean 'mine'? Studies there: mine
+        study.errors.NoSuchStudy: meine: no such study in ... Did you mean 'mine'? Studies there: mine
     """
     home = Home.locate()
     return Study(home, home.find(name))

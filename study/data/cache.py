@@ -315,8 +315,8 @@ def cached(
     shape = (facts.classes, facts.bias_classes, facts.shape, facts.condition, facts.splits)
     found = [place.find() if isinstance(place, Source) else place for place in places]
     key = dict(options) if isinstance(options, Mapping) else asdict(options)
-    for name in ("aligned", "folds"):  # say something of the labels and of what trials take, and change no array
-        key.pop(name, None)
+    for option in ("aligned", "folds"):  # say something of the labels and of what trials take, and change no array
+        key.pop(option, None)
     text = json.dumps([FORMAT, key, shape, list(map(stamp, found))], sort_keys=True)
     entry = f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
     for folder in roots():

@@ -220,8 +220,10 @@ def _reference_lines(document: dict[str, Any]) -> list[str]:
     """Return what needs no search, by the study's own metrics, and whether that is the result."""
     found, own = document.get("references", ()), document["metrics"]
     lines = ["without a search:"] if found else []
+    on_test = [f"test/{name.split('/')[1]}" for name in own]
+    shown = dict.fromkeys([*own, *on_test, *(name.replace("log_loss", "accuracy") for name in on_test)])
     for one in found:
-        metrics = {name: one["metrics"].get(name) for name in [*own, *(f"test/{name.split('/')[1]}" for name in own)]}
+        metrics = {name: one["metrics"].get(name) for name in shown}
         values = [f"{name} {printed(name, value)}" for name, value in metrics.items() if value is not None]
         lines.append(f"  {one['words']}: {', '.join(values) or 'not judged by ' + ', '.join(own)}")
     lines += [f"  {name} could not be fitted: {why}" for name, why in document.get("references_failed", {}).items()]

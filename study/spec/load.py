@@ -193,8 +193,8 @@ def _hint(name: str, valid: list[str]) -> str:
     """Return what to do about a metric that a study cannot have."""
     metric = metrics.METRICS.get(name.removeprefix("val/"))
     if metric and metric.of_inferred:
-        kinds = " or ".join(kind for kind in train_knobs()["inferred_groups"].names if kind != "none")
-        return f"It needs train.inferred_groups: {kinds}. "
+        kinds = [kind for kind in train_knobs()["inferred_groups"].names if kind != "none"]
+        return f"It needs train.inferred_groups: {', '.join(kinds[:-1])} or, of a frozen network, {kinds[-1]}. "
     note = "test metrics cannot be used to choose. " if name.startswith("test/") else ""
     return f"{note}{nearest(name, valid)}"
 
@@ -444,11 +444,7 @@ def resolve(document: Document, one_trial: bool = False, of_folder: bool = False
     if not of_folder:
         given = (values.get("search") or {}).get("confirm") or {}
         search = with_folds(search, sections.own["data"].get("folds"), "seeds" in given, problems)
-    base, of_data = dict(sections.own), dict(sections.own["data"])
-    if of_data.get("folds", 0) is None:
-        del of_data["folds"]  # as in files of before there was such a key
-    whole = search.model_copy(update={"alternatives": sections.alternatives})
-    spec = _spec(values, layout, whole, base | {"data": of_data})
+    spec = _spec(values, layout, search.model_copy(update={"alternatives": sections.alternatives}), sections.own)
     _check_data(spec, problems)
     check_metrics(spec, problems)
     check_references(spec, problems)

@@ -32,7 +32,7 @@ def test_the_list_says_which_files_are_there(root: Path) -> None:
         "CIFAR-10 (JPEG, q75)",
     )
     assert after["color_mnist"]["facts"]["condition"] == 3
-    assert before["biased_mnist"]["keys"] == ["rho", "seed", "val_share", "val"]
+    assert before["biased_mnist"]["keys"] == ["rho", "seed", "val_share", "val", "folds"]
     assert json.loads(json.dumps(list(after.values()))) == list(after.values())
 
 
@@ -97,7 +97,8 @@ def test_the_commands(root: Path) -> None:
     listed = CliRunner().invoke(app, ["data", "list", "--json"])
     assert [row["name"] for row in json.loads(listed.stdout)] == data.names()
     prepared = CliRunner().invoke(app, ["data", "prepare", "biased_digits", "--set", "rho=0.9", "--json"])
-    assert json.loads(prepared.stdout)["options"] == {"rho": 0.9, "seed": 0, "val": "unbiased", "val_share": 0.2}
+    given = {"rho": 0.9, "seed": 0, "val": "unbiased", "val_share": 0.2, "folds": None}
+    assert json.loads(prepared.stdout)["options"] == given
     assert "10 classes, 10 bias classes" in CliRunner().invoke(app, ["data", "prepare", "biased_digits"]).stdout
 
 

@@ -13,7 +13,7 @@ from study.spec import StudySpec
 from study.spec.schema import Domain
 from study.spec.sections import Sections, forms
 
-VAL = {"val": "unbiased", "val_share": 0.2}
+VAL = {"val": "unbiased", "val_share": 0.2, "folds": None}
 
 
 @pytest.mark.parametrize("space", ["{}", "{method.name: {choices: [sup_con, other]}}"])

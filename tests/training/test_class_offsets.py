@@ -124,5 +124,5 @@ def test_what_has_nothing_to_fit_them_to_or_has_its_own_is_refused(tmp_path: Pat
     assert spec.base["train"]["thresholds"] == final_study(spec, [0]).base["train"]["thresholds"] == "fitted"
     with pytest.raises(UserError, match=r"train.thresholds: 'fitted' given.* none"):
         load_study(str(tmp_path / "own.yaml"), ["method.name=equalized_odds_postprocessing"])
-    with pytest.raises(UserError, match=r"--data train\+val: train.thresholds"):
+    with pytest.raises(UserError, match=r"--data train\+val leaves no validation split, to which train.thresholds"):
         final_study(spec, [0], with_val=True)

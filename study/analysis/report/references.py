@@ -30,7 +30,7 @@ def reference_result(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
     unjudged = [one.words for one in references(record, spec) if one.score is None]
     if unjudged:
         names = formatting.listed(spec.objective.needed)
-        yield f"What needs no search is not compared, as {names} is not known of it: it is listed below."
+        yield f"Without {names}, and so not compared: {formatting.listed(unjudged)}."
 
 
 NEEDS = "it needs the group of whom it judges, and draws by chance"

@@ -16,7 +16,7 @@ def test_a_trial_is_a_row(spec, frozen):
     assert list(frame.index) == list(range(14))
     assert frame.index.name == "trial"
     assert list(frame.columns) == [
-        *("stage", "state", "kind", "reason", "seed", "repeats", "epochs", "seconds"),
+        *("stage", "state", "kind", "reason", "seed", "fold", "repeats", "epochs", "seconds"),
         *("method.alpha", "method.lambda", "method.epsilon"),
         *("val/accuracy", "test/accuracy", "train/loss"),
     ]
