@@ -17,7 +17,7 @@ from study.spec.schema import Domain
         ("search.metric=test/accuracy", "'test/accuracy' given. test metrics cannot be used to choose. Did you mean"),
         (
             "search.metric=val/inferred_unbiased_accuracy",
-            "search.metric: 'val/inferred_unbiased_accuracy' given. It needs train.inferred_groups: early, gce or, of a frozen network, early_layers.",
+            "search.metric: 'val/inferred_unbiased_accuracy' given. It needs train.inferred_groups: early, gce or, of",
         ),
         ("search.space.train.inferred_groups={choices: [early, gce]}", "train.inferred_groups: cannot be searched"),
         ("search.sampler=mfgp", "search.sampler: 'mfgp' given, which was removed. Write tpe, which finds as much"),
