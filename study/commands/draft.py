@@ -370,7 +370,7 @@ CONFIRM = """\
 
 CONFIRM_ON_FOLDS = """\
   # The best configurations and the baseline run again on every fold, each time on a fresh seed: that is the result.
-  confirm: {top: 2}
+  confirm: {top: 3}
 """
 
 RANGES = """\
