@@ -248,7 +248,8 @@ def check_names(sections: Sections, domains: Domains, problems: Problems) -> Non
         everyone: dict[Key, Section] = {(section,): sections.own[section]}
         everyone |= {("search", "alternatives", section, label): values for label, values in labelled}
         for at, values in everyone.items():
-            is_unlisted = at == (section,) and values.get("name") in catalogue.unlisted
+            given = values.get("name")
+            is_unlisted = at == (section,) and isinstance(given, str) and given in catalogue.unlisted
             allowed = [values["name"]] if is_unlisted else catalogue.names()
             model = section_model(section, (), name=(one_of(allowed), ...))
             name = {key: value for key, value in values.items() if key == "name"}

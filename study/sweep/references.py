@@ -226,6 +226,7 @@ def main(folder: str, tests: str, *names: str) -> None:
 
         def tell(event: Referenced) -> None:
             known = {key: value for key, value in vars(event).items() if key not in ("time", "asleep")}
-            print(json.dumps(known), file=out, flush=True)
+            out.write(f"{json.dumps(known)}\n")
+            out.flush()
 
         events_of(StudyFolder(Path(folder)).spec(), tests == "yes", list(names), tell)

@@ -1,8 +1,7 @@
 """What the report says of a search beside what needs none: in the sentences on the result, and in the table of both."""
 
 from collections.abc import Iterator
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from study import ranking
 from study.analysis.statistics import formatting
@@ -10,6 +9,9 @@ from study.analysis.statistics.difference import Side, side_of, sides
 from study.home.record import StudyRecord
 from study.ranking.references import Reference, best_reference, failed, references
 from study.spec import StudySpec
+
+if TYPE_CHECKING:  # brings the library, which sentences do not need
+    import pandas as pd
 
 TITLE = "With and without a search"
 
@@ -109,9 +111,11 @@ def reference_notes(record: StudyRecord) -> Iterator[str]:
         yield f"The reference {name} could not be fitted: {reason}"
 
 
-def printed_references(spec: StudySpec, record: StudyRecord, metrics: list[str]) -> pd.DataFrame:
+def printed_references(spec: StudySpec, record: StudyRecord, metrics: list[str]) -> "pd.DataFrame":
     """The baseline, what needs no search and what the search found, a row each, with these metrics; empty without
     references."""
+    import pandas as pd
+
     found = references(record, spec)
     if not found:
         return pd.DataFrame()
@@ -130,8 +134,10 @@ def _row(words: str, metrics: list[str], of: Side | Reference) -> dict[str, str]
     return {"what": words, **{name: formatting.mean(name, of.spread(name)) for name in metrics}}
 
 
-def references_frame(record: StudyRecord) -> pd.DataFrame:
+def references_frame(record: StudyRecord) -> "pd.DataFrame":
     """A row per reference: its name, whether it was fitted, why not, the seconds that took, and every metric."""
+    import pandas as pd
+
     rows = [
         {
             "reference": event.name,
