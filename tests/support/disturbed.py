@@ -17,7 +17,7 @@ from study.analysis.figures import FIGURES
 from study.api.running import function_study
 from study.commands import run
 from study.commands.progress_view import ProgressView
-from study.errors import UserError
+from study.errors import Stopped, UserError
 from study.home.folder import ANOTHER_HOME, Home
 
 NAME = "disk"
@@ -59,9 +59,9 @@ def study(home: Home) -> str:
         return str(error)
     except Exception as error:
         expected = cli._expected(error)
-        if expected is None or expected[1] != 1 or "\n" in expected[0]:
+        if not isinstance(expected, Stopped) or "\n" in str(expected):
             raise
-        return expected[0]
+        return str(expected)
     assert end.record.state == "complete", end.record.state
     return "MLflow" if end.untracked else "complete"
 
