@@ -27,9 +27,8 @@ from study.home.sharing import Limits
 from study.spec import StudySpec
 from study.sweep import PREPARING, STARTING, STOPPING
 from study.sweep.adapters import RequestInbox
-from study.sweep.agenda import Agenda, CannotGoOn
+from study.sweep.agenda import Agenda, CannotGoOn, Joins
 from study.sweep.early_stopping import early_stopping
-from study.sweep.joined import Joiner
 from study.sweep.kept_states import KeptStates, tidy
 from study.sweep.own_ray import CannotStart, OwnRay, Processes
 from study.sweep.ray_runtime import JoinedRay, Slots, StartsRay, fitting, gpus, nothing, ray_runtime
@@ -184,6 +183,16 @@ def let_rays_objects_go() -> None:
     sys.unraisablehook = show
 
 
+def _joins(spec: StudySpec, datasets: Mapping[str, Dataset]) -> Joins | None:
+    """Return what joins the folds of the study's data; None: they have none."""
+    (dataset, *others) = datasets.values() or (None,)
+    if dataset is None or dataset.folds is None or others:
+        return None
+    from study.sweep.joined import Joiner  # brings PyTorch
+
+    return Joiner(spec, dataset).new
+
+
 @contextmanager
 def watched(ray: OwnRay | JoinedRay, agenda: Agenda, remedy: str) -> Iterator[None]:
     """Have the agenda stop soon after one of Ray's processes has ended. Ray itself would notice within a minute, print,
@@ -283,9 +292,7 @@ def drive(
             f"warning: {function[0]['file']} has changed since this study last ran; trials from here on run it as it is"
         )
     try:
-        folded = [dataset for dataset in datasets.values() if dataset.folds is not None]
-        joins = Joiner(spec, folded[0]).new if len(datasets) == 1 and folded else None
-        agenda = Agenda(spec, ledger, record, early_stopping(spec), joins)
+        agenda = Agenda(spec, ledger, record, early_stopping(spec), _joins(spec, datasets))
         processes = _processes(spec) if address is None else None
         with (
             stopped_by_signals(agenda, tell),

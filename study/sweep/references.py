@@ -27,7 +27,6 @@ from study.home.folder import StudyFolder
 from study.home.record import StudyRecord, finite, is_tested
 from study.spec import StudySpec
 from study.spec.references import wanted
-from study.sweep.joined import Joiner, Verdict
 from study.text import printed
 from study.upstream.end_with_parent import end_with_parent
 
@@ -197,6 +196,7 @@ def _measured(
 ) -> tuple[Mapping[str, float], dict[str, list[float]] | None]:
     """The metrics of a reference; with folds those of all samples outside test together, the mean over folds on test,
     and the draws of `Joiner.judged`."""
+    from study.sweep.joined import Joiner, Verdict
     from study.training.references import fitted, judge, measured, outputs
 
     if dataset.folds is None:

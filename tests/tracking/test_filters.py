@@ -27,6 +27,7 @@ BEST = {f"trial 1, seed {seed}" for seed in (0, 1, 2)}
 FOUND = {
     "tags.`study.kind` = 'study'": {"quickstart"},
     "tags.`study.kind` = 'own'": set(),
+    "tags.`study.kind` = 'reference'": set(),
     "tags.`study.front` = 'true'": set(),
     "tags.`study.kind` = 'trial'": {*BASELINE, *BEST, "trial 2, seed 0", "trial 7, seed 0"},
     "tags.`study.best` = 'true'": BEST,

@@ -234,7 +234,7 @@ def test_data_without_bias_labels_trains_a_method_that_needs_none(dataset: Datas
     document["method"] = {key: value for key, value in document["method"].items() if key != "lambda"}
     document["method"]["regulariser"] = "none"
     (_, last, _) = metrics(Trial(TrialConfig.from_document(document), plain, "cpu"))
-    names = {"accuracy", "top5_accuracy", "balanced_accuracy", "worst_class_accuracy"}
+    names = {"accuracy", "top5_accuracy", "balanced_accuracy", "worst_class_accuracy", "log_loss", "balanced_log_loss"}
     errors = {f"{name}_standard_error" for name in names - {"top5_accuracy"}}
     assert set(last) == {"train/loss", *(f"val/{name}" for name in names | errors)}
 
