@@ -9,7 +9,7 @@ from helpers import ROOT
 
 PACKAGE = ROOT / "study"
 
-LOOSE = {"__init__", "__main__", "address", "catalogue", "errors", "files", "knobs", "logging", "places", "text"}
+LOOSE = {"__init__", "__main__", "address", "catalogue", "errors", "files", "knobs", "places", "text"}
 """The modules at the root; everything else is in a room."""
 
 INNER = {"analysis.figures", "analysis.report", "analysis.statistics", "analysis.tables", "data.sets"}
@@ -31,9 +31,9 @@ ALLOWED = {
     "home": {"spec", "training"},
     "ranking": {"home", "metrics", "spec"},
     "published": set(),
-    "sweep": {"address", "data", "home", "logging", "models", "ranking", "spec", "training", "upstream"},
+    "sweep": {"address", "data", "home", "models", "ranking", "spec", "training", "upstream"},
     "trained": {"data", "home", "metrics", "methods", "models", "ranking", "spec", "training"},
-    "tracking": {"address", "data", "home", "logging", "metrics", "models", "ranking", "spec", "trained", "upstream"},
+    "tracking": {"address", "data", "home", "metrics", "models", "ranking", "spec", "trained", "upstream"},
     "analysis.statistics": {"data", "home", "metrics", "ranking", "spec", "training"},
     "analysis.tables": {"analysis.statistics", "home", "metrics", "ranking", "spec"},
     "analysis.figures": {"analysis.statistics", "home", "metrics", "ranking", "spec"},
@@ -47,7 +47,7 @@ ALLOWED = {
         "spec",
     },
     "analysis": {"analysis.report", "analysis.statistics", "analysis.tables"},
-    "cluster": {"address", "home", "logging", "spec", "upstream"},
+    "cluster": {"address", "home", "spec", "upstream"},
 }
 """What each room imports besides `EVERYWHERE`, inside functions too: the way of the data, which goes one way.
 

@@ -27,9 +27,9 @@ from study import places
 from study.cli import cluster, help, models, preparing, running, studies
 from study.cluster import answer
 from study.errors import Interrupted, Stopped, UserError, disk_remedy, of_disk
-from study.logging import is_verbose, let_through
 from study.text import tell
 from study.upstream import interrupt
+from study.upstream.logging import is_verbose, let_through
 
 app = typer.Typer(
     name="study",

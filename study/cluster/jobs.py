@@ -25,11 +25,11 @@ from study.cluster.job import FINAL, Job, job_id, tags
 from study.cluster.submitted_driver import MODULE
 from study.errors import UserError
 from study.home.sharing import UNLIMITED, Limits
-from study.logging import hush
 from study.spec import StudySpec
 from study.spec.document import shipped_folder
 from study.text import typed
 from study.upstream import ray_internals
+from study.upstream.logging import hush
 
 # What is uploaded for a job: this package, the shipped study files and one resolved study file.
 

@@ -16,9 +16,9 @@ import psutil
 from study.address import LOOPBACK, token_for
 from study.errors import Interrupted
 from study.files import OWNER, RUN, scratch_folder
-from study.logging import is_verbose
 from study.places import for_sockets
 from study.sweep.host_memory import Memory
+from study.upstream.logging import is_verbose
 from study.upstream.ray_internals import (
     SESSION,
     forget,

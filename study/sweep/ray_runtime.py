@@ -22,10 +22,10 @@ from packaging.requirements import Requirement
 from study.address import HOST_PORT, check_cluster, check_token, give_token, is_loopback, refused
 from study.errors import UserError
 from study.files import writing
-from study.logging import hush, is_verbose
 from study.spec.schema import Resources
 from study.sweep.own_ray import OwnRay, Processes, own_ray
 from study.upstream.environment import RECONNECT, Part, set_here
+from study.upstream.logging import hush, is_verbose
 from study.upstream.ray_internals import (
     accelerator,
     forget,

@@ -16,8 +16,8 @@ from urllib.parse import urlsplit, urlunsplit
 from study.address import is_loopback
 from study.errors import UserError, disk_remedy, of_disk
 from study.home.folder import Home, address_of, path_of
-from study.logging import hush
 from study.upstream.environment import FILE_STORE, Part, set_here
+from study.upstream.logging import hush
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient

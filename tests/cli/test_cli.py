@@ -10,7 +10,7 @@ from answers import answer
 
 from study.commands import status
 from study.errors import Stopped, UserError
-from study.logging import VERBOSE, hush
+from study.upstream.logging import VERBOSE, hush
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def test_libraries_are_quiet_unless_they_may_speak(home: Path) -> None:
     hush("a.library")
     assert logger.level == logging.ERROR
     code = (
-        "import logging, sys; from study import cli; from study.logging import hush\n"
+        "import logging, sys; from study import cli; from study.upstream.logging import hush\n"
         "try: cli.app(sys.argv[1:])\n"
         "except SystemExit: pass\n"
         "hush('a.library'); logging.getLogger('a.library').info('heard')"

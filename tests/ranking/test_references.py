@@ -159,7 +159,7 @@ def test_one_without_the_metric_is_shown_and_not_compared() -> None:
     found.apply(Referenced("logistic_regression", {"val/balanced_accuracy": 0.9}, 1.0, time=90.0))
     assert best_reference(found, spec) is None
     assert [one.name for one in references(found, spec)] == ["logistic_regression"]
-    assert "Without val/accuracy, and so not compared: " in result(spec, found)
+    assert "Not compared, as val/accuracy is not known of them: " in result(spec, found)
 
 
 def test_one_that_failed_is_told_and_changes_nothing() -> None:

@@ -32,7 +32,7 @@ def reference_result(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
     unjudged = [one.words for one in references(record, spec) if one.score is None]
     if unjudged:
         names = formatting.listed(spec.objective.needed)
-        yield f"Without {names}, and so not compared: {formatting.listed(unjudged)}."
+        yield f"Not compared, as {names} is not known of them: {formatting.listed(unjudged)}."
 
 
 NEEDS = "it needs the group of whom it judges, and draws by chance"
@@ -64,7 +64,7 @@ def _stays(spec: StudySpec, record: StudyRecord, side: Side, stays: Reference) -
     gap = abs(own.mean - value)
     limits = " and ".join(spec.search.constraints)
     if spec.better(own.mean, value):
-        yield f"{head}. {side.words[0].upper()}{side.words[1:]} has more of {name}, and misses {limits}."
+        yield f"{head}. {side.words[0].upper()}{side.words[1:]} is better in {name}, and misses {limits}."
     elif formatting.change(name, gap) == formatting.change(name, 0.0):
         yield f"{head}; no configuration is better, {side.words} is as good."
     else:
