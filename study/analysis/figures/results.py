@@ -51,7 +51,7 @@ def seeds(spec: StudySpec, record: StudyRecord) -> Figure | None:
             _seed_row(axes, side, name, height)
         axes.set_yticks(range(len(sides)), [plain(side.label) for side in reversed(sides)])
         axes.set_ylim(-0.6, len(sides) - 0.4)
-        axes.set_xlabel(f"{plain(name)}\nseeds, mean ± sd")
+        axes.set_xlabel(f"{plain(name)}\n{sides[0].over}, mean ± sd")
         if in_percent(name) and axes.get_xlim()[1] > 1.0:
             axes.set_xlim(right=1.01)
         axes.xaxis.set_major_locator(MaxNLocator(5))
@@ -66,6 +66,8 @@ def _seeds_title(spec: StudySpec, sides: Sequence[Side]) -> str:
     means = " against ".join(
         f"{formatting.mean(spec.metric, side.spread(spec.metric))} ({side.label})" for side in ends
     )
+    if sides[0].over != "seeds":
+        return f"All folds together give {means}"
     return f"{'Final' if sides[0].trials[0].stage == 'final' else 'Fresh'} seeds give {means}"
 
 

@@ -225,5 +225,11 @@ def short(name: str) -> str:
     return "average accuracy" if name.endswith("/accuracy") else name.split("/")[1].replace("_", " ")
 
 
+LONG = 24
+"""Letters of a metric's name from which on its axis has two lines."""
+
+
 def _axis_label(spec: StudySpec, name: str) -> str:
-    return f"{plain(name)} (lower is better)" if spec.direction(name) == "min" else plain(name)
+    words = plain(name)
+    space = "\n" if len(words) > LONG else " "
+    return f"{words}{space}(lower is better)" if spec.direction(name) == "min" else words

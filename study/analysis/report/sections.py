@@ -130,7 +130,7 @@ def _how(spec: StudySpec, record: StudyRecord, ablation: Ablation) -> Iterator[s
 CAPTIONS = {
     "front": "{left} mark is one configuration of the search{mean}. The ring is what was chosen of the front: "
     "{rule}.{fresh}{line_of_front}",
-    "seeds": "Each ring is one seed; the tick is the mean, the line one sample standard deviation to each side.",
+    "seeds": "Each ring is one {ring}; the tick is the {tick}, the line one sample standard deviation to each side.",
     "ablation": "Each bar is one step on the way from the baseline to the best, from the value before it to the value "
     "after it; the line is the interval of its end. The intervals hold together in 95% of cases.",
     "learning_curves": "Each line is one trial.{repeats}{rungs}",
@@ -167,7 +167,10 @@ def caption(name: str, spec: StudySpec, record: StudyRecord) -> str:
     missed = " What is grey or dotted misses a constraint." if spec.search.constraints else ""
     kept = " keep the constraints and" if spec.search.constraints else ""
     repeats = "" if spec.final_seeds is not None else " Trials that repeat one on another seed are left out."
-    given = {"mean": means, "missed": missed, "repeats": repeats, "rungs": _rungs(spec)}
+    given = {"mean": means, "missed": missed, "repeats": repeats, "rungs": _rungs(spec), "ring": "seed", "tick": "mean"}
+    if spec.folds and spec.final_seeds is None:
+        given["ring"] = "fold on a seed of its own"
+        given["tick"] = "mean, on validation the value of the samples of all folds together"
     has_line = spec.search.baseline is not None
     given["line"] = "; the dashed line is the baseline" if has_line else ""
     front = f" The front joins those that{kept} are not dominated in these two metrics."
