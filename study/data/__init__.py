@@ -265,6 +265,17 @@ def _asked(data: Mapping[str, Any], name: str, otherwise: Any) -> Any:
     return getattr(data_set, name)(options) if hasattr(data_set, name) else otherwise
 
 
+def unchanged(session: Mapping[str, Any], datasets: Mapping[str, Dataset]) -> bool:
+    """Return whether these are the data of a session of a study, as its `opened` event tells them.
+
+    Several are compared one by one in the order of the study's sections, not by their keys: a later version may
+    give a section further options, which mean that nothing is otherwise.
+    """
+    known = [told["digest"] for told in session.get("datasets", {}).values()]
+    digests = [dataset.fingerprint for dataset in datasets.values()]
+    return session.get("data") == joint_fingerprint(datasets) or (len(known) > 1 and known == digests)
+
+
 def inventory(datasets: Mapping[str, Dataset]) -> dict[str, dict[str, Any]]:
     """Of each data set, by `study.data.key` of its section.
 

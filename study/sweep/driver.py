@@ -130,7 +130,7 @@ def check_same_data(spec: StudySpec, datasets: Mapping[str, Dataset], record: St
     Args:
         datasets: those of `spec.data_sections`, by `data.key`.
     """
-    if not record.sessions or record.sessions[-1].get("data") == data.joint_fingerprint(datasets):
+    if not record.sessions or data.unchanged(record.sessions[-1], datasets):
         return
     told = " ".join(_differences(spec, datasets, record))
     raise UserError(
@@ -141,13 +141,14 @@ def check_same_data(spec: StudySpec, datasets: Mapping[str, Dataset], record: St
 
 def _differences(spec: StudySpec, datasets: Mapping[str, Dataset], record: StudyRecord) -> Iterator[str]:
     """A sentence on each data set that differs, and one on the files."""
-    last, sections = record.sessions[-1], {data.key(section): section for section in spec.data_sections}
-    for key, dataset in datasets.items():
-        before = last.get("datasets", {}).get(key)
+    last = record.sessions[-1]
+    told = list(last.get("datasets", {}).values())
+    known = told if len(told) == len(datasets) else [None] * len(datasets)
+    for section, dataset, before in zip(spec.data_sections, datasets.values(), known, strict=True):
         if before and before["digest"] != dataset.fingerprint:
             place = f" ({', '.join(before['sources'])})" if before["sources"] else ""
             yield f"{before['title']}{place}: fingerprint {dataset.fingerprint}, was {before['digest']}."
-            written = _written_since(data.files(sections[key]), last["time"])
+            written = _written_since(data.files(section), last["time"])
             if written:
                 more = f" and {len(written) - NAMED} more" if len(written) > NAMED else ""
                 yield f"Written since then: {', '.join(str(file) for file in written[:NAMED])}{more}."

@@ -69,3 +69,15 @@ def test_labels_that_were_changed_are_named(stopped):
     table = stopped / "labels.csv"
     table.write_text(table.read_text().replace("0.png,cat", "0.png,dog"))
     assert re.search(r"Written since then: \S*photos/labels\.csv\. Put the earlier", refusal())
+
+
+def test_several_data_sets_of_an_earlier_version_which_had_fewer_options_are_the_same():
+    sections = [{"name": "biased_digits", "rho": rho} for rho in (0.9, 0.95)]
+    datasets = data.load_all(sections)
+    earlier = {
+        "data": "another hash, of keys without the option",
+        "datasets": {f"earlier {key}": told for key, told in inventory(datasets).items()},
+    }
+    assert data.unchanged(earlier, datasets)
+    assert not data.unchanged(earlier, dict(reversed(datasets.items())))
+    assert not data.unchanged({**earlier, "datasets": {}}, datasets)

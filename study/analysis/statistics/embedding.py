@@ -67,7 +67,7 @@ def embeddings(spec: StudySpec, record: StudyRecord, model_file: Callable[..., P
             "(search.confirm.top), and of final trainings (study train)"
         )
     datasets = data.load_all(spec.data_sections)
-    if record.sessions[-1].get("data") != data.joint_fingerprint(datasets):
+    if not data.unchanged(record.sessions[-1], datasets):
         raise UserError(f"{spec.name}: its data have changed since it ran; its models were trained on other data")
     results = []
     main_trials = [trial for side in (*sides(spec, record), final_side(spec, record)) if side for trial in side.trials]
