@@ -11,11 +11,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
-from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 from study.errors import UserError
+
+Base = TypeVar("Base")
 
 GROUPS = ("study.data", "study.models", "study.methods")
 
@@ -43,10 +44,12 @@ def modules(package: str, having: str) -> dict[str, Any]:
     return {name: module for name, module in sorted(loaded.items()) if hasattr(module, having)}
 
 
-def module_names(package: str) -> tuple[str, ...]:
-    """The names of a package's modules, of which none is imported, nor the package."""
-    folder = Path(__file__).parents[1].joinpath(*package.split("."))
-    return tuple(sorted(entry.name for entry in pkgutil.iter_modules([str(folder)])))
+def class_in(package: str, name: str, base: type[Base]) -> type[Base]:
+    """Return the one class of a kind that the module of this name in a package defines; the module is imported here."""
+    module = importlib.import_module(f"{package}.{name}")
+    own = (one for one in vars(module).values() if isinstance(one, type) and one.__module__ == module.__name__)
+    (of_kind,) = (one for one in own if issubclass(one, base))
+    return of_kind
 
 
 def later(places: Mapping[str, str]) -> Callable[[str], Any]:

@@ -1,6 +1,7 @@
 """The rooms of the package: what each may import, held by its exact table, and which libraries belong to which room."""
 
 import ast
+import re
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -57,6 +58,9 @@ order.
 
 ABOVE = ("commands", "api", "reproduce", "doctor", "cli")
 
+CATALOGUES = {"data": "data.sets"}
+"""Rooms that look things up by name in a room within them, whose modules are made of what the outer one defines."""
+
 LIBRARIES = {
     "ray": {"cluster", "sweep", "upstream"},
     "mlflow": {"tracking"},
@@ -80,7 +84,7 @@ def imports() -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for path in PACKAGE.rglob("*.py"):
         modules = found.setdefault(room(".".join(path.relative_to(PACKAGE).with_suffix("").parts)), set())
-        modules |= imported_by(path)
+        modules |= imported_by(path) | named_by(path)
     return found
 
 
@@ -94,6 +98,26 @@ def imported_by(path: Path) -> frozenset[str]:
         elif isinstance(node, ast.ImportFrom) and node.module:
             names |= {f"{node.module}.{alias.name}" for alias in node.names}
     return frozenset(names)
+
+
+@cache
+def named_by(path: Path) -> frozenset[str]:
+    """The modules of this package whose full names a file has as texts, to import or start them.
+
+    The names in `study.catalogue` are those of groups of entry points.
+    """
+    texts = {
+        node.value
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+    return frozenset(text for text in texts if is_module(text) and path.name != "catalogue.py")
+
+
+def is_module(text: str) -> bool:
+    """Whether a text is the full name of a module or package of this one, that of the package itself left out."""
+    place = ROOT.joinpath(*text.split(".")) if re.fullmatch(r"study(\.\w+)+", text) else None
+    return place is not None and (place.with_suffix(".py").is_file() or (place / "__init__.py").is_file())
 
 
 def module_imports() -> dict[str, set[str]]:
@@ -113,7 +137,7 @@ def module_imports() -> dict[str, set[str]]:
 def rooms_of(importer: str) -> set[str]:
     """The other rooms that a room imports, this package's face and itself left out."""
     modules = {name.removeprefix("study.") for name in imports()[importer] if name.startswith("study.")}
-    return {room(module) for module in modules} - {importer, "__version__"} - EVERYWHERE
+    return {room(module) for module in modules} - {importer, CATALOGUES.get(importer), "__version__"} - EVERYWHERE
 
 
 def test_the_root_holds_what_every_room_may_use_and_nothing_else() -> None:

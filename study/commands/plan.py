@@ -16,8 +16,8 @@ from study.metrics.rules import RULES
 from study.ranking import epochs
 from study.ranking.picks import at_most
 from study.spec import StudySpec, search_checks
-from study.spec.declarations import schedule
 from study.spec.references import wanted
+from study.spec.rungs import schedule
 from study.spec.schema import Confirm
 from study.text import ends, parameter
 
@@ -150,7 +150,7 @@ def plan(spec: StudySpec) -> dict[str, Any]:
     """Configurations, trials and epochs of a study, and the samples of its data, as plain values.
 
     Epochs are the cost's unit: `most` if no trial were pruned, `expected` if early stopping prunes as many as it means
-    to (`study.spec.declarations.Schedule`).
+    to (`study.spec.rungs.Schedule`).
 
     Raises:
         UserError: the validation split cannot have a metric that the study looks at.
@@ -184,7 +184,7 @@ def plan(spec: StudySpec) -> dict[str, Any]:
         "epoch": epochs.words(goal),
         "limits": [f"{name} {value}" for name in ENDING if (value := getattr(search, name))],
         "sampler": search.sampler,
-        "early_stopping": stopping.model_dump() | {"words": schedule(stopping).words(stopping, spec.epochs)},
+        "early_stopping": stopping.model_dump() | {"words": schedule(stopping, spec.epochs).words},
         **budget(spec),
         "epochs_per_trial": spec.epochs,
         "resources_per_trial": spec.resources.model_dump() | {"threads": threads},
@@ -199,7 +199,7 @@ def budget(spec: StudySpec) -> dict[str, Any]:
     searched = spec.trials - baseline
     confirm = confirm_trials(spec, search.confirm, spec.trials)
     reported = [f"val/{name}" for name in spec.available[0]]
-    complete = baseline + round(searched * schedule(stopping).expected_complete(stopping, spec.epochs))
+    complete = baseline + round(searched * schedule(stopping, spec.epochs).expected_complete)
     rule = {
         "most": rule_trials(spec, search.confirm, spec.trials, reported),
         "expected": rule_trials(spec, search.confirm, complete, reported),
@@ -221,7 +221,7 @@ def budget(spec: StudySpec) -> dict[str, Any]:
             "most": (spec.trials * seeds + confirm + rule["most"]) * spec.epochs,
             "expected": round(
                 (baseline * seeds + confirm + rule["expected"]) * spec.epochs
-                + searched * seeds * schedule(stopping).expected_epochs(stopping, spec.epochs)
+                + searched * seeds * schedule(stopping, spec.epochs).expected_epochs
             ),
         },
     }

@@ -25,8 +25,8 @@ from study.home.record import StudyRecord, TrialRecord, as_searched
 from study.metrics import find
 from study.ranking import baseline, searched
 from study.spec import StudySpec
-from study.spec.declarations import declaration
 from study.spec.objective import Score
+from study.spec.sampler_facts import SAMPLERS
 
 FEWEST = 10
 """Ended trials before anything is said."""
@@ -111,9 +111,9 @@ def unsuitable(spec: StudySpec) -> str | None:
         return "A final training searches nothing."
     if len(spec.objective.metrics) > 1:
         return "With several metrics there is no single best value."
-    if declaration(search.sampler).every_cell:
+    if SAMPLERS[search.sampler].every_cell:
         return "A grid has a last cell: a finer or wider one is another search."
-    if not declaration(search.sampler).foreseeable:
+    if not SAMPLERS[search.sampler].foreseeable:
         return f"It was not tried whether the statement holds for sampler {search.sampler}."
     return None
 
@@ -151,7 +151,7 @@ class SoFar:
         if min(self.gains) == max(self.gains) < _most(spec):
             value = f"{abs(self.gains[0]):.4g}"
             return f"All {len(self.gains)} have the same value, {value}, so nothing says how far others lie apart."
-        if self.given > max(self.gains) and not declaration(spec.search.sampler).independent:
+        if self.given > max(self.gains) and not SAMPLERS[spec.search.sampler].independent:
             return "The best configuration was given to the search, so its own draws do not say how it goes on from it."
         return None
 

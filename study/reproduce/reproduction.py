@@ -35,9 +35,9 @@ from study.metrics import is_share, lower_is_better, searchable
 from study.published import PER_UNIT, Claim, PublishedTable
 from study.ranking import Spread
 from study.spec import StudySpec, load_study
-from study.spec.declarations import declaration
 from study.spec.load import declared_readings
 from study.spec.readings import is_of
+from study.spec.sampler_facts import SAMPLERS
 from study.spec.space import grid_cells
 from study.text import escaped
 
@@ -60,7 +60,7 @@ def planned(spec: StudySpec) -> list[tuple[Mapping[str, Any], Document]]:
     the cells of its grid."""
     search = spec.search
     given = ([search.baseline] if search.baseline is not None else []) + search.enqueue
-    cells = grid_cells(spec.space) if declaration(search.sampler).every_cell else ()
+    cells = grid_cells(spec.space) if SAMPLERS[search.sampler].every_cell else ()
     return [(params, spec.trial_document(params)) for params in (*given, *cells)]
 
 

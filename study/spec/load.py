@@ -17,11 +17,12 @@ from study.knobs import Searched, knobs
 from study.spec import search_checks
 from study.spec.checks import Problems, check, section_model, shown
 from study.spec.configuration import FORMAT, configuration_digest
-from study.spec.declarations import declaration, schedule, with_grace
 from study.spec.document import Document, Key, apply_profile, assigned, find, override, read
 from study.spec.incumbents import check_incumbents, with_incumbents
 from study.spec.readings import Reading, apply_reading, take_readings
 from study.spec.references import check_references
+from study.spec.rungs import schedule, with_grace
+from study.spec.sampler_facts import SAMPLERS
 from study.spec.schema import Domain, Layout, Search, distinct
 from study.spec.search_checks import (
     check_cases,
@@ -537,7 +538,7 @@ def _search(search: Search, file_sections: Sections, wants_papers: bool, problem
     cases = check_cases(searched, problems)
     check_values(searched, file_sections, cases, problems)
     problems.raise_any()
-    most = search.trials or (MOST_CELLS if declaration(search.sampler).every_cell else MOST_TRIALS)
+    most = search.trials or (MOST_CELLS if SAMPLERS[search.sampler].every_cell else MOST_TRIALS)
     first, enqueue = [] if search.baseline is None else [search.baseline], search.enqueue
     there = search_checks.count_configurations(search, searched, most) if domains else max(len(first) + len(enqueue), 1)
     trials = min(most, there or most)
@@ -586,16 +587,16 @@ def _check_budget(spec: StudySpec, problems: Problems) -> None:
 
 def _check_early_stopping(spec: StudySpec, problems: Problems) -> None:
     """Check that early stopping compares trials before their last epoch."""
-    stopping, kind = spec.search.early_stopping, schedule(spec.search.early_stopping)
+    stopping, kind = spec.search.early_stopping, schedule(spec.search.early_stopping, spec.epochs)
     if stopping.name == "none":
         return
-    if (first := kind.grace(stopping, spec.epochs)) > spec.epochs:
+    if (first := kind.grace) > spec.epochs:
         at = ("search", "early_stopping", "grace")
         problems.add(at, f"{first} given, allowed is at most train.epochs = {spec.epochs}")
     elif stopping.brackets > 1 and not kind.has_brackets:
         message = f"{stopping.brackets} given, allowed is 1 with {stopping.name}"
         problems.add(("search", "early_stopping", "brackets"), message)
-    elif stopping.brackets > (fit := kind.most_brackets(stopping, spec.epochs)):
+    elif stopping.brackets > (fit := kind.most_brackets):
         message = f"{stopping.brackets} given, allowed is at most {fit}: the next would begin after train.epochs"
         problems.add(("search", "early_stopping", "brackets"), message)
 

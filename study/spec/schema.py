@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
-from study.catalogue import module_names
 from study.knobs import MOST
 from study.metrics import Direction
 from study.metrics.rules import RULES
@@ -96,13 +95,11 @@ Seed = Annotated[int, Field(ge=0, lt=2**32)]
 Number = int | Annotated[float, Field(allow_inf_nan=False)]
 if TYPE_CHECKING:
     RuleName = str
-    SamplerName = str
-    StoppingName = str
 else:
     RuleName = Literal[tuple(rule.name for rule in RULES)]
-    SamplerName = Literal[module_names("study.sweep.samplers")]
-    StoppingName = Literal[module_names("study.sweep.early_stopping")]
-"""The name of a selection rule of `study.metrics.rules`, of a sampler, and of a rule of early stopping."""
+"""The name of a selection rule of `study.metrics.rules`."""
+SamplerName = Literal["cmaes", "gp", "grid", "nsga2", "nsga3", "qmc", "random", "tpe"]
+StoppingName = Literal["asha", "hyperband", "median", "none"]
 Scalar = bool | int | Annotated[float, Field(allow_inf_nan=False)] | str | None
 
 

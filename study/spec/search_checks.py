@@ -17,9 +17,9 @@ from study.errors import nearest
 from study.knobs import Knob
 from study.methods import OWN
 from study.spec.checks import Noted, Problems, fault, params_text
-from study.spec.declarations import Declaration, declaration, declarations
 from study.spec.document import Key
 from study.spec.objective import Objective
+from study.spec.sampler_facts import SAMPLERS, SamplerFacts
 from study.spec.schema import FRONT, Domain, Resources, Search, distinct
 from study.spec.sections import CATALOGUES, Domains, Forms, Params, Sections, names
 from study.spec.space import MOST_CELLS, Space, grid_size, grid_values, last_grid_value
@@ -68,7 +68,7 @@ def count_configurations(search: Search, space: Space, most: int = MOST_CELLS) -
 def sampler_problems(search: Search, space: Space) -> list[tuple[Key, str]]:
     """Return what the sampler cannot search, with the key at fault."""
     faults: list[tuple[Key, str]] = []
-    name, can = search.sampler, declaration(search.sampler)
+    name, can = search.sampler, SAMPLERS[search.sampler]
     if can.every_key:
         others = _able(lambda other: not other.every_key)
         message = f"is not in every trial, as {name} needs it. Allowed: {others}"
@@ -91,14 +91,14 @@ def sampler_problems(search: Search, space: Space) -> list[tuple[Key, str]]:
     return faults
 
 
-def _able(can: Callable[[type[Declaration]], bool]) -> str:
+def _able(can: Callable[[SamplerFacts], bool]) -> str:
     """The samplers that can do something, for a message."""
-    return ", ".join(name for name, declared in declarations().items() if can(declared))
+    return ", ".join(name for name, declared in SAMPLERS.items() if can(declared))
 
 
 def _ranges(search: Search, space: Space) -> Iterator[tuple[Key, str]]:
     """The ranges that are too wide or too fine for numbers, or for the sampler."""
-    can = declaration(search.sampler)
+    can = SAMPLERS[search.sampler]
     for key, domain in space.domains.items():
         low, high, step = domain.low, domain.high, domain.step
         if low is None or high is None or low == high:
@@ -130,7 +130,7 @@ def _stop(search: Search) -> list[tuple[Key, str]]:
     if search.stop is None:
         return []
     faults: list[tuple[Key, str]] = []
-    if not declaration(search.sampler).foreseeable:
+    if not SAMPLERS[search.sampler].foreseeable:
         others = _able(lambda other: other.foreseeable)
         message = f"given with sampler {search.sampler}, of which nobody can say yet what more search would gain"
         faults.append((("search", "stop"), f"{message}. Allowed: {others}"))

@@ -8,7 +8,7 @@ from helpers import quickstart
 
 from study.errors import UserError
 from study.spec import StudySpec, load_study
-from study.spec.declarations import declarations
+from study.spec.sampler_facts import SAMPLERS
 from study.spec.schema import Domain
 from study.spec.space import MOST_CELLS, grid_cells, grid_size, grid_values
 from study.sweep.search_stage import Sampler
@@ -92,7 +92,7 @@ def test_what_a_sampler_cannot_search_is_told_at_load(
     assert len(str(error.value).splitlines()) == 1
 
 
-@pytest.mark.parametrize("sampler", [name for name, can in declarations().items() if not can.every_cell])
+@pytest.mark.parametrize("sampler", [name for name, can in SAMPLERS.items() if not can.every_cell])
 @pytest.mark.parametrize(
     ("domain", "message"),
     [

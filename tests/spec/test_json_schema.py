@@ -4,19 +4,23 @@ import copy
 import json
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from jsonschema import Draft202012Validator
 
+import study
 from study import cli
 from study.errors import UserError
 from study.spec import json_schema, load_study
-from study.spec.declarations import declarations
 from study.spec.document import read, shipped, shipped_folder
 from study.spec.json_schema import declared, names
+from study.spec.rungs import SCHEDULES
+from study.spec.sampler_facts import SAMPLERS
+from study.spec.schema import SamplerName, StoppingName
 from study.training.config import SECTIONS
 
+PACKAGE = Path(study.__file__).parent
 QUICKSTART = read(shipped()["quickstart"]).values
 
 
@@ -60,10 +64,19 @@ def test_the_shipped_file_has_the_names_that_there_are() -> None:
     kinds = json.loads(SHIPPED)["$defs"]
     for section in ("data", "model", "method"):
         assert kinds[f"{section}_name"]["anyOf"][0]["enum"] == names(section)
-    assert kinds["Search"]["properties"]["sampler"]["enum"] == list(declarations())
+    assert kinds["Search"]["properties"]["sampler"]["enum"] == list(SAMPLERS)
 
 
 @pytest.mark.slow
+def test_what_is_declared_of_samplers_and_rules_is_of_the_modules_that_there_are() -> None:
+    modules = {
+        kind: {path.stem for path in (PACKAGE / "sweep" / kind).glob("*.py")} - {"__init__"}
+        for kind in ("samplers", "early_stopping")
+    }
+    assert modules == {"samplers": set(SAMPLERS), "early_stopping": set(SCHEDULES)}
+    assert (set(get_args(SamplerName)), set(get_args(StoppingName))) == (set(SAMPLERS), set(SCHEDULES))
+
+
 def test_the_command_writes_it_where_it_can(tmp_path: Path) -> None:
     cli.app(["schema", "-o", str(tmp_path / "own.json")], standalone_mode=False)
     assert (tmp_path / "own.json").read_text(encoding="utf-8") == text()

@@ -8,7 +8,7 @@ import pytest
 from helpers import quickstart
 
 from study.errors import UserError
-from study.spec.declarations import bracket_of, schedule
+from study.spec.rungs import bracket_of, schedule
 from study.spec.schema import EarlyStopping
 
 
@@ -17,7 +17,7 @@ def asha(grace: int, reduction: int, count: int = 1) -> EarlyStopping:
 
 
 def asked(what: str, rule: EarlyStopping, epochs: int) -> Any:
-    return getattr(schedule(rule), what)(rule, epochs)
+    return getattr(schedule(rule, epochs), what)
 
 
 brackets, most_brackets, words = (partial(asked, what) for what in ("brackets", "most_brackets", "words"))

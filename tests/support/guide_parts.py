@@ -14,13 +14,12 @@ from typing import Any
 import typer.main
 
 from study import data, methods, models
-from study.catalogue import module_names
 from study.cli import app
 from study.knobs import MOST
 from study.metrics import GROUPS, METRICS
-from study.spec.declarations import declarations, schedule
 from study.spec.json_schema import schema
-from study.spec.schema import EarlyStopping
+from study.spec.rungs import SCHEDULES
+from study.spec.sampler_facts import SAMPLERS
 from study.training.config import SECTIONS
 
 GUIDE = Path(__file__).parents[2] / "study" / "guide"
@@ -125,11 +124,11 @@ def _entry(key: str, what: dict[str, Any], default: str, paper: str = "") -> str
 
 def _ways() -> Iterator[str]:
     yield from ("`search.sampler` is one of:", "")
-    for name, can in declarations().items():
+    for name, can in SAMPLERS.items():
         yield f"- `{name}`: good for {can.good_for}. Limits: {can.limits}."
     yield from ("", "`search.early_stopping.name` is one of:", "")
-    for name in module_names("study.sweep.early_stopping"):
-        yield f"- `{name}`: {schedule(EarlyStopping(name=name)).about}."
+    for name, rule in SCHEDULES.items():
+        yield f"- `{name}`: {rule.about}."
     yield from ("", "All keys:", "")
 
 

@@ -17,14 +17,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ray.tune.schedulers import ASHAScheduler, MedianStoppingRule, TrialScheduler
 
-from study.catalogue import module_names
 from study.spec import StudySpec
-from study.spec.declarations import bracket_of, schedule
 from study.spec.objective import Score
+from study.spec.rungs import SCHEDULES, AshaSchedule, bracket_of, schedule
 from study.spec.schema import EarlyStopping as Rule
 from study.sweep.early_stopping import ByDominance, ByValue, EarlyStopping, early_stopping
 
-RULES = {name: Rule(name=name, grace=1) for name in module_names("study.sweep.early_stopping") if name != "none"}
+RULES = {name: Rule(name=name, grace=1) for name in SCHEDULES if name != "none"}
 RULES |= {"median": Rule(name="median", grace=2), "brackets": Rule(name="asha", grace=2, reduction=2, brackets=2)}
 OBJECTIVES: dict[str, dict[str, Any]] = {
     "one": {"metric": "val/accuracy"},
@@ -125,7 +124,7 @@ def test_trials_stop_at_rungs_alone(epochs: int, grace: int, rungs: list[int]) -
 
 def test_without_a_rule_every_trial_runs_in_full() -> None:
     rule = early_stopping(quickstart("search.early_stopping={}"))
-    assert rule.name == "none"
+    assert rule.rule.name == "none"
     assert not any(rule.prunes(trial, epoch, of(0.0)) for trial in range(5) for epoch in range(1, 20))
 
 
@@ -204,14 +203,15 @@ def test_the_example_of_the_base_class_is_a_rule(monkeypatch: pytest.MonkeyPatch
     module = ModuleType("study.sweep.early_stopping.floor")
     exec(dedent(cleandoc(EarlyStopping.__doc__ or "").partition("needs:\n")[2].partition("Args:")[0]), vars(module))
     monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setitem(SCHEDULES, "floor", AshaSchedule)
     rule = early_stopping(spec_of(Rule.model_construct(name="floor", grace=1)))
     assert heard(rule, 1, [0.5, -0.5]) == [False, True]
-    assert schedule(rule.rule).words(rule.rule, 9) == "floor, rungs at epochs 1 and 3, one in 3 goes on"
+    assert schedule(rule.rule, 9).words == "floor, rungs at epochs 1 and 3, one in 3 goes on"
 
 
 def test_brackets_do_not_hear_each_other() -> None:
     spec = spec_of(Rule(name="asha", grace=1, reduction=3, brackets=2))
-    among = schedule(spec.search.early_stopping).brackets(spec.search.early_stopping, spec.epochs)
+    among = schedule(spec.search.early_stopping, spec.epochs).brackets
     of_first, of_second = ([n for n in range(40) if bracket_of(n, among) == index] for index in (0, 1))
     rule = early_stopping(spec)
     assert not any(rule.prunes(number, 1, of(1.0 - number)) for number in of_second), "their first rung is at 3"

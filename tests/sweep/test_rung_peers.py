@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from study.spec.declarations import turn
 from study.spec.objective import Score
+from study.spec.rungs import turn
 from study.sweep.early_stopping import ByDominance, ByValue, Peers, RungScore, crowding_distance
 
 

@@ -18,7 +18,7 @@ from optuna.trial import TrialState
 
 from study.home.events import State
 from study.spec import StudySpec
-from study.spec.declarations import Declaration, declarations
+from study.spec.sampler_facts import SAMPLERS, SamplerFacts
 from study.sweep.history import TrialEnd
 from study.sweep.samplers import Strategy
 from study.sweep.search_stage import Sampler
@@ -78,7 +78,7 @@ LENGTHS = {"gp": 16, "cmaes": 40, "nsga2": 50, "nsga3": 50}
 """Trials until a sampler is past its random beginning, where these are not 26."""
 
 
-def cases(name: str, can: type[Declaration]) -> Iterator[tuple[str, Case]]:
+def cases(name: str, can: SamplerFacts) -> Iterator[tuple[str, Case]]:
     """A sampler on the spaces and aims that it says it can search."""
     plain = CELLS if can.every_cell else RANGES if can.ranges_only else SMOOTH if can.every_key else MIXED
     conditions = CELLS if can.every_cell else plain if can.every_key else CONDITIONAL
@@ -88,7 +88,7 @@ def cases(name: str, can: type[Declaration]) -> Iterator[tuple[str, Case]]:
     yield f"{name}, conditions, constraints", Case(name, conditions, aims, trials)
 
 
-CASES = dict(case for name, can in declarations().items() for case in cases(name, can))
+CASES = dict(case for name, can in SAMPLERS.items() for case in cases(name, can))
 CASE = pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 
 

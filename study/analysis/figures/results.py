@@ -33,7 +33,7 @@ from study.home.record import StudyRecord, TrialRecord
 from study.metrics import in_percent
 from study.ranking import baseline, candidates
 from study.spec import StudySpec
-from study.spec.declarations import schedule
+from study.spec.rungs import schedule
 
 # Every seed of the confirmed or finally trained configurations.
 
@@ -218,8 +218,8 @@ def _ends(axes: Axes, spec: StudySpec, trials: Sequence[TrialRecord], name: str,
 def compared_at(spec: StudySpec) -> tuple[str, list[int]]:
     """The epochs at which early stopping compares trials; for a rule that compares at each, the first."""
     rule = spec.search.early_stopping
-    epochs = sorted({rung for bracket in schedule(rule).brackets(rule, spec.epochs) for rung in bracket.rungs})
-    name, marked = (f"{rule.name} from", epochs[:1]) if schedule(rule).each_epoch else ("rung", epochs)
+    epochs = sorted({rung for bracket in schedule(rule, spec.epochs).brackets for rung in bracket.rungs})
+    name, marked = (f"{rule.name} from", epochs[:1]) if schedule(rule, spec.epochs).each_epoch else ("rung", epochs)
     return name, marked if spec.search.space else []
 
 

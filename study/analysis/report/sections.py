@@ -30,7 +30,7 @@ from study.metrics.rules import DEBIASED
 from study.ranking import epochs
 from study.ranking.ablation import Ablation, asked, is_chosen_by, runs
 from study.spec import StudySpec
-from study.spec.declarations import schedule
+from study.spec.rungs import schedule
 from study.text import ends, moment, parameter
 
 # The report's section on what each step from the baseline to the best is worth.
@@ -204,9 +204,9 @@ def _rungs(spec: StudySpec) -> str:
     rule = spec.search.early_stopping
     if spec.final_seeds is not None or rule.name == "none":
         return ""
-    if schedule(rule).each_epoch:
+    if schedule(rule, spec.epochs).each_epoch:
         return " From the dotted line on trials are compared after each epoch and the worse half pruned."
-    several = " of any bracket" if len(schedule(rule).brackets(rule, spec.epochs)) > 1 else ""
+    several = " of any bracket" if len(schedule(rule, spec.epochs).brackets) > 1 else ""
     return f" Dotted lines are the epochs{several} at which trials are compared and the worse ones pruned."
 
 
@@ -409,7 +409,7 @@ def _settings(spec: StudySpec, record: StudyRecord) -> dict[str, str]:
     )
     if search.references:
         settings["references"] = ", ".join(record.references) or "none was fitted"
-    settings["early stopping"] = schedule(search.early_stopping).words(search.early_stopping, spec.epochs)
+    settings["early stopping"] = schedule(search.early_stopping, spec.epochs).words
     front = f", the front up to {confirm.front}" if goal.several and confirm.front else ""
     front += ", the best incumbent" if spec.has_searched_incumbents else ""
     on = formatting.count(confirm.seeds, "fresh seed")

@@ -39,7 +39,7 @@ from study.home.record import StudyRecord
 from study.knobs import Range
 from study.ranking import candidates
 from study.spec import StudySpec, objective
-from study.spec.declarations import declaration
+from study.spec.sampler_facts import SAMPLERS
 from study.spec.schema import Domain
 from study.spec.search_checks import count_configurations
 from study.text import typed
@@ -410,7 +410,7 @@ def next_steps(spec: StudySpec, record: StudyRecord) -> list[Step]:
     if best is None or spec.varied_data:
         return []
     when, found = came(spec, record), [_widen(edge) for edge in edges(spec, record) if edge.further]
-    if when and when.late and not declaration(spec.search.sampler).every_cell and not is_used_up(spec, record):
+    if when and when.late and not SAMPLERS[spec.search.sampler].every_cell and not is_used_up(spec, record):
         more = f"+{math.ceil(when.of / 2)}"
         late = f"the {formatting.ordinal(when.place)} of {when.of} of the search: more may be better."
         several = len(spec.objective.metrics) > 1

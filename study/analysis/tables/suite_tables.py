@@ -25,7 +25,8 @@ from study.analysis.tables.formats import csv_text, to_latex, to_markdown
 from study.analysis.tables.grid import Entry, Grid, Mark
 from study.metrics import in_percent, lower_is_better
 from study.ranking import Spread
-from study.spec.declarations import declaration, schedule
+from study.spec.rungs import schedule
+from study.spec.sampler_facts import SAMPLERS
 from study.spec.suite import Suite
 from study.text import escaped
 
@@ -53,14 +54,14 @@ def suite_notes(suite: Suite) -> list[str]:
     """Return how the tables are read, and what holds for all of them: budget, splits, averages."""
     spec = suite.cells[0].spec
     trials = max(cell.spec.trials for cell in suite.cells)
-    stopping = schedule(spec.search.early_stopping).words(spec.search.early_stopping, spec.epochs)
+    stopping = schedule(spec.search.early_stopping, spec.epochs).words
     lines = [
         *_reading(suite),
         f"Each search: {formatting.count(trials, 'trial')} of at most {formatting.count(spec.epochs, 'epoch')}, "
         f"sampler {spec.search.sampler}, searched on {spec.metric}; early stopping: {stopping}. What a rule picks then "
         f"runs on {suite.seeds} fresh seeds, and test is read for these alone.",
     ]
-    guides = ["the sampler"] if declaration(spec.search.sampler).guided else []
+    guides = ["the sampler"] if SAMPLERS[spec.search.sampler].guided else []
     guides += ["early stopping"] if spec.search.early_stopping.name != "none" else []
     if len(suite.rules) > 1 and guides:
         look = f"{formatting.listed(guides)} {'looks' if len(guides) == 1 else 'look'}"

@@ -12,20 +12,21 @@ from typing import Literal, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from study.catalogue import class_in
 from study.spec import StudySpec
-from study.spec.declarations import Schedule, schedule
 from study.spec.objective import Objective, Score
+from study.spec.rungs import schedule
 from study.spec.schema import EarlyStopping as Rule
 
 Verdict = Literal["on", "prune"]
 
 
-class EarlyStopping(Schedule, ABC):
+class EarlyStopping(ABC):
     """Says of each searched trial whether it goes on; of several seeds of a configuration it hears the first.
 
-    A rule is one module with one such class, which also says when it compares trials and what it should save, for plans
-    and figures: `Schedule` has what it may say. This one, as `study/sweep/early_stopping/floor.py`, is all that
-    `early_stopping: floor` needs:
+    A rule is one module with one such class, and one in `study.spec.rungs`, which says when it compares trials and what
+    it should save. This one, as `study/sweep/early_stopping/floor.py`, is the module that `early_stopping: floor`
+    needs:
 
         from study.spec.objective import Score
         from study.sweep.early_stopping import EarlyStopping, Verdict
@@ -34,10 +35,8 @@ class EarlyStopping(Schedule, ABC):
         class Floor(EarlyStopping):
             \"\"\"Ends what is worth less than nothing at a rung.\"\"\"
 
-            about = "a trial stops that is worth less than nothing at a rung"
-
             def judge(self, trial: int, epoch: int, score: Score) -> Verdict:
-                is_rung = epoch in self.brackets(self.rule, self.epochs)[0].rungs
+                is_rung = epoch in self.schedule.brackets[0].rungs
                 return "prune" if is_rung and score.gains[0] < 0 else "on"
 
     Args:
@@ -48,7 +47,7 @@ class EarlyStopping(Schedule, ABC):
 
     def __init__(self, rule: Rule, epochs: int, objective: Objective) -> None:
         self.rule, self.epochs, self.objective = rule, epochs, objective
-        self.name: str = rule.name
+        self.schedule = schedule(rule, epochs)
 
     @abstractmethod
     def judge(self, trial: int, epoch: int, score: Score) -> Verdict:
@@ -64,9 +63,9 @@ class EarlyStopping(Schedule, ABC):
 
 def early_stopping(spec: StudySpec) -> EarlyStopping:
     """The rule that a study asks for."""
-    found = schedule(spec.search.early_stopping)
-    assert issubclass(found, EarlyStopping)
-    return found(spec.search.early_stopping, spec.epochs, spec.objective)
+    rule = spec.search.early_stopping
+    kind = class_in(__name__, rule.name, EarlyStopping)  # type: ignore[type-abstract]
+    return kind(rule, spec.epochs, spec.objective)
 
 
 # Whether a trial is among the best 1/`reduction` of those that were seen at the same rung.

@@ -3,8 +3,8 @@
 from bisect import bisect_right
 from collections import defaultdict
 
-from study.spec.declarations import bracket_of, turn
 from study.spec.objective import Objective, Score
+from study.spec.rungs import bracket_of, turn
 from study.spec.schema import EarlyStopping as Rule
 from study.sweep.early_stopping import EarlyStopping, Peers, RungScore, Verdict, new_peers
 
@@ -18,12 +18,9 @@ class Asha(EarlyStopping):
     trial is judged at its next epoch that has one.
     """
 
-    about = "at each rung only the best 1/`reduction` of all that have come so far goes on"
-    has_brackets = True
-
     def __init__(self, rule: Rule, epochs: int, objective: Objective) -> None:
         super().__init__(rule, epochs, objective)
-        self._brackets = self.brackets(rule, epochs)
+        self._brackets = self.schedule.brackets
         self._peers: dict[tuple[int, int], Peers] = defaultdict(lambda: self.new_peers())
         self._heard: set[tuple[int, int]] = set()
 

@@ -3,8 +3,8 @@
 from collections import defaultdict
 from dataclasses import dataclass
 
-from study.spec.declarations import Bracket, turn
 from study.spec.objective import Objective, Score
+from study.spec.rungs import turn
 from study.spec.schema import EarlyStopping as Rule
 from study.sweep.early_stopping import EarlyStopping, Peers, RungScore, Verdict, new_peers
 
@@ -35,13 +35,11 @@ class Median(EarlyStopping):
     if its best stand in the better half of the others' means.
     """
 
-    about = "a trial stops whose best so far is below the median of the others' means, at each epoch from `grace` on"
-    each_epoch = True
     ENOUGH = 3
 
     def __init__(self, rule: Rule, epochs: int, objective: Objective) -> None:
         super().__init__(rule, epochs, objective)
-        self._grace = self.grace(rule, epochs)
+        self._grace = self.schedule.grace
         self._peers: dict[int, Peers] = defaultdict(lambda: new_peers(objective, 2))
         self._reached: dict[int, int] = defaultdict(int)
         self._courses: dict[int, _Course] = {}
@@ -60,23 +58,6 @@ class Median(EarlyStopping):
         peers.add(_standing([total / course.count for total in course.sums], lot))
         self._reached[epoch] += 1
         return "on" if goes_on else "prune"
-
-    @classmethod
-    def brackets(cls, rule: Rule, epochs: int) -> list[Bracket]:
-        return [Bracket(range(cls.grace(rule, epochs), epochs), 1.0)]
-
-    @classmethod
-    def expected_epochs(cls, rule: Rule, epochs: int) -> float:
-        """Half of the trials end at the first comparison, as later ones stop few: means lag behind a trial's best."""
-        return (min(cls.grace(rule, epochs), epochs) + epochs) / 2
-
-    @classmethod
-    def expected_complete(cls, rule: Rule, epochs: int) -> float:
-        return 0.5 if cls.grace(rule, epochs) < epochs else 1.0
-
-    @classmethod
-    def words(cls, rule: Rule, epochs: int) -> str:
-        return f"median, after each epoch from {cls.grace(rule, epochs)} on"
 
 
 def _standing(scores: list[float], lot: float) -> RungScore:

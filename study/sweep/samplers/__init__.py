@@ -1,33 +1,33 @@
-"""The ways to search, one per module, which is named as study files name it.
-
-A module here is listed and asked what it can do by commands that only read a study file, and these load no Optuna: what
-it needs of Optuna and SciPy it imports where it uses it.
-"""
+"""The ways to search, one per module, which is named as study files name it; `study.spec.sampler_facts` says what each
+can search."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import optuna
+from optuna import Study
+from optuna.samplers import BaseSampler
+from optuna.trial import FrozenTrial, Trial
+
+from study.catalogue import class_in
+from study.ranking.as_optuna import Window
 from study.spec import StudySpec
-from study.spec.declarations import Declaration, declaration
+from study.upstream.optuna_trials import suggest
 
 if TYPE_CHECKING:
-    from optuna import Study
-    from optuna.samplers import BaseSampler
-    from optuna.trial import FrozenTrial, Trial
-
     from study.sweep.history import History, TrialEnd
 
 
-class Strategy(Declaration, ABC):
+class Strategy(ABC):
     """Suggests parameters: the base of every sampler.
 
     A suggestion depends on the study's seed, the trial's number, and the history: on what was adopted and ended, in
     that order, and never on how often something was suggested. What a strategy remembers is made in `adopted` and
     `ended` alone, which are called after the history took it in.
 
-    A sampler is one module with one such class, which also declares what it can do: `Declaration` lists all that may be
-    said. This one, as `study/sweep/samplers/halves.py`, is all that `sampler: halves` needs:
+    A sampler is one module with one such class, and an entry in `study.spec.sampler_facts`. This one, as
+    `study/sweep/samplers/halves.py`, is the module that `sampler: halves` needs:
 
         from collections.abc import Mapping
         from random import Random
@@ -38,9 +38,6 @@ class Strategy(Declaration, ABC):
 
         class Halves(Strategy):
             \"\"\"Draws from the lower half of each range until a trial is complete, then from the upper one.\"\"\"
-
-            good_for = "an example"
-            limits = "learns next to nothing"
 
             def suggest(self, number: int) -> dict[str, Any] | None:
                 draw, lower = Random(self._seed(number)), not self._history.window(1, 0, pruned=False)
@@ -54,10 +51,10 @@ class Strategy(Declaration, ABC):
     def suggest(self, number: int) -> dict[str, Any] | None:
         """Parameters for the trial of this number, None where everything was tried."""
 
-    def adopted(self, number: int, params: Mapping[str, Any]) -> None:
+    def adopted(self, number: int, params: Mapping[str, Any]) -> None:  # noqa: B027
         """A trial with these parameters was decided on."""
 
-    def ended(self, end: "TrialEnd") -> None:
+    def ended(self, end: "TrialEnd") -> None:  # noqa: B027
         """A trial ended."""
 
     def _seed(self, number: int, attempt: int = 0) -> int:
@@ -82,35 +79,28 @@ class OptunaStrategy(Strategy):
                 break
         return params
 
-    def _drawn(self, number: int, seed: int, seen: Sequence["FrozenTrial"]) -> dict[str, Any]:
+    def _drawn(self, number: int, seed: int, seen: Sequence[FrozenTrial]) -> dict[str, Any]:
         trial = self._study(self._sampler(seed), number, seen).ask()
         return self._space.walk(lambda key, domain: self._value(trial, key, seed))
 
-    def _study(self, sampler: "BaseSampler", number: int = 0, seen: Sequence["FrozenTrial"] = ()) -> "Study":
+    def _study(self, sampler: BaseSampler, number: int = 0, seen: Sequence[FrozenTrial] = ()) -> Study:
         """A study of this sampler that holds these trials and will ask for the trial of this number."""
-        import optuna
-
-        from study.ranking.as_optuna import Window
-
         return optuna.create_study(storage=Window(seen, number), sampler=sampler, directions=self._history.directions)
 
     @abstractmethod
-    def _sampler(self, seed: int) -> "BaseSampler":
+    def _sampler(self, seed: int) -> BaseSampler:
         """A sampler as new."""
 
-    def _window(self) -> Sequence["FrozenTrial"]:
+    def _window(self) -> Sequence[FrozenTrial]:
         """Return what it sees of the history."""
         return ()
 
-    def _value(self, trial: "Trial", key: str, seed: int) -> Any:
+    def _value(self, trial: Trial, key: str, seed: int) -> Any:
         """Return what it gives to a key."""
-        from study.upstream.optuna_trials import suggest
-
         return suggest(trial, key, self._history.distributions[key])
 
 
 def strategy(spec: StudySpec, history: "History") -> Strategy:
     """The sampler that a study asks for."""
-    found = declaration(spec.search.sampler)
-    assert issubclass(found, Strategy)
-    return found(spec, history)
+    kind = class_in(__name__, spec.search.sampler, Strategy)  # type: ignore[type-abstract]
+    return kind(spec, history)

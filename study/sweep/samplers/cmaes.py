@@ -5,13 +5,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from cmaes import CMA
 
 from study.spec import StudySpec
 from study.sweep.samplers import Strategy
 
 if TYPE_CHECKING:
-    from cmaes import CMA
-
     from study.sweep.history import History, TrialEnd
 
 SIGMA = 1 / 6
@@ -28,11 +27,6 @@ class CMAStrategy(Strategy):
     generation is over. A distribution that has shrunk to a point begins again anywhere with twice as many trials in a
     generation (IPOP, Auger and Hansen 2005).
     """
-
-    good_for = "ranges alone, hundreds of trials"
-    limits = "one metric; every trial must have every key"
-    metrics = 1
-    every_key = ranges_only = True
 
     def __init__(self, spec: StudySpec, history: "History") -> None:
         super().__init__(spec, history)
@@ -67,9 +61,7 @@ class CMAStrategy(Strategy):
             elsewhere = np.random.RandomState(self._seed(end.number)).rand(len(self._ranges))
             self._optimizer = self._begin(2 * self._optimizer.population_size, elsewhere)
 
-    def _begin(self, population: int | None, mean: np.ndarray) -> "CMA":
-        from cmaes import CMA
-
+    def _begin(self, population: int | None, mean: np.ndarray) -> CMA:
         bounds = np.tile([0.0, 1.0], (len(mean), 1))
         return CMA(mean=mean, sigma=SIGMA, bounds=bounds, population_size=population)
 

@@ -14,11 +14,6 @@ if TYPE_CHECKING:
 class GridStrategy(Strategy):
     """Every cell of the grid once, in the file's order; what was given to the study is not run again."""
 
-    good_for = "every cell, in the file's order"
-    limits = "choices, whole numbers, or ranges with a `step`; at most 100,000 cells"
-    every_cell = True
-    guided = False
-
     def __init__(self, spec: StudySpec, history: "History") -> None:
         super().__init__(spec, history)
         self._cells = grid_cells(self._space)

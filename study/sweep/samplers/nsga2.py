@@ -4,29 +4,27 @@ import random
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from optuna import samplers
+from optuna.samplers import NSGAIISampler
+from optuna.trial import FrozenTrial, Trial
+
+from study.ranking.as_optuna import experimental
 from study.spec import StudySpec
+from study.spec.sampler_facts import GENERATION
 from study.sweep.samplers import OptunaStrategy
 
 if TYPE_CHECKING:
-    from optuna.samplers import NSGAIISampler
-    from optuna.trial import FrozenTrial, Trial
-
     from study.sweep.history import History, TrialEnd
-
-POPULATION = 20
-"""Trials of a generation: studies of networks have hundreds of trials, Optuna's 50 is for thousands."""
 
 
 class NSGA2Strategy(OptunaStrategy):
-    """Breeds parameters from parents, which are chosen anew each time POPULATION more trials are complete.
+    """Breeds parameters from parents, which are chosen anew each time GENERATION more trials are complete.
 
     A trial joins the offspring when it ends, whoever its parents were, so that none that ran beside others is lost.
     Pruned and failed trials have no offspring. A key that only some of the parents have is inherited from one of
     those, or drawn anew as often as others mutate.
     """
 
-    good_for = "a front of several metrics, hundreds of trials"
-    limits = f"random for the first {POPULATION} complete trials"
     OPTUNAS = "NSGAIISampler"
 
     def __init__(self, spec: StudySpec, history: "History") -> None:
@@ -38,19 +36,15 @@ class NSGA2Strategy(OptunaStrategy):
         if end.state != "complete" or end.score is None:
             return
         self._offspring.append(self._history.trials[end.number])
-        if len(self._offspring) == POPULATION:
+        if len(self._offspring) == GENERATION:
             sampler = self._sampler(self._seed(end.number))
             self._parents = sampler.select_parent(self._study(sampler), 1)
             self._offspring = []
 
-    def _sampler(self, seed: int) -> "NSGAIISampler":
+    def _sampler(self, seed: int) -> NSGAIISampler:
         """Optuna's, which is given its parents and their offspring, and looks for neither."""
-        from optuna import samplers
-
-        from study.ranking.as_optuna import experimental
-
         with experimental():
-            sampler: NSGAIISampler = getattr(samplers, self.OPTUNAS)(population_size=POPULATION, seed=seed)
+            sampler: NSGAIISampler = getattr(samplers, self.OPTUNAS)(population_size=GENERATION, seed=seed)
         parents, offspring = self._parents, self._offspring
         given: Any = sampler
         given.get_trial_generation = lambda study, trial: 1 if parents else 0
@@ -58,10 +52,10 @@ class NSGA2Strategy(OptunaStrategy):
         given.get_population = lambda study, generation: list(offspring)
         return sampler
 
-    def _window(self) -> Sequence["FrozenTrial"]:
+    def _window(self) -> Sequence[FrozenTrial]:
         return self._parents  # which decide what keys are crossed: those that all of them have
 
-    def _value(self, trial: "Trial", key: str, seed: int) -> Any:
+    def _value(self, trial: Trial, key: str, seed: int) -> Any:
         inherited = [parent.params[key] for parent in self._parents if key in parent.params]
         draw = random.Random(f"{seed} {key}")
         if 0 < len(inherited) < len(self._parents) and draw.random() > 1 / len(self._space.domains):

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from scipy.stats.qmc import Sobol
+
 from study.sweep.samplers import Strategy
 
 
@@ -11,14 +13,7 @@ class SobolStrategy(Strategy):
     A trial takes the coordinates of the keys that it has.
     """
 
-    good_for = "covering the space evenly (Sobol), as for a table of two knobs"
-    limits = "learns nothing"
-    foreseeable = True
-    guided = False
-
     def suggest(self, number: int) -> dict[str, Any]:
-        from scipy.stats.qmc import Sobol
-
         if not self._space.domains:
             return {}
         points = Sobol(len(self._space.domains), scramble=True, seed=self._spec.search.seed)

@@ -1,22 +1,12 @@
 """Independent draws."""
 
-from typing import TYPE_CHECKING
+from optuna.samplers import BaseSampler, RandomSampler
 
 from study.sweep.samplers import OptunaStrategy
-
-if TYPE_CHECKING:
-    from optuna.samplers import BaseSampler
 
 
 class RandomStrategy(OptunaStrategy):
     """Draws each trial independently of the others."""
 
-    good_for = "covering the space, statements about chance"
-    limits = "learns nothing"
-    independent = foreseeable = True
-    guided = False
-
-    def _sampler(self, seed: int) -> "BaseSampler":
-        from optuna.samplers import RandomSampler
-
+    def _sampler(self, seed: int) -> BaseSampler:
         return RandomSampler(seed=seed)

@@ -1,13 +1,12 @@
 """Tree-structured Parzen estimator (Bergstra et al. 2011)."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from optuna.samplers import BaseSampler, TPESampler
+from optuna.trial import FrozenTrial
+
+from study.ranking.as_optuna import experimental
 from study.sweep.samplers import OptunaStrategy
-
-if TYPE_CHECKING:
-    from optuna.samplers import BaseSampler
-    from optuna.trial import FrozenTrial
 
 
 class TPEStrategy(OptunaStrategy):
@@ -16,18 +15,11 @@ class TPEStrategy(OptunaStrategy):
     It learns from complete and pruned trials, and keeps away from what runs. It looks at the best and the newest.
     """
 
-    good_for = "most searches; conditions, several metrics, constraints"
-    limits = "looks at the 100 best and the 200 newest trials"
-    foreseeable = True
     BEST, NEWEST = 100, 200
 
-    def _sampler(self, seed: int) -> "BaseSampler":
-        from optuna.samplers import TPESampler
-
-        from study.ranking.as_optuna import experimental
-
+    def _sampler(self, seed: int) -> BaseSampler:
         with experimental():
             return TPESampler(seed=seed, multivariate=True, group=bool(self._space.sometimes()), constant_liar=True)
 
-    def _window(self) -> Sequence["FrozenTrial"]:
+    def _window(self) -> Sequence[FrozenTrial]:
         return self._history.window(self.BEST, self.NEWEST, pruned=True)

@@ -11,15 +11,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from study.spec import StudySpec, load_study
-from study.spec.declarations import declarations
 from study.spec.objective import Score
+from study.spec.sampler_facts import SAMPLERS
 from study.spec.schema import same
 from study.spec.search_checks import count_configurations
 from study.sweep.history import TrialEnd
 from study.sweep.search_stage import Sampler
 
 SUGGESTIONS = 30
-EVERYWHERE = [name for name, can in declarations().items() if not (can.every_key or can.every_cell)]
+EVERYWHERE = [name for name, can in SAMPLERS.items() if not (can.every_key or can.every_cell)]
 
 CHOICES = st.lists(
     st.one_of(st.booleans(), st.integers(-3, 3), st.sampled_from(["a", "b", "c"]), st.sampled_from([0.5, 1.5])),
@@ -101,7 +101,7 @@ def test_any_space(sampler: str, tmp_path: Path, space: dict[str, Any], cut: int
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sampler", [name for name, can in declarations().items() if can.ranges_only])
+@pytest.mark.parametrize("sampler", [name for name, can in SAMPLERS.items() if can.ranges_only])
 @TRIED
 @given(space=spaces(choices=False), cut=st.integers(0, SUGGESTIONS))
 def test_any_ranges(sampler: str, tmp_path: Path, space: dict[str, Any], cut: int) -> None:
@@ -109,9 +109,7 @@ def test_any_ranges(sampler: str, tmp_path: Path, space: dict[str, Any], cut: in
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "sampler", [name for name, can in declarations().items() if can.every_key and not can.ranges_only]
-)
+@pytest.mark.parametrize("sampler", [name for name, can in SAMPLERS.items() if can.every_key and not can.ranges_only])
 @settings(TRIED, max_examples=8)
 @given(space=spaces(conditions=False), cut=st.integers(0, SUGGESTIONS))
 def test_any_space_whose_keys_every_trial_has(sampler: str, tmp_path: Path, space: dict[str, Any], cut: int) -> None:

@@ -10,8 +10,8 @@ from helpers import quickstart
 from optuna.trial import TrialState
 
 from study.spec import StudySpec, load_study
-from study.spec.declarations import declarations
 from study.spec.objective import Score
+from study.spec.sampler_facts import GENERATION, SAMPLERS
 from study.sweep.history import History, TrialEnd
 from study.sweep.samplers import cmaes, nsga2
 from study.sweep.search_stage import Sampler
@@ -149,7 +149,7 @@ class TestGenetic:
     @pytest.mark.parametrize("name", ["nsga2", "nsga3"])
     def test_parents_are_the_best_of_all_before(self, name: str) -> None:
         sampler = Sampler(spec_of(name, f"search.space={SPACE}", TWO))
-        for number in range(3 * nsga2.POPULATION):
+        for number in range(3 * GENERATION):
             sampler.ask(number)
             gain = float(number % 30)
             sampler.tell(TrialEnd(number, "complete", (), Score((gain, -gain), (gain, gain))))
@@ -159,7 +159,7 @@ class TestGenetic:
 
     def test_stopped_and_failed_trials_have_no_offspring(self) -> None:
         sampler = Sampler(spec_of("nsga2"))
-        for number in range(2 * nsga2.POPULATION):
+        for number in range(2 * GENERATION):
             sampler.ask(number)
             sampler.tell(TrialEnd(number, "pruned" if number % 2 else "failed", [(1, score(1.0))]))
         assert isinstance(sampler._strategy, nsga2.NSGA2Strategy)
@@ -170,7 +170,7 @@ class TestGenetic:
             {train.optimizer: [sgd]}}, method.lambda: {low: 0.0, high: 2.0}, method.alpha: {low: 0.0, high: 1.0}}"
         sampler = Sampler(spec_of("nsga2", f"search.space={space}"))
         known = set()
-        for number in range(nsga2.POPULATION):
+        for number in range(GENERATION):
             params = sampler.ask(number) or {}
             known.add(params.get("train.momentum"))
             sampler.tell(complete(number, float(number % 3)))
@@ -254,7 +254,7 @@ def test_constraints_keep_the_search_where_they_are_kept() -> None:
 KINDS = [False, 0, 0.5, True, 1]
 
 
-@pytest.mark.parametrize("sampler", [name for name, can in declarations().items() if not can.ranges_only])
+@pytest.mark.parametrize("sampler", [name for name, can in SAMPLERS.items() if not can.ranges_only])
 def test_choices_that_python_calls_equal_are_told_apart(sampler: str, tmp_path: Path) -> None:
     file = tmp_path / "kinds.yaml"
     method = {"name": "own_function", "function": "own_functions:train"}
