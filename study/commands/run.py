@@ -28,6 +28,7 @@ from study.commands.session import (
     resumable,
     run_session,
 )
+from study.data.folds import check_fold
 from study.errors import Interrupted, Stopped, UserError
 from study.files import write_whole, writing
 from study.home.folder import Home, StudyFolder
@@ -39,7 +40,7 @@ from study.sweep.own_ray import LONGEST
 from study.sweep.ray_runtime import SharedRay, check_machine, check_taken
 from study.tracking import Tracker
 from study.tracking.connection import check_server
-from study.training.own_function import FILE, PICKLE, digest, place
+from study.training.own_function import FILE, PICKLE, check_folds, digest, place
 from study.upstream.ray_internals import is_job
 
 if TYPE_CHECKING:
@@ -62,12 +63,15 @@ def brought(home: Home, spec: StudySpec, given: bytes | None = None) -> bytes | 
     if given is not None and spec.function == f"{PICKLE}{digest(given)}":
         return given
     folder = _folder(home, spec.function)
-    taken(spec.function, place(spec.function, folder))
+    check_folds(spec.function, taken(spec.function, place(spec.function, folder)), spec.folds)
     return (folder / FILE).read_bytes() if spec.function_is_pickled else None
 
 
-def function_trial(home: Home, spec: StudySpec, device: str) -> "FunctionTrial":
+def function_trial(home: Home, spec: StudySpec, device: str, fold: int | None = None) -> "FunctionTrial":
     """One trial of the file's own configuration, in this process.
+
+    Args:
+        fold: on which it is validated; None: the first, where there are folds.
 
     Raises:
         UserError: as `brought`.
@@ -76,7 +80,10 @@ def function_trial(home: Home, spec: StudySpec, device: str) -> "FunctionTrial":
 
     assert spec.function is not None
     where = place(spec.function, _folder(home, spec.function))
-    return FunctionTrial(spec.trial_config({}), where, spec.objective.needed, device)
+    if fold is not None:
+        check_fold(fold, spec.folds)
+    fold = 0 if fold is None and spec.folds else fold
+    return FunctionTrial(spec.trial_config({}), where, spec.objective.needed, device, fold=fold)
 
 
 def _folder(home: Home, function: str) -> Path:

@@ -73,11 +73,7 @@ def run(
     config = spec.trial_config({})
     trial: Trial | FunctionTrial
     if spec.function:
-        if fold is not None:
-            raise UserError(
-                f"--fold {fold}: {spec.function} has its own data; folds are of those that data.folds divides"
-            )
-        trial = function_trial(Home.locate(), spec, chosen.type)
+        trial = function_trial(Home.locate(), spec, chosen.type, fold)
     else:
         check_metrics.check(spec)
         fold = 0 if fold is None and spec.folds else fold

@@ -146,8 +146,8 @@ def load(data: Mapping[str, Any]) -> Dataset:
     _check_folds(options)
     dataset = data_set.load(options)
     dataset = replace(dataset, facts=_aligned(dataset.facts, options))
-    if (count := _folds(options)) is None:
-        return dataset
+    if (count := _folds(options)) is None or not len(dataset.splits["train"]):
+        return dataset  # of a training function, which divides its samples itself
     same, raw = _asked(data, "together", None), _asked(data, "raw", None)
     return folds.divided(dataset, count, _split_seed(options), same, raw)
 
@@ -160,7 +160,7 @@ def labels(data: Mapping[str, Any]) -> Mapping[str, Labelled] | None:
     """
     found: Mapping[str, Labelled] | None = _asked(data, "labels", None)
     options = _find(data)[1]
-    if found is None or (count := _folds(options)) is None:
+    if found is None or (count := _folds(options)) is None or not len(found["train"].target):
         return found
     learn = holdout.joined(*(Labels(found[name].target, found[name].bias) for name in ("train", "val")))
     numbers = holdout.folds(holdout.cells(learn), count, _split_seed(options), _asked(data, "together", None))

@@ -50,12 +50,10 @@ def of_fold(dataset: Dataset, fold: int | None) -> Dataset:
         UserError: there is no such fold.
     """
     folds = dataset.folds
+    if fold is not None:
+        check_fold(fold, None if folds is None else folds.count)
     if folds is None:
-        if fold is not None:
-            raise UserError(f"fold {fold} given, but the data have no folds: data.folds says how many")
         return dataset
-    if fold is not None and not 0 <= fold < folds.count:
-        raise UserError(f"fold {fold} given, allowed is 0 to {folds.count - 1} (data.folds: {folds.count})")
     if fold is None:
         parts = {"train": folds.learn}
     else:
@@ -70,6 +68,18 @@ def of_fold(dataset: Dataset, fold: int | None) -> Dataset:
         facts = replace(facts, shape=splits["train"].inputs.shape[1:])
     named = f"{dataset.fingerprint.partition(': fold')[0]}: fold {'none' if fold is None else fold}"
     return replace(dataset, facts=facts, splits=splits, stored_fingerprint=named)
+
+
+def check_fold(fold: int, count: int | None) -> None:
+    """Raise a UserError if there is no such fold.
+
+    Args:
+        count: of folds; None: there are none.
+    """
+    if count is None:
+        raise UserError(f"fold {fold} given, but the data have no folds: data.folds says how many")
+    if not 0 <= fold < count:
+        raise UserError(f"fold {fold} given, allowed is 0 to {count - 1} (data.folds: {count})")
 
 
 def view(split: Split, members: NDArray[np.bool_]) -> Split:

@@ -511,7 +511,12 @@ def completed(values: dict[str, Any], problems: Problems) -> dict[str, Any]:
     for name in method:
         if not re.fullmatch(r"[A-Za-z]\w*", str(name)):
             problems.add(("method", str(name)), "allowed is a name of letters, digits and '_'")
-    return {"data": {"name": APART["study.data"]}, "model": {"name": APART["study.models"]}, **values, "method": method}
+    apart = {"data": APART["study.data"], "model": APART["study.models"]}
+    return {
+        **values,
+        **{key: {"name": name, **_mapping(values.get(key))} for key, name in apart.items()},
+        "method": method,
+    }
 
 
 def function_faults(trial: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[tuple[str, str], str]]:
@@ -523,10 +528,11 @@ def function_faults(trial: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[tu
             allowed = APART[catalogue] if own else f"any but {APART[catalogue]}, which is for method.name {OWN}"
             yield (section, "name"), f"{trial[section]['name']!r} given, allowed is {allowed}"
     if own:
+        meant = (*OF_TRAIN, "with_val") if trial["data"].get("folds") else OF_TRAIN  # a final training has no fold
         for field in fields(TrainOptions):
             value = trial["train"].get(field.name, field.default)
             value = tuple(value) if isinstance(value, list) else value
-            if field.name not in OF_TRAIN and value != field.default:
+            if field.name not in meant and value != field.default:
                 yield (
                     ("train", field.name),
                     f"means nothing to a function of one's own. Allowed: {', '.join(OF_TRAIN)}; give it under method",

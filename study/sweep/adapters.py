@@ -251,12 +251,12 @@ class JobSearcher(Searcher):
             end=self._states.file(trial) if job.kind == "train" else None,
             goal=json.dumps(asdict(goal)) if job.needs_chosen_weights(self._spec) else None,
             function=self._function,
-            needed=goal.needed,
+            needed=[] if self._spec.base["train"]["with_val"] else goal.needed,
             fresh=self._function is not None and own_function.is_fresh(document["method"]),
             output=folder.output_file(trial.number),
             own_runs=folder.own_runs(trial.number),
             fold=trial.fold,
-            is_judged=trial.fold is not None and trial.stage == "confirm",
+            is_judged=trial.fold is not None and trial.stage == "confirm" and self._function is None,
         )
 
     def _document(self, trial: TrialRecord) -> dict[str, Any]:

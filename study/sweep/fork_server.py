@@ -319,7 +319,7 @@ def _run(files: Forked, task: Task, function: Function | None) -> NoReturn:
         course.log_apart(job)
         course.prepare(job, config, task.try_gpu)
         assert job.function is not None
-        trial = FunctionTrial(config, job.function, job.needed, job.device, function)
+        trial = FunctionTrial(config, job.function, job.needed, job.device, function, job.fold)
         course.run(lambda: trial, job, listener)
     except Stopped:
         end = None

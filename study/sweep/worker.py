@@ -67,7 +67,7 @@ def _run(
         course.run(partial(Trial, config, dataset, job.device, begins=job.kind != "test"), job, listener)
         return
     course.log_apart(job)
-    trial = FunctionTrial(config, job.function, job.needed, job.device)
+    trial = FunctionTrial(config, job.function, job.needed, job.device, fold=job.fold)
     try:
         course.run(lambda: trial, job, listener)
     finally:

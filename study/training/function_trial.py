@@ -24,7 +24,7 @@ from study.training.checkpoint import FIRST, Choice, Unusable
 from study.training.config import TrialConfig, identity
 from study.training.device import Clock, best
 from study.training.diverged import Diverged
-from study.training.own_function import PICKLE, TAKEN, Function, forget, load, takes
+from study.training.own_function import PICKLE, TAKEN, Function, check_folds, forget, load, takes
 
 # The folder of a training function between two epochs, in one file.
 
@@ -126,6 +126,10 @@ class FunctionTrial:
         device: whose memory is reported; by default a GPU if one works. The function chooses its own: on a node it sees
             the GPUs that the trial takes, and none otherwise.
         function: that is loaded already, see `loaded`.
+        fold: on which of `data.folds` it is validated; None: there are none.
+
+    Raises:
+        UserError: the function cannot be had, or is not told which fold validates.
     """
 
     def __init__(
@@ -135,13 +139,16 @@ class FunctionTrial:
         needed: Sequence[str] = (),
         device: str | None = None,
         function: Function | None = None,
+        fold: int | None = None,
     ) -> None:
         self.config, self._needed, self._where = config, needed, where
         self.device = torch.device(device) if device else best()
         named = str(config.method["function"])
         self._function = function or loaded(named, where)
         self._name = self._function.__name__ if named.startswith(PICKLE) else named
+        self._fold, self._folds = fold, config.data.get("folds")
         self._takes = [name for name in TAKEN if takes(self._function, name)]
+        check_folds(self._name, self._takes, self._folds)
         self._test: dict[str, float] = {}
 
     def run(
@@ -180,6 +187,7 @@ class FunctionTrial:
                     choice.load_state_dict(before["choice"])
             own = {key: value for key, value in self.config.method.items() if key not in OURS}
             given = {"config": own, "seed": seed, "epochs": epochs, "checkpoint": scratch}
+            given |= {"fold": self._fold, "folds": self._folds}
             clock = Clock(self.device)
             running = self._function(**{name: given[name] for name in self._takes})
             with closing(running):  # type: ignore[type-var]  # its own clean-up finds the folder, whatever ends the trial

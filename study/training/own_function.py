@@ -13,7 +13,7 @@ import inspect
 import os
 import pickle
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -25,8 +25,8 @@ PICKLE = "pickle:"
 FILE = "function.pkl"
 """A pickled function's file in its study's folder."""
 
-TAKEN = ("config", "seed", "epochs", "checkpoint")
-"""The arguments that a function may take, each by its name; `config` it must."""
+TAKEN = ("config", "seed", "epochs", "checkpoint", "fold", "folds")
+"""The arguments that a function may take, each by its name; `config` it must, and with `data.folds` `fold`."""
 
 Function = Callable[..., Iterator[Mapping[str, Any]]]
 
@@ -171,6 +171,19 @@ def check(function: Any, name: str) -> None:
         raise UserError(f"method.function: {name!r}: takes {', '.join(unknown)}; it may take {', '.join(TAKEN)}")
     if "config" not in parameters:
         raise UserError(f"method.function: {name!r}: does not take config, as in {how}")
+
+
+def check_folds(name: str, arguments: Sequence[str], folds: int | None) -> None:
+    """Refuse a function with these arguments that is not told which of the folds validates.
+
+    Raises:
+        UserError: says what it has to take.
+    """
+    if folds is not None and "fold" not in arguments:
+        raise UserError(
+            f"data.folds: {folds} given, but {name} takes no fold: it must be told which one validates, as in "
+            "def train(config, seed, fold, folds)"
+        )
 
 
 _REST = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)

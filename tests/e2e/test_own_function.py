@@ -70,6 +70,47 @@ def test_a_killed_study_of_a_function_ends_with_everything(make_command: Callabl
     assert [trial.seed for trial in final.trials.values() if trial.tested] == [7]
 
 
+FOLDED = """\
+def train(config, seed, fold, folds):
+    value = {} if fold is None else {"val/accuracy": config["rate"] * (fold + 1) / folds}
+    yield {**value, "test/accuracy": config["rate"]}
+"""
+
+FOLDS = """\
+name: folded
+data: {folds: 3}
+method: {name: own_function, function: folded_of_this_test:train}
+train: {epochs: 1}
+search:
+  space: {method.rate: {low: 0.1, high: 1.0}}
+  baseline: {method.rate: 0.1}
+  trials: 4
+  confirm: {top: 1}
+"""
+
+
+@pytest.mark.slow
+def test_the_folds_of_a_function_are_searched_in_turn_confirmed_all_and_trained_on_together(
+    make_command: Callable[[], Command],
+) -> None:
+    command = make_command()
+    (command.work / "folded_of_this_test.py").write_text(FOLDED)
+    (command.work / "mine.yaml").write_text(FOLDS)
+    out = command.done("run", "mine.yaml")
+    assert "over folds and seeds" in out
+    _, record = command.load("folded")
+    assert [trial.fold for trial in record.by_stage("search")] == [0, 1, 2, 0]
+    assert [trial.fold for trial in record.by_stage("confirm")] == 2 * [0, 1, 2]
+    (best,) = {trial.params["method.rate"] for trial in record.by_stage("confirm")} - {0.1}
+    values = [
+        trial.reports[0]["val/accuracy"] for trial in record.by_stage("confirm") if trial.params["method.rate"] == best
+    ]
+    assert values == pytest.approx([best / 3, best * 2 / 3, best])
+    command.done("train", str(command.folder("folded").best_file), "--seeds", "7")
+    _, final = command.load("folded-final")
+    assert [(trial.fold, trial.tested) for trial in final.trials.values()] == [(None, {"test/accuracy": best})]
+
+
 ENDS = """\
 import helper_of_this_test as helper
 

@@ -8,6 +8,7 @@ from typing import Any
 import own_functions
 import pytest
 
+from study.errors import UserError
 from study.ranking.epochs import EpochChoice
 from study.spec.objective import Objective
 from study.training import Diverged, FunctionTrial, TrainOptions, TrialConfig, Unusable
@@ -45,6 +46,22 @@ def test_the_seed_decides_on_all_random_numbers() -> None:
     one, again, other = ([values(epoch) for epoch in trial("random", seed=seed).run()] for seed in (1, 1, 2))
     assert one == again
     assert one != other
+
+
+def folded(name: str, fold: int | None) -> FunctionTrial:
+    method = {"name": "own_function", "function": f"own_functions:{name}"}
+    config = TrialConfig({"name": "none", "folds": 5}, {"name": "none"}, method, TrainOptions(epochs=1))
+    return FunctionTrial(config, WHERE, [] if fold is None else NEEDED, fold=fold)
+
+
+def test_a_function_is_told_which_of_its_folds_validates() -> None:
+    assert [values(next(iter(folded("folds", fold).run()))) for fold in (0, 3)] == [
+        {"val/accuracy": 0.0},
+        {"val/accuracy": 0.6},
+    ]
+    assert values(next(iter(folded("folds", None).run()))) == {"train/loss": 5.0}, "a final training validates on none"
+    with pytest.raises(UserError, match=r"data.folds: 5 given, but own_functions:train takes no fold"):
+        folded("train", 0)
 
 
 def test_test_values_are_kept_with_the_trial_those_of_the_last_epoch(tmp_path: Path) -> None:

@@ -1,16 +1,27 @@
-"""none: no samples, for a training function of the user's own, which reads its data itself."""
+"""none: no samples, for a training function of the user's own, which reads its data itself, and divides them itself."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
+from typing_extensions import Doc
 
 from study.data.dataset import Dataset, Facts, Labelled, Labels, Split
+from study.knobs import Range
 
 
 @dataclass(frozen=True)
 class Options:
-    """No keys."""
+    """How often the function divides its data."""
+
+    folds: Annotated[
+        Annotated[int, Range(low=2, high=100)] | None,
+        Doc(
+            "the function divides its samples outside test into so many folds: it is given `fold`, from 0 on, on which "
+            "the trial is validated, and `folds`, this number, see `search.folds`; null: it divides nothing"
+        ),
+    ] = None
 
 
 def describe(options: Options) -> Facts:
