@@ -607,7 +607,8 @@ def _check_data(spec: StudySpec, problems: Problems) -> None:
         try:
             spec.describe(section)
         except UserError as error:
-            problems.add(("data",), str(error))
+            named = re.match(r"data\.(\w+): ", text := str(error))  # of a key by itself
+            problems.add(("data", named[1]) if named else ("data",), text[named.end() :] if named else text)
     problems.raise_any()
 
 
