@@ -147,6 +147,7 @@ class PublishedTable(Checked):
         no_study: why no cell of it can be run here; it has no study file then. None: the one of its name runs it.
         notes: remarks of the transcription: inconsistencies in the paper, settings of single cells.
         cells: a list per row with a string per column: `90.51 ± 1.55`, `11.8`, or `-` where no number is printed.
+        metrics, values: what a reading of the protocol puts in the place of metrics of ours, and of a key's values.
     """
 
     name: str
@@ -166,6 +167,8 @@ class PublishedTable(Checked):
     rows: Annotated[list[Line], Field(min_length=1)]
     cells: list[list[str]]
     claims: list[Claim] = Field(default_factory=list)
+    metrics: dict[Metric, Metric] = Field(default_factory=dict)
+    values: dict[Key, dict[str, float]] = Field(default_factory=dict)
 
     def at(self, row: str, column: str) -> tuple[Line, Line, str]:
         """The row and the column of these labels, and the printed text of their cell.
@@ -190,6 +193,10 @@ class PublishedTable(Checked):
 
     def metric_of(self, row: str, column: str) -> str:
         """Our metric of a cell, as `test/accuracy`."""
+        own = self._own_metric(row, column)
+        return self.metrics.get(own, own)
+
+    def _own_metric(self, row: str, column: str) -> str:
         of_row, of_column, _ = self.at(row, column)
         split, name = (of_column.metric or of_row.metric or self.metric).split("/")
         prefixes = [line.prefix for line in (of_row, of_column) if line.prefix]
@@ -198,7 +205,7 @@ class PublishedTable(Checked):
     def no_verdict(self, row: str, column: str) -> str | None:
         """Why a cell's printed number is not compared with ours; None: it is."""
         of_row, of_column, _ = self.at(row, column)
-        return of_column.no_verdict or of_row.no_verdict
+        return None if self._own_metric(row, column) in self.metrics else of_column.no_verdict or of_row.no_verdict
 
     def not_judged(self, claim: Claim) -> str | None:
         """Why a claim is not judged by our numbers: that of its first cell without verdict; None: it is."""
@@ -213,7 +220,8 @@ class PublishedTable(Checked):
         apart = any(of_row.set[key] != of_column.set[key] for key in of_row.set.keys() & of_column.set.keys())
         if apart or of_row.published_only or of_column.published_only:
             return None
-        return of_row.set | of_column.set
+        printed = of_row.set | of_column.set
+        return {key: self.values.get(key, {}).get(str(value), value) for key, value in printed.items()}
 
 
 def _index(lines: Sequence[Line], label: str, kind: str) -> int:

@@ -14,9 +14,18 @@ from study.errors import UserError, nearest
 from study.home.folder import Home
 from study.home.record import StudyRecord
 from study.reproduce.readings import Comparison, compare
-from study.reproduce.reproduction import Reproduction, build_reproduction, document, markdown, printed_alone, tabulate
+from study.reproduce.reproduction import (
+    Reproduction,
+    build_reproduction,
+    document,
+    markdown,
+    printed_alone,
+    tabulate,
+    write,
+)
 from study.spec import StudySpec, load_study
 from study.spec.load import declared_readings
+from study.spec.readings import has_own_study
 from study.text import typed
 
 __all__ = [
@@ -82,8 +91,8 @@ def reproduce_readings(home: Home, table: str, request: Request, readings: str, 
         UserError: see `reproduce`; or the table's study file declares no such reading.
     """
     _check_can_run(table)
-    studies = _reading_studies(table, request, readings)
-    specs = [_study_to_run(home, table, request, name, reading) for reading, name in studies.items()]
+    studies = {name: reading for reading, name in _reading_studies(table, request, readings).items()}
+    specs = [_study_to_run(home, table, request, name, reading) for name, reading in studies.items()]
     yield from run_left(home, specs, view)
 
 
@@ -93,20 +102,22 @@ def compared_readings(home: Home, table: str, request: Request, readings: str) -
     Raises:
         UserError: see `reproduce_readings`.
     """
-    paper_table, full = published.load(table), load_study(table)
+    paper_table, declared = published.load(table), declared_readings(table)
     studies = _reading_studies(table, request, readings)
     found = {}
     for reading, name in studies.items():
-        if _has_begun(home, name):
-            found[reading] = tabulate(home.find(name), table)
-        else:
-            spec = _requested_study(table, request, name, reading)
-            found[reading] = build_reproduction(paper_table, spec, StudyRecord(), full)
-    return compare(paper_table, declared_readings(table), studies, found)
+        of, folder = declared[reading], home.find(name) if _has_begun(home, name) else None
+        spec = folder.spec() if folder else _requested_study(table, request, name, reading)
+        record = StudyRecord.load(folder.ledger_file) if folder else StudyRecord()
+        as_read = paper_table.model_copy(update={"metrics": of.metrics, "values": of.values})
+        found[reading] = build_reproduction(as_read, spec, record, load_study(table, reading=reading))
+        if folder and not of.reads:
+            write(found[reading], folder.report)
+    return compare(paper_table, declared, studies, found)
 
 
 def _reading_studies(table: str, request: Request, readings: str) -> dict[str, str]:
-    """The name of each asked reading's study: the table's for the reading that the study file has."""
+    """The name of each asked reading's study: the table's for the file's own and for those that train nothing."""
     declared = declared_readings(published.load(table).name)
     asked = list(declared) if readings == ALL else [name.strip() for name in readings.split(",") if name.strip()]
     if unknown := [name for name in asked if name not in declared]:
@@ -117,7 +128,7 @@ def _reading_studies(table: str, request: Request, readings: str) -> dict[str, s
     if not asked:
         raise UserError(f"--readings: {table} declares {', '.join(declared) or 'none'}")
     name = request.name or table
-    return {reading: name if declared[reading].taken else f"{name}--{reading}" for reading in asked}
+    return {reading: f"{name}--{reading}" if has_own_study(declared[reading]) else name for reading in asked}
 
 
 def _check_can_run(table: str) -> None:

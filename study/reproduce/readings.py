@@ -18,6 +18,7 @@ import pandas as pd
 
 from study.analysis.report.page import markdown_table
 from study.analysis.statistics import formatting
+from study.analysis.statistics.cell_tables import Cell
 from study.analysis.statistics.difference import CONFIDENCE, Difference, chosen_quantile, difference_of_means
 from study.analysis.tables.grid import Along
 from study.analysis.tables.paper_comparison import margin_of, verdict, widest
@@ -40,6 +41,7 @@ class ReadingResult:
         study: the name of its study.
         reproduction: the table with our cells.
         claims: the verdict on each of the table's claims, by its text: "holds", "does not hold" or "cannot tell".
+        ours: our cells at the epoch that it reads.
         cells: the verdict on each cell that has values on both sides: "agrees", "differs" or "cannot tell".
         order: how far the order of cells is the printed one, by seed, from -1 (the contrary) to 1 (the same).
     """
@@ -48,6 +50,7 @@ class ReadingResult:
     reading: Reading
     study: str
     reproduction: Reproduction
+    ours: Cells
     claims: Mapping[str, str]
     cells: Mapping[Labels, str]
     order: Mapping[int, float]
@@ -103,17 +106,21 @@ def compare(
         found: the table under each of these readings.
     """
     along = next(iter(found.values())).best_along
-    cells = {name: each.last for name, each in found.items()}
+    cells = {name: each.best if declared[name].epoch == "best" else each.last for name, each in found.items()}
     seeds = _shared_seeds(cells.values())
-    pairs = told_pairs(table, along, [each for each in cells.values() if _has_values(each)], seeds)
+    compared = table.model_copy(
+        update={"metrics": {old: new for each in found.values() for old, new in each.table.metrics.items()}}
+    )
+    pairs = told_pairs(compared, along, [each for each in cells.values() if _has_values(each)], seeds)
     results = tuple(
         ReadingResult(
             name,
             declared[name],
             studies[name],
             each,
-            {text: result.word for text, result in verdicts(table, each.last).items()},
-            dict(_cell_verdicts(table, each.last)),
+            cells[name],
+            {text: result.word for text, result in verdicts(each.table, cells[name]).items()},
+            dict(_cell_verdicts(each.table, cells[name])),
             order(cells[name], pairs, seeds) if _has_values(cells[name]) else {},
         )
         for name, each in found.items()
@@ -150,7 +157,7 @@ def told_pairs(table: PublishedTable, along: Along, found: Sequence[Cells], seed
         if table.cell(*place).value is not None
         and table.no_verdict(*place) is None
         and found
-        and all(place in cells and set(seeds) <= cells[place].by_seed.keys() for cells in found)
+        and all(place in cells and set(seeds) <= by_seed(cells[place]).keys() for cells in found)
     ]
     line = 0 if along == "row" else 1
     return [
@@ -166,9 +173,14 @@ def order(cells: Cells, pairs: Iterable[Pair], seeds: Iterable[int]) -> dict[int
     neither. Empty without pairs."""
     listed = list(pairs)
     return {
-        seed: sum(_sign(cells[more].by_seed[seed] - cells[less].by_seed[seed]) for more, less in listed) / len(listed)
+        seed: sum(_sign(by_seed(cells[more])[seed] - by_seed(cells[less])[seed]) for more, less in listed) / len(listed)
         for seed in (seeds if listed else ())
     }
+
+
+def by_seed(cell: Cell) -> Mapping[int, float]:
+    """A cell's values by seed; of several configurations on one seed, as splits of the data are, their mean."""
+    return cell.by_seed or ({cell.seeds[0]: fmean(cell.values)} if cell.values and len(cell.seeds) == 1 else {})
 
 
 def _in_printed_order(table: PublishedTable, one: Labels, other: Labels) -> list[Pair]:
@@ -295,7 +307,7 @@ def _cells_table(comparison: Comparison) -> pd.DataFrame:
     for place in places(table):
         line = {"row": place[0], "column": place[1], "paper": table.cell(*place).printed}
         for result in comparison.results:
-            cell = result.reproduction.last.get(place)
+            cell = result.ours.get(place)
             mean = formatting.MISSING if cell is None or cell.spread is None else _printed(cell.metric, cell.spread)
             word = result.cells.get(place)
             line[result.name] = f"{mean} ({word})" if word else mean

@@ -4,7 +4,7 @@ A table's study file declares them as blocks of overrides by name, and has one o
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -21,14 +21,26 @@ class Reading(Strict):
     Attributes:
         about: what it means, in a sentence.
         source: where it stands: an equation, a table, the released code.
-        set: the keys and values by which the readings differ, as for `--set`.
+        set: the keys and values by which the readings differ, as for `--set`. None: the trials are those of the file's
+            own reading, and are read in another way.
+        metrics: the metric of ours that a printed number is, in the place of the table's.
+        values: by key, what a printed value means in a study file.
+        epoch: the one whose numbers are printed: the last, or the best on the test split.
         taken: why the study file itself has this reading; None: it has another.
     """
 
     about: Annotated[str, Field(min_length=1)]
     source: Annotated[str, Field(min_length=1)]
-    set: Annotated[dict[str, Any], Field(min_length=1)]
+    set: dict[str, Any] = Field(default_factory=dict)
+    metrics: dict[str, str] = Field(default_factory=dict)
+    values: dict[str, dict[str, float]] = Field(default_factory=dict)
+    epoch: Literal["last", "best"] = "last"
     taken: str | None = None
+
+    @property
+    def reads(self) -> bool:
+        """Return whether it reads the same trials in another way."""
+        return bool(self.metrics or self.values) or self.epoch != "last"
 
 
 class Declared(Strict):
@@ -55,7 +67,14 @@ def take_readings(document: Document) -> dict[str, Reading]:
     taken = [name for name, reading in readings.items() if reading.taken is not None]
     if len(taken) != 1:
         problems.add(("readings",), f"taken: given for {', '.join(taken) or 'none'}, allowed is exactly one of them")
+    for name, each in readings.items():
+        if each.taken is None and not (each.set or each.reads):
+            problems.add(("readings", name), "set, metrics, values, epoch: none given, so it differs from no other one")
     for name in taken:
+        if readings[name].reads:
+            problems.add(
+                ("readings", name), "metrics, values, epoch: given, but those of the one taken are the table's"
+            )
         for key, value in readings[name].set.items():
             if (there := _at(document.values, key)) != value:
                 has = "nothing" if there is ABSENT else repr(there)
@@ -79,9 +98,16 @@ def apply_reading(document: Document, readings: Mapping[str, Reading], name: str
         document.set(key, value, document.place(("readings", name, "set", key)))
 
 
+def has_own_study(reading: Reading) -> bool:
+    """Return whether a reading has trials of its own, beside those of the one that the file has."""
+    return reading.taken is None and bool(reading.set)
+
+
 def is_of(reading: Reading, values: Mapping[str, Any]) -> bool:
-    """Return whether a study's document has all values of a reading."""
-    return all(_at(values, key) == value for key, value in reading.set.items())
+    """Return whether a study has the trials of a reading: all its values, and some or those of the file."""
+    return (bool(reading.set) or reading.taken is not None) and all(
+        _at(values, key) == value for key, value in reading.set.items()
+    )
 
 
 def _at(values: Mapping[str, Any], dotted: str) -> Any:

@@ -5,9 +5,12 @@ from pathlib import Path
 import pytest
 from helpers import ROOT
 
+from study import metrics, published
 from study.errors import UserError
+from study.reproduce.reproduction import places
 from study.spec import load_study
 from study.spec.load import declared_readings
+from study.spec.readings import has_own_study
 
 FILE = """
 name: mine
@@ -64,6 +67,9 @@ def test_a_reading_that_is_not_there_is_refused_with_those_that_are(file: Path) 
         ("lambda: 0.5, alpha_squared: false", "lambda: 0.5", "has nothing"),
         ("source: the code, ", "", "readings.squared.source"),
         ("about: alpha acts twice", "says: alpha acts twice", "says"),
+        (", set: {method.alpha_squared: true}", "", "readings.squared: .*none given, so it differs from no other"),
+        ("taken: it", "epoch: best, taken: it", "those of the one taken are the table's"),
+        ("source: the code", "source: the code, epoch: middle", "readings.squared.epoch: .*last"),
     ],
 )
 def test_what_is_wrong_with_a_declaration_is_said(file: Path, before: str, after: str, message: str) -> None:
@@ -80,4 +86,13 @@ def test_each_reading_of_a_shipped_file_is_a_study_that_differs_from_the_others(
     monkeypatch.setenv("STUDY_DATA", str(tmp_path))
     monkeypatch.setenv("HOME", str(tmp_path))
     declared = declared_readings(name)
-    assert len({load_study(name, reading=reading).hash for reading in declared}) == len(declared)
+    trained = [reading for reading, of in declared.items() if of.taken or has_own_study(of)]
+    assert len({load_study(name, reading=reading).hash for reading in trained}) == len(trained)
+    read = [each for each in declared.values() if not (each.taken or has_own_study(each))]
+    assert len({(*each.metrics.items(), each.epoch) for each in read}) == len(read)
+    table = published.load(name) if declared else None
+    for of in declared.values():
+        assert table is not None
+        assert of.metrics.keys() <= {table.metric_of(*place) for place in places(table)}
+        parts = {metric.split("/")[1] for metric in of.metrics.values()}
+        assert {part.removeprefix("lbfgs_") for part in parts} <= metrics.METRICS.keys()
