@@ -18,7 +18,7 @@ from study.ranking.picks import at_most
 from study.spec import StudySpec, search_checks
 from study.spec.references import wanted
 from study.spec.rungs import schedule
-from study.spec.schema import Confirm
+from study.spec.schema import Confirm, same
 from study.text import ends, parameter
 
 FEW = 10
@@ -199,7 +199,9 @@ def budget(spec: StudySpec) -> dict[str, Any]:
     searched = spec.trials - baseline
     confirm = confirm_trials(spec, search.confirm, spec.trials)
     reported = [f"val/{name}" for name in spec.available[0]]
-    complete = baseline + round(searched * schedule(stopping, spec.epochs).expected_complete)
+    others = [params for params in spec.incumbents if search.baseline is None or not same(params, search.baseline)]
+    whole = baseline + len(others)  # what has to be beaten runs whole
+    complete = whole + round((spec.trials - whole) * schedule(stopping, spec.epochs).expected_complete)
     rule = {
         "most": rule_trials(spec, search.confirm, spec.trials, reported),
         "expected": rule_trials(spec, search.confirm, complete, reported),
@@ -220,8 +222,8 @@ def budget(spec: StudySpec) -> dict[str, Any]:
         "epochs": {
             "most": (spec.trials * seeds + confirm + rule["most"]) * spec.epochs,
             "expected": round(
-                (baseline * seeds + confirm + rule["expected"]) * spec.epochs
-                + searched * seeds * schedule(stopping, spec.epochs).expected_epochs
+                (whole * seeds + confirm + rule["expected"]) * spec.epochs
+                + (spec.trials - whole) * seeds * schedule(stopping, spec.epochs).expected_epochs
             ),
         },
     }

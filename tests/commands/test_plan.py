@@ -26,6 +26,12 @@ def test_the_quickstart_by_hand() -> None:
     assert json.loads(json.dumps(document, allow_nan=False)) == document
 
 
+def test_what_has_to_be_beaten_runs_whole() -> None:
+    given = [{"method.lambda": 0.5, "method.alpha": 0.1}, {"method.lambda": 1.0, "method.alpha": 0.1}]
+    document = plan(quickstart(f"search.enqueue={json.dumps(given)}", "search.margin=0.5", "search.confirm={top: 0}"))
+    assert document["epochs"]["expected"] == round(3 * 20 + 21 * (4 + 8 / 3 + 8 / 9))
+
+
 @pytest.mark.parametrize(
     ("assignments", "trials"),
     [
