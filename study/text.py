@@ -3,7 +3,7 @@
 import json
 import re
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, tzinfo
 from typing import Any, TextIO
 
@@ -199,3 +199,12 @@ def rows_as_markdown(header: Sequence[str], rows: Iterable[Sequence[str]], numer
     """
     rule = [Markdown("---:" if right else "---") for right in numeric or [False] * len(header)]
     return "\n".join(f"| {' | '.join(map(escaped, row))} |" for row in (header, rule, *rows))
+
+
+def flat(values: Mapping[str, Any], between: str = ".", above: str = "") -> dict[str, Any]:
+    """Nested values by their keys, joined."""
+    found: dict[str, Any] = {}
+    for key, value in values.items():
+        is_nested = isinstance(value, Mapping) and value
+        found |= flat(value, between, f"{above}{key}{between}") if is_nested else {f"{above}{key}": value}
+    return found

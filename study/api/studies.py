@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from study import ranking
 from study.errors import UserError, nearest
 from study.home.folder import Home, StudyFolder
-from study.home.record import StudyRecord, as_searched
-from study.ranking import Candidate, Spread, summary
+from study.home.record import StudyRecord
+from study.ranking import Candidate, Results, Spread, summary
 from study.ranking.selection import Choice, trials_of
 from study.spec import StudySpec
 
@@ -93,9 +93,14 @@ class Study:
         """All trials as the ledger has them."""
         return StudyRecord.load(self.folder.ledger_file)
 
+    @cached_property
+    def results(self) -> Results:
+        """What it found, see `study.ranking.Results`."""
+        return Results(self.spec, self.record)
+
     def refresh(self) -> "Study":
         """Read the study anew, as while it runs elsewhere. Gives the study itself."""
-        for name in ("spec", "record"):
+        for name in ("spec", "record", "results"):
             self.__dict__.pop(name, None)
         return self
 
@@ -107,14 +112,14 @@ class Study:
     @property
     def summary(self) -> dict[str, Any]:
         """The results as `study status --json` prints them: baseline and best with their metrics."""
-        return summary.summary(self.spec, self.record)
+        return summary.summary(self.results)
 
     @property
     def trials(self) -> "pd.DataFrame":
         """A row per trial, see `study.analysis.trials_frame`."""
         from study.analysis import trials_frame
 
-        return trials_frame(self.spec, self.record)
+        return trials_frame(self.results)
 
     @property
     def epochs(self) -> "pd.DataFrame":
@@ -128,7 +133,7 @@ class Study:
         """The best configuration by the study's own ranking, None if no trial is complete. The baseline may lead. What
         needs no search is in `references`, and may be above it (`summary["result"]`). Of several metrics: what
         `search.choose` chooses of the `front`."""
-        return configuration(self.spec, ranking.best(self.record, self.spec))
+        return configuration(self.spec, self.results.best)
 
     @property
     def references(self) -> "pd.DataFrame":
@@ -141,20 +146,20 @@ class Study:
     def front(self) -> list[Configuration]:
         """The configurations that no other beats in every metric of the study, the baseline among them; the best in the
         first metric first."""
-        found = (configuration(self.spec, candidate) for candidate, _ in ranking.front(self.record, self.spec))
+        found = (configuration(self.spec, candidate) for candidate, _ in self.results.front)
         return [each for each in found if each]
 
     @property
     def baseline(self) -> Configuration | None:
         """None without a complete one."""
-        return configuration(self.spec, ranking.baseline(self.record, self.spec))
+        return configuration(self.spec, self.results.baseline)
 
     @property
     def picks(self) -> "pd.DataFrame":
         """The picks of each selection rule, see `study.analysis.picks_frame`."""
         from study.analysis import picks_frame
 
-        return picks_frame(self.spec, self.record)
+        return picks_frame(self.results)
 
     def curves(self, metric: str | None = None) -> "pd.DataFrame":
         """A metric by epoch (rows) and trial (columns); the study's own if none is given.
@@ -174,7 +179,7 @@ class Study:
         `study.analysis.statistics.importance.importances`."""
         from study.analysis.statistics.importance import importances
 
-        return importances(self.spec, as_searched(self.record))
+        return importances(self.results.as_searched)
 
     def table(
         self,
@@ -228,11 +233,11 @@ class Study:
             raise UserError(f"{name!r}: no such figure. {nearest(name, names)}There are: {', '.join(names)}")
         drawn: Figure | go.Figure | None
         if name in FIGURES:
-            drawn = FIGURES[name](self.spec, shown(name, self.record))
+            drawn = FIGURES[name](shown(name, self.results))
         else:
-            drawn = by_optuna(self.spec, self.record, [name]).get(name)
+            drawn = by_optuna(self.results, [name]).get(name)
         if drawn is None:
-            why = why_missing(name, self.spec, self.record)
+            why = why_missing(name, self.results)
             reason = f": {why}" if why else ""
             raise UserError(f"{name!r}: there is nothing to draw in {self.name}, which is {self.state}{reason}")
         return drawn
@@ -293,7 +298,7 @@ class Study:
         from study.commands.export import export
 
         choice = Choice(top, trial, where, by, pareto)
-        return [file.path for file in export(self.folder, self.spec, self.record, Path(out), choice)]
+        return [file.path for file in export(self.folder, self.results, Path(out), choice)]
 
     def train(
         self,

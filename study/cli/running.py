@@ -164,10 +164,10 @@ def confirm(
     """Run a study's best configurations again on fresh seeds. Example: study confirm quickstart --top 5 --seeds 5"""
     if is_elsewhere(address, follow):
         from study.commands import extending
-        from study.home.record import StudyRecord
+        from study.ranking import Results
 
         def check(folder: "StudyFolder") -> None:
-            extending.seeds_asked(StudyRecord.load(folder.ledger_file), folder.spec(), top, seeds, rules)
+            extending.seeds_asked(Results.load(folder), top, seeds, rules)
 
         command = ["confirm", *options(top=top, seeds=seeds, rules=rules, quiet=quiet)]
         go_on(address, command, name, follow, check=check)

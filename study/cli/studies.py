@@ -56,10 +56,10 @@ def plan(
 def cost(name: Name, address: Where = None, as_json: Json = False) -> None:
     """Show the hours that a study took, and those that early stopping saved. Example: study cost quickstart"""
     from study.commands import cost as costs
-    from study.home.record import StudyRecord
+    from study.ranking import Results
 
     folder = _home(address, name).find(name)
-    document = costs.document(folder.spec(), StudyRecord.load(folder.ledger_file))
+    document = costs.document(Results.load(folder))
     print_json(document) if as_json else tell(costs.text(document))
 
 
@@ -136,11 +136,11 @@ def compare(
     """Show studies of the same data and metric side by side. Example: study compare quickstart mine"""
     from study.analysis.report.page import markdown_table
     from study.analysis.statistics import compare_studies
-    from study.home.record import StudyRecord
+    from study.ranking import Results
 
     home = _home(address, *names)
     folders = [home.find(name) for name in names]
-    comparison = compare_studies.compare([(folder.spec(), StudyRecord.load(folder.ledger_file)) for folder in folders])
+    comparison = compare_studies.compare([Results.load(folder) for folder in folders])
     print_json(comparison) if as_json else tell(markdown_table(compare_studies.printed_comparison(comparison)))
 
 
@@ -172,14 +172,13 @@ def export(
 ) -> None:
     """Write a study's best configurations as files. Example: study export quickstart --top 3 -o best.yaml"""
     from study.commands import export as exporting
-    from study.home.record import StudyRecord
+    from study.ranking import Results
     from study.ranking.selection import Choice
 
     metrics = [metric.strip() for metric in pareto.split(",")] if pareto else ()
     choice = Choice(top, trial, where or (), by, metrics)
     folder = _home(address, name).find(name)
-    record = StudyRecord.load(folder.ledger_file)
-    written = exporting.export(folder, folder.spec(), record, out or Path(f"{name}-best.yaml"), choice)
+    written = exporting.export(folder, Results.load(folder), out or Path(f"{name}-best.yaml"), choice)
     if as_json:
         print_json({"name": name, "files": [file.to_document() for file in written]})
     else:

@@ -5,13 +5,12 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
-from study import ranking
 from study.analysis.statistics import formatting
 from study.errors import UserError
 from study.home.folder import StudyFolder
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
-from study.ranking import Candidate
+from study.ranking import Candidate, Results
 from study.ranking.ablation import (
     Ablation,
     Merge,
@@ -62,7 +61,7 @@ class Planned:
     to_run: int
 
 
-def planned(spec: StudySpec, record: StudyRecord, request: Request) -> Planned:
+def planned(results: Results, request: Request) -> Planned:
     """Return what an ablation of a study would run.
 
     Raises:
@@ -71,24 +70,24 @@ def planned(spec: StudySpec, record: StudyRecord, request: Request) -> Planned:
     """
     from study.analysis.statistics.importance import importances
 
-    reference, best = _ends(spec, record)
+    reference, best = _ends(results)
     start, end = reference.trial.params, best.trial.params
-    knobs = differing(spec, start, end)
+    knobs = differing(results.spec, start, end)
     if not knobs:
-        raise UserError(f"{spec.name}: trial {best.trial.number}, its best, has the values of the baseline")
-    check_knobs(spec.name, "--knobs", request.knobs, knobs)
-    check_knobs(spec.name, "--order", request.order, knobs)
-    before = asked(record)
+        raise UserError(f"{results.spec.name}: trial {best.trial.number}, its best, has the values of the baseline")
+    check_knobs(results.spec.name, "--knobs", request.knobs, knobs)
+    check_knobs(results.spec.name, "--order", request.order, knobs)
+    before = asked(results.record)
     steps: Sequence[Step]
     merges: Sequence[Merge] = []
     if before and before.best.number == best.trial.number and not request.knobs and not request.order:
         steps, words = before.steps, "as before"
     else:
-        by_importance = [str(key) for key in importances(spec, record).index if key in knobs]
-        steps, merges = plan(spec, start, end, [*request.order, *by_importance], request.knobs)
+        by_importance = [str(key) for key in importances(results).index if key in knobs]
+        steps, merges = plan(results.spec, start, end, [*request.order, *by_importance], request.knobs)
         words = _order_words(request, by_importance)
-    ablation = Ablation(reference.trial, best.trial, steps, seeds_for(record, spec, best, request.seeds))
-    return Planned(ablation, merges, words, sum(1 for _ in missing(record, spec, ablation)))
+    ablation = Ablation(reference.trial, best.trial, steps, seeds_for(results, best, request.seeds))
+    return Planned(ablation, merges, words, sum(1 for _ in missing(results, ablation)))
 
 
 def ask(folder: StudyFolder, spec: StudySpec, request: Request) -> bool:
@@ -98,9 +97,9 @@ def ask(folder: StudyFolder, spec: StudySpec, request: Request) -> bool:
         UserError: see `planned`; or another process runs the study.
     """
     with closing(Ledger(folder.ledger_file)) as ledger:
-        record = StudyRecord.told(folder.ledger_file)
-        wanted = as_event(planned(spec, record, request).ablation)
-        if wanted == record.ablating and is_measured(record, spec):
+        results = Results(spec, StudyRecord.told(folder.ledger_file))
+        wanted = as_event(planned(results, request).ablation)
+        if wanted == results.record.ablating and is_measured(results):
             return False
         ledger.append(wanted)
         return True
@@ -112,18 +111,19 @@ def plan_of(folder: StudyFolder, request: Request) -> dict[str, Any]:
     Raises:
         UserError: see `planned`.
     """
-    spec, record = folder.spec(), StudyRecord.load(folder.ledger_file)
-    return document(spec, record, planned(spec, record, request))
+    results = Results.load(folder)
+    return document(results, planned(results, request))
 
 
 def result(folder: StudyFolder) -> dict[str, Any]:
     """Return what is known of the ablation that was asked for last, as plain values for JSON."""
     from study.analysis.statistics.ablation_effects import document as effects_document
 
-    spec, record = folder.spec(), StudyRecord.load(folder.ledger_file)
-    known = progress(record, spec)
+    results = Results.load(folder)
+    known = progress(results)
     assert known is not None  # just asked for
-    return {"name": spec.name, "state": record.state, **known, "effects": effects_document(spec, record)}
+    state = results.record.state
+    return {"name": results.spec.name, "state": state, **known, "effects": effects_document(results)}
 
 
 def table(result: dict[str, Any]) -> str:
@@ -138,8 +138,9 @@ def table(result: dict[str, Any]) -> str:
     return f"{markdown_table(printed_ablation(frame))}\n\n{' '.join(ablation_notes(frame))}"
 
 
-def document(spec: StudySpec, record: StudyRecord, plan: Planned) -> dict[str, Any]:
+def document(results: Results, plan: Planned) -> dict[str, Any]:
     """A plan as plain values for JSON."""
+    spec = results.spec
     ablation = plan.ablation
     ends = ablation.reference.params, ablation.best.params
     return {
@@ -152,7 +153,7 @@ def document(spec: StudySpec, record: StudyRecord, plan: Planned) -> dict[str, A
         "seeds": list(ablation.seeds),
         "configurations": len(ablation.configurations),
         "trials": len(ablation.configurations) * len(ablation.seeds),
-        "there": sum(len(by_seed) for by_seed in runs(record, spec, ablation).values()),
+        "there": sum(len(by_seed) for by_seed in runs(results, ablation).values()),
         "to_run": plan.to_run,
         "epochs": plan.to_run * spec.epochs,
     }
@@ -180,13 +181,14 @@ def lines(document: dict[str, Any]) -> list[str]:
     return texts
 
 
-def _ends(spec: StudySpec, record: StudyRecord) -> tuple[Candidate, Candidate]:
+def _ends(results: Results) -> tuple[Candidate, Candidate]:
     """The baseline and the best configuration."""
+    spec, record = results.spec, results.record
     if spec.final_seeds is not None:
         raise UserError(f"{spec.name}: a final training has no baseline; ablate the study that its file came from")
     if record.state != "complete":
         raise UserError(f"{spec.name}: is {record.state}, it must end first: study resume {spec.name}")
-    reference, best = ranking.baseline(record, spec), ranking.best(record, spec)
+    reference, best = results.baseline, results.best
     if reference is None:
         why = "its baseline is not complete" if list(record.by_stage("baseline")) else "it has no search.baseline"
         raise UserError(f"{spec.name}: {why}, there is nothing to begin with")

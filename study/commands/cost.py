@@ -9,25 +9,26 @@ from typing import Any
 from study import data
 from study.analysis.statistics import formatting, spent
 from study.errors import UserError
-from study.home.record import StudyRecord
 from study.metrics import PHASES
+from study.ranking import Results
 from study.spec import StudySpec
 
 HOUR = 3600.0
 
 
-def document(spec: StudySpec, record: StudyRecord) -> dict[str, Any]:
+def document(results: Results) -> dict[str, Any]:
     """Hours of wall-clock time, trials, CPUs and GPUs, and what early stopping saved; plain values for JSON.
 
     `wall_hours`: while a driver was at work. `trial_hours`: of all trials that ended or were cut off, lost runs and
     confirm trials included; a running trial counts once it ends. CPU and GPU hours are these times a trial's
     `resources`, as they were while it ran. `epoch_hours`: the times that trials reported with their epochs.
     """
-    trial_hours, resources = record.busy / HOUR, spec.resources
+    record = results.record
+    trial_hours, resources = record.busy / HOUR, results.spec.resources
     told = (("cpu", resources.cpu), ("gpu", resources.gpu))
     reports = [report for trial in record.trials.values() for report in trial.reports]
     return {
-        "name": spec.name,
+        "name": results.spec.name,
         "state": record.state,
         "trials": record.counts(),
         "epochs": sum(trial.epochs for trial in record.trials.values()),
@@ -40,7 +41,7 @@ def document(spec: StudySpec, record: StudyRecord) -> dict[str, Any]:
         "epoch_hours": {
             name: sum(report.get(f"time/{name}") or 0.0 for report in reports) / HOUR for name in ("epoch", *PHASES)
         },
-        "early_stopping": spent.sentence(spec, record),
+        "early_stopping": spent.sentence(results),
     }
 
 

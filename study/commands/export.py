@@ -10,9 +10,7 @@ from study import ranking
 from study.catalogue import FITTED
 from study.files import check_output, write_output
 from study.home.folder import StudyFolder
-from study.home.record import StudyRecord
-from study.ranking import Candidate, epochs
-from study.ranking.references import Reference
+from study.ranking import Candidate, Reference, Results, epochs
 from study.ranking.remaining_gain import remaining_gain, sentence
 from study.ranking.selection import Choice, choose, trials_of
 from study.spec import StudySpec
@@ -52,9 +50,7 @@ class Exported:
         return {"file": str(self.path), "trial": self.candidate.trial.number, "metrics": metrics}
 
 
-def export(
-    folder: StudyFolder, spec: StudySpec, record: StudyRecord, out: Path, choice: Choice | None = None
-) -> list[Exported]:
+def export(folder: StudyFolder, results: Results, out: Path, choice: Choice | None = None) -> list[Exported]:
     """Write the best configuration, or those of a choice: several, or a front, as OUT-1, OUT-2 ... Without a choice,
     what needs no search where that is the study's result.
 
@@ -64,19 +60,20 @@ def export(
     Raises:
         UserError: the choice selects nothing, see `study.ranking.selection.choose`, or a file cannot be written.
     """
+    spec = results.spec
     choice = choice or Choice()
-    if choice == Choice() and (stays := ranking.unbeaten(record, spec)):
-        return [_export_reference(spec, record, stays, out)]
-    candidates = choose(spec, record, choice)
+    if choice == Choice() and (stays := results.unbeaten):
+        return [_export_reference(results, stays, out)]
+    candidates = choose(results, choice)
     check_output(out)
     several = len(candidates) > 1
     paths = [out.with_stem(f"{out.stem}-{place}") if several else out for place in range(1, len(candidates) + 1)]
     for path in paths:
         check_output(path)
-    won = ranking.best(record, spec)
+    won = results.best
     goal, gained = spec.objective, won is None or won.trial.stage != "baseline"
     for path, candidate in zip(paths, candidates, strict=True):
-        study = exported(folder, spec, record, candidate, choice)
+        study = exported(folder, results, candidate, choice)
         file = path.name if path.name.isprintable() else "FILE"
         head = HEADER.format(study=spec.name, train=typed("train", file), trial=typed("trial", file, *_fold(candidate)))
         head += f"# Chosen by: {' '.join(choice.words(spec).split())}.\n" if goal.several else ""
@@ -93,22 +90,23 @@ WITHOUT_A_SEARCH = """\
 """
 
 
-def _export_reference(spec: StudySpec, record: StudyRecord, stays: Reference, out: Path) -> Exported:
+def _export_reference(results: Results, stays: Reference, out: Path) -> Exported:
     """Write what needs no search as a study file of one trial."""
     check_output(out)
-    searched = ranking.best(record, spec)
+    searched = results.best
     train, file = typed("train", out.name if out.name.isprintable() else "FILE"), searched and searched.trial.number
-    head = WITHOUT_A_SEARCH.format(study=spec.name, words=stays.words, train=train, trial=file)
-    write_output(out, head + _reference_spec(spec, record, stays).to_yaml())
-    return Exported(out, stays, spec.objective)
+    head = WITHOUT_A_SEARCH.format(study=results.spec.name, words=stays.words, train=train, trial=file)
+    write_output(out, head + _reference_spec(results, stays).to_yaml())
+    return Exported(out, stays, results.spec.objective)
 
 
 OF_DATA = ("seed", "threads", "data_share", "deterministic")
 """The keys of `train` that a model which is fitted at once has from its study; others say how networks are trained."""
 
 
-def _reference_spec(spec: StudySpec, record: StudyRecord, stays: Reference) -> StudySpec:
+def _reference_spec(results: Results, stays: Reference) -> StudySpec:
     """What needs no search as a study of one trial of one epoch."""
+    spec, record = results.spec, results.record
     train = {key: plain(knob.default) for key, knob in train_knobs().items()}
     train |= {key: spec.base["train"][key] for key in OF_DATA} | {"epochs": 1}
     base = {**spec.trial_document({}), "method": {"name": FITTED, "model": stays.name}, "train": train}
@@ -124,7 +122,7 @@ def _reference_spec(spec: StudySpec, record: StudyRecord, stays: Reference) -> S
         "chosen_by": f"{', '.join(spec.objective.metrics)}: what needs no search{margin}",
         "metrics": {name: value for name, value in stays.metrics.items() if name.startswith("val/")},
         "test_readings": record.test_readings,
-        "unused_seed": ranking.unused_seed(record, spec),
+        "unused_seed": results.unused_seed,
         "code": session,
         "digest": configuration_digest(base),
     }
@@ -143,10 +141,9 @@ def _fold(candidate: Candidate) -> list[str]:
     return [] if candidate.trial.fold is None else ["--fold", str(candidate.trial.fold)]
 
 
-def exported(
-    folder: StudyFolder, spec: StudySpec, record: StudyRecord, candidate: Candidate, choice: Choice
-) -> StudySpec:
+def exported(folder: StudyFolder, results: Results, candidate: Candidate, choice: Choice) -> StudySpec:
     """A configuration as a study file of one trial."""
+    spec, record = results.spec, results.record
     began = candidate.trial.started or 0.0
     session = [session for session in record.sessions if session["time"] <= began or session is record.sessions[0]][-1]
     seeds, values = len(trials_of(candidate)), epochs.values(spec.objective, candidate.trial)
@@ -168,10 +165,10 @@ def exported(
         "epoch": values["epoch"],
         "metrics": {name: value for name, value in values.items() if name.startswith("val/")},
         "confirmed": _confirmed(spec, candidate),
-        "gain": _gain(spec, record, candidate),
+        "gain": _gain(results, candidate),
         "test_readings": record.test_readings,
-        "unused_seed": ranking.unused_seed(record, spec),
-        "more_search": sentence(spec, remaining_gain(spec, record)),
+        "unused_seed": results.unused_seed,
+        "more_search": sentence(spec, remaining_gain(results)),
         "code": {key: value for key, value in session.items() if key not in NOT_OF_CODE},
     }
     of_trial = {"train.seed": candidate.trial.seed, "train.epochs": candidate.epochs}
@@ -202,15 +199,15 @@ def _confirmed(spec: StudySpec, candidate: Candidate) -> dict[str, Any]:
     return {"seeds": [trial.seed for trial in candidate.repeats], **metrics}
 
 
-def _gain(spec: StudySpec, record: StudyRecord, candidate: Candidate) -> dict[str, Any]:
+def _gain(results: Results, candidate: Candidate) -> dict[str, Any]:
     """The study's metric minus the baseline's on both splits, with its interval; empty for the baseline."""
-    from study.analysis.statistics.difference import chosen_among, side_of  # pandas takes a while
+    from study.ranking.difference import side_of  # pandas takes a while
 
-    reference = ranking.baseline(record, spec)
+    reference = results.baseline
     if reference is None or reference.trial.number == candidate.trial.number:
         return {}
-    other = side_of(spec, reference)
-    one = replace(side_of(spec, candidate), among=chosen_among(spec, record, candidate))
-    names = (spec.metric, spec.test_metric)
+    other = side_of(results.spec, reference)
+    one = replace(side_of(results.spec, candidate), among=results.chosen_among(candidate))
+    names = (results.spec.metric, results.spec.test_metric)
     gains = {name: one.against(other, name) for name in names}
     return {name: gain.to_document() for name, gain in gains.items() if gain}

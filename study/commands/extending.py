@@ -6,14 +6,13 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from study import ranking
 from study.commands.own_functions import taken
 from study.errors import UserError
 from study.home.events import ENDED, Confirming, Retried, SearchExtended, TrialsLengthened
 from study.home.folder import StudyFolder
 from study.home.ledger import Ledger
 from study.home.record import BY_HAND, EVERY_CONFIGURATION, StudyRecord, TrialRecord
-from study.ranking.picks import are_confirmed, picked
+from study.ranking import Results
 from study.spec import StudySpec
 from study.spec.search_checks import count_configurations
 from study.sweep.agenda import LaterStages
@@ -63,7 +62,7 @@ def failed_again(folder: StudyFolder, spec: StudySpec) -> StudyRecord:
         UserError: nothing has failed, or another process runs the study.
     """
     with _opened(folder) as (ledger, record):
-        record.apply(ledger.append(Retried(numbers := tuple(_failures(spec, record)))))
+        record.apply(ledger.append(Retried(numbers := tuple(_failures(Results(spec, record))))))
         for number in numbers:
             folder.error_file(number).unlink(missing_ok=True)
         return record
@@ -71,13 +70,13 @@ def failed_again(folder: StudyFolder, spec: StudySpec) -> StudyRecord:
 
 def failures(folder: StudyFolder) -> list[int]:
     """The trials that `failed_again` lets run again; raises as it does."""
-    return _failures(folder.spec(), StudyRecord.load(folder.ledger_file))
+    return _failures(Results.load(folder))
 
 
-def _failures(spec: StudySpec, record: StudyRecord) -> list[int]:
-    found = failed_trials(record)
-    if not found and not any(trial.untested for trial in LaterStages(spec, record).to_test()):
-        raise UserError(f"{spec.name}: no trial has failed")
+def _failures(results: Results) -> list[int]:
+    found = failed_trials(results.record)
+    if not found and not any(trial.untested for trial in LaterStages(results.spec, results.record).to_test()):
+        raise UserError(f"{results.spec.name}: no trial has failed")
     return found
 
 
@@ -92,11 +91,12 @@ def failed_trials(record: StudyRecord) -> list[int]:
     return sorted({*failed, *ended_with})
 
 
-def is_spent(record: StudyRecord, spec: StudySpec) -> bool:
+def is_spent(results: Results) -> bool:
     """Return whether a study has failed and has nothing left but what failed."""
-    if spec.final_seeds is not None or record.state != "failed":
+    record = results.record
+    if results.spec.final_seeds is not None or record.state != "failed":
         return False
-    return record.search_is_over(spec.trials) and all(trial.state in ENDED for trial in record.trials.values())
+    return record.search_is_over(results.spec.trials) and all(trial.state in ENDED for trial in record.trials.values())
 
 
 def check_trials(spec: StudySpec, trials: str) -> None:
@@ -125,10 +125,10 @@ def more_seeds(folder: StudyFolder, spec: StudySpec, top: int | None, seeds: int
             another process runs the study.
     """
     with _opened(folder) as (ledger, record):
-        ledger.append(seeds_asked(record, spec, top, seeds, rules))
+        ledger.append(seeds_asked(Results(spec, record), top, seeds, rules))
 
 
-def seeds_asked(record: StudyRecord, spec: StudySpec, top: int | None, seeds: int | None, rules: bool) -> Confirming:
+def seeds_asked(results: Results, top: int | None, seeds: int | None, rules: bool) -> Confirming:
     """Return what the ledger is told for `more_seeds`, which has the arguments.
 
     Args:
@@ -137,33 +137,34 @@ def seeds_asked(record: StudyRecord, spec: StudySpec, top: int | None, seeds: in
     Raises:
         UserError: see `more_seeds`.
     """
+    spec, record = results.spec, results.record
     if spec.final_seeds is not None:
         raise UserError(f"{spec.name}: a final training; further seeds of it: study train FILE --seeds ...")
     if record.state != "complete":
         raise UserError(f"{spec.name}: is {record.state}, its search must end first: study resume {spec.name}")
-    before = ranking.confirm(record, spec)
+    before = results.confirm
     default = (before.top, before.seeds) if rules else (TOP, 1 if spec.folds else SEEDS)
     top, seeds = (default[0] if top is None else top), (default[1] if seeds is None else seeds)
     asked = Confirming(top, seeds, rules or before.rules is True)
-    if top > (complete := len(ranking.searched(record, spec))):
+    if top > (complete := len(results.searched)):
         raise UserError(f"--top {top}: {spec.name} has {complete} complete configurations")
     record.apply(asked)
-    if _is_confirmed(record, spec):
-        raise UserError(f"{spec.name}: {_confirmed(record, spec)}. More: --top, --seeds")
+    if _is_confirmed(results):
+        raise UserError(f"{spec.name}: {_confirmed(results)}. More: --top, --seeds")
     return asked
 
 
-def _is_confirmed(record: StudyRecord, spec: StudySpec) -> bool:
+def _is_confirmed(results: Results) -> bool:
     """Return whether all has run that is to be confirmed."""
-    plan = ranking.confirm(record, spec)
-    best = not plan.top or ranking.is_confirmed(record, spec)
-    return best and (not plan.rules or are_confirmed(record, spec))
+    plan = results.confirm
+    best = not plan.top or results.is_confirmed
+    return best and (not plan.rules or results.picks_are_confirmed)
 
 
-def _confirmed(record: StudyRecord, spec: StudySpec) -> str:
+def _confirmed(results: Results) -> str:
     """Return what has run, for a message."""
-    plan = ranking.confirm(record, spec)
-    trials = ranking.to_confirm(record, spec) + (picked(record, spec) if plan.rules else [])
+    plan = results.confirm
+    trials = results.to_confirm() + (results.picked if plan.rules else [])
     numbers = list(dict.fromkeys(trial.number for trial in trials))
     names = f"trial{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
     return f"{names} {'have' if len(numbers) > 1 else 'has'} run on {plan.seeds} fresh seeds or more"
@@ -220,17 +221,17 @@ def lines(document: dict[str, Any]) -> list[str]:
 def ask(folder: StudyFolder, spec: StudySpec, request: Request) -> dict[str, Any]:
     """Note in the ledger what is to go on; a UserError as `planned`, or another process runs the study."""
     with _opened(folder) as (ledger, record):
-        plan = planned(folder, spec, record, request)
+        plan = planned(folder, Results(spec, record), request)
         ledger.append(TrialsLengthened(plan["epochs"], tuple(one["trial"] for one in plan["trials"])))
     return plan
 
 
 def plan_of(folder: StudyFolder, request: Request) -> dict[str, Any]:
     """Return what would go on; raises as `planned`."""
-    return planned(folder, folder.spec(), StudyRecord.load(folder.ledger_file), request)
+    return planned(folder, Results.load(folder), request)
 
 
-def planned(folder: StudyFolder, spec: StudySpec, record: StudyRecord, request: Request) -> dict[str, Any]:
+def planned(folder: StudyFolder, results: Results, request: Request) -> dict[str, Any]:
     """Return what goes on, as plain values: `configurations`, the baseline first; `trials`, theirs and those of their
     further seeds, each with the epoch behind which it goes on (0: it runs again from its first); `to_run`, epochs of
     all trials together; `again`, those that run a second time because their state was not kept.
@@ -239,27 +240,28 @@ def planned(folder: StudyFolder, spec: StudySpec, record: StudyRecord, request: 
         UserError: the search is not over, there are not so many trials, one of them has run these epochs or cannot go
             on, or an ablation would no longer compare.
     """
-    name, epochs = spec.name, request.epochs
-    if spec.final_seeds is not None:
+    name, epochs = results.spec.name, request.epochs
+    if results.spec.final_seeds is not None:
         raise UserError(f"{name}: a final training; one of more epochs: study train FILE --epochs {epochs}")
-    if record.state != "complete":
-        raise UserError(f"{name}: is {record.state}, its search must end first: study resume {name}")
-    least = max([spec.epochs, *(each.epochs for each in record.lengthened)])
+    if results.record.state != "complete":
+        raise UserError(f"{name}: is {results.record.state}, its search must end first: study resume {name}")
+    least = max([results.spec.epochs, *(each.epochs for each in results.record.lengthened)])
     if epochs < least:
         raise UserError(f"--epochs {epochs}: trials of {name} have run {least}; at least that many are needed")
-    chosen = _chosen(spec, record, request)
-    reference = next(record.by_stage("baseline"), None)
-    if reference is not None and reference.state in ENDED[:2] and not _is_done(reference, spec, epochs):
+    chosen = _chosen(results, request)
+    reference = next(results.record.by_stage("baseline"), None)
+    if reference is not None and reference.state in ENDED[:2] and not _is_done(reference, results.spec, epochs):
         chosen = [reference, *(trial for trial in chosen if trial is not reference)]
     for trial in chosen:
-        _check(folder, spec, trial, epochs)
+        _check(folder, results.spec, trial, epochs)
     numbers = [trial.number for trial in chosen]
-    if record.ablating is not None and record.ablating.trial not in numbers and reference in chosen:
+    ablating = results.record.ablating
+    if ablating is not None and ablating.trial not in numbers and reference in chosen:
         raise UserError(
-            f"{name}: its ablation compares the baseline with trial {record.ablating.trial}, which has to go on as "
-            f"well: --trials {record.ablating.trial}"
+            f"{name}: its ablation compares the baseline with trial {ablating.trial}, which has to go on as well: "
+            f"--trials {ablating.trial}"
         )
-    found = [trial for trial in _with_seeds(record, chosen) if not _is_done(trial, spec, epochs)]
+    found = [trial for trial in _with_seeds(results.record, chosen) if not _is_done(trial, results.spec, epochs)]
     behind = {trial.number: trial.epochs if _is_kept(folder, trial) else 0 for trial in found}
     again = sum(trial.epochs for trial in found if not behind[trial.number])
     return {
@@ -271,21 +273,23 @@ def planned(folder: StudyFolder, spec: StudySpec, record: StudyRecord, request: 
     }
 
 
-def _chosen(spec: StudySpec, record: StudyRecord, request: Request) -> list[TrialRecord]:
+def _chosen(results: Results, request: Request) -> list[TrialRecord]:
     top = (0 if request.trials else LENGTHENED) if request.top is None else request.top
-    best = [record.trials[candidate.trial.number] for candidate in ranking.candidates(record, spec)]
+    best = [results.record.trials[candidate.trial.number] for candidate in results.candidates]
     if request.top is not None and top > len(best):
-        raise UserError(f"--top {top}: {spec.name} has {len(best)} complete configurations")
-    chosen = [*best[:top], *(_named(spec, record, number) for number in request.trials)]
-    if not chosen and not any(record.by_stage("baseline")):
-        raise UserError(f"{spec.name}: no trial is complete. Those that were stopped: --trials")
+        raise UserError(f"--top {top}: {results.spec.name} has {len(best)} complete configurations")
+    chosen = [*best[:top], *(_named(results, number) for number in request.trials)]
+    if not chosen and not any(results.record.by_stage("baseline")):
+        raise UserError(f"{results.spec.name}: no trial is complete. Those that were stopped: --trials")
     return list({trial.number: trial for trial in chosen}.values())
 
 
-def _named(spec: StudySpec, record: StudyRecord, number: int) -> TrialRecord:
-    trial = record.trials.get(number)
+def _named(results: Results, number: int) -> TrialRecord:
+    trial = results.record.trials.get(number)
     if trial is None:
-        raise UserError(f"--trials {number}: {spec.name} has {len(record.trials)} trials, counted from 0")
+        raise UserError(
+            f"--trials {number}: {results.spec.name} has {len(results.record.trials)} trials, counted from 0"
+        )
     if trial.repeats is not None or trial.stage not in ("baseline", "search"):
         whose = "" if trial.repeats is None else f", as a repeat of trial {trial.repeats}: give that one"
         raise UserError(f"--trials {number}: is a trial of stage {trial.stage}{whose}")

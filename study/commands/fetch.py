@@ -14,6 +14,7 @@ from study.files import below
 from study.home import ledger
 from study.home.folder import Fetched, Home, StudyFolder, fetched, write_format
 from study.home.record import StudyRecord
+from study.ranking import Results
 from study.spec.document import dump, read
 from study.spec.load import check_name
 from study.text import typed
@@ -141,14 +142,14 @@ def _tracked(home: Home, folder: StudyFolder) -> str | None:
     from study.commands.session import lead_parts
     from study.tracking import Tracker
 
-    spec, record = folder.spec(), StudyRecord.load(folder.ledger_file)
-    tracker = Tracker(home, folder, spec)
+    results = Results.load(folder)
+    tracker = Tracker(home, folder, results.spec)
     if not tracker.is_behind:
         return None
     tracker.start()
     with redirect_stdout(sys.stderr):  # it says when it waits
         untracked = tracker.finish()
-    return untracked or tracker.attach(result_files(folder), lead_parts(spec, record))
+    return untracked or tracker.attach(result_files(folder), lead_parts(results))
 
 
 def check_not_there(folder: StudyFolder) -> None:

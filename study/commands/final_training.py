@@ -7,11 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from study import ranking
 from study.errors import UserError
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
+from study.ranking import Results
 from study.spec import StudySpec, load_study
 from study.spec.configuration import FORMAT, configuration_digest
 from study.spec.load import check_name
@@ -72,7 +72,7 @@ def _unused_seed(home: Home, origin: Mapping[str, Any]) -> int:
         with suppress(UserError):  # damaged, or of another version
             record = StudyRecord.load(folder.ledger_file)
             if origin.get("study_id") in (None, record.id):
-                unused.append(ranking.unused_seed(record, folder.spec()))
+                unused.append(Results(folder.spec(), record).unused_seed)
     return max(unused)
 
 
@@ -98,7 +98,7 @@ def baseline_of(home: Home, name: str, changes: Sequence[str] = ()) -> StudySpec
     origin: dict[str, Any] = {"format": FORMAT, "study": spec.name, "baseline": True}
     if (ran := folder or _study_called(home, spec.name)) is not None:
         record = StudyRecord.load(ran.ledger_file)
-        origin["unused_seed"] = ranking.unused_seed(record, spec)
+        origin["unused_seed"] = Results(spec, record).unused_seed
         if folder is not None:
             origin |= {"study_id": record.id, "study_hash": spec.hash, "test_readings": record.test_readings}
     origin |= {"changed": list(changes)} if changes else {}
@@ -112,22 +112,22 @@ def _study_called(home: Home, name: str) -> StudyFolder | None:
     return next((folder for folder in home.studies() if folder.name == name), None)
 
 
-def beside_baseline(folder: StudyFolder, spec: StudySpec, record: StudyRecord) -> "pd.DataFrame | None":
+def beside_baseline(folder: StudyFolder, results: Results) -> "pd.DataFrame | None":
     """The final training of what a study found and that of its baseline side by side, whichever of the two this one is.
 
     None where the home has no other one of the same data, epochs and objective that shares a seed."""
-    other = _counterpart(Home(folder.path.parent), spec)
-    if other is None or not any(trial.state == "complete" for trial in record.by_stage("final")):
+    other = _counterpart(Home(folder.path.parent), results.spec)
+    if other is None or not results.final_trials:
         return None
     from study.analysis.statistics.compare_studies import compare, printed_comparison  # pandas takes a while
 
-    pair = [other, (spec, record)] if other[0].origin and other[0].origin.get("baseline") else [(spec, record), other]
+    pair = [other, results] if other.spec.origin and other.spec.origin.get("baseline") else [results, other]
     with suppress(UserError):  # the files of the data were changed between the two
         return printed_comparison(compare(pair))
     return None
 
 
-def _counterpart(home: Home, spec: StudySpec) -> tuple[StudySpec, StudyRecord] | None:
+def _counterpart(home: Home, spec: StudySpec) -> Results | None:
     """The final training of the baseline, of one of the configuration that its study found, and the other way round:
     the newest that shares a seed and has a complete trial."""
     origin = spec.origin or {}
@@ -136,9 +136,9 @@ def _counterpart(home: Home, spec: StudySpec) -> tuple[StudySpec, StudyRecord] |
         is_other = bool(theirs.get("baseline")) != bool(origin.get("baseline"))
         is_as_found = _changed_trials(theirs) == _changed_trials(origin) and not _is_same(spec, other)
         if is_other and is_as_found and set(other.final_seeds or ()) & set(spec.final_seeds or ()):
-            record = StudyRecord.load(folder.ledger_file)
-            if any(trial.state == "complete" for trial in record.by_stage("final")):
-                return other, record
+            found = Results(other, StudyRecord.load(folder.ledger_file))
+            if found.final_trials:
+                return found
     return None
 
 
@@ -300,16 +300,17 @@ def _find(home: Home, model: str, seed: int | None) -> Path:
             raise UserError(f"{path}: no such file. A model: its .json file, or a final training's name")
         return path
     folder = home.find(model)
-    spec, record = folder.spec(), StudyRecord.load(folder.ledger_file)
+    results = Results.load(folder)
+    spec = results.spec
     if spec.final_seeds is None:
         raise UserError(f"{model}: is a search, models come from final trainings: {typed('train', folder.best_file)}")
     if spec.function:
         raise UserError(f"{model}: trains a function of one's own, whose models are where the function left them")
     if seed is None:
-        if (best := best_model(folder, spec, record)) is None:
+        if (best := best_model(folder, results)) is None:
             raise UserError(f"{model}: has no complete model yet: study resume {model}")
         return best.description
-    numbers = {trial.seed: trial.number for trial in record.by_stage("final") if trial.state == "complete"}
+    numbers = {trial.seed: trial.number for trial in results.final_trials}
     if seed not in numbers:
         raise UserError(f"--seed {seed}: {model} has models of seeds {', '.join(map(str, numbers)) or 'none'}")
     return folder.description_file(numbers[seed])

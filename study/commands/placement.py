@@ -6,7 +6,7 @@ from typing import Any
 from study.errors import UserError
 from study.home.folder import StudyFolder
 from study.home.record import StudyRecord
-from study.spec import StudySpec
+from study.ranking import Results
 from study.spec.document import apply_profile, assigned, read
 from study.spec.load import resolve
 from study.spec.study_spec import PLACEMENT
@@ -51,10 +51,10 @@ def placement(folder: StudyFolder, record: StudyRecord, assignments: Iterable[st
     return spec.placed(told.of_placement).placement
 
 
-def told(spec: StudySpec, record: StudyRecord) -> dict[str, Any]:
+def told(results: Results) -> dict[str, Any]:
     """Return what a study's last driver was told in place of its file: by key `now` and `file`."""
-    own = spec.placed(record.placement)
-    return {key: {"now": value, "file": spec.of_placement[key]} for key, value in own.placement.items()}
+    own = results.spec.placed(results.record.placement)
+    return {key: {"now": value, "file": results.spec.of_placement[key]} for key, value in own.placement.items()}
 
 
 def lines(told: Mapping[str, Any]) -> list[str]:

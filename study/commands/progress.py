@@ -8,9 +8,7 @@ from study.commands.plan import confirm_trials, rule_trials
 from study.home.events import ENDED, Stage
 from study.home.record import StudyRecord, TrialRecord
 from study.metrics import printed, searchable
-from study.ranking import Candidate, ablation, ties
-from study.ranking.picks import picked
-from study.ranking.references import best_reference
+from study.ranking import Candidate, Results, ablation
 from study.spec import StudySpec, objective
 from study.sweep import LOADING, STARTING, STEPS, STOPPING
 
@@ -46,6 +44,10 @@ class StudyProgress:
         self._begun = len(self._begun_trials())
         self._to_repeat: set[int] | None = None
         self._warned_of: tuple[int, list[str]] = 0, []
+
+    def _results(self) -> Results:
+        """What is known now: the record grows."""
+        return Results(self._spec, self._record)
 
     def tell(self, text: str) -> bool:
         """Take a step of the driver (`study.sweep.STEPS`) as the phase, until a trial runs; says whether it is one."""
@@ -95,28 +97,29 @@ class StudyProgress:
             finals = [trial for trial in record.by_stage("final") if trial.state == "complete"]
             mean = ranking.spreads(spec.objective, finals).get(spec.metric)
             return f"{spec.metric} {printed(spec.metric, mean.mean)} (mean of {mean.count})" if mean else ""
-        best = next(iter(ranking.searched(record, spec)), None)
-        reference = ranking.baseline(record, spec)
+        results = self._results()
+        best = next(iter(results.searched), None)
+        reference = results.baseline
         if best is None:
             return f"baseline {spec.metric} {printed(spec.metric, reference.value)}" if reference else ""
         if spec.objective.several:
             return self._best_of_front(best)
         way = f"{'lowest' if spec.mode == 'min' else 'highest'} in the search"
         value, before = best.value, reference.value if reference else None
-        fresh = ranking.candidates(record, spec)[0]
-        if fresh.confirmed and ranking.is_confirmed(record, spec):
+        fresh = results.candidates[0]
+        if fresh.confirmed and results.is_confirmed:
             best, value, seeds = fresh, fresh.confirmed.mean, fresh.confirmed.count
             way = f"mean of {seeds} fresh seed{'s' * (seeds > 1)}"
             before = reference.confirmed.mean if reference and reference.confirmed else None
         against = f", baseline {printed(spec.metric, before)}" if before is not None else ""
-        if without := best_reference(record, spec):
+        if without := results.best_reference:
             against += f", without a search {printed(spec.metric, without.metrics[spec.metric] or 0.0)}"
         return f"{spec.metric} {printed(spec.metric, value)} ({way}, trial {best.trial.number}){against}"
 
     def _best_of_front(self, best: Candidate) -> str:
         """With several metrics: what is chosen of the front of the search, and how large that is."""
         goal = self._spec.objective
-        scores = [candidate.score for candidate in ranking.searched(self._record, self._spec)]
+        scores = [candidate.score for candidate in self._results().searched]
         pairs = zip(goal.metrics, best.score.values, strict=True)
         values = ", ".join(f"{name} {printed(name, value)}" for name, value in pairs)
         return f"{values} (trial {best.trial.number}, {goal.choose.name} of a front of {len(objective.front(scores))})"
@@ -134,7 +137,7 @@ class StudyProgress:
         that a tenth more trials are complete."""
         complete, (before, found) = self._record.counts()["complete"], self._warned_of
         if complete > 1.1 * before or self._record.state != "running":
-            found = [str(tie) for tie in ties(self._record, self._spec)]
+            found = [str(tie) for tie in self._results().ties]
             self._warned_of = complete, found
         return found
 
@@ -175,7 +178,7 @@ class StudyProgress:
         counts += "".join(f", {count} {what}" for what, count in asked.items() if count)
         best, seconds = self.best(), self.remaining()
         known = [f"{self.phase()}: {counts}"]
-        is_first = self._spec.final_seeds is None and not ranking.above(self._record, self._spec)
+        is_first = self._spec.final_seeds is None and not self._results().above
         head = "best so far" if is_first else "so far"
         known += [f"{head}: {best}"] if best else []
         known += [] if seconds is None else [f"about {clock(seconds)} to go"]
@@ -202,7 +205,7 @@ class StudyProgress:
 
     def _is_fresh_open(self) -> bool:
         """Return whether the search decides how many these are."""
-        plan = ranking.confirm(self._record, self._spec)
+        plan = self._results().confirm
         is_open = self._spec.objective.several or self._spec.has_searched_incumbents
         return bool(plan.rules) or (is_open and plan.top > 0)
 
@@ -215,29 +218,29 @@ class StudyProgress:
         Args:
             configurations: that the search will have completed.
         """
-        spec, record = self._spec, self._record
-        plan = ranking.confirm(record, spec)
+        spec, results = self._spec, self._results()
+        plan = results.confirm
         if self._is_fresh_open() and self._is_fresh_known():
             return self._fresh_trials()
         if spec.objective.several and plan.top:  # what is on the front so far; it may grow
-            configurations = min(configurations, max(plan.top + 1, len(ranking.to_confirm(record, spec))))
+            configurations = min(configurations, max(plan.top + 1, len(results.to_confirm())))
         reports = (trial.reports[0] for trial in self._searched() if trial.reports)
         reported = next(reports, [f"val/{name}" for name in searchable()])
         return confirm_trials(spec, plan, configurations) + rule_trials(spec, plan, configurations, reported)
 
     def _fresh_trials(self) -> int:
         """Trials on fresh seeds that there are, and those that are to come."""
-        record, spec = self._record, self._spec
+        results = self._results()
         if self._to_repeat is None:
-            self._to_repeat = {trial.number for trial in ranking.to_confirm(record, spec) + picked(record, spec)}
-        trials, seeds = list(record.by_stage("confirm", "rule")), ranking.confirm_seeds(record, spec)
+            self._to_repeat = {trial.number for trial in results.to_confirm() + results.picked}
+        trials, seeds = list(self._record.by_stage("confirm", "rule")), results.confirm_seeds
         wanted = {(number, seed) for number in self._to_repeat for seed in seeds}
         return len(trials) + len(wanted - {(trial.repeats, trial.seed) for trial in trials})
 
     def _ablating(self) -> int:
         """Trials of ablations that there are, and those that are to come."""
         record = self._record
-        to_come = ablation.missing(record, self._spec, ablation.asked(record))
+        to_come = ablation.missing(self._results(), ablation.asked(record))
         return len(list(record.by_stage("ablation"))) + sum(1 for _ in to_come)
 
     def _configurations(self) -> int:

@@ -12,6 +12,7 @@ from study.files import check_output
 from study.home import ledger
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
+from study.ranking import Results
 from study.text import typed
 from study.tracking.tracked import refresh
 
@@ -39,12 +40,12 @@ def report(
     """
     folder = home.find(name)
     _check_writable(name, out or folder.report)
-    spec, record = folder.spec(), StudyRecord.load(folder.ledger_file)
+    results = Results.load(folder)
     from study.analysis.report.report import write_report
     from study.analysis.statistics.embedding import embeddings
 
-    learned = embeddings(spec, record, folder.model_file) if models else ()
-    page = write_report(spec, record, out or folder.report, learned, pdf, beside=beside_baseline(folder, spec, record))
+    learned = embeddings(results, folder.model_file) if models else ()
+    page = write_report(results, out or folder.report, learned, pdf, beside=beside_baseline(folder, results))
     return page, None if out else refresh(home, folder, report_files(folder))
 
 
@@ -69,7 +70,7 @@ def watch(home: Home, name: str, out: Path | None, tell: Callable[[Path], object
         runs, size = ledger.is_open(folder.ledger_file), folder.ledger_file.stat().st_size
         began = time.process_time()
         reload = math.ceil(rest + LOOK) if runs else None
-        written = write_report(spec, StudyRecord.load(folder.ledger_file), out or folder.report, reload=reload)
+        written = write_report(Results(spec, StudyRecord.load(folder.ledger_file)), out or folder.report, reload=reload)
         if page is None:
             tell(page := written)
         if not runs:
@@ -95,8 +96,8 @@ def rules(home: Home, name: str) -> list[dict[str, Any]]:
     from study.analysis.statistics.rule_picks import document, rule_picks
 
     folder = home.find(name)
-    spec, record = folder.spec(), StudyRecord.load(folder.ledger_file)
-    return document(spec, rule_picks(spec, record))
+    results = Results.load(folder)
+    return document(results.spec, rule_picks(results))
 
 
 def report_files(folder: StudyFolder) -> dict[Path, str | None]:

@@ -17,7 +17,7 @@ from study.home.folder import Home, StudyFolder
 from study.home.lease import Holder, NotThere, Process
 from study.home.record import StudyRecord
 from study.home.requests import Request, ask, waiting
-from study.spec import StudySpec
+from study.ranking import Results
 from study.spec.configuration import configuration
 from study.spec.schema import same
 from study.text import typed
@@ -60,12 +60,13 @@ def enqueued(
     Raises:
         UserError: the configuration is none of the search's; or the search is over, while the study still runs.
     """
-    spec, record = folder.spec(), StudyRecord.load(folder.ledger_file)
+    results = Results.load(folder)
+    spec, record = results.spec, results.record
     is_open = ledger.is_open(folder.ledger_file)
     if spec.final_seeds is not None or not spec.search.space:
         raise UserError(f"{spec.name}: has no search that could try another configuration")
     if is_open:
-        _check_searching(spec, record)
+        _check_searching(results)
     if like is not None and like not in record.trials:
         raise UserError(f"--like {like}: {spec.name} has {len(record.trials)} trials")
     params = configuration(spec.space, assignments, record.trials[like].params if like is not None else None)
@@ -81,17 +82,17 @@ def enqueued(
     return _asked(folder, Request("enqueue", params), patience)
 
 
-def _check_searching(spec: StudySpec, record: StudyRecord) -> None:
+def _check_searching(results: Results) -> None:
     """Refuse a study whose search tries nothing further, though some of it may still run."""
-    if record.state == "complete" or record.search_is_over(spec.trials):
-        running = sum(trial.state not in ENDED for trial in record.by_stage("baseline", "search", "replicate"))
+    if results.record.state == "complete" or results.record.search_is_over(results.spec.trials):
+        running = sum(trial.state not in ENDED for trial in results.record.by_stage("baseline", "search", "replicate"))
         what = (
             f"its search tries nothing further, {running} of its trials have not ended"
             if running
             else "its search is over"
         )
-        further = typed("resume", spec.name, "--trials", "+10")
-        raise UserError(f"{spec.name}: {what}. To search on, once it is complete: {further}")
+        further = typed("resume", results.spec.name, "--trials", "+10")
+        raise UserError(f"{results.spec.name}: {what}. To search on, once it is complete: {further}")
 
 
 def stopped_trials(folder: StudyFolder, numbers: Iterable[int]) -> list[Asked]:
@@ -101,7 +102,8 @@ def stopped_trials(folder: StudyFolder, numbers: Iterable[int]) -> list[Asked]:
         UserError: the study does not run, there is no such trial, it has ended, or it is none of the search; then
             nothing was asked for.
     """
-    spec, record = _running(folder)
+    results = _running(folder)
+    spec, record = results.spec, results.record
     wanted = list(dict.fromkeys(numbers))
     for number in wanted:
         trial = record.trials.get(number)
@@ -122,18 +124,18 @@ def ended_search(folder: StudyFolder) -> Asked:
     Raises:
         UserError: the study does not run, or its search is over, or it has none.
     """
-    spec, record = _running(folder)
-    if spec.final_seeds is not None:
-        raise UserError(f"{spec.name}: a final training, it has no search")
-    _check_searching(spec, record)
+    results = _running(folder)
+    if results.spec.final_seeds is not None:
+        raise UserError(f"{results.spec.name}: a final training, it has no search")
+    _check_searching(results)
     return _asked(folder, Request("end"))
 
 
-def _running(folder: StudyFolder) -> tuple[StudySpec, StudyRecord]:
-    """Return the file and the record of a study that a driver runs; a UserError where none does."""
+def _running(folder: StudyFolder) -> Results:
+    """Return what is known of a study that a driver runs; a UserError where none does."""
     if not ledger.is_open(folder.ledger_file):
         raise UserError(f"{folder.name}: is not running. Its state: {typed('status', folder.name)}")
-    return folder.spec(), StudyRecord.load(folder.ledger_file)
+    return Results.load(folder)
 
 
 def _asked(folder: StudyFolder, request: Request, patience: float = PATIENCE) -> Asked:

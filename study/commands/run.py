@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from study.address import check_cluster
 from study.cluster.log_share import shown
@@ -35,9 +35,11 @@ from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
 from study.places import check_shared, for_sockets
+from study.ranking import Results
 from study.spec import StudySpec
 from study.sweep.own_ray import LONGEST
 from study.sweep.ray_runtime import SharedRay, check_machine, check_taken
+from study.text import flat
 from study.tracking import Tracker
 from study.tracking.connection import check_server
 from study.training.own_function import FILE, PICKLE, check_folds, digest, place
@@ -173,7 +175,9 @@ def start_or_resume(
             f"{spec.name}: another study of that name is in {home.path}. Run this one under another: --name"
         )
     record = StudyRecord.load(existing.ledger_file)
-    if extending.is_spent(record, spec) or (record.state == "complete" and not Tracker(home, existing, spec).is_behind):
+    if extending.is_spent(Results(spec, record)) or (
+        record.state == "complete" and not Tracker(home, existing, spec).is_behind
+    ):
         with shown(existing):  # whoever submitted it again reads it as any other
             return RunEnd(existing, spec, record, None, ran=False)
     return resume(home, spec.name, view, address=address, shared=shared)
@@ -248,7 +252,7 @@ def resume(
             if failed:
                 record = extending.failed_again(folder, spec)
         if record.state != "complete" or trials is not None:
-            if extending.is_spent(record, spec):
+            if extending.is_spent(Results(spec, record)):
                 raise UserError(
                     f"{name}: has failed, and all that is left is what failed. {extending.RETRY.format(name)}"
                 )
@@ -266,10 +270,11 @@ def resume(
                     f"file that was changed since is another study: study run FILE --name NEW{again}"
                 )
             tracker.start()
+            results = Results(spec, record)
             untracked = (
                 tracker.finish()
-                or tracker.attach(outputs(folder, spec, record, datasets), lead_parts(spec, record))
-                or registered(home, folder, spec, record)
+                or tracker.attach(outputs(folder, results, datasets), lead_parts(results))
+                or registered(home, folder, results)
             )
         return RunEnd(folder, spec, record, untracked, tracker.notes, ran=False)
 
@@ -399,7 +404,7 @@ def differences(home: Home, specs: Iterable[StudySpec]) -> Iterator[str]:
         folder = StudyFolder(home.path / spec.name)
         if not folder.spec_file.is_file() or (there := folder.spec()).hash == spec.hash:
             continue
-        before, given = _flat(there.to_document()), _flat(spec.to_document())
+        before, given = flat(there.to_document()), flat(spec.to_document())
         for key in sorted(before.keys() | given.keys()):
             if key not in seen and before.get(key) != given.get(key) and not key.startswith("resources."):
                 seen.add(key)
@@ -422,11 +427,3 @@ def write_forms(folder: Path, name: str, forms: Mapping[str, str]) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         for ending, text in forms.items():
             write_whole(folder / f"{name}.{ending}", text)
-
-
-def _flat(values: Mapping[str, Any], above: str = "") -> dict[str, Any]:
-    """Nested values by dotted key."""
-    found: dict[str, Any] = {}
-    for key, value in values.items():
-        found |= _flat(value, f"{above}{key}.") if isinstance(value, dict) and value else {f"{above}{key}": value}
-    return found

@@ -5,10 +5,11 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
-from study import data, ranking
+from study import data
 from study.analysis.report import lead
 from study.analysis.report.lead import wrapped
 from study.analysis.statistics.next_step import is_over_baseline
@@ -21,7 +22,7 @@ from study.errors import DISK_FULL, Interrupted, Stopped, of_disk
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
-from study.ranking import summary
+from study.ranking import Results, summary
 from study.spec import StudySpec
 from study.sweep import LOADING, REPORTING
 from study.sweep.ray_runtime import SharedRay, ray_runtime
@@ -38,11 +39,7 @@ from study.upstream.ray_internals import is_job
 
 
 def outputs(
-    folder: StudyFolder,
-    spec: StudySpec,
-    record: StudyRecord,
-    datasets: Mapping[str, Dataset] | None = None,
-    report: bool = True,
+    folder: StudyFolder, results: Results, datasets: Mapping[str, Dataset] | None = None, report: bool = True
 ) -> dict[Path, str | None]:
     """Write the report and best.yaml, or descriptions and card of a final training. Gives the files and the artifact
     folder that each belongs to.
@@ -51,31 +48,30 @@ def outputs(
         datasets: of the study; None: what tells of them was written before.
         report: whether the report is written.
     """
-    if spec.final_seeds is None and ranking.best(record, spec):
-        export(folder, spec, record, folder.best_file)
-    if spec.final_seeds is not None and datasets is not None and not spec.function:
-        write_models(folder, spec, record, datasets)
+    if results.spec.final_seeds is None and results.best:
+        export(folder, results, folder.best_file)
+    if results.spec.final_seeds is not None and datasets is not None and not results.spec.function:
+        write_models(folder, results, datasets)
     if report:
         from study.analysis.report.report import write_report
 
-        write_report(spec, record, folder.report, beside=final_training.beside_baseline(folder, spec, record))
+        write_report(results, folder.report, beside=final_training.beside_baseline(folder, results))
     models: list[Path] = []
-    for trial in record.by_stage("final") if not spec.function else ():
+    for trial in results.record.by_stage("final") if not results.spec.function else ():
         models += [folder.model_file(trial.number), folder.description_file(trial.number)]
     return {**{file: "models" for file in models if file.exists()}, **result_files(folder)}
 
 
-def lead_parts(spec: StudySpec, record: StudyRecord) -> dict[str, tuple[str, ...]]:
+def lead_parts(results: Results) -> dict[str, tuple[str, ...]]:
     """The sentences of the report's lead by title, as the study's run in MLflow shows them."""
-    with ranking.ranked_once(record):
-        return {part.title: part.sentences for part in lead.lead(spec, record)}
+    return {part.title: part.sentences for part in lead.lead(results)}
 
 
-def registered(home: Home, folder: StudyFolder, spec: StudySpec, record: StudyRecord) -> str | None:
+def registered(home: Home, folder: StudyFolder, results: Results) -> str | None:
     """Have MLflow register the model of a final training. Gives what went wrong, if anything did."""
-    if spec.final_seeds is None or not (model := best_model(folder, spec, record)):
+    if results.spec.final_seeds is None or not (model := best_model(folder, results)):
         return None
-    return register(home, folder, spec.name, model)
+    return register(home, folder, results.spec.name, model)
 
 
 TRACEBACK = 30
@@ -99,6 +95,11 @@ class RunEnd:
     mended: Sequence[str] = ()
     ran: bool = True
 
+    @cached_property
+    def results(self) -> Results:
+        """What the study found: no driver runs it any more."""
+        return Results(self.spec, self.record)
+
 
 def closing_lines(end: RunEnd) -> list[str]:
     """Return how a run ended, its results, where things are and the next command.
@@ -107,20 +108,19 @@ def closing_lines(end: RunEnd) -> list[str]:
     lies there, see `study.commands.on_cluster`.
     """
     folder, spec, record = end.folder, end.spec, end.record
-    with ranking.ranked_once(record):
-        lines = ["", *summary.lines(summary.summary(spec, record))]
-        told = lead.document(spec, record)
+    lines = ["", *summary.lines(summary.summary(end.results))]
+    told = lead.document(end.results)
     if not end.ran:
         lines.insert(0, f"{spec.name} ran already: no trial ran now. To run it anew, give it another name: --name")
     lines += ["", *lead.lines(told, but=("Next",))]
-    beside = final_training.beside_baseline(folder, spec, record)
+    beside = final_training.beside_baseline(folder, end.results)
     if beside is not None:
         from study.analysis.report.page import markdown_table
 
         lines += ["", markdown_table(beside)]
     if record.state == "complete":
         lines += ["", *([] if is_job() else _places(end))]
-        if spec.final_seeds is None and ranking.confirm(record, spec).rules:
+        if spec.final_seeds is None and end.results.confirm.rules:
             lines.append("rules      what each selection rule would have picked, on fresh seeds: in the report")
         if record.ablating is not None:
             lines.append(f"ablation   from the baseline to trial {record.ablating.trial}, step by step: in the report")
@@ -177,7 +177,7 @@ def _how_it_goes_on(end: RunEnd) -> list[str]:
     if record.state != "failed" or spec.final_seeds is not None:  # a final training tries again what failed
         return [f"go on with it: study resume {spec.name}"]
     lines = [f"once its cause is mended: study resume {spec.name} --failed"]
-    return lines if extending.is_spent(record, spec) else [*lines, f"without what failed: study resume {spec.name}"]
+    return lines if extending.is_spent(end.results) else [*lines, f"without what failed: study resume {spec.name}"]
 
 
 def _failed(end: RunEnd) -> list[str]:
@@ -209,8 +209,8 @@ def _next_commands(end: RunEnd, steps: Sequence[Mapping[str, Any]], has_baseline
     if spec.varied_data:
         return []
     uses = [typed("train", folder.best_file.name if is_job() else _relative(folder.best_file))]
-    is_over = is_over_baseline(spec, end.record)
-    if stays := ranking.unbeaten(end.record, spec):
+    is_over = is_over_baseline(end.results)
+    if stays := end.results.unbeaten:
         uses = [f"{uses[0]}   {stays.words}, which needs no search"]
     elif is_over is False:
         uses = ["keep the baseline, which best.yaml holds", f"{uses[0]}   the baseline on new seeds"]
@@ -359,13 +359,12 @@ def run_session(
                         raise
                 if record.state == "complete":
                     say(REPORTING)
-                    files = outputs(folder, spec, record, datasets, report=shared is None)
+                    files = outputs(folder, Results(spec, record), datasets, report=shared is None)
         finally:
             if ledger.is_taken_over:
                 tracker.abandon()
             untracked = tracker.finish(say)
+        results = Results(spec, record)
         if files:
-            untracked = (
-                untracked or tracker.attach(files, lead_parts(spec, record)) or registered(home, folder, spec, record)
-            )
+            untracked = untracked or tracker.attach(files, lead_parts(results)) or registered(home, folder, results)
     return RunEnd(folder, spec, record, untracked, tracker.notes)

@@ -18,32 +18,35 @@ from study.home.provenance import devices, in_words
 from study.home.record import StudyRecord
 from study.home.requests import waiting
 from study.metrics import printed
-from study.ranking import ablation, summary, ties
+from study.ranking import Results, ablation, summary
 from study.ranking.remaining_gain import remaining_gain, sentence
 from study.ranking.selection import trials_of
-from study.spec import StudySpec
 from study.text import in_columns, moment
 
 
 def document(folder: StudyFolder) -> dict[str, Any]:
     """A study's summary, the lead of its report and, once it has begun, its pace."""
-    spec, record = folder.spec(), StudyRecord.load(folder.ledger_file)
-    with ranking.ranked_once(record):
-        tied = [asdict(tie) | {"message": str(tie)} for tie in ties(record, spec)]
-        remaining = remaining_gain(spec, record)
-        told = {
-            "lead": lead.document(spec, record),
-            "ablation": ablation.progress(record, spec),
-            "pace": StudyProgress(spec, record).pace(),
-            "ties": tied,
-            "devices": [{**device.facts, "trials": device.trials} for device in devices(record)],
-            "unusable_nodes": dict(record.unusable),
-            "placement": placement.told(spec, record),
-            "asked": asked(folder, record),
-            "remaining": asdict(remaining) | {"message": sentence(spec, remaining)},
-        }
-        source = fetched(folder)
-        return {**summary.summary(spec, record), **told, "fetched": source.words(folder.name) if source else None}
+    results = Results.load(folder)
+    spec, record = results.spec, results.record
+    tied = [asdict(tie) | {"message": str(tie)} for tie in results.ties]
+    remaining = remaining_gain(results)
+    told = {
+        "lead": lead.document(results),
+        "ablation": ablation.progress(results),
+        "pace": StudyProgress(spec, record).pace(),
+        "ties": tied,
+        "devices": [{**device.facts, "trials": device.trials} for device in devices(record)],
+        "unusable_nodes": dict(record.unusable),
+        "placement": placement.told(results),
+        "asked": asked(folder, record),
+        "remaining": asdict(remaining) | {"message": sentence(spec, remaining)},
+    }
+    source = fetched(folder)
+    return {
+        **summary.summary(results),
+        **told,
+        "fetched": source.words(folder.name) if source else None,
+    }
 
 
 def lines(document: dict[str, Any]) -> list[str]:
@@ -130,9 +133,10 @@ def _row(folder: StudyFolder) -> dict[str, Any]:
         kept = json.loads(file.read_bytes())
         if kept["of"] == of:
             return dict(kept["row"])
-    spec, record = folder.spec(), StudyRecord.load(folder.ledger_file)
-    stays = ranking.unbeaten(record, spec)
-    metric, best, seeds = _figure(spec, record)
+    results = Results.load(folder)
+    spec, record = results.spec, results.record
+    stays = results.unbeaten
+    metric, best, seeds = _figure(results)
     row = {
         "name": spec.name,
         "state": record.state,
@@ -151,22 +155,22 @@ def _row(folder: StudyFolder) -> dict[str, Any]:
     return row
 
 
-def _figure(spec: StudySpec, record: StudyRecord) -> tuple[str, float | None, int]:
+def _figure(results: Results) -> tuple[str, float | None, int]:
     """The metric that stands for a study, its value for the best (None: there is none yet) and on how many seeds.
 
     Of a final training it is the study's own metric on the test split, where that has it.
     """
-    if spec.final_seeds is None:
-        best, stays = ranking.best(record, spec), ranking.unbeaten(record, spec)
+    if results.spec.final_seeds is None:
+        best, stays = results.best, results.unbeaten
         if stays:
-            return spec.metric, stays.metrics[spec.metric], 0
+            return results.spec.metric, stays.metrics[results.spec.metric], 0
         if best is None:
-            return spec.metric, None, 0
-        return spec.metric, best.confirmed.mean if best.confirmed else best.value, len(trials_of(best))
-    trials = [trial for trial in record.by_stage("final") if trial.state == "complete"]
-    found = ranking.spreads(spec.objective, trials)
-    on_test = f"test/{spec.metric.partition('/')[2]}"
-    metric = on_test if on_test in found else spec.metric
+            return results.spec.metric, None, 0
+        return results.spec.metric, best.confirmed.mean if best.confirmed else best.value, len(trials_of(best))
+    trials = [trial for trial in results.record.by_stage("final") if trial.state == "complete"]
+    found = ranking.spreads(results.spec.objective, trials)
+    on_test = f"test/{results.spec.metric.partition('/')[2]}"
+    metric = on_test if on_test in found else results.spec.metric
     return metric, found[metric].mean if metric in found else None, len(trials)
 
 

@@ -20,7 +20,7 @@ from study.errors import Interrupted, Stopped, UserError
 from study.files import below, check_output, write_output, write_whole, writing
 from study.home.folder import ANOTHER_HOME, Home, StudyFolder, check_format, write_format
 from study.home.record import StudyRecord
-from study.spec import StudySpec
+from study.ranking import Results
 from study.spec.document import dump, read
 from study.spec.suite import Suite, SuiteSearch
 from study.sweep.ray_runtime import SharedRay
@@ -101,12 +101,12 @@ def tables(home: Home, suite: Suite) -> SuiteTables:
     return suite_tables.suite_tables(suite, lambda cell: load(home, cell))
 
 
-def load(home: Home, cell: SuiteSearch) -> tuple[StudySpec, StudyRecord] | None:
+def load(home: Home, cell: SuiteSearch) -> Results | None:
     """The study of a search, None where it has not begun."""
     found = StudyFolder(home.path / cell.spec.name)
     if not found.ledger_file.is_file():
         return None
-    return found.spec(), StudyRecord.load(found.ledger_file)
+    return Results.load(found)
 
 
 def folder(home: Home, suite: Suite) -> Path:
@@ -190,7 +190,7 @@ def plan_suite(home: Home, suite: Suite) -> dict[str, Any]:
 
     studies = {cell.spec.name: load(home, cell) for cell in suite.cells}
     records = {
-        place: [study[1] if (study := studies[cell.spec.name]) else None for cell in cells]
+        place: [study.record if (study := studies[cell.spec.name]) else None for cell in cells]
         for place, cells in suite.by_place.items()
     }
     paces = {}

@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
-from study import ranking
 from study.errors import UserError, nearest
 from study.home.events import ENDED, Ablating
 from study.home.record import StudyRecord, TrialRecord
-from study.ranking import Candidate
+from study.ranking import Candidate, Results
 from study.spec import StudySpec
 from study.spec.checks import fault
 from study.spec.schema import among, same
@@ -243,69 +242,69 @@ def asked(record: StudyRecord) -> Ablation | None:
     return Ablation(reference, record.trials[told.trial], told.steps, range(told.first, told.first + told.seeds))
 
 
-def seeds_for(record: StudyRecord, spec: StudySpec, best: Candidate, count: int | None) -> range:
+def seeds_for(results: Results, best: Candidate, count: int | None) -> range:
     """The seeds to judge the way to the best on: none of those that it was chosen by, as it was lucky on these.
 
     Where several configurations were confirmed, these are the seeds behind those of the confirmation; else its own
     seeds, whose trials of baseline and best then count. An ablation of the same configuration keeps its seeds, and
     gets more of them.
     """
-    confirm_seeds, before = ranking.confirm_seeds(record, spec), record.ablating
+    confirm_seeds, before = results.confirm_seeds, results.record.ablating
     if before is not None and before.trial == best.trial.number:
         return range(before.first, before.first + max(before.seeds, count or 0))
-    first = confirm_seeds.stop if is_chosen_by(record, spec, confirm_seeds) else confirm_seeds.start
+    first = confirm_seeds.stop if is_chosen_by(results, confirm_seeds) else confirm_seeds.start
     return range(first, first + (count or len(confirm_seeds) or SEEDS))
 
 
-def is_chosen_by(record: StudyRecord, spec: StudySpec, seeds: Collection[int]) -> bool:
+def is_chosen_by(results: Results, seeds: Collection[int]) -> bool:
     """Return whether several configurations of the search were confirmed on some of these seeds, which chose the best
     then."""
-    confirmed = (candidate.repeats for candidate in ranking.searched(record, spec))
+    confirmed = (candidate.repeats for candidate in results.searched)
     return sum(any(trial.seed in seeds for trial in repeats) for repeats in confirmed) > 1
 
 
-def runs(record: StudyRecord, spec: StudySpec, ablation: Ablation) -> dict[Moved, dict[int, TrialRecord]]:
+def runs(results: Results, ablation: Ablation) -> dict[Moved, dict[int, TrialRecord]]:
     """The trials on fresh seeds of each configuration, whatever they ran for: one per seed, a complete one if any."""
-    fresh = [trial for trial in record.by_stage("confirm", "rule", "ablation") if trial.seed in ablation.seeds]
+    fresh = [trial for trial in results.record.by_stage("confirm", "rule", "ablation") if trial.seed in ablation.seeds]
     fresh.sort(key=lambda trial: (trial.state == "complete", -trial.number))
     found = {}
     for moved in ablation.configurations:
-        params = ablation.params(spec, moved)
+        params = ablation.params(results.spec, moved)
         found[moved] = {trial.seed: trial for trial in fresh if same(trial.params, params)}
     return found
 
 
-def missing(record: StudyRecord, spec: StudySpec, ablation: Ablation | None) -> Iterator[tuple[Moved, int]]:
+def missing(results: Results, ablation: Ablation | None) -> Iterator[tuple[Moved, int]]:
     """The configurations and seeds of an ablation that have no trial yet."""
     if ablation is not None:
-        by_configuration = runs(record, spec, ablation)
+        by_configuration = runs(results, ablation)
         for moved, by_seed in by_configuration.items():
             yield from ((moved, seed) for seed in ablation.seeds if seed not in by_seed)
 
 
-def to_test(record: StudyRecord, spec: StudySpec) -> list[TrialRecord]:
+def to_test(results: Results) -> list[TrialRecord]:
     """The complete trials of the ablation that was asked for: test is read for each of them."""
-    ablation = asked(record)
-    by_configuration = runs(record, spec, ablation) if ablation else {}
+    ablation = asked(results.record)
+    by_configuration = runs(results, ablation) if ablation else {}
     trials = [trial for by_seed in by_configuration.values() for trial in by_seed.values()]
     return [trial for trial in trials if trial.state == "complete"]
 
 
-def is_measured(record: StudyRecord, spec: StudySpec) -> bool:
+def is_measured(results: Results) -> bool:
     """Return whether all that was asked for has run, and test was read for it as far as that could be."""
-    ablation = asked(record)
-    if ablation is None or next(missing(record, spec, ablation), None):
+    ablation = asked(results.record)
+    if ablation is None or next(missing(results, ablation), None):
         return False
-    trials = [trial for by_seed in runs(record, spec, ablation).values() for trial in by_seed.values()]
+    trials = [trial for by_seed in runs(results, ablation).values() for trial in by_seed.values()]
     return all(trial.state in ENDED and (trial.state != "complete" or _is_read(trial)) for trial in trials)
 
 
-def progress(record: StudyRecord, spec: StudySpec) -> dict[str, Any] | None:
+def progress(results: Results) -> dict[str, Any] | None:
     """Return how far the ablation that was asked for is, as plain values; None without one."""
-    ablation = asked(record)
+    ablation = asked(results.record)
     if ablation is None:
         return None
-    trials = [trial for by_seed in runs(record, spec, ablation).values() for trial in by_seed.values()]
+    trials = [trial for by_seed in runs(results, ablation).values() for trial in by_seed.values()]
     return {
         "baseline": ablation.reference.number,
         "best": ablation.best.number,
@@ -313,7 +312,7 @@ def progress(record: StudyRecord, spec: StudySpec) -> dict[str, Any] | None:
         "seeds": list(ablation.seeds),
         "trials": len(ablation.configurations) * len(ablation.seeds),
         "complete": sum(trial.state == "complete" for trial in trials),
-        "is_measured": is_measured(record, spec),
+        "is_measured": is_measured(results),
     }
 
 

@@ -11,8 +11,7 @@ from optuna.storages import InMemoryStorage
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
-from study.home.record import StudyRecord, as_searched
-from study.ranking import Candidate, searched
+from study.ranking import Candidate, Results
 from study.spec import StudySpec
 from study.spec.distributions import distributions
 
@@ -44,18 +43,18 @@ def experimental() -> Iterator[None]:
         yield
 
 
-def as_optuna(spec: StudySpec, record: StudyRecord) -> optuna.Study:
+def as_optuna(results: Results) -> optuna.Study:
     """The search as a study in memory whose trials have the ledger's numbers.
 
     Optuna's figures look for a trial's value at the place of its number: any other number has a trial that waits.
     """
-    domains = distributions(spec.space)
-    trials = {each.trial.number: _frozen(spec, each, domains) for each in searched(as_searched(record), spec)}
+    domains = distributions(results.spec.space)
+    trials = {each.trial.number: _frozen(results.spec, each, domains) for each in results.as_searched.searched}
     for number in range(max(trials, default=0)):
         trials.setdefault(number, create_trial(state=TrialState.WAITING))
     for number, trial in trials.items():
         trial.number = number
-    return in_memory(spec, [trials[number] for number in sorted(trials)])
+    return in_memory(results.spec, [trials[number] for number in sorted(trials)])
 
 
 def in_memory(spec: StudySpec, trials: Sequence[FrozenTrial]) -> optuna.Study:

@@ -3,19 +3,17 @@
 A rule picks as a user would have who searched by it: by the values of the search, the mean over replicates, among all
 complete configurations of as many epochs as the best, the baseline too. With several metrics the study's own pick is
 what the study chose: what leads the front of the search may not be on that of the fresh seeds. Nothing of it changes
-the study's own choice (`study.ranking`). The picks that run again on fresh seeds are trials of a stage of their own,
-`rule`, which no ranking looks at.
+the study's own choice (`study.ranking.results`). The picks that run again on fresh seeds are trials of a stage of their
+own, `rule`, which no ranking looks at.
 """
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
-from study import ranking
-from study.home.events import ENDED
 from study.home.record import StudyRecord, TrialRecord
 from study.metrics import better
 from study.metrics.rules import RULES, Need, Rule
-from study.ranking import Candidate
+from study.ranking.candidates import Candidate, mean_score
 from study.spec import StudySpec
 from study.spec.objective import Choosing, Constraint, Objective, Score
 from study.spec.schema import Confirm
@@ -72,11 +70,12 @@ def rules_of(spec: StudySpec) -> list[StudyRule]:
     return rules if own in goals else [*rules, StudyRule(_own_name(own), None, own, True)]
 
 
-def picks(record: StudyRecord, spec: StudySpec) -> list[Pick]:
-    """The pick of each rule of `rules_of` whose metrics some complete configuration has; of a final training none."""
-    if spec.final_seeds is not None:
-        return []
-    ranked = ranking.comparable(record, spec)
+def picks(spec: StudySpec, ranked: Sequence[Candidate]) -> list[Pick]:
+    """The pick of each rule of `rules_of` whose metrics some complete configuration has.
+
+    Args:
+        ranked: the configurations that are compared, the best first.
+    """
     ranks = {candidate.trial.number: place for place, candidate in enumerate(ranked, 1)}
     found = []
     for rule in rules_of(spec):
@@ -95,18 +94,11 @@ def scores(goal: Objective, candidates: Sequence[Candidate]) -> list[tuple[Candi
     """Return what each configuration that has the metrics is worth in the search, in the order of trials: ties go to
     the earlier one."""
     by_number = sorted(candidates, key=lambda candidate: candidate.trial.number)
-    scored = [(candidate, ranking.mean_score(goal, candidate.replicates)) for candidate in by_number]
+    scored = [(candidate, mean_score(goal, candidate.replicates)) for candidate in by_number]
     return [(candidate, score) for candidate, score in scored if score]
 
 
-def picked(record: StudyRecord, spec: StudySpec) -> list[TrialRecord]:
-    """Every trial that some rule picks, once; where `search.confirm` names rules, that one of these picks."""
-    asked = ranking.confirm(record, spec).rules
-    chosen = [pick for pick in picks(record, spec) if _is_asked(pick.rule, asked)]
-    return list({pick.number: pick.candidate.trial for pick in chosen}.values())
-
-
-def _is_asked(rule: StudyRule, asked: bool | Sequence[str]) -> bool:
+def is_asked(rule: StudyRule, asked: bool | Sequence[str]) -> bool:
     """Return whether a rule is one of those that are named; a list names some, else all are."""
     return isinstance(asked, bool) or rule.name in asked
 
@@ -118,17 +110,6 @@ def fresh_trials(record: StudyRecord, number: int) -> list[TrialRecord]:
     return [by_seed[seed] for seed in sorted(by_seed)]
 
 
-def are_confirmed(record: StudyRecord, spec: StudySpec) -> bool:
-    """Return whether every rule's pick has run on all fresh seeds and test was read for it, as far as that could be."""
-    seeds = ranking.confirm_seeds(record, spec)
-    ended = {(trial.repeats, trial.seed) for trial in record.by_stage("confirm", "rule") if trial.state in ENDED}
-    numbers = [trial.number for trial in picked(record, spec)]
-    fresh = [trial for number in numbers for trial in fresh_trials(record, number)]
-    return all((number, seed) in ended for number in numbers for seed in seeds) and all(
-        trial.tested or trial.untested for trial in fresh
-    )
-
-
 def at_most(spec: StudySpec, plan: Confirm, configurations: int, reported: Collection[str]) -> int:
     """Return how many of `configurations` the rules can pick besides those that are confirmed anyway, the best of
     `plan.top` and the baseline: the study's own rule, which picks one of these, brings no further one.
@@ -137,7 +118,7 @@ def at_most(spec: StudySpec, plan: Confirm, configurations: int, reported: Colle
         plan: what runs on fresh seeds.
         reported: the metrics that trials report, as `val/accuracy`.
     """
-    asked = [rule for rule in rules_of(spec) if _is_asked(rule, plan.rules)]
+    asked = [rule for rule in rules_of(spec) if is_asked(rule, plan.rules)]
     rules = [rule for rule in asked if rule.is_own or all(name in reported for name in rule.goal.needed)]
     if plan.top == 0:
         return min(len(rules), configurations)

@@ -21,9 +21,9 @@ from itertools import pairwise
 from statistics import fmean
 
 from study.home.events import ENDED
-from study.home.record import StudyRecord, TrialRecord, as_searched
+from study.home.record import TrialRecord
 from study.metrics import find
-from study.ranking import baseline, searched
+from study.ranking import Results
 from study.spec import StudySpec
 from study.spec.objective import Score
 from study.spec.sampler_facts import SAMPLERS
@@ -58,24 +58,24 @@ class RemainingGain:
     is_any: bool = False
 
 
-def remaining_gain(spec: StudySpec, record: StudyRecord) -> RemainingGain:
+def remaining_gain(results: Results) -> RemainingGain:
     """Return what more search would gain, with the confidence of `search.stop`, else 95%.
 
     The baseline and the configurations of `search.enqueue` are no draws; the best value may be theirs. Of trials that
     early stopping pruned and of those that miss a constraint it is known alone that they are not the best.
     """
-    stop, record = spec.search.stop, as_searched(record)
+    results, stop = results.as_searched, results.spec.search.stop
     confidence = stop.confidence if stop else 0.95
-    scores = {candidate.trial.number: candidate.score for candidate in searched(record, spec)}
-    draws, so_far = {trial.number for trial in drawn(spec, record)}, SoFar()
-    for trial in record.by_stage("search"):
+    scores = {candidate.trial.number: candidate.score for candidate in results.searched}
+    draws, so_far = {trial.number for trial in drawn(results)}, SoFar()
+    for trial in results.record.by_stage("search"):
         if trial.state in ENDED:
             so_far.add(scores.get(trial.number), trial.number in draws)
-    if reference := baseline(record, spec):
+    if reference := results.baseline:
         so_far.add(reference.score, drawn=False)
-    reason = unsuitable(spec) or so_far.lacks(spec)
-    gain = None if reason else so_far.gain(spec, confidence, checked_often=stop is not None)
-    is_any = bool(gain) and gain == so_far.left(spec)
+    reason = unsuitable(results.spec) or so_far.lacks(results.spec)
+    gain = None if reason else so_far.gain(results.spec, confidence, checked_often=stop is not None)
+    is_any = bool(gain) and gain == so_far.left(results.spec)
     return RemainingGain(gain, so_far.ended, so_far.ended, confidence, reason, is_any)
 
 
@@ -98,9 +98,9 @@ def sentence(spec: StudySpec, remaining: RemainingGain, amount: Callable[[float]
     )
 
 
-def drawn(spec: StudySpec, record: StudyRecord) -> list[TrialRecord]:
+def drawn(results: Results) -> list[TrialRecord]:
     """The searched trials whose configurations the sampler drew: without baseline, enqueued ones and replicates."""
-    later = list(record.by_stage("search"))[len(spec.search.enqueue) :]
+    later = list(results.record.by_stage("search"))[len(results.spec.search.enqueue) :]
     return [trial for trial in later if not trial.enqueued]
 
 

@@ -2,8 +2,8 @@
 
 As in the study's ranking, configurations that were confirmed on fresh seeds come before the others and are ordered by
 their means over these seeds, so that a lucky seed does not win. A front in the study's own metrics is that of the study
-(`study.ranking.front`); one in other metrics uses the values on the search's own seeds, which all configurations have.
-What was extended is chosen among itself (`study.ranking`). The constraints hold
+(`Results.front`); one in other metrics uses the values on the search's own seeds, which all configurations have.
+What was extended is chosen among itself (`study.ranking.results`). The constraints hold
 here, too: configurations that miss them come last, and are on a front only where none keeps them. Test metrics choose
 nothing.
 """
@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 
 from study import ranking
 from study.errors import UserError, nearest
-from study.home.record import StudyRecord, TrialRecord
+from study.home.record import TrialRecord
 from study.metrics import Direction
-from study.ranking import Candidate
+from study.ranking import Candidate, Results
 from study.spec import StudySpec, objective
 from study.spec.objective import Constraint, Objective, Score
 
@@ -50,24 +50,25 @@ class Choice:
         return " where ".join([metrics, *([" and ".join(dict.fromkeys(limits))] if limits else [])])
 
 
-def choose(spec: StudySpec, record: StudyRecord, choice: Choice) -> list[Candidate]:
+def choose(results: Results, choice: Choice) -> list[Candidate]:
     """The configurations that a choice selects, the best first.
 
     Raises:
         UserError: the choice contradicts itself, names an unknown trial or metric, or too few trials are complete or
             keep the limits.
     """
+    spec = results.spec
     _check(choice)
     if choice.trial is not None:
-        return [_by_number(spec, record, ranking.ranked(record, spec), choice.trial)]
-    ranked = ranking.comparable(record, spec)
+        return [_by_number(results, results.ranked, choice.trial)]
+    ranked = results.comparable
     limits = [_limit(text) for text in choice.where]
     metrics = tuple(choice.pareto) or ((choice.by,) if choice.by else spec.objective.metrics)
     _check_metrics(spec, ranked, [*metrics, *(limit.metric for limit in limits)])
     goal = Objective(metrics, tuple(_mode(spec, name) for name in metrics), tuple(limits), spec.objective.window)
     if of_study := spec.objective.several and set(choice.pareto) == set(spec.objective.metrics):
-        ranked = [candidate for candidate, _ in ranking.judged(record, spec)]
-    confirmed = ranking.is_confirmed(record, spec) and (of_study or not choice.pareto)
+        ranked = [candidate for candidate, _ in results.judged]
+    confirmed = results.is_confirmed and (of_study or not choice.pareto)
     fresh = {candidate.trial.number for candidate in ranked if confirmed and candidate.repeats}
     scored = _scored(goal, ranked, fresh)
     chosen = [candidate for candidate, score in scored if score.violation == 0]
@@ -146,13 +147,15 @@ def _mode(spec: StudySpec, metric: str) -> Direction:
     return direction
 
 
-def _by_number(spec: StudySpec, record: StudyRecord, ranked: Sequence[Candidate], number: int) -> Candidate:
+def _by_number(results: Results, ranked: Sequence[Candidate], number: int) -> Candidate:
     for candidate in ranked:
         if candidate.trial.number == number:
             return candidate
-    trial = record.trials.get(number)
+    trial = results.record.trials.get(number)
     if trial is None:
-        raise UserError(f"--trial {number}: {spec.name} has {len(record.trials)} trials, counted from 0")
+        raise UserError(
+            f"--trial {number}: {results.spec.name} has {len(results.record.trials)} trials, counted from 0"
+        )
     if trial.repeats is not None:
         raise UserError(
             f"--trial {number}: only repeats trial {trial.repeats} on another seed. Take --trial {trial.repeats}"

@@ -6,12 +6,11 @@ from typing import Any
 
 from study import ranking
 from study.home.events import ENDED, Joined
-from study.home.record import StudyRecord, TrialRecord
+from study.home.record import TrialRecord
 from study.metrics import printed, printed_range
 from study.metrics.rules import leading
-from study.ranking import Candidate, Spread, compared_at, epochs, spread
+from study.ranking import Candidate, Results, Spread, epochs, spread
 from study.ranking.epochs import LAST
-from study.ranking.references import failed, references
 from study.spec import StudySpec
 from study.text import parameter
 
@@ -43,23 +42,23 @@ def _best(spec: StudySpec, trial: TrialRecord) -> float | None:
 # Which configurations of a study were extended beyond its number of epochs, and what may be compared then.
 
 
-def extended(record: StudyRecord, spec: StudySpec) -> dict[str, Any] | None:
+def extended(results: Results) -> dict[str, Any] | None:
     """The last extension as plain values, with earlier ones to as many epochs; None where there was none.
 
     `epochs`: of its trials; `of`: the study's; `trials`: the numbers of its configurations; `left`: how many trials of
     it are still to end; `compared`: how many epochs the trials ran that the results compare.
     """
-    if not record.lengthened:
+    if not results.record.lengthened:
         return None
-    epochs = record.lengthened[-1].epochs
-    alike = (each.trials for each in record.lengthened if each.epochs == epochs)
-    trials = [record.trials[number] for number in dict.fromkeys(chain.from_iterable(alike))]
+    epochs = results.record.lengthened[-1].epochs
+    alike = (each.trials for each in results.record.lengthened if each.epochs == epochs)
+    trials = [results.record.trials[number] for number in dict.fromkeys(chain.from_iterable(alike))]
     return {
         "epochs": epochs,
-        "of": spec.epochs,
+        "of": results.spec.epochs,
         "trials": [trial.number for trial in trials if trial.stage in ("baseline", "search")],
         "left": sum(trial.state not in ENDED for trial in trials),
-        "compared": compared_at(record, spec),
+        "compared": results.compared_at,
     }
 
 
@@ -78,78 +77,79 @@ def sentence(found: dict[str, Any]) -> str:
     return f"{which} go on to epoch {found['epochs']}; {why} results are those of {found['compared']} epochs"
 
 
-def summary(spec: StudySpec, record: StudyRecord) -> dict[str, Any]:
+def summary(results: Results) -> dict[str, Any]:
     """State, trials by state, baseline and best with their metrics, as plain values for JSON."""
-    best, reference = ranking.best(record, spec), ranking.baseline(record, spec)
-    several = spec.objective.several
+    best, reference = results.best, results.baseline
+    several = results.spec.objective.several
     document: dict[str, Any] = {
-        "name": spec.name,
-        "state": record.state,
-        "owner": record.owner,
-        "metric": spec.metric,
-        "metrics": list(spec.objective.metrics),
-        "epoch": epochs.words(spec.objective),
-        "constraints": spec.search.constraints,
-        "trials": record.counts(),
-        "epochs": sum(trial.epochs for trial in record.trials.values()),
-        "extended": extended(record, spec),
-        "lost": sum(trial.attempt for trial in record.trials.values()),
-        "test_readings": record.test_readings,
-        "failures": {trial.number: trial.why for trial in record.trials.values() if trial.state == "failed"},
-        "untested": {trial.number: trial.untested for trial in record.trials.values() if trial.untested},
+        "name": results.spec.name,
+        "state": results.record.state,
+        "owner": results.record.owner,
+        "metric": results.spec.metric,
+        "metrics": list(results.spec.objective.metrics),
+        "epoch": epochs.words(results.spec.objective),
+        "constraints": results.spec.search.constraints,
+        "trials": results.record.counts(),
+        "epochs": sum(trial.epochs for trial in results.record.trials.values()),
+        "extended": extended(results),
+        "lost": sum(trial.attempt for trial in results.record.trials.values()),
+        "test_readings": results.record.test_readings,
+        "failures": {trial.number: trial.why for trial in results.record.trials.values() if trial.state == "failed"},
+        "untested": {trial.number: trial.untested for trial in results.record.trials.values() if trial.untested},
     }
-    if spec.final_seeds is not None:
-        final = _final(spec, record)
-        return document | {"final": final, "shown": _shown(spec, record, {"final": final})}
-    sides = {"baseline": _candidate(spec, reference) if reference else None}
-    sides["best"] = _candidate(spec, best) if best else None
+    if results.spec.final_seeds is not None:
+        final = _final(results)
+        return document | {"final": final, "shown": _shown(results, {"final": final})}
+    sides = {"baseline": _candidate(results.spec, reference) if reference else None}
+    sides["best"] = _candidate(results.spec, best) if best else None
     return document | {
-        "shown": _shown(spec, record, sides),
+        "shown": _shown(results, sides),
         **sides,
-        "searched": sum(candidate.trial.stage == "search" for candidate in ranking.candidates(record, spec)),
-        "search_ended_by": record.enough,
-        **_references(spec, record),
-        **({"front": _front(spec, record), "chosen_by": spec.objective.rule} if several else {}),
+        "searched": sum(candidate.trial.stage == "search" for candidate in results.candidates),
+        "search_ended_by": results.record.enough,
+        **_references(results),
+        **({"front": _front(results), "chosen_by": results.spec.objective.rule} if several else {}),
     }
 
 
-def _references(spec: StudySpec, record: StudyRecord) -> dict[str, Any]:
+def _references(results: Results) -> dict[str, Any]:
     """What needs no search, the best first, `result`: the name of the one that is the study's, and whether one is above
     what the search found; nothing where nothing was fitted."""
-    if not record.references:
+    if not results.record.references:
         return {}
-    stays = ranking.unbeaten(record, spec)
-    found = [{"name": one.name, "words": one.label, "metrics": dict(one.metrics)} for one in references(record, spec)]
+    stays = results.unbeaten
+    found = [{"name": one.name, "words": one.label, "metrics": dict(one.metrics)} for one in results.references]
     return {
         "references": found,
-        "references_failed": dict(failed(record)),
+        "references_failed": dict(results.failed_references),
         "result": stays.name if stays else None,
-        "is_surpassed": bool(ranking.above(record, spec)),
+        "is_surpassed": bool(results.above),
     }
 
 
-def _front(spec: StudySpec, record: StudyRecord) -> list[dict[str, Any]]:
+def _front(results: Results) -> list[dict[str, Any]]:
     return [
         {
             "trial": candidate.trial.number,
             "params": candidate.trial.params,
-            "values": dict(zip(spec.objective.metrics, score.values, strict=True)),
+            "values": dict(zip(results.spec.objective.metrics, score.values, strict=True)),
             "violation": score.violation,
             "fresh": score is candidate.confirmed_score,
         }
-        for candidate, score in ranking.front(record, spec)
+        for candidate, score in results.front
     ]
 
 
-def result_metrics(spec: StudySpec, record: StudyRecord) -> dict[str, float]:
+def result_metrics(results: Results) -> dict[str, float]:
     """Mean and sample standard deviation over seeds, as WHO/SPLIT/NAME and the same with `_sd`.
 
     For a final training every metric; for a study its own on both splits, of the baseline and the best.
     """
-    document = summary(spec, record)
+    document = summary(results)
     by_side = {who: document[who]["metrics"] for who in ("baseline", "best", "final") if document.get(who)}
     of_side = {
-        who: metrics if who == "final" else _only_study_metrics(spec, metrics) for who, metrics in by_side.items()
+        who: metrics if who == "final" else _only_study_metrics(results.spec, metrics)
+        for who, metrics in by_side.items()
     }
     values = {f"{who}/{name}": value for who, metrics in of_side.items() for name, value in metrics.items()}
     numbers = {f"{name}{suffix}": value[key] for name, value in values.items() for key, suffix in PARTS.items()}
@@ -159,9 +159,9 @@ def result_metrics(spec: StudySpec, record: StudyRecord) -> dict[str, float]:
 PARTS = {"mean": "", "sd": "_sd"}
 
 
-def result_seeds(spec: StudySpec, record: StudyRecord) -> dict[str, str]:
+def result_seeds(results: Results) -> dict[str, str]:
     """The seeds that these results rest on, as `study.WHO_seeds`."""
-    document = summary(spec, record)
+    document = summary(results)
     sides = {who: document[who] for who in ("baseline", "best", "final") if document.get(who)}
     return {f"study.{who}_seeds": ", ".join(map(str, side["seeds"])) for who, side in sides.items()}
 
@@ -175,11 +175,15 @@ def _study_metrics(spec: StudySpec) -> list[str]:
     return [f"{split}/{name.split('/')[1]}" for name in spec.objective.needed for split in ("test", "val")]
 
 
-def _shown(spec: StudySpec, record: StudyRecord, sides: Mapping[str, dict[str, Any] | None]) -> list[str]:
+def _shown(results: Results, sides: Mapping[str, dict[str, Any] | None]) -> list[str]:
     """The metrics for people: the study's own, and of those that each side has what stands beside them."""
     of_each = [side["metrics"] for side in sides.values() if side]
     known = [name for name in of_each[0] if all(name in metrics for metrics in of_each)] if of_each else []
-    return list(dict.fromkeys([*_study_metrics(spec), *leading(spec.objective.needed, known, record.groups or {})]))
+    return list(
+        dict.fromkeys(
+            [*_study_metrics(results.spec), *leading(results.spec.objective.needed, known, results.record.groups or {})]
+        )
+    )
 
 
 def lines(document: dict[str, Any]) -> list[str]:
@@ -295,9 +299,9 @@ def _candidate(spec: StudySpec, candidate: Candidate) -> dict[str, Any]:
     }
 
 
-def _final(spec: StudySpec, record: StudyRecord) -> dict[str, Any]:
-    trials = [trial for trial in record.by_stage("final") if trial.state == "complete"]
-    return _results(spec, trials)
+def _final(results: Results) -> dict[str, Any]:
+    trials = [trial for trial in results.record.by_stage("final") if trial.state == "complete"]
+    return _results(results.spec, trials)
 
 
 def _results(spec: StudySpec, trials: list[TrialRecord], joined: Joined | None = None) -> dict[str, Any]:

@@ -19,11 +19,11 @@ import pandas as pd
 from study.analysis.report.page import markdown_table
 from study.analysis.statistics import formatting
 from study.analysis.statistics.cell_tables import Cell
-from study.analysis.statistics.difference import CONFIDENCE, Difference, chosen_quantile, difference_of_means
 from study.analysis.tables.grid import Along
 from study.analysis.tables.paper_comparison import margin_of, verdict, widest
 from study.published import PublishedTable
 from study.ranking import Spread, spread
+from study.ranking.difference import CONFIDENCE, Difference, chosen_quantile, difference
 from study.reproduce.reproduction import Cells, Labels, Reproduction, paper_entry, places, title, verdicts
 from study.spec.readings import Reading
 from study.text import escaped
@@ -185,7 +185,7 @@ def by_seed(cell: Cell) -> Mapping[int, float]:
 
 def _in_printed_order(table: PublishedTable, one: Labels, other: Labels) -> list[Pair]:
     """The pair with its larger printed number first; nothing where the print does not tell them apart."""
-    gap = difference_of_means(widest(paper_entry(table, one).spread), widest(paper_entry(table, other).spread))
+    gap = difference(widest(paper_entry(table, one).spread), widest(paper_entry(table, other).spread))
     if gap is None or gap.value == 0 or gap.clear is False:
         return []
     return [(one, other) if gap.value > 0 else (other, one)]

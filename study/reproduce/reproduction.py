@@ -33,7 +33,7 @@ from study.home.folder import StudyFolder
 from study.home.record import StudyRecord
 from study.metrics import is_share, lower_is_better, searchable
 from study.published import PER_UNIT, Claim, PublishedTable
-from study.ranking import Spread
+from study.ranking import Results, Spread
 from study.spec import StudySpec, load_study
 from study.spec.load import declared_readings
 from study.spec.readings import is_of
@@ -104,7 +104,7 @@ def trials(table: PublishedTable, spec: StudySpec, record: StudyRecord) -> dict[
 
 def last_epoch(table: PublishedTable, spec: StudySpec, record: StudyRecord) -> Cells:
     """Each cell at its trials' last epoch, which nothing chose; in the printed unit, but fractions for percent."""
-    frame = trials_frame(spec, record)
+    frame = trials_frame(Results(spec, record))
     numbers = trials(table, spec, record)
     return {place: _cell(table, place, frame.loc[of_cell]) for place, of_cell in numbers.items()}
 
@@ -115,7 +115,7 @@ def best_epoch(table: PublishedTable, spec: StudySpec, record: StudyRecord) -> C
     An accuracy is taken at its own best epoch, any other metric at the best epoch of the table's metric.
     Cells of metrics that only the last epoch has are left out, and all where the test split is not looked at in each.
     """
-    frame, epochs = trials_frame(spec, record), epochs_frame(record)
+    frame, epochs = trials_frame(Results(spec, record)), epochs_frame(record)
     numbers, cells = trials(table, spec, record), {}
     frames = {
         metric: _at_best(frame, epochs, metric)

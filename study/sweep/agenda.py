@@ -18,8 +18,8 @@ from study.home.events import ENDED, End, Event, Kind, Outcome, Stage
 from study.home.ledger import Ledger, TakenOver
 from study.home.record import BY_HAND, LARGEST, StudyRecord, TrialRecord, finite, infinite
 from study.home.requests import Request
-from study.ranking import ablation
-from study.ranking.picks import fresh_trials, picked
+from study.ranking import Results, ablation
+from study.ranking.picks import fresh_trials
 from study.spec import StudySpec
 from study.sweep.early_stopping import EarlyStopping, Verdict
 from study.sweep.failures import CannotGoOn, Failure
@@ -58,20 +58,25 @@ class LaterStages:
         self._spec, self._record = spec, record
         self._picked: list[TrialRecord] | None = None
 
+    @property
+    def _results(self) -> Results:
+        """What the study found so far: its record grows."""
+        return Results(self._spec, self._record)
+
     def next(self) -> Decision | None:
         """The next trial to decide on; None: there is none, as far as is known."""
-        record, spec = self._record, self._spec
-        return self._next_confirm() or ablation_step(record, spec) or final_seed(record, spec)
+        return self._next_confirm() or ablation_step(self._results) or final_seed(self._spec, self._record)
 
     def to_test(self) -> list[TrialRecord]:
         """Trials whose configuration is final: final ones, the baseline's repeats, at the end those of the best or the
         front, of the rules' picks and of an ablation."""
-        chosen = [ranking.baseline(self._record, self._spec)]
+        results = self._results
+        chosen = [results.baseline]
         if not self.under_way("baseline", "search", "replicate", "confirm"):
-            chosen += ranking.tested(self._record, self._spec)
+            chosen += results.tested
         repeats = [trial for choice in chosen if choice for trial in choice.repeats]
         repeats += [trial for pick in self._rule_picks() for trial in fresh_trials(self._record, pick.number)]
-        repeats += ablation.to_test(self._record, self._spec)
+        repeats += ablation.to_test(results)
         return repeats + [trial for trial in self._record.by_stage("final") if trial.state == "complete"]
 
     def under_way(self, *stages: Stage) -> bool:
@@ -82,46 +87,45 @@ class LaterStages:
     def _next_confirm(self) -> Decision | None:
         """The baseline's repeats can run while the last searched trials do, those of the best only after them, and
         those of the rules' picks at last."""
-        record, spec = self._record, self._spec
-        best = ranking.to_confirm(record, spec, top=not self.under_way("baseline", "search", "replicate"))
-        return repeat(record, spec, "confirm", best, "confirm") or repeat(
-            record, spec, "rule", self._rule_picks(), "confirm", "rule"
+        results = self._results
+        best = results.to_confirm(top=not self.under_way("baseline", "search", "replicate"))
+        return repeat(results, "confirm", best, "confirm") or repeat(
+            results, "rule", self._rule_picks(), "confirm", "rule"
         )
 
     def _rule_picks(self) -> list[TrialRecord]:
         """Return what the rules pick, where the picks are to run again; known once the search has ended for good."""
-        asked = ranking.confirm(self._record, self._spec).rules
+        results = self._results
+        asked = results.confirm.rules
         if self._picked is None and asked and not self.under_way("baseline", "search", "replicate"):
-            self._picked = picked(self._record, self._spec)
+            self._picked = results.picked
         return self._picked or []
 
 
-def repeat(
-    record: StudyRecord, spec: StudySpec, stage: Stage, chosen: Iterable[TrialRecord], *counted: Stage
-) -> Decision | None:
+def repeat(results: Results, stage: Stage, chosen: Iterable[TrialRecord], *counted: Stage) -> Decision | None:
     """The first fresh seed on which a chosen configuration has no trial of these stages; None: there is none."""
-    have = {(trial.repeats, trial.seed) for trial in record.by_stage(*counted)}
-    seeds = ranking.confirm_seeds(record, spec)
+    have = {(trial.repeats, trial.seed) for trial in results.record.by_stage(*counted)}
+    seeds = results.confirm_seeds
     wanted = ((trial, seed) for trial in chosen for seed in seeds if (trial.number, seed) not in have)
     found = next(wanted, None)
     if found is None:
         return None
     trial, seed = found
-    return Decision(stage, trial.params, seed, repeats=trial.number, fold=spec.fresh_fold(seed))
+    return Decision(stage, trial.params, seed, repeats=trial.number, fold=results.spec.fresh_fold(seed))
 
 
-def ablation_step(record: StudyRecord, spec: StudySpec) -> Decision | None:
+def ablation_step(results: Results) -> Decision | None:
     """The next step of the ablation that was asked for, on one of its seeds; None: there is none."""
-    asked = ablation.asked(record)
-    step = next(ablation.missing(record, spec, asked), None)
+    asked = ablation.asked(results.record)
+    step = next(ablation.missing(results, asked), None)
     if asked is None or step is None:
         return None
-    repeated, params = asked.repeated(step[0]), asked.params(spec, step[0])
+    repeated, params = asked.repeated(step[0]), asked.params(results.spec, step[0])
     of = repeated.number if repeated else None
-    return Decision("ablation", params, step[1], repeats=of, fold=spec.fresh_fold(step[1]))
+    return Decision("ablation", params, step[1], repeats=of, fold=results.spec.fresh_fold(step[1]))
 
 
-def final_seed(record: StudyRecord, spec: StudySpec) -> Decision | None:
+def final_seed(spec: StudySpec, record: StudyRecord) -> Decision | None:
     """The next seed of a final training; None: there is none."""
     have = {trial.seed for trial in record.by_stage("final")}
     seed = next((seed for seed in spec.final_seeds or () if seed not in have), None)

@@ -17,10 +17,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from study import ranking
 from study.data import Dataset, holdout
 from study.home.events import Joined
 from study.home.record import StudyRecord, TrialRecord
+from study.ranking import Results
 from study.spec import StudySpec
 from study.training import metrics
 
@@ -96,7 +96,7 @@ class Joiner:
 
     def new(self, record: StudyRecord) -> Iterator[Joined]:
         """What is to be told of configurations whose runs have all ended since."""
-        for leader in ranking.to_confirm(record, self._spec):
+        for leader in Results(self._spec, record).to_confirm():
             runs = [run for run in record.repeats_of(leader.number) if run.state == "complete" and run.predicted]
             repeats = self._repeats(runs)
             known = record.joined.get(leader.number)

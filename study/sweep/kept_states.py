@@ -4,11 +4,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
-from study import ranking
 from study.home.events import ENDED
 from study.home.folder import StudyFolder
 from study.home.record import StudyRecord, TrialRecord
-from study.ranking import mean_score
+from study.ranking import Results, mean_score
 from study.spec import StudySpec
 from study.spec.objective import Score
 
@@ -27,7 +26,7 @@ class KeptStates:
     def __init__(self, folder: StudyFolder, spec: StudySpec, record: StudyRecord) -> None:
         self._folder, self._spec, self._record = folder, spec, record
         self._most: int | Literal["all"] = spec.resources.keep_checkpoints
-        found = ranking.searched(record, spec)[: self._most] if isinstance(self._most, int) else []
+        found = Results(spec, record).searched[: self._most] if isinstance(self._most, int) else []
         self._best: list[tuple[Score, int]] = [(each.score, each.trial.number) for each in found]
 
     def file(self, trial: TrialRecord) -> Path | None:
@@ -93,7 +92,7 @@ def _kept(folder: StudyFolder, spec: StudySpec, record: StudyRecord) -> set[Path
     if isinstance(most, str):
         pruned = {folder.checkpoint_file(trial.number) for trial in ended if trial.state == "pruned"}
         return pruned | {folder.end_file(trial.number) for trial in ended}
-    chosen = {candidate.trial.number for candidate in ranking.searched(record, spec)[:most]}
+    chosen = {candidate.trial.number for candidate in Results(spec, record).searched[:most]}
     chosen |= {trial.number for trial in record.by_stage("baseline") if most}
     of = {trial.number for trial in ended if (trial.number if trial.repeats is None else trial.repeats) in chosen}
     return {folder.end_file(number) for number in of}

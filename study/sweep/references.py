@@ -19,12 +19,13 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from study import data, ranking
+from study import data
 from study.data.folds import of_fold
 from study.errors import said
 from study.home.events import Referenced
 from study.home.folder import StudyFolder
 from study.home.record import StudyRecord, finite, is_tested
+from study.ranking import Results
 from study.spec import StudySpec
 from study.spec.references import wanted
 from study.text import printed
@@ -53,7 +54,7 @@ ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_
 def reads_test(spec: StudySpec, record: StudyRecord) -> bool:
     """Return whether the test split is read with what the search is compared with, as with the baseline."""
     return "test" in spec.facts.splits and (
-        ranking.confirm(record, spec).top > 0 or bool(spec.base["train"]["report_test"])
+        Results(spec, record).confirm.top > 0 or bool(spec.base["train"]["report_test"])
     )
 
 

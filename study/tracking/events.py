@@ -11,8 +11,7 @@ from study.home.events import ENDED, End, Event, Outcome
 from study.home.line import Entry
 from study.home.record import StudyRecord, TrialRecord
 from study.metrics import group_names
-from study.ranking import Candidate, ablation, epochs
-from study.ranking.picks import picks
+from study.ranking import Candidate, Results, ablation, epochs
 from study.ranking.summary import lines, result_metrics, result_seeds, summary
 from study.spec import StudySpec
 from study.text import escaped, printed
@@ -91,7 +90,7 @@ def note(
     if parts:
         text += [f"**{escaped(title)}.** {escaped(' '.join(sentences))}" for title, sentences in parts.items()]
     elif record.trials and record.state != "running":
-        text += [f"- {escaped(line)}" for line in lines(summary(spec, record))]
+        text += [f"- {escaped(line)}" for line in lines(summary(Results(spec, record)))]
     if links:
         text.append(" · ".join(f"[{escaped(name)}]({address})" for name, address in links.items()))
     return cut("\n\n".join(text))
@@ -268,7 +267,9 @@ class Events:
         if event.repeats is not None:
             tags["study.repeats"] = event.repeats
         if stage == "rule":
-            picked_by = (pick.rule.name for pick in picks(self.record, self._spec) if pick.number == event.repeats)
+            picked_by = (
+                pick.rule.name for pick in Results(self._spec, self.record).picks if pick.number == event.repeats
+            )
             tags["study.picked_by"] = ", ".join(picked_by)
         if stage == "ablation":
             tags["study.moved"] = self._moved(event.params)
@@ -374,27 +375,27 @@ class Events:
         for key in list(self._progress.open):
             self._tag(key, {"interrupted": "true"})
             self._end(key, event.time, "interrupted")
-        with ranking.ranked_once(self.record):
-            self._tell_results(event.time)
-            stays = ranking.unbeaten(self.record, self._spec)
-            self._mark("study.best", [] if stays else ranking.ranked(self.record, self._spec)[:1], STAR)
-            self._mark_references(stays.name if stays else None)
-            self._mark("study.baseline", filter(None, [ranking.baseline(self.record, self._spec)]))
-            if self._spec.objective.several:
-                self._mark("study.front", [found for found, _ in ranking.front(self.record, self._spec)])
-                self._tag(STUDY, {"study.chosen_by": self._spec.objective.rule})
-            self._tag(STUDY, {NOTE: note(self._spec, self.record)})
+        results = Results(self._spec, self.record)
+        self._tell_results(results, event.time)
+        stays = results.unbeaten
+        self._mark("study.best", [] if stays else results.ranked[:1], STAR)
+        self._mark_references(stays.name if stays else None)
+        self._mark("study.baseline", filter(None, [results.baseline]))
+        if self._spec.objective.several:
+            self._mark("study.front", [found for found, _ in results.front])
+            self._tag(STUDY, {"study.chosen_by": self._spec.objective.rule})
+        self._tag(STUDY, {NOTE: note(self._spec, self.record)})
         self._end(STUDY, event.time, event.state)
 
-    def _tell_results(self, time: float) -> None:
+    def _tell_results(self, found: Results, time: float) -> None:
         """Write the study's results where an earlier driver left others: each point is there once, at the number of
         trials that it rests on."""
-        results, told = result_metrics(self._spec, self.record), self._progress.results
+        results, told = result_metrics(found), self._progress.results
         news = {name: value for name, value in results.items() if told.get(name) != value}
         ends = sum(kind == "ended" for kind, *_ in self.record.story)
         self._point(STUDY, news, time, ends)
         told |= news
-        self._tag(STUDY, result_seeds(self._spec, self.record))
+        self._tag(STUDY, result_seeds(found))
 
     def _mark_references(self, best: str | None) -> None:
         """Tag the run of what needs no search, and is the study's result, and put a sign before its name."""

@@ -7,10 +7,10 @@ from study import ranking
 from study.catalogue import FITTED
 from study.data import Dataset, Facts, user_data
 from study.data.cells import contents
-from study.home.record import StudyRecord, TrialRecord
+from study.home.record import TrialRecord
 from study.metrics import METRICS, group_names, is_standard_error
 from study.metrics.worst_group import Counts, wilson, worst_group
-from study.ranking import NOISE, Spread, epochs
+from study.ranking import NOISE, Results, Spread, epochs
 from study.spec import StudySpec
 from study.text import escaped, rows_as_markdown
 
@@ -56,46 +56,46 @@ FAIRNESS = (
 """Gaps between groups; 0 is fair, all are fractions. The first is fairlearn's, the second the papers' mean."""
 
 
-def card(spec: StudySpec, record: StudyRecord, trial: TrialRecord, dataset: Dataset, description: str) -> str:
+def card(results: Results, trial: TrialRecord, dataset: Dataset, description: str) -> str:
     """A model card in Markdown.
 
     Args:
         trial: the complete final trial whose weights it describes.
         description: docstring of the data set's module; the first line is used.
     """
-    trials = [trial for trial in record.by_stage("final") if trial.state == "complete"]
+    trials = [trial for trial in results.record.by_stage("final") if trial.state == "complete"]
     seeds = ", ".join(str(trial.seed) for trial in trials)
-    method = spec.base["method"]
-    made = f"`{method['name']}` on `{spec.base['model']['name']}`, trained for {spec.epochs} epochs"
+    method = results.spec.base["method"]
+    made = f"`{method['name']}` on `{results.spec.base['model']['name']}`, trained for {results.spec.epochs} epochs"
     made = f"scikit-learn's `{method['model']}`, fitted" if method["name"] == FITTED else made
     parts = [
-        f"# {spec.name}",
-        f"{made} on seeds {seeds}. The weights are those of seed {trial.seed}, {_preference(spec, dataset)}.",
-        *_worst(spec, trial, dataset),
-        *_beginning(spec, record),
+        f"# {results.spec.name}",
+        f"{made} on seeds {seeds}. The weights are those of seed {trial.seed}, {_preference(results.spec, dataset)}.",
+        *_worst(results.spec, trial, dataset),
+        *_beginning(results),
         "## Data",
-        *_data(spec, dataset, description),
+        *_data(results.spec, dataset, description),
         "## Metrics",
-        f"Mean ± sample standard deviation over the seeds, {epochs.words(spec.objective)}; its 95% interval "
+        f"Mean ± sample standard deviation over the seeds, {epochs.words(results.spec.objective)}; its 95% interval "
         "by the seeds and by the error of the split's own samples, which all seeds share; and the value of this seed. "
-        f"Its weights are those at the end of epoch {epochs.values(spec.objective, trial)['epoch']}.",
-        rows_as_markdown(["metric", _over(trials), "95%", f"seed {trial.seed}"], _metrics(spec, trials, trial)),
+        f"Its weights are those at the end of epoch {epochs.values(results.spec.objective, trial)['epoch']}.",
+        rows_as_markdown(["metric", _over(trials), "95%", f"seed {trial.seed}"], _metrics(results.spec, trials, trial)),
         "## Groups",
-        *_groups(spec, trials, trial, dataset),
+        *_groups(results.spec, trials, trial, dataset),
         "## How it was chosen",
-        *_choice(spec, record),
+        *_choice(results),
         "## Limits",
-        *_limits(spec, dataset),
+        *_limits(results.spec, dataset),
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def _beginning(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
+def _beginning(results: Results) -> Iterator[str]:
     """Yield which weights training began from, or stays on, where it was not random ones."""
-    is_frozen = spec.base["model"].get("frozen")
+    is_frozen = results.spec.base["model"].get("frozen")
     begins = "It is trained on features of a frozen network with" if is_frozen else "Training began from"
     needed = " Their file is needed wherever the model is used." if is_frozen else ""
-    for entry in record.sessions[-1].get("weights", ()):
+    for entry in results.record.sessions[-1].get("weights", ()):
         yield (
             f"{begins} the weights {escaped(entry['name'])} ({escaped(entry['file'])}, SHA-256 "
             f"{entry['sha256']}).{needed} What they learned of their own data, biases too, may be in this model."
@@ -187,8 +187,8 @@ def _group_rows(spec: StudySpec, trials: Sequence[TrialRecord], found: Counts, f
         yield [*names, str(samples), _spread(spread), _number(right / samples), f"{low:.3f} to {high:.3f}"]
 
 
-def _choice(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
-    origin: Mapping[str, Any] = spec.origin or {}
+def _choice(results: Results) -> Iterator[str]:
+    origin: Mapping[str, Any] = results.spec.origin or {}
     if origin.get("baseline"):
         yield f"Configuration: the baseline of the study `{origin['study']}`, as its file gives it: no search chose it."
     elif "reference" in origin:
@@ -210,7 +210,7 @@ def _choice(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
         yield escaped(str(more))
     if changed := origin.get("changed"):
         yield f"Changed since: {', '.join(map(escaped, changed))}."
-    readings, earlier_readings = record.test_readings, origin.get("test_readings")
+    readings, earlier_readings = results.record.test_readings, origin.get("test_readings")
     by_study = f"{earlier_readings} by that study and " if earlier_readings is not None else ""
     yield (
         f"Readings of the test split: {by_study}{readings} by this training, each of one "

@@ -12,8 +12,8 @@ from study.data.folds import of_fold
 from study.errors import UserError
 from study.files import write_whole
 from study.home.folder import StudyFolder
-from study.home.record import StudyRecord, TrialRecord
-from study.ranking import epochs
+from study.home.record import TrialRecord
+from study.ranking import Results, epochs
 from study.spec import StudySpec
 from study.trained import card
 from study.trained.description import Description
@@ -33,31 +33,31 @@ class Model:
     card: Path
 
 
-def best_model(folder: StudyFolder, spec: StudySpec, record: StudyRecord) -> Model | None:
+def best_model(folder: StudyFolder, results: Results) -> Model | None:
     """The model of a final training to use: that of the best seed, see `best_seed`; None before any is complete."""
-    trials = [trial for trial in record.by_stage("final") if trial.state == "complete"]
+    trials = [trial for trial in results.record.by_stage("final") if trial.state == "complete"]
     if not trials:
         return None
-    number = best_seed(spec, trials).number
+    number = best_seed(results.spec, trials).number
     model = Model(folder.description_file(number), folder.model_file(number), folder.card_file)
     return model if model.description.exists() else None
 
 
-def write(folder: StudyFolder, spec: StudySpec, record: StudyRecord, datasets: Mapping[str, Dataset]) -> None:
+def write(folder: StudyFolder, results: Results, datasets: Mapping[str, Dataset]) -> None:
     """Write a description beside each seed's weights, and the card of the model of the best seed.
 
     Args:
         datasets: of the study, by `data.key`.
     """
-    trials = [trial for trial in record.by_stage("final") if trial.state == "complete"]
+    trials = [trial for trial in results.record.by_stage("final") if trial.state == "complete"]
     if not trials:
         return
     (dataset,) = (of_fold(of, None) for of in datasets.values())
-    encoding = _encoding(spec.base["data"], dataset)
+    encoding = _encoding(results.spec.base["data"], dataset)
     for trial in trials:
-        _described(folder, spec, record, trial, dataset, encoding).write(folder.description_file(trial.number))
-    about = data.module(spec.base["data"]["name"]).__doc__ or ""
-    write_whole(folder.card_file, card.card(spec, record, best_seed(spec, trials), dataset, about))
+        _described(folder, results, trial, dataset, encoding).write(folder.description_file(trial.number))
+    about = data.module(results.spec.base["data"]["name"]).__doc__ or ""
+    write_whole(folder.card_file, card.card(results, best_seed(results.spec, trials), dataset, about))
 
 
 def fingerprint_of_test(dataset: Dataset) -> str | None:
@@ -95,27 +95,22 @@ def _encoding(section: Mapping[str, Any], dataset: Dataset) -> Encoding | None:
 
 
 def _described(
-    folder: StudyFolder,
-    spec: StudySpec,
-    record: StudyRecord,
-    trial: TrialRecord,
-    dataset: Dataset,
-    encoding: Encoding | None,
+    folder: StudyFolder, results: Results, trial: TrialRecord, dataset: Dataset, encoding: Encoding | None
 ) -> Description:
-    session = {key: value for key, value in record.sessions[-1].items() if key not in ("event", "time", "spec")}
+    session = {key: value for key, value in results.record.sessions[-1].items() if key not in ("event", "time", "spec")}
     about = {
-        "study": spec.name,
-        "study_id": record.id,
+        "study": results.spec.name,
+        "study_id": results.record.id,
         "trial": trial.number,
         "seed": trial.seed,
-        "metrics": {**epochs.values(spec.objective, trial), **trial.tested},
+        "metrics": {**epochs.values(results.spec.objective, trial), **trial.tested},
         "data_fingerprint": dataset.fingerprint,
         "test_fingerprint": fingerprint_of_test(dataset),
-        "groups": asdict(groups) if (groups := card.counts(spec, trial, dataset)) else None,
+        "groups": asdict(groups) if (groups := card.counts(results.spec, trial, dataset)) else None,
         "code": session,
-        "origin": dict(spec.origin or {}),
+        "origin": dict(results.spec.origin or {}),
     }
     path = folder.model_file(trial.number)
-    config = spec.trial_config(trial.params, trial.seed).to_document()
+    config = results.spec.trial_config(trial.params, trial.seed).to_document()
     frozen = models.weights(config["model"]) if config["model"].get("frozen") else None
     return Description(config, dataset.facts, path.name, files.digest_of_file(path), about, encoding, frozen)

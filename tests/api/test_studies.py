@@ -13,6 +13,7 @@ from study import errors
 from study.analysis import ablation, sensitivity, trials_frame
 from study.api import running, studies
 from study.home.folder import Home
+from study.ranking import Results
 from study.spec import load_study
 
 
@@ -60,7 +61,7 @@ def test_every_public_name_has_an_example() -> None:
 
 
 def test_tables_are_those_of_the_analysis(mine: study.Study) -> None:
-    frame = trials_frame(mine.spec, mine.record)
+    frame = trials_frame(Results(mine.spec, mine.record))
     assert mine.trials.equals(frame)
     assert len(mine.epochs) == 13
     assert mine.table("method.alpha").equals(ablation(frame, "method.alpha", "val/accuracy"))

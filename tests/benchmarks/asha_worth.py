@@ -24,6 +24,7 @@ from pathlib import Path
 from study.home.folder import StudyFolder
 from study.home.ledger import read
 from study.home.record import StudyRecord
+from study.ranking import Results
 from study.ranking.summary import summary
 
 BEFORE = {"quickstart": (24, 4), "fairkl_biased_mnist": (12, 1)}
@@ -70,7 +71,7 @@ def measure(home: Path, study: str, search: str, seed: int, assignments: Sequenc
         subprocess.run(command, env={**os.environ, "STUDY_HOME": str(home)}, check=True, stdout=subprocess.DEVNULL)
     events, spec = read(folder.ledger_file), folder.spec()
     record = StudyRecord.fold(events)
-    found = summary(spec, record)
+    found = summary(Results(spec, record))
     began = next(event["time"] for event in events if event["event"] == "started")
     metrics = found["best"]["metrics"]
     shown = [metrics[spec.metric]["mean"], metrics[spec.test_metric]["mean"]]

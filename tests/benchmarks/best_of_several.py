@@ -15,7 +15,7 @@ from itertools import product
 import numpy as np
 from scipy.special import stdtrit
 
-from study.analysis.statistics.difference import chosen_quantile
+from study.ranking.difference import chosen_quantile
 
 LEVEL = 0.975
 SEEDS, TOPS = (2, 3, 5, 10), (2, 5, 10)

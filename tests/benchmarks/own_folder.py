@@ -34,12 +34,13 @@ import pandas as pd
 from numpy.typing import NDArray
 from PIL import Image
 
-from study import data, ranking
+from study import data
 from study.data import Dataset, colour_bias, mnist
 from study.data.dataset import Split
 from study.home.folder import StudyFolder
 from study.home.record import StudyRecord, TrialRecord
-from study.ranking.picks import fresh_trials, picks
+from study.ranking import Results
+from study.ranking.picks import fresh_trials
 from study.ranking.selection import trials_of
 from study.training import Trial
 
@@ -146,7 +147,7 @@ def judged(place: Path) -> dict[str, Any]:
     """The accuracies of the confirm trials' networks, and what they were chosen by."""
     own = StudyFolder(place / "home" / "own")
     spec, record = own.spec(), StudyRecord.load(own.ledger_file)
-    best, plain = ranking.best(record, spec), ranking.baseline(record, spec)
+    best, plain = Results(spec, record).best, Results(spec, record).baseline
     assert best is not None
     assert plain is not None
     dataset = held_out(data.load(dict(spec.base["data"])), spec.base["data"], place)
@@ -162,7 +163,7 @@ def judged(place: Path) -> dict[str, Any]:
         return values
 
     of_best, of_plain = accuracies(trials_of(best)), accuracies(trials_of(plain))
-    by_accuracy = next(pick for pick in picks(record, spec) if pick.rule.name == "accuracy").number
+    by_accuracy = next(pick for pick in Results(spec, record).picks if pick.rule.name == "accuracy").number
     return {
         "by_accuracy": accuracies(fresh_trials(record, by_accuracy)),
         "metric": spec.metric,

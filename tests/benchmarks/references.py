@@ -34,12 +34,12 @@ from scipy import stats
 from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import train_test_split
 
-from study import data, ranking
+from study import data
 from study.data.source import root
 from study.home.folder import StudyFolder
 from study.home.record import StudyRecord
 from study.methods.reference import REFERENCES
-from study.ranking.references import references
+from study.ranking import Results
 
 TABLES = {"german": ("class-label", "sex"), "bank": ("y", "marital"), "adult": ("y", "s"), "compas": ("y", "s")}
 TABLES |= {"cancer": ("target", "attribute")}
@@ -94,9 +94,9 @@ def drafted(name: str, place: Path, scratch: Path) -> StudyFolder:
 def of_study(folder: StudyFolder) -> Iterator[tuple[str, dict[str, float], dict[str, Any]]]:
     """The measures of a study's references, and those of its baseline and of its search, with their parameters."""
     record, spec = StudyRecord.load(folder.ledger_file), folder.spec()
-    for one in references(record, spec):
+    for one in Results(spec, record).references:
         yield one.name, {key: one.metrics[f"test/{own}"] for key, own in zip(MEASURES, OF_STUDY, strict=True)}, {}
-    for name, found in (("baseline", ranking.baseline(record, spec)), ("search", ranking.best(record, spec))):
+    for name, found in (("baseline", Results(spec, record).baseline), ("search", Results(spec, record).best)):
         assert found is not None
         last = [trial.reports[-1] for trial in found.repeats or [found.trial]]
         values = {

@@ -24,10 +24,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from study.ranking import Results
+
 if TYPE_CHECKING:
     from mlflow import MlflowClient
 
-    from study.home.record import StudyRecord
     from study.spec import StudySpec
 
 METRICS = ["train/loss", "val/accuracy", "val/worst_group_accuracy", "val/equalized_odds", "val/demographic_parity"]
@@ -183,17 +184,16 @@ def report(path: Path, trials: int, epochs: int) -> None:
     phases = Phases()
     import study.analysis.report.report  # noqa: F401 (with all that it needs)
     from study.home.record import StudyRecord
-    from study.ranking import ranked_once
+    from study.ranking import Results
 
     spec = study_of(trials, epochs)
     phases.done("imports")
     record = StudyRecord.load(path)
     phases.done("read and fold")
-    with ranked_once(record):
-        make(spec, record, phases)
+    make(Results(spec, record), phases)
 
 
-def make(spec: "StudySpec", record: "StudyRecord", phases: Phases) -> None:
+def make(results: "Results", phases: Phases) -> None:
     """Each file of the report."""
     from study.analysis import trials_frame
     from study.analysis.figures import FIGURES
@@ -202,20 +202,20 @@ def make(spec: "StudySpec", record: "StudyRecord", phases: Phases) -> None:
     from study.analysis.report.report import as_pdf, as_png
     from study.analysis.report.sections import report_page
 
-    trials_frame(spec, record).to_csv()
+    trials_frame(results).to_csv()
     phases.done("trials.csv")
     drawn = {}
     for name, draw in FIGURES.items():
-        if figure := draw(spec, record):
+        if figure := draw(results):
             drawn[name] = figure
             phases.done(f"figure {name}")
-    plots = {name: figure.to_json() for name, figure in by_optuna(spec, record).items()}
+    plots = {name: figure.to_json() for name, figure in by_optuna(results).items()}
     phases.done("Optuna's figures")
     pictures = {name: as_png(figure) for name, figure in drawn.items()}
     phases.done("PNG")
     papers = {name: as_pdf(figure) for name, figure in drawn.items()}
     phases.done("PDF")
-    page = report_page(spec, record, {*drawn, *plots})
+    page = report_page(results, {*drawn, *plots})
     phases.done("content")
     files = {"report.md": to_markdown(page), "report.html": to_html(page, pictures, plots)}
     phases.done("page")

@@ -17,6 +17,7 @@ from study.commands.final_training import final_study
 from study.errors import NoSuchStudy, Stopped, UserError
 from study.home.folder import Home
 from study.home.record import StudyRecord
+from study.ranking import Results
 from study.spec import StudySpec
 
 
@@ -157,7 +158,7 @@ def test_an_exported_configuration_needs_no_data_here(
 ) -> None:
     """They are there. What is changed by hand is refused all the same."""
     folder, best = as_it_is_there(tmp_path / "there"), tmp_path / "best.yaml"
-    export(folder, SPEC, StudyRecord.load(folder.ledger_file), best)
+    export(folder, Results(SPEC, StudyRecord.load(folder.ledger_file)), best)
 
     def describe(self: StudySpec, section: Any) -> Any:
         raise UserError("/data/photos: not found")

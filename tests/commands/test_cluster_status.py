@@ -9,6 +9,7 @@ from study.analysis.report import lead
 from study.cluster.jobs import Job
 from study.commands import on_cluster as there
 from study.commands.progress import StudyProgress
+from study.ranking import Results
 from study.ranking.summary import summary
 
 CLUSTER: dict[str, Any] = {"nodes": 3, "lost": [], "usage": {"CPU": {"used": 2.0, "there": 2.0}}}
@@ -28,10 +29,10 @@ def a_job(state: str = "running", message: str = "", began: float | None = 101.0
 def a_study() -> dict[str, Any]:
     spec, found = quickstart("name=mine"), record(Told("baseline", [0.5]), Told("search", [0.75, 0.8], "running"))
     return {
-        **summary(spec, found),
+        **summary(Results(spec, found)),
         "pace": StudyProgress(spec, found).pace(),
         "ties": [],
-        "lead": lead.document(spec, found),
+        "lead": lead.document(Results(spec, found)),
     }
 
 

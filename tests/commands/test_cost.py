@@ -12,6 +12,7 @@ from study.cli import app
 from study.commands.cost import document, text
 from study.home.folder import Home
 from study.home.record import StudyRecord
+from study.ranking import Results
 from study.spec import StudySpec
 
 SPEC = quickstart("train.epochs=4", "search.early_stopping.grace=1", "resources={cpu: 2, gpu: 0.5}")
@@ -23,7 +24,7 @@ def seconds(hours: float) -> float:
 
 def test_the_hours_by_hand() -> None:
     """An event a second: a full trial takes 5, one that ends after an epoch 2; opened at 1, the last event at 12."""
-    told = document(SPEC, record(Told("baseline", [0.5] * 4), Told("search", [0.1], "pruned")))
+    told = document(Results(SPEC, record(Told("baseline", [0.5] * 4), Told("search", [0.1], "pruned"))))
     assert json.loads(json.dumps(told, allow_nan=False)) == told
     assert seconds(told["wall_hours"]) == pytest.approx(11)
     assert seconds(told["trial_hours"]) == pytest.approx(7)
@@ -53,7 +54,7 @@ def test_runs_that_were_lost_or_cut_off_were_paid_for() -> None:
     metrics = {"time/epoch": 4.0, "time/data": 1.0, "time/training": 2.0, "time/evaluation": 0.5}
     told += [{"event": "report", "trial": 0, "epoch": 1, "metrics": metrics, "time": 1006.0}]
     told += [{"event": "ended", "trial": 0, "state": "complete", "time": 1007.0}]
-    found = document(SPEC, StudyRecord.fold(told))
+    found = document(Results(SPEC, StudyRecord.fold(told)))
     assert seconds(found["trial_hours"]) == pytest.approx(30 + 0 + 6), "its last second before the stop is not known"
     assert seconds(found["wall_hours"]) == pytest.approx(50 + 7), "the pause between the sessions is nobody's work"
     assert {name: seconds(hours) for name, hours in found["epoch_hours"].items()} == pytest.approx(

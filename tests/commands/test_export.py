@@ -10,7 +10,7 @@ from study.commands.export import export
 from study.errors import UserError
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
-from study.ranking import ranked
+from study.ranking import Results
 from study.ranking.selection import Choice
 from study.spec import load_study
 
@@ -40,7 +40,7 @@ def folder(tmp_path: Path) -> StudyFolder:
 
 def told(folder: StudyFolder, *trials: Told) -> dict[str, Any]:
     write_ledger(folder.ledger_file, *trials)
-    return {"folder": folder, "spec": SPEC, "record": StudyRecord.load(folder.ledger_file)}
+    return {"folder": folder, "results": Results(SPEC, StudyRecord.load(folder.ledger_file))}
 
 
 def test_the_file_is_a_study_file_whose_configuration_is_the_trials(folder: StudyFolder, tmp_path: Path) -> None:
@@ -62,7 +62,7 @@ def test_the_section_is_that_of_the_trials_own_method(tmp_path: Path) -> None:
     params = {"method.name": "with_ce", "method.ce_weight": 0.7}
     folder = Home(tmp_path / "home").create(spec)
     write_ledger(folder.ledger_file, Told("search", [0.6], params=params), Told("search", [0.5], params={}))
-    export(folder, spec, StudyRecord.load(folder.ledger_file), tmp_path / "best.yaml")
+    export(folder, Results(spec, StudyRecord.load(folder.ledger_file)), tmp_path / "best.yaml")
     best = load_study(str(tmp_path / "best.yaml"))
     assert best.trial_config({}) == spec.trial_config(params)
     assert best.search.alternatives == {}
@@ -76,7 +76,7 @@ def test_it_says_where_it_comes_from(folder: StudyFolder, tmp_path: Path) -> Non
     origin = load_study(str(tmp_path / "best.yaml")).origin
     assert origin is not None
     assert (origin["study"], origin["study_hash"], origin["trial"]) == ("quickstart", SPEC.hash, 2)
-    assert origin["study_id"] == given["record"].id
+    assert origin["study_id"] == given["results"].record.id
     assert (origin["trials"], origin["unused_seed"]) == (3, 8)
     assert origin["chosen_by"] == "val/accuracy; mean over 2 fresh seeds"
     assert origin["metrics"] == {"val/accuracy": 0.9}
@@ -117,7 +117,7 @@ def test_the_top_ones_come_in_order(folder: StudyFolder, tmp_path: Path) -> None
     given = told(folder, *TRIALS)
     paths = [one.path for one in export(**given, out=tmp_path / "top.yaml", choice=Choice(top=3))]
     assert [path.name for path in paths] == ["top-1.yaml", "top-2.yaml", "top-3.yaml"]
-    order = [one.trial.params for one in ranked(given["record"], SPEC)]
+    order = [one.trial.params for one in given["results"].ranked]
     assert [load_study(str(path)).trial_config({}) for path in paths] == [
         SPEC.trial_config(params, seed=5) for params in order
     ]

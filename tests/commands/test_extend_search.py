@@ -12,7 +12,7 @@ from study.errors import UserError
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord, TrialRecord
 from study.home.requests import Request
-from study.ranking import Spread, is_confirmed, ranked, searched
+from study.ranking import Results, Spread
 from study.spec import StudySpec
 
 UNCONFIRMED = spec_of("search.confirm={top: 0}")
@@ -32,7 +32,7 @@ def confirmed(folder: StudyFolder, spec: StudySpec, top: int, seeds: int) -> Stu
 
 
 def ranking(record: StudyRecord, spec: StudySpec) -> list[tuple[int, Spread | None]]:
-    return [(one.trial.number, one.confirmed) for one in ranked(record, spec)]
+    return [(one.trial.number, one.confirmed) for one in Results(spec, record).ranked]
 
 
 def test_confirmed_later_is_as_confirmed_at_once(tmp_path: Path) -> None:
@@ -41,7 +41,7 @@ def test_confirmed_later_is_as_confirmed_at_once(tmp_path: Path) -> None:
     at_once = StudyRecord.load(played(tmp_path / "once", spec).ledger_file)
     assert outcome(later) == outcome(at_once)
     assert ranking(later, UNCONFIRMED) == ranking(at_once, spec)
-    assert is_confirmed(later, UNCONFIRMED)
+    assert Results(UNCONFIRMED, later).is_confirmed
 
 
 def test_what_ran_before_counts(tmp_path: Path) -> None:
@@ -51,7 +51,7 @@ def test_what_ran_before_counts(tmp_path: Path) -> None:
     before = StudyRecord.load(folder.ledger_file)
     after = confirmed(folder, spec, top=3, seeds=3)
     new = [(trial.repeats, trial.seed) for trial in list(after.trials.values())[len(before.trials) :]]
-    best = [one.trial.number for one in searched(after, spec)]
+    best = [one.trial.number for one in Results(spec, after).searched]
     assert sorted(new) == sorted([(0, 3), (best[0], 3), (best[1], 3), (best[2], 1), (best[2], 2), (best[2], 3)])
     assert outcome(before) == [
         (*one[:6], *one[6:-1], after.trials[one[0]].tested) for one in outcome(after)[: len(before.trials)]

@@ -12,6 +12,7 @@ from study.commands.final_training import final_study
 from study.errors import UserError
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord, TrialRecord, as_searched
+from study.ranking import Results
 from study.ranking.summary import extended, sentence, summary
 from study.spec import StudySpec
 from study.sweep.early_stopping import early_stopping
@@ -57,17 +58,17 @@ def two_stopped(folder: StudyFolder) -> tuple[int, ...]:
 def test_the_best_and_the_baseline_go_on_with_all_their_seeds(tmp_path: Path) -> None:
     folder = played(tmp_path)
     before = record_of(folder)
-    best = numbers(ranking.candidates(before, SPEC))
+    best = numbers(Results(SPEC, before).candidates)
     after = went_on(folder, Request(8, top=2))
     longest = {trial.number for trial in after.trials.values() if trial.epochs == 8}
     repeats = {trial.number for trial in after.by_stage("confirm") if trial.repeats in {0, *best[:2]}}
     assert longest == {0, *best[:2], *repeats}
     assert all(trial.state == "complete" and trial.until == 8 for trial in after.trials.values() if trial.epochs == 8)
-    assert sorted(numbers(ranking.candidates(after, SPEC))) == sorted(best[:2])
-    assert {each.epochs for each in ranking.comparable(after, SPEC)} == {8}
-    assert len(ranking.ranked(after, SPEC)) == len(ranking.ranked(before, SPEC))
-    assert ranking.is_confirmed(after, SPEC)
-    found = ranking.best(after, SPEC)
+    assert sorted(numbers(Results(SPEC, after).candidates)) == sorted(best[:2])
+    assert {each.epochs for each in Results(SPEC, after).comparable} == {8}
+    assert len(Results(SPEC, after).ranked) == len(Results(SPEC, before).ranked)
+    assert Results(SPEC, after).is_confirmed
+    found = Results(SPEC, after).best
     assert found is not None
     assert len(found.repeats) == 2
     assert all(trial.epochs == 8 and trial.tested for trial in found.repeats)
@@ -94,26 +95,26 @@ def test_what_early_stopping_ended_goes_on_to_the_end_and_is_judged_no_more(tmp_
     for number in thawed:
         assert after.trials[number].state == "complete"
         assert after.trials[number].epochs == 4
-        assert number in numbers(ranking.candidates(after, SPEC)), "as long as the others, and compared with them"
+        assert number in numbers(Results(SPEC, after).candidates), "as long as the others, and compared with them"
 
 
 def test_until_all_have_ended_they_count_as_they_had(tmp_path: Path) -> None:
     folder = played(tmp_path)
-    before = ranking.ranked(record_of(folder), SPEC)
+    before = Results(SPEC, record_of(folder)).ranked
     extending.ask(folder, SPEC, Request(8, top=2))
     while_on = record_of(folder)
-    assert [(one.trial.number, one.score, one.confirmed) for one in ranking.ranked(while_on, SPEC)] == [
+    assert [(one.trial.number, one.score, one.confirmed) for one in Results(SPEC, while_on).ranked] == [
         (one.trial.number, one.score, one.confirmed) for one in before
     ]
-    assert ranking.compared_at(while_on, SPEC) == 4
-    found = extended(while_on, SPEC)
+    assert Results(SPEC, while_on).compared_at == 4
+    found = extended(Results(SPEC, while_on))
     assert found is not None
     assert "until all of them have ended results are those of 4 epochs" in sentence(found)
 
 
 def test_one_that_fails_counts_as_it_had_ended_and_is_not_compared(tmp_path: Path) -> None:
     folder = played(tmp_path)
-    first = numbers(ranking.candidates(record_of(folder), SPEC))[0]
+    first = numbers(Results(SPEC, record_of(folder)).candidates)[0]
     extending.ask(folder, SPEC, Request(8, top=2))
 
     def breaks(trial: TrialRecord, epoch: int) -> float | None:
@@ -122,8 +123,8 @@ def test_one_that_fails_counts_as_it_had_ended_and_is_not_compared(tmp_path: Pat
     Course(folder.ledger_file, SPEC, breaks).play()
     after = record_of(folder)
     assert after.trials[first].state == "failed"
-    assert first not in numbers(ranking.candidates(after, SPEC))
-    (known,) = [one for one in ranking.ranked(after, SPEC) if one.trial.number == first]
+    assert first not in numbers(Results(SPEC, after).candidates)
+    (known,) = [one for one in Results(SPEC, after).ranked if one.trial.number == first]
     assert known.epochs == 4
 
 
@@ -142,28 +143,28 @@ def test_a_driver_that_died_is_followed_by_one_that_goes_on(tmp_path: Path) -> N
     assert {number: (trial.state, trial.epochs, trial.until) for number, trial in found.trials.items()} == {
         number: (trial.state, trial.epochs, trial.until) for number, trial in expected.trials.items()
     }
-    assert numbers(ranking.ranked(found, SPEC)) == numbers(ranking.ranked(expected, SPEC))
+    assert numbers(Results(SPEC, found).ranked) == numbers(Results(SPEC, expected).ranked)
 
 
 def test_a_second_extension_goes_further(tmp_path: Path) -> None:
     folder = played(tmp_path)
     went_on(folder, Request(8, top=2))
     after = went_on(folder, Request(16, top=1))
-    (best,) = ranking.candidates(after, SPEC)
+    (best,) = Results(SPEC, after).candidates
     assert best.epochs == 16
     assert [version.epochs for version in best.trial.versions] == [16, 8, 4]
-    assert {each.epochs for each in ranking.ranked(after, SPEC)} == {16, 8, 4}
-    told = summary(SPEC, after)
+    assert {each.epochs for each in Results(SPEC, after).ranked} == {16, 8, 4}
+    told = summary(Results(SPEC, after))
     assert told["extended"] == {"epochs": 16, "of": 4, "trials": [0, best.trial.number], "left": 0, "compared": 16}
     with pytest.raises(UserError, match="--epochs 8: trials of quickstart have run 16; at least that many"):
-        extending.planned(folder, SPEC, after, Request(8))
+        extending.planned(folder, Results(SPEC, after), Request(8))
 
 
 def test_replicates_go_on_with_their_configuration(tmp_path: Path) -> None:
     spec = spec_of("search.replicates=2", "search.trials=6", "search.confirm={top: 0}")
     folder = played(tmp_path, spec)
     after = went_on(folder, Request(8, top=1, trials=two_stopped(folder)[:1]), spec)
-    chosen = extended(after, spec)
+    chosen = extended(Results(spec, after))
     assert chosen is not None
     for number in chosen["trials"]:
         seeds = [after.trials[number], *after.repeats_of(number, "replicate")]
@@ -192,7 +193,7 @@ def test_a_trial_on_a_further_seed_is_named_by_its_configuration(course_folder: 
     record = record_of(course_folder)
     repeat = next(record.by_stage("confirm"))
     with pytest.raises(UserError, match=rf"stage confirm, as a repeat of trial {repeat.repeats}: give that one"):
-        extending.planned(course_folder, SPEC, record, Request(8, trials=(repeat.number,)))
+        extending.planned(course_folder, Results(SPEC, record), Request(8, trials=(repeat.number,)))
 
 
 @pytest.fixture(scope="module")
@@ -205,7 +206,7 @@ def test_a_search_must_be_over_and_there_must_be_one(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="is new, its search must end first: study resume quickstart"):
         extending.ask(Home(tmp_path).create(SPEC), SPEC, Request(8))
     with pytest.raises(UserError, match="a final training; one of more epochs: study train FILE --epochs 8"):
-        extending.planned(StudyFolder(tmp_path), final_study(SPEC, [0, 1]), StudyRecord(), Request(8))
+        extending.planned(StudyFolder(tmp_path), Results(final_study(SPEC, [0, 1]), StudyRecord()), Request(8))
 
 
 @pytest.mark.parametrize(
@@ -215,7 +216,7 @@ def test_a_search_must_be_over_and_there_must_be_one(tmp_path: Path) -> None:
 def test_a_schedule_that_depends_on_the_total_is_refused(course_folder: StudyFolder, given: str, key: str) -> None:
     message = rf"trial 0 of 4 epochs is no part of one of 8: {key} ties it .* study run .* train.epochs=8 --name"
     with pytest.raises(UserError, match=message):
-        extending.planned(course_folder, spec_of(given), record_of(course_folder), Request(8))
+        extending.planned(course_folder, Results(spec_of(given), record_of(course_folder)), Request(8))
 
 
 def test_what_runs_again_is_told_before(tmp_path: Path) -> None:

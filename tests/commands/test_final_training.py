@@ -24,7 +24,7 @@ from study.home.events import Closed, Decided, Ended, Opened, Report, SplitTeste
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
-from study.ranking import summary
+from study.ranking import Results, summary
 
 SPEC = quickstart()
 
@@ -159,7 +159,7 @@ def test_the_baseline_is_trained_by_the_name_or_file_of_its_study(home: Home) ->
 def test_best_and_baseline_stand_side_by_side_on_the_seeds_of_both(home: Home) -> None:
     best, plain = trained(home, {"study": "mine"}, 0.75), trained(home, {"study": "mine", "baseline": True}, 0.5)
     for folder in (best, plain):
-        table = beside_baseline(folder, folder.spec(), StudyRecord.load(folder.ledger_file))
+        table = beside_baseline(folder, Results.load(folder))
         assert table is not None
         assert list(table.columns) == ["", "mine-baseline-final", "mine-final"]
         rows = dict(zip(table[""], table["mine-final"], strict=True))
@@ -168,11 +168,11 @@ def test_best_and_baseline_stand_side_by_side_on_the_seeds_of_both(home: Home) -
     on_gpu = trained(home, {"study": "mine", "changed": ["resources.gpu=1"]}, 0.75, "on-gpu")
     longer = trained(home, {"study": "mine", "changed": ["method.alpha=2"]}, 0.75, "other-alpha")
     for folder, is_compared in ((on_gpu, True), (longer, False)):
-        table = beside_baseline(folder, folder.spec(), StudyRecord.load(folder.ledger_file))
+        table = beside_baseline(folder, Results.load(folder))
         assert (table is not None) == is_compared
     assert "Best and baseline" in (report(home, "mine-final", home.path / "out")[0].with_suffix(".md")).read_text()
     other = trained(home, {"study": "other"}, 0.75)
-    assert beside_baseline(other, other.spec(), StudyRecord.load(other.ledger_file)) is None
+    assert beside_baseline(other, Results.load(other)) is None
 
 
 def test_a_baseline_that_is_the_best_is_trained_once(home: Home) -> None:
@@ -199,14 +199,14 @@ def test_a_baseline_that_is_the_best_is_trained_once(home: Home) -> None:
 def test_a_figure_carries_the_error_of_its_split_which_is_told_first_where_it_is_large(home: Home) -> None:
     folder = trained(home, {"study": "mine"}, 0.75)
     spec, record = folder.spec(), StudyRecord.load(folder.ledger_file)
-    document = summary.summary(spec, record)
+    document = summary.summary(Results(spec, record))
     assert summary.lines(document)[1:4] == [
         "final     test/accuracy              75.8 ± 1.1% (2 seeds), 95%: 57.6 to 87.8%",
         "final     val/accuracy               75.8 ± 1.1% (2 seeds)",
         "±: over seeds; 95%: with the error of the split's own samples, which seeds share",
     ]
-    first, *_, last = conclusions(spec, record)
-    assert sum("is too small to tell" in sentence for sentence in conclusions(spec, record)) == 1
+    first, *_, last = conclusions(Results(spec, record))
+    assert sum("is too small to tell" in sentence for sentence in conclusions(Results(spec, record))) == 1
     assert first.startswith(
         "The test split is too small to tell test/accuracy closely: with the error of its own samples"
     )

@@ -10,6 +10,7 @@ from study.commands import cost, placement
 from study.errors import UserError
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
+from study.ranking import Results
 
 SPEC = spec_of("resources={cpu: 2}")
 
@@ -56,16 +57,16 @@ def test_what_may_not_change_is_refused(folder: StudyFolder, assignment: str, me
 
 def test_it_is_told_by_the_ledger_and_counted_as_it_was(folder: StudyFolder) -> None:
     Course(folder.ledger_file, SPEC).play()
-    before = cost.document(SPEC, StudyRecord.load(folder.ledger_file))
+    before = cost.document(Results(SPEC, StudyRecord.load(folder.ledger_file)))
     assert before["cpu_hours"] == pytest.approx(2 * before["trial_hours"])
     append_event(
         folder.ledger_file, "opened", owner="ada", version="1", placement={"resources.cpu": 8, "search.concurrency": 3}
     )
     record = StudyRecord.load(folder.ledger_file)
     assert record.placement == {"resources.cpu": 8, "search.concurrency": 3}
-    assert placement.lines(placement.told(SPEC, record)) == [
+    assert placement.lines(placement.told(Results(SPEC, record))) == [
         "placement resources.cpu 8 (in its file 2), search.concurrency 3 (in its file null)"
     ]
-    after = cost.document(SPEC, record)
+    after = cost.document(Results(SPEC, record))
     assert after["cpu_hours"] == before["cpu_hours"], "what ran before took what it took"
     assert after["resources_per_trial"] == {"cpu": 8, "gpu": 0}

@@ -18,6 +18,7 @@ from study.home.events import Closed, Decided, Ended, Opened, Report, Started
 from study.home.folder import Home
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
+from study.ranking import Results
 from study.tracking import Tracker, remove, tracker
 from study.tracking.registry import register
 from study.trained import Classifier
@@ -138,7 +139,7 @@ def address(request: pytest.FixtureRequest, server: MlflowServer, monkeypatch: p
 def test_a_model_is_registered_fetched_and_removed(tmp_path: Path, address: str) -> None:
     home = Home(tmp_path / "home")
     folder = train(home)
-    model = best_model(folder, folder.spec(), StudyRecord.load(folder.ledger_file))
+    model = best_model(folder, Results.load(folder))
     assert model is not None
     follower = Tracker(home, folder, folder.spec())
     follower.start()

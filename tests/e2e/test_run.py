@@ -11,10 +11,11 @@ from mlflow import MlflowClient
 from runs import Runs
 from typer.testing import CliRunner
 
-from study import data, ranking
+from study import data
 from study.cli import app
 from study.home.folder import Home
 from study.home.ledger import read
+from study.ranking import Results
 from study.training import Trial
 
 
@@ -29,13 +30,13 @@ def test_course_of_the_study(finished: Command) -> None:
     assert states == {"complete", "pruned"}
     assert all(trial.state == "complete" for trial in record.by_stage("baseline", "confirm"))
     assert {(trial.repeats, trial.seed) for trial in record.by_stage("confirm")} == {
-        (number, seed) for number in (0, ranking.searched(record, spec)[0].trial.number) for seed in (1, 2)
+        (number, seed) for number in (0, Results(spec, record).searched[0].trial.number) for seed in (1, 2)
     }
 
 
 def test_mlflow_has_every_trial_once_and_the_result_and_artifacts(finished: Command) -> None:
     spec, record = finished.load("tiny")
-    runs, best = Runs(Home(finished.home).tracking_uri, "tiny"), ranking.best(record, spec)
+    runs, best = Runs(Home(finished.home).tracking_uri, "tiny"), Results(spec, record).best
     runs.agree_with(record)
     assert best is not None
     assert best.confirmed is not None
@@ -118,7 +119,7 @@ def test_train_exported_file_on_seeds(finished: Command) -> None:
     ]
     assert all("test/accuracy" in trial.tested for trial in record.trials.values())
     searched, search = finished.load("tiny")
-    chosen = ranking.best(search, searched)
+    chosen = Results(searched, search).best
     assert chosen is not None
     assert _timeless(record.trials[0].reports[-1]) == _timeless(chosen.trial.reports[-1])
     status = json.loads(finished("status", "tiny-final", "--json").stdout)

@@ -10,7 +10,7 @@ from study import data
 from study.commands.export import exported
 from study.commands.trial import run
 from study.data import joint_fingerprint
-from study.ranking import ranked
+from study.ranking import Results
 from study.ranking.selection import Choice
 from study.training import Trial
 
@@ -41,7 +41,7 @@ def test_each_trial_has_its_own_data_and_method(make_command: Callable[[], Comma
         config = spec.trial_config(trial.params, trial.seed)
         again = timeless(Trial(config, loaded[data.key(config.data)], "cpu").run())
         assert [one["val/accuracy"] for one in again] == [one["val/accuracy"] for one in trial.reports]
-    best = ranked(record, spec)[0]
-    written = exported(command.folder("tiny"), spec, record, best, Choice())
+    best = Results(spec, record).ranked[0]
+    written = exported(command.folder("tiny"), Results(spec, record), best, Choice())
     assert written.base == spec.trial_document({**best.trial.params, "train.seed": best.trial.seed})
     assert timeless(run(written))[-1]["val/accuracy"] == best.value

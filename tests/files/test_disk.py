@@ -25,6 +25,7 @@ from study.files import write_output
 from study.home.events import Unusable
 from study.home.folder import Home
 from study.home.ledger import Ledger
+from study.ranking import Results
 from study.tracking.connection import connect, error_line
 from study.training.checkpoint import Checkpoint
 from study.training.function_trial import KeptFolder
@@ -83,7 +84,7 @@ def ledger(folder: Path) -> None:
 
 def report(folder: Path) -> None:
     spec = quickstart()
-    write_report(spec, record(*(Told("search", [0.5], state="complete") for _ in range(4))), folder / "report")
+    write_report(Results(spec, record(*(Told("search", [0.5], state="complete") for _ in range(4)))), folder / "report")
 
 
 def best_file(folder: Path) -> None:
@@ -91,7 +92,7 @@ def best_file(folder: Path) -> None:
     there = home.create(quickstart()) if not home.studies() else home.studies()[0]
     told = [Told("baseline", [0.4], state="complete"), Told("search", [0.5], state="complete")]
     write_ledger(there.ledger_file, *told)
-    export(there, quickstart(), record(*told), folder / "best.yaml")
+    export(there, Results(quickstart(), record(*told)), folder / "best.yaml")
 
 
 def table(folder: Path) -> None:

@@ -19,7 +19,7 @@ from study.errors import UserError
 from study.home.folder import Home
 from study.home.ledger import read
 from study.home.record import StudyRecord
-from study.ranking import ranked
+from study.ranking import Results
 from study.ranking.selection import Choice
 from study.spec.load import NAME_RULE
 
@@ -102,7 +102,7 @@ def make_all_that_is_named_after(home: Home, name: str) -> None:
         path.parent.mkdir(exist_ok=True)
         path.touch()
     record = StudyRecord.load(folder.ledger_file)
-    best = exported(folder, spec, record, ranked(record, spec)[0], Choice())
+    best = exported(folder, Results(spec, record), Results(spec, record).ranked[0], Choice())
     home.create(best)
     extend(home, final_study(best, [0]))
 

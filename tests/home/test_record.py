@@ -12,6 +12,7 @@ from study.errors import UserError
 from study.home.ledger import Ledger
 from study.home.line import Chain, Entry, encode
 from study.home.record import StudyRecord, finite
+from study.ranking import Results
 from study.ranking.summary import lines, summary
 
 
@@ -119,10 +120,10 @@ def test_a_test_split_that_could_not_be_read_is_told() -> None:
     told = record(Told("baseline", [0.4, 0.5]), Told("confirm", [0.4, 0.5], seed=1, repeats=0))
     told.take({"event": "untested", "trial": 1, "reason": "weights are gone", "time": 9.0})
     assert told.trials[1].untested == "weights are gone"
-    assert "test split not read for trial 1: weights are gone" in lines(summary(quickstart(), told))
-    assert "The test split could not be read for trial 1: weights are gone" in caveats(quickstart(), told)
+    assert "test split not read for trial 1: weights are gone" in lines(summary(Results(quickstart(), told)))
+    assert "The test split could not be read for trial 1: weights are gone" in caveats(Results(quickstart(), told))
     told.take({"event": "untested", "trial": 0, "reason": "weights are gone", "time": 9.5})
-    assert "test split not read for trials 0, 1: weights are gone" in lines(summary(quickstart(), told))
+    assert "test split not read for trials 0, 1: weights are gone" in lines(summary(Results(quickstart(), told)))
 
 
 def test_a_test_split_that_was_read_later_is_no_longer_told_as_unread() -> None:
@@ -130,8 +131,8 @@ def test_a_test_split_that_was_read_later_is_no_longer_told_as_unread() -> None:
     told.take({"event": "untested", "trial": 1, "reason": "weights are gone", "time": 9.0})
     told.take({"event": "tested", "trial": 1, "metrics": {"test/accuracy": 0.5}, "time": 9.5})
     assert told.trials[1].untested is None
-    assert summary(quickstart(), told)["untested"] == {}
-    assert not [said for said in caveats(quickstart(), told) if "could not be read" in said]
+    assert summary(Results(quickstart(), told))["untested"] == {}
+    assert not [said for said in caveats(Results(quickstart(), told)) if "could not be read" in said]
 
 
 BEFORE: list[Entry] = [

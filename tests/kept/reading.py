@@ -1,6 +1,7 @@
 """What today's program reads out of the kept ledgers: the only module of the suite that knows the program's names.
 
 A reading is a table of tables: study, table, row, column, value. A refactoring that moves an entry point changes an
+from study.ranking import Results
 import here, a part that is removed takes its table with it.
 """
 
@@ -26,14 +27,14 @@ from small import digits, trained
 from study.analysis import epochs_frame, picks_frame, trials_frame
 from study.analysis.report.lead import document
 from study.analysis.report.sections import report_page
-from study.analysis.statistics.difference import Side, difference, final_side, sides, split_metrics
 from study.analysis.statistics.frame import param, param_keys
 from study.commands.export import export
 from study.home.events import Event, entry_of
 from study.home.folder import StudyFolder
 from study.home.ledger import Ledger, read
 from study.home.record import StudyRecord, TrialRecord
-from study.ranking import Spread, baseline, candidates, epochs, ranked_once
+from study.ranking import Results, Spread, epochs
+from study.ranking.difference import Side, difference, split_metrics
 from study.spec import StudySpec
 from study.sweep.agenda import Agenda
 from study.sweep.early_stopping import early_stopping
@@ -67,48 +68,47 @@ def folder(name: str) -> StudyFolder:
 
 
 @cache
-def loaded(name: str) -> tuple[StudySpec, StudyRecord]:
-    """Its file and its ledger."""
-    return folder(name).spec(), StudyRecord.load(folder(name).ledger_file)
+def loaded(name: str) -> Results:
+    """What it found."""
+    return Results.load(folder(name))
 
 
 @cache
 def lead(name: str) -> dict[str, Any]:
     """The lead of its report, as plain values."""
-    return document(*loaded(name))
+    return document(loaded(name))
 
 
 def values(name: str) -> dict[str, Table]:
     """Every table of a study."""
-    study, (spec, record) = folder(name), loaded(name)
-    with ranked_once(record):
-        tables = {"trials": _frame(trials_frame(spec, record)), "picks": _frame(picks_frame(spec, record))}
-        if len(record.trials) < 100:
-            tables["epochs"] = _frame(epochs_frame(record))
-        tables["summary"] = _frame(_summary(spec, record))
-        if spec.final_seeds is None:
-            tables["best configurations"] = _frame(_configurations(spec, record))
-            tables["best.yaml"] = _best(study, spec, record)
-        told = lead(name).items()
-        tables["verdict"] = {part: _columns(_no_sentences(value)) for part, value in told if part != "parts"}
-        tables["decisions"] = decisions(name)
-        tables |= {f"page: {title}": table for title, table in _page_tables(spec, record)}
+    study, results = folder(name), loaded(name)
+    tables = {"trials": _frame(trials_frame(results)), "picks": _frame(picks_frame(results))}
+    if len(results.record.trials) < 100:
+        tables["epochs"] = _frame(epochs_frame(results.record))
+    tables["summary"] = _frame(_summary(results))
+    if results.spec.final_seeds is None:
+        tables["best configurations"] = _frame(_configurations(results))
+        tables["best.yaml"] = _best(study, results)
+    told = lead(name).items()
+    tables["verdict"] = {part: _columns(_no_sentences(value)) for part, value in told if part != "parts"}
+    tables["decisions"] = decisions(name)
+    tables |= {f"page: {title}": table for title, table in _page_tables(results)}
     return {title: table for title, table in tables.items() if table}
 
 
-def _configurations(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
+def _configurations(results: Results) -> pd.DataFrame:
     """The complete configurations of the search, the best first, then the baseline."""
-    reference = baseline(record, spec)
-    rows = [*candidates(record, spec), *([reference] if reference else [])]
-    keys = param_keys(spec, record.trials.values())
+    reference = results.baseline
+    rows = [*results.candidates, *([reference] if reference else [])]
+    keys = param_keys(results.spec, results.record.trials.values())
     index = pd.Index([one.trial.number for one in rows], name="trial")
     found = [
         {
             "stage": one.trial.stage,
-            spec.metric: one.value,
+            results.spec.metric: one.value,
             **_numbers(one.confirmed),
-            "seeds": tuple(each.seed for each in one.repeats if _has(spec, each)),
-            **{key: param(spec, one.trial, key) for key in keys},
+            "seeds": tuple(each.seed for each in one.repeats if _has(results.spec, each)),
+            **{key: param(results.spec, one.trial, key) for key in keys},
         }
         for one in rows
     ]
@@ -124,13 +124,13 @@ def _numbers(spread: Spread | None) -> dict[str, Any]:
     return {"mean": mean, "sd": deviation, "n": count}
 
 
-def _summary(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
+def _summary(results: Results) -> pd.DataFrame:
     """The baseline against the best configuration, or the final training alone: every metric on both splits."""
-    by_name: dict[str, Side | None] = {"final": final_side(spec, record)}
-    if spec.final_seeds is None:
-        by_name = dict(zip(("baseline", "best"), sides(spec, record), strict=True))
+    by_name: dict[str, Side | None] = {"final": results.final_side}
+    if results.spec.final_seeds is None:
+        by_name = dict(zip(("baseline", "best"), results.sides, strict=True))
     rows = {}
-    for metric in split_metrics(spec, list(by_name.values())):
+    for metric in split_metrics(results.spec, list(by_name.values())):
         row = rows[metric] = dict[str, Any]()
         for name, side in by_name.items():
             row |= {f"{name} {key}": one for key, one in _numbers(side.spread(metric) if side else None).items()}
@@ -152,7 +152,7 @@ def sentences(name: str) -> dict[str, list[str]]:
 def decisions(name: str) -> Table:
     """What the agenda does that goes on at prefixes of a ledger, each with all that it writes: one row for a prefix by
     its events, one column for each event that is written. The last prefix is the whole ledger."""
-    events, (spec, _) = read(folder(name).ledger_file), loaded(name)
+    events, spec = read(folder(name).ledger_file), loaded(name).spec
     places = range(2, len(events))
     drawn = random.Random(name).sample(places, min(PREFIXES, EVENTS // len(events), len(places)))
     return {str(place): _decided(spec, events[:place]) for place in [*sorted(drawn), len(events)]}
@@ -203,19 +203,19 @@ def _no_sentences(part: Any) -> Any:
     return [{"kind": step["kind"]} for step in part] if steps else part
 
 
-def _best(study: StudyFolder, spec: StudySpec, record: StudyRecord) -> Table:
-    if not any(trial.state == "complete" for trial in record.trials.values()):
+def _best(study: StudyFolder, results: Results) -> Table:
+    if not any(trial.state == "complete" for trial in results.record.trials.values()):
         return {}
-    (file,) = export(study, spec, record, study.best_file)
+    (file,) = export(study, results, study.best_file)
     best = YAML(typ="safe").load(file.path.read_text(encoding="utf-8"))
     best["origin"] = {key: value for key, value in best["origin"].items() if key not in LEFT_OUT}
     parts = {section: value if isinstance(value, dict) else {"": value} for section, value in best.items()}
     return {section: _columns(value) for section, value in parts.items() if section not in ("resources", "search")}
 
 
-def _page_tables(spec: StudySpec, record: StudyRecord) -> Iterator[tuple[str, Table]]:
+def _page_tables(results: Results) -> Iterator[tuple[str, Table]]:
     """The tables that the report prints, but that of every trial, which `trials` has in full."""
-    for section in report_page(spec, record, {}).sections:
+    for section in report_page(results, {}).sections:
         if section.title in ("Provenance", "Every metric"):
             continue
         tables = [block.frame for block in section.blocks if hasattr(block, "frame")]

@@ -12,8 +12,7 @@ from kept import reading
 from study.analysis.report.page import Table, to_markdown
 from study.analysis.report.sections import report_page
 from study.analysis.statistics import formatting
-from study.home.record import StudyRecord
-from study.spec import StudySpec
+from study.ranking import Results
 
 
 class Statement(NamedTuple):
@@ -34,9 +33,9 @@ GAIN = re.compile(
 )
 
 
-def statements(spec: StudySpec, told: StudyRecord) -> Iterator[Statement]:
+def statements(results: Results) -> Iterator[Statement]:
     """Every statement of a page on how two configurations compare."""
-    page = report_page(spec, told, {})
+    spec, page = results.spec, report_page(results, {})
     parts = dict(page.lead)
     best = "best"
     for found in GAIN.finditer(parts.get("Result", "")):
@@ -59,10 +58,10 @@ def statements(spec: StudySpec, told: StudyRecord) -> Iterator[Statement]:
                     yield Statement(best, "baseline", row["metric"], interval, None)
 
 
-def disagreements(spec: StudySpec, told: StudyRecord) -> list[set[Statement]]:
+def disagreements(results: Results) -> list[set[Statement]]:
     """Sets of statements on one pair and metric of which two differ."""
     by_pair = defaultdict(set)
-    for each in statements(spec, told):
+    for each in statements(results):
         by_pair[each[:3]].add(each)
     found = []
     for said in by_pair.values():
@@ -136,30 +135,29 @@ KINDS = {
 }
 
 
-def study_of(name: str) -> tuple[StudySpec, StudyRecord]:
+def study_of(name: str) -> Results:
     if name not in KINDS:
         return reading.loaded(name)
     spec, trials = KINDS[name]
     told = record(*trials)
     told.state = "complete"
-    return spec, told
+    return Results(spec, told)
 
 
 @pytest.mark.parametrize("name", [*reading.STUDIES, *KINDS])
 def test_no_two_statements_of_a_page_differ(name: str) -> None:
-    assert disagreements(*study_of(name)) == []
+    assert disagreements(study_of(name)) == []
 
 
 @pytest.mark.parametrize("name", [*reading.STUDIES, *KINDS])
 def test_no_interval_of_a_page_is_without_width_and_no_number_is_missing(name: str) -> None:
-    page = to_markdown(report_page(*study_of(name), {}))
+    page = to_markdown(report_page(study_of(name), {}))
     assert not re.findall(r"([+-]?[\d.]+%?) to \1(?![\d.])", page)
     assert not re.findall(r"\bnan\b(?! in epoch)|\binf\b|[\d]e-1\d", page)
 
 
 def test_what_is_read_from_a_page() -> None:
-    spec, told = reading.loaded("single")
-    said = list(statements(spec, told))
+    said = list(statements(reading.loaded("single")))
     assert Statement("best", "baseline", "test/accuracy", "-10.2 to +28.7", False) in said
     assert Statement("best", "baseline", "test/accuracy", "-10.2 to +28.7", None) in said
     assert Statement("best", "trial 5", "val/accuracy", "-3.0 to +33.2", False) in said
@@ -167,7 +165,7 @@ def test_what_is_read_from_a_page() -> None:
 
 def test_a_baseline_that_wins_is_named_as_the_best() -> None:
     spec, trials = KINDS["the baseline wins"]
-    page = report_page(spec, record(*trials), {})
+    page = report_page(Results(spec, record(*trials)), {})
     assert "best.yaml holds, is the baseline" in dict(page.lead)["Result"]
     table = next(block for block in page.sections[0].blocks if isinstance(block, Table))
     assert "best of the search (trial 1)" in table.header

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from study import ranking
 from study.home.record import Epoch, TrialRecord
 from study.home.trial import Stretch
-from study.ranking import Spread, epochs
+from study.ranking import Results, Spread, epochs
 from study.ranking.epochs import LAST, EpochChoice, scores
 from study.ranking.summary import TEST_BEST, beside
 from study.spec.objective import Constraint, Objective
@@ -160,7 +160,7 @@ def test_each_trial_is_taken_at_its_own_epoch_and_each_rule_chooses_its_own() ->
 def test_a_study_ranks_by_the_epoch_that_it_asks_for() -> None:
     told = record(Told("search", [0.5, 0.5, 0.2]), Told("search", [0.1, 0.3, 0.4]))
     for assignments, best in (((), 1), (("search.epoch=best", "search.epoch_window=1"), 0)):
-        found = ranking.best(told, quickstart("search.confirm={top: 0}", *assignments))
+        found = Results(quickstart("search.confirm={top: 0}", *assignments), told).best
         assert found is not None
         assert found.trial.number == best
 

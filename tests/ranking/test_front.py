@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from study import ranking
 from study.home.record import StudyRecord
-from study.ranking.picks import picks
+from study.ranking import Results
 from study.ranking.selection import Choice, choose
 from study.spec import StudySpec
 from study.spec.document import Document
@@ -48,11 +48,11 @@ def numbers(found: list[ranking.Candidate]) -> list[int]:
 
 
 def front(found: StudyRecord, spec: StudySpec) -> list[int]:
-    return numbers([candidate for candidate, _ in ranking.front(found, spec)])
+    return numbers([candidate for candidate, _ in Results(spec, found).front])
 
 
 def best(found: StudyRecord, spec: StudySpec) -> int:
-    return ranking.ranked(found, spec)[0].trial.number
+    return Results(spec, found).ranked[0].trial.number
 
 
 RULES = {
@@ -74,9 +74,9 @@ def test_what_is_chosen_is_on_the_front_of_the_fresh_seeds(accurate: Pair, fair:
     found = searched(accurate, fair, baseline=(0.5, 0.95), fresh={0: [(0.5, 0.95)] * 2, 1: [lucky] * 2, 2: [fair] * 2})
     assert front(found, spec) == [1, 2]
     assert best(found, spec) == {"first": 1, "knee": 2, "limit": 2}[rule]
-    assert numbers(choose(spec, found, Choice())) == [best(found, spec)]
-    assert numbers(choose(spec, found, Choice(pareto=spec.objective.metrics))) == [1, 2]
-    own = next(pick for pick in picks(found, spec) if pick.rule.is_own)
+    assert numbers(choose(Results(spec, found), Choice())) == [best(found, spec)]
+    assert numbers(choose(Results(spec, found), Choice(pareto=spec.objective.metrics))) == [1, 2]
+    own = next(pick for pick in Results(spec, found).picks if pick.rule.is_own)
     assert (own.number, own.rank) == (best(found, spec), 1)
 
 
@@ -109,7 +109,7 @@ def test_of_three_metrics_the_front_is_what_nothing_beats_and_the_best_is_on_it(
         return one != other and one[0] >= other[0] and one[1] <= other[1] and one[2] <= other[2]
 
     expected = {place for place in kept if not any(beats(points[other], points[place]) for other in kept)}
-    on_front = ranking.front(found, spec)
+    on_front = Results(spec, found).front
     if on_front[0][1].violation == 0:
         assert {candidate.trial.number for candidate, _ in on_front} == expected
     assert best(found, spec) in {candidate.trial.number for candidate, _ in on_front}
@@ -122,7 +122,7 @@ def test_the_knee_is_the_nearest_to_the_best_of_every_metric() -> None:
     spec = spec_of("search.choose=knee", ALONE)
     found = searched((0.9, 0.4), (0.88, 0.22), (0.8, 0.1), (0.55, 0.08), (0.5, 0.0))
     assert best(found, spec) == 2
-    assert numbers(ranking.ranked(found, spec)) == [2, 1, 3, 0, 4]
+    assert numbers(Results(spec, found).ranked) == [2, 1, 3, 0, 4]
 
 
 def test_a_limit_on_a_metric_whose_higher_values_are_better() -> None:
@@ -151,7 +151,7 @@ def test_the_last_bits_of_a_sum_neither_choose_nor_take_from_the_front() -> None
     assert best(found, spec) == 1
     one = searched((0.5, 0.3), (0.9, noisy))
     assert best(one, spec_of(f"search.choose={{name: limit, limits: [{GAP} <= 0.3]}}", ALONE)) == 1
-    assert ranking.ranked(one, spec_of(f"search.constraints=['{GAP} <= 0.3']", ALONE))[0].score.violation == 0
+    assert Results(spec_of(f"search.constraints=['{GAP} <= 0.3']", ALONE), one).ranked[0].score.violation == 0
     assert 10**-DIGITS < 1e-9
 
 
@@ -160,9 +160,9 @@ def test_a_configuration_that_the_fresh_seeds_beat_is_not_chosen() -> None:
     spec = spec_of("search.confirm={top: 1, seeds: 2}")
     fresh = {0: [(0.5, 0.5)] * 2, 1: [(0.6, 0.4)] * 2, 2: [(0.8, 0.3)] * 2}
     found = searched((0.95, 0.3), (0.8, 0.25), baseline=(0.5, 0.5), fresh=fresh)
-    assert numbers(ranking.searched(found, spec)) == [1, 2]
+    assert numbers(Results(spec, found).searched) == [1, 2]
     assert (front(found, spec), best(found, spec)) == ([2], 2)
-    assert numbers(ranking.tested(found, spec)) == [2]
+    assert numbers(Results(spec, found).tested) == [2]
 
 
 def test_before_all_have_run_again_the_search_decides() -> None:
@@ -193,11 +193,11 @@ def test_the_whole_front_runs_again_up_to_a_bound(top: int, most: int, expected:
     """With one more that is beaten, which `top` alone asks for."""
     spec = spec_of(f"search.confirm={{top: {top}, seeds: 2, front: {most}}}", "search.choose=knee")
     found = searched(*LINE, (0.4, 0.9), baseline=(0.3, 0.95))
-    again = [one.number for one in ranking.to_confirm(found, spec)]
+    again = [one.number for one in Results(spec, found).to_confirm()]
     assert again[0] == 0
     assert len(set(again)) == len(again) == expected + 1
     if expected < len(LINE):
-        assert numbers(ranking.searched(found, spec))[0] in again, "what the rule would choose"
+        assert numbers(Results(spec, found).searched)[0] in again, "what the rule would choose"
         assert 16 not in again
     if expected >= 10:
         assert {1, 15} <= set(again), "both ends"
@@ -213,10 +213,10 @@ def test_in_a_study_of_before_as_many_run_again_as_did() -> None:
     assert before.hash != spec.hash
     fresh = {0: [(0.3, 0.9)] * 2, 15: [LINE[14]] * 2, 14: [LINE[13]] * 2}
     found = searched(*LINE, baseline=(0.3, 0.95), fresh=fresh)
-    assert [one.number for one in ranking.to_confirm(found, before)] == [0, 15, 14]
-    assert ranking.is_confirmed(found, before)
-    assert (front(found, before), numbers(ranking.tested(found, before))) == ([15, 14], [15])
-    assert not ranking.is_confirmed(found, spec)
+    assert [one.number for one in Results(before, found).to_confirm()] == [0, 15, 14]
+    assert Results(before, found).is_confirmed
+    assert (front(found, before), numbers(Results(before, found).tested)) == ([15, 14], [15])
+    assert not Results(spec, found).is_confirmed
 
 
 def test_a_study_of_one_metric_is_what_it_was() -> None:

@@ -10,12 +10,12 @@ import torch
 from course import Course
 from helpers import Told, quickstart, record, refused
 
-from study import ranking
 from study.analysis.report import lead
 from study.analysis.report.conclusions import caveats
 from study.analysis.statistics.next_step import next_steps
 from study.commands.plan import budget
 from study.home.record import StudyRecord
+from study.ranking import Results
 from study.ranking.selection import Choice, choose
 from study.spec import StudySpec
 from study.spec.document import parse
@@ -46,15 +46,18 @@ def searched(*values: float, error: float | None = 0.02) -> list[Told]:
 
 
 def best(spec: StudySpec, found: StudyRecord) -> int:
-    chosen = ranking.best(found, spec)
+    chosen = Results(spec, found).best
     assert chosen is not None
-    assert choose(spec, found, Choice())[0] is chosen or choose(spec, found, Choice())[0].trial is chosen.trial
+    assert (
+        choose(Results(spec, found), Choice())[0] is chosen
+        or choose(Results(spec, found), Choice())[0].trial is chosen.trial
+    )
     return chosen.trial.number
 
 
 def text(spec: StudySpec, found: StudyRecord) -> dict[str, str]:
     found.state = "complete"
-    return {part.title: part.text for part in lead.lead(spec, found)}
+    return {part.title: part.text for part in lead.lead(Results(spec, found))}
 
 
 @pytest.mark.parametrize(("margin", "value", "chosen"), [(0, 0.71, 3), (1, 0.72, 1), (1, 0.74, 3), (2, 0.74, 1)])
@@ -62,7 +65,7 @@ def test_the_better_incumbent_stays_within_the_margin(margin: float, value: floa
     # .028 is the error of the difference of two values with an error of .02 each
     found = record(*searched(0.5, 0.7, 0.65, value))
     assert best(spec_of(margin), found) == chosen
-    numbers = [candidate.trial.number for candidate in ranking.ranked(found, spec_of(margin))]
+    numbers = [candidate.trial.number for candidate in Results(spec_of(margin), found).ranked]
     assert sorted(numbers) == [0, 1, 2, 3]
     assert numbers[1:] == [number for number in (3, 1, 2, 0) if number != chosen]
 
@@ -122,7 +125,7 @@ def test_fresh_seeds_leave_the_error_of_the_split(
     params = {number: one.params for number, one in enumerate(trials)}
     again = fresh({0: [0.5, 0.5], 1: ours, 3: theirs}, params, error)
     found = record(*trials, *again)
-    assert ranking.is_confirmed(found, spec_of())
+    assert Results(spec_of(), found).is_confirmed
     assert best(spec_of(), found) == chosen
 
 
@@ -145,13 +148,13 @@ def test_the_errors_of_two_on_the_same_samples_are_rather_too_large() -> None:
 
 def test_the_best_incumbent_runs_on_the_fresh_seeds_too() -> None:
     found = record(*searched(0.5, 0.65, 0.7, 0.8))
-    confirmed = [trial.number for trial in ranking.to_confirm(found, spec_of())]
+    confirmed = [trial.number for trial in Results(spec_of(), found).to_confirm()]
     assert confirmed == [0, 3, 2]
     assert budget(spec_of())["trials"]["confirm"] == 6
-    assert [trial.number for trial in ranking.to_confirm(found, spec_of(0.0))] == [0, 3]
+    assert [trial.number for trial in Results(spec_of(0.0), found).to_confirm()] == [0, 3]
     assert budget(spec_of(0.0))["trials"]["confirm"] == 4
     leading = record(*searched(0.5, 0.9, 0.7, 0.8))
-    assert [trial.number for trial in ranking.to_confirm(leading, spec_of())] == [0, 1]
+    assert [trial.number for trial in Results(spec_of(), leading).to_confirm()] == [0, 1]
 
 
 def test_without_anything_enqueued_the_baseline_stays() -> None:
@@ -162,7 +165,7 @@ def test_without_anything_enqueued_the_baseline_stays() -> None:
     assert "): the baseline stays." in parts["Result"]
     assert "best.yaml holds, is the baseline" in parts["Result"]
     assert best(spec_of(0.0, "search.enqueue=[]"), found) == 3
-    assert [trial.number for trial in ranking.to_confirm(found, spec)] == [0, 3]
+    assert [trial.number for trial in Results(spec, found).to_confirm()] == [0, 3]
 
 
 @pytest.mark.parametrize("marked", [0, 1])
@@ -215,7 +218,7 @@ def test_what_breaks_a_limit_does_not_stay() -> None:
     found = record(*trials)
     assert best(spec, found) == 3
     found.state = "complete"
-    assert any("search.margin has no say: no incumbent" in sentence for sentence in caveats(spec, found))
+    assert any("search.margin has no say: no incumbent" in sentence for sentence in caveats(Results(spec, found)))
 
 
 def test_of_several_metrics_nothing_changes_and_that_is_said() -> None:
@@ -225,13 +228,13 @@ def test_of_several_metrics_nothing_changes_and_that_is_said() -> None:
         one.further["val/equalized_odds"] = 0.1
     found = record(*trials)
     assert best(spec_of(1.0, *front), found) == best(spec_of(0.0, *front), found) == 3
-    assert any("several metrics" in sentence for sentence in caveats(spec_of(1.0, *front), found))
+    assert any("several metrics" in sentence for sentence in caveats(Results(spec_of(1.0, *front), found)))
 
 
 def test_an_error_that_is_not_known_keeps_nobody() -> None:
     found = record(*searched(0.5, 0.7, 0.65, 0.71, error=None))
     assert best(spec_of(), found) == 3
-    assert any("no standard error of val/accuracy" in sentence for sentence in caveats(spec_of(), found))
+    assert any("no standard error of val/accuracy" in sentence for sentence in caveats(Results(spec_of(), found)))
 
 
 def test_the_smaller_value_is_ahead_where_it_is_the_better_one() -> None:
@@ -266,7 +269,7 @@ def test_seeds_that_see_a_difference_are_not_said_to_see_none() -> None:
     assert best(spec_of(), found) == 1
     assert "trial 3 has the best mean" in parts["How sure"]
     assert "cannot be told" not in parts["How sure"]
-    assert all("trial 3" not in step.why for step in next_steps(spec_of(), found))
+    assert all("trial 3" not in step.why for step in next_steps(Results(spec_of(), found)))
 
 
 def test_an_incumbent_runs_whole_where_early_stopping_would_end_it(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from scipy.special import ndtri
 
 from study import ranking
 from study.home.record import StudyRecord
-from study.ranking import Spread, spread
+from study.ranking import Results, Spread, spread
 from study.training.standard_errors import pooled
 
 SPEC = quickstart("search.confirm={top: 2, seeds: 2}")
@@ -33,12 +33,12 @@ def test_one_value_has_no_deviation_and_none_no_spread() -> None:
 
 def test_the_last_epoch_counts_not_the_best() -> None:
     found = record(Told("search", [0.9, 0.1]), Told("search", [0.1, 0.2]))
-    assert numbers(ranking.searched(found, ALONE)) == [1, 0]
+    assert numbers(Results(ALONE, found).searched) == [1, 0]
 
 
 def test_where_less_is_better_the_least_is_best() -> None:
     odds = [Told("search", [value], metric="val/equalized_odds") for value in (0.3, 0.1, 0.2)]
-    assert numbers(ranking.ranked(record(*odds), FAIR)) == [1, 2, 0]
+    assert numbers(Results(FAIR, record(*odds)).ranked) == [1, 2, 0]
 
 
 def confirmed(*states: str) -> StudyRecord:
@@ -52,7 +52,7 @@ def confirmed(*states: str) -> StudyRecord:
 
 
 def test_confirmed_means_decide_once_all_are_confirmed() -> None:
-    found = ranking.ranked(confirmed(*["complete"] * 6), SPEC)
+    found = Results(SPEC, confirmed(*["complete"] * 6)).ranked
     assert numbers(found) == [2, 1, 0, 3]
     assert found[0].confirmed == Spread(pytest.approx(0.7), pytest.approx(0.02**0.5), 2)
     assert [trial.seed for trial in found[0].repeats] == [1, 2]
@@ -62,34 +62,34 @@ def test_confirmed_means_decide_once_all_are_confirmed() -> None:
     "states", [[], ["complete"] * 5, ["complete"] * 5 + ["running"], ["complete"] * 5 + ["waiting"]]
 )
 def test_before_that_the_search_decides(states: list[str]) -> None:
-    assert numbers(ranking.ranked(confirmed(*states), SPEC)) == [1, 2, 3, 0]
+    assert numbers(Results(SPEC, confirmed(*states)).ranked) == [1, 2, 3, 0]
 
 
 def test_a_confirmation_that_failed_has_ended_and_its_mean_is_of_the_others() -> None:
-    found = ranking.ranked(confirmed(*["complete"] * 5, "failed"), SPEC)
+    found = Results(SPEC, confirmed(*["complete"] * 5, "failed")).ranked
     assert numbers(found) == [2, 1, 0, 3]
     assert found[0].confirmed == Spread(0.8, None, 1)
 
 
 def test_a_configuration_none_of_whose_confirmations_completed_is_behind() -> None:
-    found = ranking.ranked(confirmed("complete", "complete", "failed", "failed", "complete", "complete"), SPEC)
+    found = Results(SPEC, confirmed("complete", "complete", "failed", "failed", "complete", "complete")).ranked
     assert numbers(found) == [2, 0, 1, 3]
 
 
 def test_a_baseline_that_nothing_beats_is_best() -> None:
     found = record(Told("baseline", [0.9]), Told("search", [0.5]))
-    assert numbers(ranking.ranked(found, ALONE)) == [0, 1]
-    assert numbers(ranking.candidates(found, ALONE)) == [1]
-    baseline = ranking.baseline(found, ALONE)
+    assert numbers(Results(ALONE, found).ranked) == [0, 1]
+    assert numbers(Results(ALONE, found).candidates) == [1]
+    baseline = Results(ALONE, found).baseline
     assert baseline is not None
     assert baseline.trial.number == 0
 
 
 def test_what_is_to_confirm() -> None:
     found = confirmed()
-    assert [trial.number for trial in ranking.to_confirm(found, SPEC)] == [0, 1, 2]
-    assert [trial.number for trial in ranking.to_confirm(found, SPEC, top=False)] == [0]
-    assert ranking.to_confirm(found, ALONE) == []
+    assert [trial.number for trial in Results(SPEC, found).to_confirm()] == [0, 1, 2]
+    assert [trial.number for trial in Results(SPEC, found).to_confirm(top=False)] == [0]
+    assert Results(ALONE, found).to_confirm() == []
 
 
 def test_spreads_are_of_validation_and_of_test_metrics_that_were_read() -> None:
@@ -112,7 +112,7 @@ TRIALS = st.lists(st.tuples(st.sampled_from(["complete", "complete", "pruned", "
 @given(TRIALS)
 def test_ranked_is_every_complete_trial_once_in_order(drawn: list[tuple[str, float]]) -> None:
     found = record(*(Told("search", [value], state) for state, value in drawn))
-    ranked = ranking.ranked(found, ALONE)
+    ranked = Results(ALONE, found).ranked
     assert sorted(numbers(ranked)) == [number for number, (state, _) in enumerate(drawn) if state == "complete"]
     order: list[Any] = [(-one.value, one.trial.number) for one in ranked]
     assert order == sorted(order)
@@ -127,14 +127,14 @@ def test_spread_is_that_of_the_statistics_module(values: list[float]) -> None:
 @given(TRIALS, st.lists(VALUE, min_size=6, max_size=6))
 def test_a_part_of_the_confirmation_changes_no_order(drawn: list[tuple[str, float]], means: list[float]) -> None:
     trials = [Told("baseline", [0.4]), *(Told("search", [value], state) for state, value in drawn)]
-    before = ranking.ranked(record(*trials), SPEC)
-    chosen = ranking.to_confirm(record(*trials), SPEC)
+    before = Results(SPEC, record(*trials)).ranked
+    chosen = Results(SPEC, record(*trials)).to_confirm()
     repeats = [(one.number, seed) for one in chosen for seed in (1, 2)]
     more = [
         Told("confirm", [value], seed=seed, repeats=number)
         for (number, seed), value in zip(repeats[:-1], means, strict=False)
     ]
-    assert numbers(ranking.ranked(record(*trials, *more), SPEC)) == numbers(before)
+    assert numbers(Results(SPEC, record(*trials, *more)).ranked) == numbers(before)
 
 
 @pytest.mark.parametrize(("samples", "seeds", "share"), [(17, 2, 0.5), (17, 3, 0.9), (60, 3, 0.5), (400, 5, 0.9)])

@@ -7,9 +7,9 @@ from helpers import Told, quickstart, record
 from hypothesis import given
 from hypothesis import strategies as st
 
-from study import ranking
 from study.home.record import StudyRecord
-from study.ranking.picks import Pick, are_confirmed, at_most, fresh_trials, picked, picks, rules_of
+from study.ranking import Results
+from study.ranking.picks import Pick, at_most, fresh_trials, rules_of
 from study.spec import StudySpec
 
 SPEC = quickstart("search.confirm={top: 1, seeds: 2, rules: true}")
@@ -27,7 +27,7 @@ def _named(values: tuple[float, ...]) -> dict[str, float]:
 
 
 def by_name(trials: StudyRecord, spec: StudySpec = SPEC) -> dict[str, Pick]:
-    return {pick.rule.name: pick for pick in picks(trials, spec)}
+    return {pick.rule.name: pick for pick in Results(spec, trials).picks}
 
 
 TRIALS = (
@@ -59,16 +59,16 @@ def test_each_rule_picks_the_best_by_its_own_metric() -> None:
 
 def test_only_the_rules_that_are_named_have_their_picks_run_again() -> None:
     found = record(*TRIALS)
-    assert [trial.number for trial in picked(found, NAMED)] == [3, 2]
+    assert [trial.number for trial in Results(NAMED, found).picked] == [3, 2]
     found.take({"event": "confirming", "top": 1, "seeds": 3, "rules": False, "time": 99.0})
-    assert (ranking.confirm(found, NAMED).seeds, len(picked(found, NAMED))) == (3, 2)
+    assert (Results(NAMED, found).confirm.seeds, len(Results(NAMED, found).picked)) == (3, 2)
     found.take({"event": "confirming", "top": 1, "seeds": 3, "rules": True, "time": 99.0})
-    assert [trial.number for trial in picked(found, NAMED)] == [1, 0, 3, 2]
+    assert [trial.number for trial in Results(NAMED, found).picked] == [1, 0, 3, 2]
 
 
 def test_what_the_trials_do_not_report_is_no_rule_of_theirs() -> None:
     assert set(by_name(record(searched(0.5), searched(0.6)))) == {"accuracy"}
-    assert picks(record(Told("search", [0.5], "pruned")), SPEC) == []
+    assert Results(SPEC, record(Told("search", [0.5], "pruned"))).picks == []
 
 
 def test_where_no_configuration_keeps_a_limit_the_one_that_misses_it_by_least_is_picked() -> None:
@@ -114,10 +114,13 @@ RULES = (*fresh("rule", 3, 0.99, 0.99), *fresh("rule", 2, 0.98, 0.98))
 def test_the_trials_of_other_rules_picks_choose_nothing() -> None:
     """However good they are: best, order, front and what is to confirm are those of the study without them."""
     without, having = record(*TRIALS, *CONFIRMED), record(*TRIALS, *CONFIRMED, *RULES)
-    for of in (ranking.ranked, ranking.candidates, ranking.searched, ranking.front):
-        assert of(having, SPEC) == of(without, SPEC)
-    assert ranking.to_confirm(having, SPEC) == ranking.to_confirm(without, SPEC)
-    assert [pick.number for pick in picks(having, SPEC)] == [pick.number for pick in picks(without, SPEC)]
+    one, other = Results(SPEC, having), Results(SPEC, without)
+    for of in ("ranked", "candidates", "searched", "front"):
+        assert getattr(one, of) == getattr(other, of)
+    assert one.to_confirm() == other.to_confirm()
+    assert [pick.number for pick in Results(SPEC, having).picks] == [
+        pick.number for pick in Results(SPEC, without).picks
+    ]
 
 
 def test_fresh_seeds_count_once_whatever_they_ran_for() -> None:
@@ -137,13 +140,13 @@ def test_fresh_seeds_count_once_whatever_they_ran_for() -> None:
     ],
 )
 def test_picks_are_confirmed_once_all_have_run_and_test_was_read(further: tuple[Told, ...], done: bool) -> None:
-    assert are_confirmed(record(*TRIALS, *CONFIRMED, *further), SPEC) is done
+    assert Results(SPEC, record(*TRIALS, *CONFIRMED, *further)).picks_are_confirmed is done
 
 
 def test_test_that_could_not_be_read_is_not_waited_for() -> None:
     found = record(*TRIALS, *CONFIRMED, *RULES[:3], *fresh("rule", 2, 0.9, 0.9, tested=False)[1:])
     found.take({"event": "untested", "trial": max(found.trials), "reason": "broken", "time": 99.0})
-    assert are_confirmed(found, SPEC)
+    assert Results(SPEC, found).picks_are_confirmed
 
 
 @given(
@@ -158,10 +161,10 @@ def test_no_more_are_picked_than_was_said(values: list[tuple[float, ...]], top: 
         for place, each in enumerate(values)
     ]
     found = record(*trials)
-    best = [candidate.trial for candidate in ranking.searched(found, spec)[:top]]
+    best = [candidate.trial for candidate in Results(spec, found).searched[:top]]
     reference = [trial for trial in found.by_stage("baseline") if top]
     confirmed = {trial.number for trial in best + reference}
     reported = ["val/accuracy", *(f"val/{name}" for name in METRICS)]
-    assert len({trial.number for trial in picked(found, spec)} - confirmed) <= at_most(
+    assert len({trial.number for trial in Results(spec, found).picked} - confirmed) <= at_most(
         spec, plan, len(trials), reported
     )

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from helpers import Told, quickstart, record
 
-from study import ranking
 from study.analysis.report import lead
 from study.analysis.report.conclusions import caveats
 from study.analysis.report.page import to_markdown
@@ -15,8 +14,7 @@ from study.analysis.statistics.next_step import next_steps
 from study.commands.progress import StudyProgress
 from study.home.events import Referenced
 from study.home.record import StudyRecord
-from study.ranking import summary
-from study.ranking.references import Reference, best_reference, references
+from study.ranking import Reference, Results, summary
 from study.spec import StudySpec
 
 PARAMS = {"method.alpha": 0.02, "method.lambda": 1.0, "method.epsilon": 0.0}
@@ -50,7 +48,7 @@ def told(beside: dict[str, Values], searched: list[Values], baseline: Values = (
 
 
 def result(spec: StudySpec, found: StudyRecord) -> str:
-    return next(part.text for part in lead.lead(spec, found) if part.title == "Result")
+    return next(part.text for part in lead.lead(Results(spec, found)) if part.title == "Result")
 
 
 WINS = {"logistic_regression": (0.8, 0.2), "majority": (0.3, 0.0)}
@@ -75,15 +73,15 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_the_result_is_what_no_configuration_beats(case: str) -> None:
     spec, found, expected = CASES[case]
-    stays = ranking.unbeaten(found, spec)
+    stays = Results(spec, found).unbeaten
     assert (stays and stays.name) == expected
-    document = summary.summary(spec, found)
+    document = summary.summary(Results(spec, found))
     assert document["result"] == expected
     text, lines = result(spec, found), summary.lines(document)
     assert text.startswith("The result needs no search") == (expected is not None) or spec.objective.several
     if stays:
         assert f"best: {stays.words}, which needs no search" in lines
-        assert next_steps(spec, found)[0].why.endswith(f"{stays.words}.")
+        assert next_steps(Results(spec, found))[0].why.endswith(f"{stays.words}.")
     else:
         assert not any(line.startswith("best: ") and "needs no search" in line for line in lines)
 
@@ -91,11 +89,11 @@ def test_the_result_is_what_no_configuration_beats(case: str) -> None:
 UNSCOPED = re.compile(r"trial \d+ (?:is|was) the best|best \(trial|^best: trial|[Bb]est configuration|best so far|★")
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if ranking.above(CASES[case][1], CASES[case][0])])
+@pytest.mark.parametrize("case", [case for case in CASES if Results(CASES[case][0], CASES[case][1]).above])
 def test_nothing_calls_a_configuration_the_best_while_a_reference_is_above_it(case: str) -> None:
     spec, found, _ = CASES[case]
-    page = to_markdown(report_page(spec, found, {}))
-    lines = "\n".join(summary.lines(summary.summary(spec, found)))
+    page = to_markdown(report_page(Results(spec, found), {}))
+    lines = "\n".join(summary.lines(summary.summary(Results(spec, found))))
     for text in (page, lines, StudyProgress(spec, found).line()):
         assert not UNSCOPED.findall(text), text
     assert "which best.yaml holds, is" not in page
@@ -103,11 +101,11 @@ def test_nothing_calls_a_configuration_the_best_while_a_reference_is_above_it(ca
 
 def test_what_is_above_by_its_group_is_named_and_not_chosen() -> None:
     spec, found, _ = CASES["needs the group"]
-    assert [one.name for one in ranking.above(found, spec)] == ["threshold_optimizer"]
+    assert [one.name for one in Results(spec, found).above] == ["threshold_optimizer"]
     assert "ThresholdOptimizer on logistic regression is better (val/accuracy 90.0%) and not chosen" in result(
         spec, found
     )
-    assert "needs the group, randomised" in to_markdown(report_page(spec, found, {}))
+    assert "needs the group, randomised" in to_markdown(report_page(Results(spec, found), {}))
 
 
 def test_the_gain_over_both_is_one_sentence() -> None:
@@ -120,7 +118,7 @@ def test_a_lower_metric_gains_by_being_lower() -> None:
     spec = spec_of(f"search.metric={ODDS}")
     found = told({"logistic_regression": (0.9, 0.2)}, [(0.7, 0.05)])
     assert "gains 0.250 over the baseline and 0.150 over the best that needs no search" in result(spec, found)
-    assert ranking.unbeaten(told({"logistic_regression": (0.1, 0.01)}, [(0.7, 0.05)]), spec)
+    assert Results(spec, told({"logistic_regression": (0.1, 0.01)}, [(0.7, 0.05)])).unbeaten
 
 
 def test_what_is_worse_than_one_of_them_gains_nothing() -> None:
@@ -143,7 +141,7 @@ def test_a_margin_says_why_it_stays() -> None:
 
 def test_they_stand_in_the_first_table_with_the_baseline() -> None:
     spec, found, _ = CASES["wins"]
-    page = to_markdown(report_page(spec, found, {}))
+    page = to_markdown(report_page(Results(spec, found), {}))
     table = page[page.index("## Summary") :].split("\n\n")[1]
     names = [row.split(" | ")[0].removeprefix("| ") for row in table.splitlines()[2:]]
     assert names == [
@@ -157,8 +155,8 @@ def test_they_stand_in_the_first_table_with_the_baseline() -> None:
 def test_one_without_the_metric_is_shown_and_not_compared() -> None:
     spec, found = spec_of(), told({}, [(0.7, 0.2)])
     found.apply(Referenced("logistic_regression", {"val/balanced_accuracy": 0.9}, 1.0, time=90.0))
-    assert best_reference(found, spec) is None
-    assert [one.name for one in references(found, spec)] == ["logistic_regression"]
+    assert Results(spec, found).best_reference is None
+    assert [one.name for one in Results(spec, found).references] == ["logistic_regression"]
     assert "Not compared, as val/accuracy is not known of them: " in result(spec, found)
 
 
@@ -167,8 +165,8 @@ def test_one_that_failed_is_told_and_changes_nothing() -> None:
     before = result(spec, found)
     found.apply(Referenced("logistic_regression", reason="no memory", time=90.0))
     assert result(spec, found) == before
-    assert "The reference logistic_regression could not be fitted: no memory" in list(caveats(spec, found))
-    lines = summary.lines(summary.summary(spec, found))
+    assert "The reference logistic_regression could not be fitted: no memory" in list(caveats(Results(spec, found)))
+    lines = summary.lines(summary.summary(Results(spec, found)))
     assert "  logistic_regression could not be fitted: no memory" in lines
 
 
@@ -183,6 +181,6 @@ def test_of_fresh_seeds_the_means_are_compared() -> None:
     found = record(*trials)
     found.state = "complete"
     found.apply(Referenced("logistic_regression", {"val/accuracy": 0.8}, 1.0, time=90.0))
-    stays = ranking.unbeaten(found, spec)
+    stays = Results(spec, found).unbeaten
     assert isinstance(stays, Reference)
     assert "10.0 points better than trial 1" in result(spec, found)

@@ -12,6 +12,7 @@ from study.commands.final_training import final_study
 from study.errors import UserError
 from study.home.folder import Home
 from study.home.record import StudyRecord
+from study.ranking import Results
 from study.ranking.remaining_gain import SoFar, limit, remaining_gain, sentence
 
 RANDOM = ("search.sampler=random", "search.early_stopping.name=none", "search.confirm={top: 0}")
@@ -40,7 +41,7 @@ def test_the_limit_is_exact_for_an_exponential_tail(trials: int) -> None:
 
 
 def test_it_is_said_of_as_many_trials_again() -> None:
-    found = remaining_gain(SPEC, searched(VALUES))
+    found = remaining_gain(Results(SPEC, searched(VALUES)))
     assert (found.trials, found.further, found.confidence, found.reason) == (12, 12, 0.95, None)
     assert found.gain == pytest.approx(limit(VALUES, 12, 12, 0.95))
     assert sentence(SPEC, found) == (
@@ -53,17 +54,17 @@ def test_it_is_said_of_as_many_trials_again() -> None:
 
 def test_of_values_that_are_all_the_same_nothing_can_be_said() -> None:
     """As a worst group that no configuration gets right: 0 of it says nothing of the next configurations."""
-    found = remaining_gain(SPEC, searched([0.0] * 30, baseline=0.0))
+    found = remaining_gain(Results(SPEC, searched([0.0] * 30, baseline=0.0)))
     assert found.gain is None
     assert found.reason == "All 30 have the same value, 0, so nothing says how far others lie apart."
-    assert remaining_gain(SPEC, searched([1.0] * 30)).gain == 0.0, "no accuracy is above 1"
+    assert remaining_gain(Results(SPEC, searched([1.0] * 30))).gain == 0.0, "no accuracy is above 1"
 
 
 def test_it_grows_with_the_spacings_at_the_top_and_ends_at_the_metrics_bound() -> None:
     near, far = (limit([*VALUES[:-1], top], 12, 12, 0.95) for top in (0.681, 0.75))
     assert near < far
-    assert remaining_gain(SPEC, searched([*VALUES, 1.0])).gain == 0.0
-    wide = remaining_gain(SPEC, searched([place / 20 for place in range(1, 20)]))
+    assert remaining_gain(Results(SPEC, searched([*VALUES, 1.0]))).gain == 0.0
+    wide = remaining_gain(Results(SPEC, searched([place / 20 for place in range(1, 20)])))
     assert wide.gain == pytest.approx(0.05)
 
 
@@ -72,18 +73,18 @@ def test_values_that_tie_at_the_top_may_still_be_beaten_by_a_step() -> None:
 
 
 def test_a_given_configuration_that_is_best_is_what_must_be_beaten() -> None:
-    alone, beaten = (remaining_gain(SPEC, searched(VALUES, baseline)) for baseline in (0.4, 0.7))
+    alone, beaten = (remaining_gain(Results(SPEC, searched(VALUES, baseline))) for baseline in (0.4, 0.7))
     assert alone.gain is not None
     assert beaten.gain == pytest.approx(max(0.0, 0.69 + alone.gain - 0.7))
-    assert remaining_gain(SPEC, searched(VALUES, baseline=1.0)).gain == 0.0
-    tpe = remaining_gain(quickstart("search.sampler=tpe"), searched(VALUES, baseline=0.7))
+    assert remaining_gain(Results(SPEC, searched(VALUES, baseline=1.0))).gain == 0.0
+    tpe = remaining_gain(Results(quickstart("search.sampler=tpe"), searched(VALUES, baseline=0.7)))
     assert tpe.gain is None
     assert tpe.reason is not None
     assert tpe.reason.startswith("The best configuration was given to the search")
 
 
 def test_pruned_trials_are_known_not_to_be_the_best() -> None:
-    found = remaining_gain(SPEC, record(*told(VALUES), *[Told("search", [0.3], "pruned")] * 12))
+    found = remaining_gain(Results(SPEC, record(*told(VALUES), *[Told("search", [0.3], "pruned")] * 12)))
     assert (found.trials, found.further) == (24, 24)
     assert found.gain == pytest.approx(limit(VALUES, 24, 24, 0.95))
 
@@ -104,7 +105,7 @@ def test_pruned_trials_are_known_not_to_be_the_best() -> None:
 )
 def test_what_cannot_be_known_has_a_reason(given: list[str], trials: StudyRecord, reason: str) -> None:
     no_choices = ["search.space.method.epsilon=0.1"] if "search.sampler=cmaes" in given else []
-    found = remaining_gain(quickstart(*RANDOM, *no_choices, *given), trials)
+    found = remaining_gain(Results(quickstart(*RANDOM, *no_choices, *given), trials))
     assert found.gain is None
     assert found.reason is not None
     assert found.reason.startswith(reason)
@@ -114,9 +115,9 @@ def test_what_cannot_be_known_has_a_reason(given: list[str], trials: StudyRecord
 def test_neither_a_grid_nor_a_final_training_goes_on() -> None:
     choices = ("search.space.method.alpha={choices: [0.1, 0.2]}", "search.space.method.lambda=0.5")
     grid = quickstart(*choices, "search.sampler=grid")
-    assert "A grid has a last cell" in str(remaining_gain(grid, searched(VALUES)).reason)
+    assert "A grid has a last cell" in str(remaining_gain(Results(grid, searched(VALUES))).reason)
     finals = record(Told("final", [0.5]))
-    assert remaining_gain(final_study(SPEC, [0, 1]), finals).reason == "A final training searches nothing."
+    assert remaining_gain(Results(final_study(SPEC, [0, 1]), finals)).reason == "A final training searches nothing."
 
 
 @pytest.mark.parametrize(
@@ -143,7 +144,7 @@ def test_checked_after_each_trial_the_statement_is_more_careful() -> None:
     once, often = (so_far.gain(SPEC, 0.95, checked_often=often) for often in (False, True))
     assert once < often
     stopping = quickstart(*RANDOM, "search.trials=50", "search.stop={gain: 0.01, confidence: 0.9}")
-    said = remaining_gain(stopping, searched(VALUES))
+    said = remaining_gain(Results(stopping, searched(VALUES)))
     assert said.confidence == 0.9
     assert said.gain == pytest.approx(so_far.gain(stopping, 0.9, checked_often=True))
 

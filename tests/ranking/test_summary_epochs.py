@@ -3,6 +3,7 @@
 import pytest
 from helpers import Told, quickstart, record
 
+from study.ranking import Results
 from study.ranking.summary import lines, result_metrics, summary
 
 TOLD = record(
@@ -13,7 +14,7 @@ BEST = quickstart("search.confirm={top: 0}", "search.epoch=best", "search.epoch_
 
 
 def test_values_are_those_of_the_chosen_epoch_and_the_last_stands_beside() -> None:
-    document = summary(BEST, TOLD)
+    document = summary(Results(BEST, TOLD))
     best = document["best"]
     assert (best["trial"], best["epochs"], best["search_value"]) == (1, [3], pytest.approx(0.7))
     assert best["metrics"]["val/accuracy"] == {"mean": pytest.approx(0.7), "sd": None, "n": 1}
@@ -25,10 +26,10 @@ def test_values_are_those_of_the_chosen_epoch_and_the_last_stands_beside() -> No
         "values are those at the best epoch by val/accuracy, as the mean of the 2 epochs up to it: "
         "baseline epoch 3; best epoch 3" in texts
     )
-    assert result_metrics(BEST, TOLD)["best/val/accuracy"] == pytest.approx(0.7)
+    assert result_metrics(Results(BEST, TOLD))["best/val/accuracy"] == pytest.approx(0.7)
 
 
 def test_where_the_last_epoch_counts_nothing_stands_beside() -> None:
-    document = summary(quickstart("search.confirm={top: 0}"), TOLD)
+    document = summary(Results(quickstart("search.confirm={top: 0}"), TOLD))
     assert (document["best"]["epochs"], document["best"]["beside"], document["epoch"]) == ([4], {}, "at the last epoch")
     assert not [line for line in lines(document) if "epoch" in line]

@@ -14,7 +14,7 @@ from study.commands.progress import StudyProgress
 from study.commands.progress_view import ProgressView
 from study.home.folder import Home
 from study.home.record import StudyRecord
-from study.ranking import ties
+from study.ranking import Results
 
 METRIC = "val/worst_group_accuracy"
 SPEC = quickstart(f"search.metric={METRIC}", "search.trials=6", "search.confirm={top: 0}")
@@ -36,7 +36,7 @@ def told(*values: float, state: str = "complete") -> list[Told]:
 
 
 def test_a_value_that_more_than_half_share_is_a_tie() -> None:
-    (tie,) = ties(record(*told(0.0, 0.0, 0.0, 0.1, 0.2)), SPEC)
+    (tie,) = Results(SPEC, record(*told(0.0, 0.0, 0.0, 0.1, 0.2))).ties
     assert (tie.metric, tie.value, tie.sharing, tie.complete) == (METRIC, 0.0, 3, 5)
     assert tie.instead == ("val/accuracy",)
     assert str(tie) == (
@@ -47,22 +47,22 @@ def test_a_value_that_more_than_half_share_is_a_tie() -> None:
 
 @pytest.mark.parametrize("values", [(0.0, 0.0, 0.1, 0.2), (0.0, 0.1, 0.2, 0.3, 0.4), (0.0, 0.0, 0.0), ()])
 def test_half_or_too_few_are_none(values: tuple[float, ...]) -> None:
-    assert ties(record(*told(*values)), SPEC) == []
+    assert Results(SPEC, record(*told(*values))).ties == []
 
 
 def test_only_complete_configurations_count() -> None:
     apart, cut = told(0.1, 0.2, 0.3, 0.4), told(0.0, 0.0, 0.0, 0.0, 0.0, state="pruned")[1:]
-    assert ties(record(*apart, *cut), SPEC) == []
+    assert Results(SPEC, record(*apart, *cut)).ties == []
 
 
 def test_of_several_metrics_each_is_looked_at() -> None:
     both = quickstart(f"search.metric=[val/accuracy, {METRIC}]", "search.trials=6", "search.confirm={top: 0}")
-    assert [tie.metric for tie in ties(record(*told(0.0, 0.0, 0.0, 0.0)), both)] == [METRIC]
+    assert [tie.metric for tie in Results(both, record(*told(0.0, 0.0, 0.0, 0.0))).ties] == [METRIC]
 
 
 def test_seeds_of_a_final_training_do_not_choose() -> None:
     finals = [Told("final", [0.0], seed=seed, metric=METRIC) for seed in range(5)]
-    assert ties(record(*finals), final_study(SPEC, list(range(5)))) == []
+    assert Results(final_study(SPEC, list(range(5))), record(*finals)).ties == []
 
 
 TIED = told(0.0, 0.0, 0.0, 0.0)
@@ -87,4 +87,4 @@ def test_status_and_report_say_it(tmp_path: Path) -> None:
     document = status.document(folder)
     assert document["ties"][0]["instead"] == ("val/accuracy",)
     assert any(line.startswith(f"warning   {METRIC} is 0") for line in status.lines(document))
-    assert next(caveats(SPEC, record(*TIED))).startswith(f"{METRIC} is 0 in 4 of 4")
+    assert next(caveats(Results(SPEC, record(*TIED)))).startswith(f"{METRIC} is 0 in 4 of 4")

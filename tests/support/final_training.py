@@ -10,6 +10,7 @@ from study.home.events import Closed, Decided, Ended, Opened, Report, SplitTeste
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
+from study.ranking import Results
 from study.spec import StudySpec, load_study
 from study.trained.model_files import write
 from study.training import Trial
@@ -67,5 +68,5 @@ def train_study(home: Home, spec: StudySpec) -> StudyFolder:
     ledger.append(Closed(state="complete"))
     ledger.close()
     record = StudyRecord.told(found.ledger_file)
-    write(found, spec, record, {data.key(spec.data_sections[0]): dataset})
+    write(found, Results(spec, record), {data.key(spec.data_sections[0]): dataset})
     return found

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from course import Course, outcome, score, spec_of
 
-from study import ranking
 from study.commands import ablation as commands
 from study.commands import extending, status
 from study.commands.ablation import Request
@@ -16,6 +15,7 @@ from study.errors import UserError
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import read
 from study.home.record import StudyRecord, TrialRecord
+from study.ranking import Results
 from study.ranking.ablation import Ablation, asked, is_measured, runs
 from study.spec import StudySpec
 
@@ -76,7 +76,7 @@ def test_each_configuration_runs_once_on_seeds_that_did_not_choose_and_is_tested
     assert all("test/accuracy" in trial.tested for trial in trials)
     ends = {trial.repeats for trial in trials if trial.repeats is not None}
     assert ends == {ablation.reference.number, ablation.best.number}
-    assert is_measured(record, spec)
+    assert is_measured(Results(spec, record))
 
 
 def test_a_step_alone_moves_its_knob_and_no_other(study: tuple[StudyFolder, StudySpec]) -> None:
@@ -84,7 +84,7 @@ def test_a_step_alone_moves_its_knob_and_no_other(study: tuple[StudyFolder, Stud
     record = ablated(folder, spec)
     ablation = asked_for(record)
     start, end = ablation.reference.params, ablation.best.params
-    for moved, by_seed in runs(record, spec, ablation).items():
+    for moved, by_seed in runs(Results(spec, record), ablation).items():
         keys = {key for place in moved for key in ablation.steps[place]}
         for trial in by_seed.values():
             assert trial.params == {key: (end if key in keys else start)[key] for key in start}
@@ -95,8 +95,8 @@ def test_what_the_study_chose_stays(study: tuple[StudyFolder, StudySpec]) -> Non
     before = StudyRecord.load(folder.ledger_file)
     record = ablated(folder, spec)
     assert outcome(record)[: len(before.trials)] == outcome(before)
-    assert [(one.trial.number, one.confirmed) for one in ranking.ranked(record, spec)] == [
-        (one.trial.number, one.confirmed) for one in ranking.ranked(before, spec)
+    assert [(one.trial.number, one.confirmed) for one in Results(spec, record).ranked] == [
+        (one.trial.number, one.confirmed) for one in Results(spec, before).ranked
     ]
 
 
@@ -108,7 +108,7 @@ def test_trials_of_the_only_confirmed_configuration_and_the_baseline_count(tmp_p
     assert list(ablation.seeds) == [1, 2]
     assert len(list(record.by_stage("ablation"))) == (8 - 2) * 2
     assert all(trial.repeats is None for trial in record.by_stage("ablation"))
-    assert {trial.stage for trial in runs(record, spec, ablation)[frozenset()].values()} == {"confirm"}
+    assert {trial.stage for trial in runs(Results(spec, record), ablation)[frozenset()].values()} == {"confirm"}
     more = ablated(folder, spec, Request(seeds=4))
     assert Counter(trial.seed for trial in more.by_stage("ablation")) == {1: 6, 2: 6, 3: 8, 4: 8}
     assert asked_for(more).steps == ablation.steps
@@ -188,7 +188,7 @@ def test_a_configuration_that_fails_does_not_run_again(study: tuple[StudyFolder,
     record = Course(folder.ledger_file, spec, alpha_fails).play().record
     failed = [trial for trial in record.by_stage("ablation") if trial.state == "failed"]
     assert len(failed) == 3 * 2
-    assert is_measured(record, spec)
+    assert is_measured(Results(spec, record))
     assert not commands.ask(folder, spec, Request())
 
 
@@ -270,7 +270,7 @@ def test_with_one_knob_the_step_is_the_whole_gain(tmp_path: Path) -> None:
     space = "search.space={method.lambda: {low: 0.1, high: 2.0}}"
     folder, spec = played(tmp_path, space, "search.baseline={method.lambda: 0.0}", ALONE)
     record = StudyRecord.load(folder.ledger_file)
-    document = commands.document(spec, record, commands.planned(spec, record, Request()))
+    document = commands.document(Results(spec, record), commands.planned(Results(spec, record), Request()))
     assert "they differ in one step, which is the whole gain" in commands.lines(document)
     assert (document["configurations"], document["to_run"]) == (2, 0)
     assert commands.ask(folder, spec, Request()), "the event says that it is wanted, though all of it ran"

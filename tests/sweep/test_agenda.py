@@ -13,10 +13,10 @@ from helpers import quickstart
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from study import ranking
 from study.home.events import ENDED
 from study.home.ledger import read
 from study.home.record import StudyRecord, TrialRecord
+from study.ranking import Results
 from study.spec import StudySpec, objective
 from study.spec.sampler_facts import SAMPLERS
 from study.sweep.agenda import HOPELESS
@@ -35,11 +35,11 @@ def assert_whole(spec: StudySpec, record: StudyRecord) -> None:
         assert [one["epoch"] for one in trial.reports] == list(range(1, trial.epochs + 1))
         assert (trial.state == "complete") <= (trial.epochs == spec.epochs)
         assert trial.stage == "search" or trial.state != "pruned"
-    chosen = ranking.to_confirm(record, spec)
+    chosen = Results(spec, record).to_confirm()
     expected = {(one.number, seed) for one in chosen for seed in (1, 2)}
     assert Counter((trial.repeats, trial.seed) for trial in record.by_stage("confirm")) == Counter(expected)
     assert all(trial.params == trials[trial.repeats or 0].params for trial in record.by_stage("confirm"))
-    final = [one for one in (ranking.baseline(record, spec), ranking.best(record, spec)) if one]
+    final = [one for one in (Results(spec, record).baseline, Results(spec, record).best) if one]
     assert {trial.number for trial in trials.values() if trial.tested} == {
         trial.number for one in final for trial in one.repeats
     }
@@ -213,12 +213,12 @@ def test_of_several_metrics_the_whole_front_runs_again_and_has_its_test(tmp_path
     given = ("search.metric=[val/accuracy, val/equalized_odds]", "search.early_stopping={name: none}")
     spec = spec_of(*given, "search.confirm={top: 1, seeds: 2}", "search.choose=knee", "search.sampler=random")
     whole = Course(tmp_path / "whole.jsonl", spec, further=trade_off).play(slots=2).record
-    of_search = objective.front([candidate.score for candidate in ranking.searched(whole, spec)])
-    again = ranking.to_confirm(whole, spec)
+    of_search = objective.front([candidate.score for candidate in Results(spec, whole).searched])
+    again = Results(spec, whole).to_confirm()
     assert len(again) == len(of_search) + 1 > 3
-    front = [candidate for candidate, _ in ranking.front(whole, spec)]
+    front = [candidate for candidate, _ in Results(spec, whole).front]
     read = {trial.number for trial in whole.trials.values() if trial.tested}
-    reference = ranking.baseline(whole, spec)
+    reference = Results(spec, whole).baseline
     assert reference
     assert read == {trial.number for each in [*front, reference] for trial in each.repeats}
     assert all(len(each.repeats) == 2 for each in front)
@@ -228,5 +228,5 @@ def test_of_several_metrics_the_whole_front_runs_again_and_has_its_test(tmp_path
         (path := tmp_path / f"{cut}.jsonl").write_text("".join(lines[:cut]))
         resumed = Course(path, spec, further=trade_off).play(slots=2).record
         found = {trial.number for trial in resumed.trials.values() if trial.tested}
-        assert [trial.number for trial in ranking.to_confirm(resumed, spec)] == [trial.number for trial in again]
+        assert [trial.number for trial in Results(spec, resumed).to_confirm()] == [trial.number for trial in again]
         assert len(found) == len(read)

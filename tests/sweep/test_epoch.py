@@ -8,9 +8,9 @@ import pytest
 from course import DIED, Course, score, spec_of
 from optuna.trial import TrialState
 
-from study import ranking
 from study.home.ledger import read
 from study.home.record import StudyRecord, TrialRecord
+from study.ranking import Results
 from study.ranking.epochs import scores
 from study.sweep.agenda import Job
 from study.sweep.early_stopping import early_stopping
@@ -107,7 +107,7 @@ def test_a_trial_is_complete_whose_best_epoch_has_a_number(tmp_path: Path) -> No
     spec = spec_of(*BEST, "search.early_stopping={}")
     course = Course(tmp_path / "ledger.jsonl", spec, lambda trial, epoch: 0.5 if epoch < 6 else float("nan")).play()
     assert {trial.state for trial in course.record.trials.values()} == {"complete"}
-    candidate = ranking.best(course.record, spec)
+    candidate = Results(spec, course.record).best
     assert candidate is not None
     assert candidate.value == 0.5
     assert len(list(scores(spec.objective, candidate.trial.reports))) == 6

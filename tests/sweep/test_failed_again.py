@@ -12,6 +12,7 @@ from study.home.events import Closed, Confirming, Ended, Started, TrialsLengthen
 from study.home.folder import StudyFolder
 from study.home.ledger import read
 from study.home.record import StudyRecord, TrialRecord
+from study.ranking import Results
 from study.spec import StudySpec
 from study.sweep.failures import Failure
 
@@ -76,7 +77,7 @@ def test_a_study_that_gave_up_begins_again_and_one_that_fails_again_gives_up_aga
     spec, path = spec_of("search.trials=3", STOPPINGS["none"]), tmp_path / "ledger.jsonl"
     first = Course(path, spec, lambda trial, epoch: BROKEN).play()
     assert first.agenda.outcome == "failed"
-    assert extending.is_spent(first.record, spec)
+    assert extending.is_spent(Results(spec, first.record))
     retried(path, spec)
     assert Course(path, spec, lambda trial, epoch: BROKEN).play().agenda.outcome == "failed"
     assert retried(path, spec).trials[0].attempt == 2

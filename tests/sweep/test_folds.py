@@ -13,6 +13,7 @@ from sklearn.metrics import accuracy_score, balanced_accuracy_score, log_loss, r
 from study import ranking
 from study.data.dataset import Facts
 from study.home.record import StudyRecord
+from study.ranking import Results
 from study.sweep.joined import Verdict
 from study.training import metrics
 
@@ -33,18 +34,18 @@ def test_each_configuration_of_the_search_has_a_fold_in_turn(tmp_path: Path) -> 
 def test_confirm_runs_each_configuration_on_every_fold_with_fresh_seeds(seeds: int, tmp_path: Path) -> None:
     spec = folded(f"search.confirm.seeds={seeds}")
     record = Course(tmp_path / "ledger.jsonl", spec).play().record
-    assert ranking.is_confirmed(record, spec)
-    for trial in ranking.to_confirm(record, spec):
+    assert Results(spec, record).is_confirmed
+    for trial in Results(spec, record).to_confirm():
         found = [(one.fold, one.seed) for one in record.repeats_of(trial.number)]
         assert found == [(run % 3, 1 + run) for run in range(3 * seeds)]
-    assert len(ranking.to_confirm(record, spec)) == 3
+    assert len(Results(spec, record).to_confirm()) == 3
 
 
 def test_each_runs_a_configuration_on_every_fold_and_its_value_is_their_mean(tmp_path: Path) -> None:
     spec = folded("search.folds=each", "search.confirm={top: 0}", "search.trials=3")
     course = Course(tmp_path / "ledger.jsonl", spec, lambda trial, epoch: 0.1 * (1 + trial.fold) + 0.01 * trial.number)
     record = course.play().record
-    for one in ranking.comparable(record, spec):
+    for one in Results(spec, record).comparable:
         assert [(run.fold, run.seed) for run in one.replicates] == [(0, 0), (1, 0), (2, 0)]
         assert one.value == pytest.approx(0.2 + 0.01 * (one.trial.number + 1))
     seeds = folded("search.folds=each", "search.replicates=2")
@@ -57,7 +58,7 @@ def test_a_confirmed_value_is_the_metric_of_the_joined_samples(seeds: int, tmp_p
     judges = Judges(spec)
     course = Course(tmp_path / "ledger.jsonl", spec, joins=judges.joins, predict=judges).play()
     record, target = StudyRecord.load(course.ledger.path), judges.folds.learn.target
-    confirmed = [one for one in ranking.ranked(record, spec) if one.joined]
+    confirmed = [one for one in Results(spec, record).ranked if one.joined]
     assert len(confirmed) == 3
     for one in confirmed:
         repeats = []
@@ -83,7 +84,7 @@ def test_the_margin_takes_the_paired_error_on_the_joined_samples(tmp_path: Path)
     spec = folded("search.margin=1.0", "search.confirm={top: 2}")
     judges = Judges(spec)
     record = Course(tmp_path / "ledger.jsonl", spec, joins=judges.joins, predict=judges).play().record
-    held = ranking.standing(record, spec)
+    held = Results(spec, record).standing
     assert held is not None
     lead = held.ahead[0]
     ours, theirs = lead.candidate.joined, held.incumbent.joined

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from course import Course, spec_of
 
-from study import ranking
 from study.commands import extending
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
+from study.ranking import Results
 from study.spec import StudySpec
 from study.sweep.kept_states import KeptStates, tidy
 
@@ -53,7 +53,7 @@ def test_the_best_so_many_and_the_baseline_are_kept_on_all_their_seeds(
     folder, spec, record = played(
         tmp_path, f"resources.keep_checkpoints={most}", f"search.replicates={replicates}", "search.trials=8"
     )
-    chosen = {0, *(one.trial.number for one in ranking.searched(record, spec)[:most])}
+    chosen = {0, *(one.trial.number for one in Results(spec, record).searched[:most])}
     of = [trial.number for trial in record.trials.values() if {trial.number, trial.repeats} & chosen]
     assert files(folder) == {folder.end_file(number).name for number in of}
     tidy(folder, spec, record)

@@ -14,12 +14,13 @@ import pytest
 from course import Course, outcome, prefixes, spec_of
 from sklearn.linear_model import LogisticRegression
 
-from study import data, ranking
+from study import data
 from study.data.folds import of_fold
 from study.home.events import Referenced
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord, finite, is_tested
+from study.ranking import Results
 from study.spec import StudySpec
 from study.spec.references import wanted
 from study.sweep.agenda import Agenda
@@ -64,8 +65,8 @@ def test_the_search_goes_as_it_would_without(tmp_path: Path) -> None:
     whole = Referring(tmp_path / "whole.jsonl", spec_of(ON)).play()
     assert outcome(whole.record) == outcome(plain.record)
     assert list(whole.record.references) == NAMES
-    assert ranking.unbeaten(whole.record, whole.spec)
-    assert ranking.unbeaten(plain.record, plain.spec) is None
+    assert Results(whole.spec, whole.record).unbeaten
+    assert Results(plain.spec, plain.record).unbeaten is None
     kept = prefixes(whole)
     for count in range(1, len(kept), 7):
         (tmp_path / f"{count}.jsonl").write_bytes(kept[count])

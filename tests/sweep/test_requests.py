@@ -14,6 +14,7 @@ from study.home.events import SearchExtended
 from study.home.ledger import Ledger, read
 from study.home.record import StudyRecord
 from study.home.requests import LONGEST, MOST_AT_ONCE, Request, ask, waiting
+from study.ranking import Results
 from study.ranking.remaining_gain import drawn
 from study.spec import StudySpec
 from study.sweep.adapters import RequestInbox
@@ -77,7 +78,7 @@ def test_what_is_enqueued_is_tried_next_and_is_no_draw(tmp_path: Path, spec: Stu
     assert record.trials[4].params == PARAMS
     assert record.trials[4].enqueued
     assert len(list(record.by_stage("baseline", "search"))) == 10  # it counts as one of them
-    assert [trial.number for trial in drawn(spec, record)] == [1, 2, 3, 5, 6, 7, 8, 9]
+    assert [trial.number for trial in drawn(Results(spec, record))] == [1, 2, 3, 5, 6, 7, 8, 9]
 
 
 def test_a_trial_that_is_stopped_ends_at_its_next_report(tmp_path: Path, spec: StudySpec) -> None:

@@ -7,15 +7,13 @@ from pathlib import Path
 import pytest
 from course import Course, outcome, prefixes, spec_of
 
-from study import ranking
 from study.commands import extending
 from study.commands.plan import plan
 from study.errors import UserError
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import read
 from study.home.record import StudyRecord, TrialRecord
-from study.ranking import Spread
-from study.ranking.picks import picked
+from study.ranking import Results, Spread
 from study.spec import StudySpec
 
 ASKED, NOT_ASKED = "search.confirm={top: 1, seeds: 2, rules: true}", "search.confirm={top: 1, seeds: 2}"
@@ -47,13 +45,13 @@ def fresh_seeds(record: StudyRecord) -> Counter[tuple[int | None, int]]:
 
 
 def ranks(record: StudyRecord, spec: StudySpec) -> list[tuple[int, Spread | None]]:
-    return [(candidate.trial.number, candidate.confirmed) for candidate in ranking.ranked(record, spec)]
+    return [(candidate.trial.number, candidate.confirmed) for candidate in Results(spec, record).ranked]
 
 
 def test_each_pick_runs_once_on_every_fresh_seed_and_is_tested(course: Course) -> None:
     record, spec = course.record, course.spec
-    picks = {trial.number for trial in picked(record, spec)}
-    confirmed = {trial.number for trial in ranking.to_confirm(record, spec)}
+    picks = {trial.number for trial in Results(spec, record).picked}
+    confirmed = {trial.number for trial in Results(spec, record).to_confirm()}
     assert len(picks - confirmed) == 2
     assert fresh_seeds(record) == {(number, seed): 1 for number in picks | confirmed for seed in (1, 2)}
     tested = {trial.number for trial in record.trials.values() if trial.tested}
@@ -87,14 +85,16 @@ def test_cut_at_every_third_line_after_the_search_it_ends_as_if_never_cut(course
 def test_several_at_once_run_the_same_trials(course: Course, tmp_path: Path) -> None:
     record = play(tmp_path / "ledger.jsonl", spec_of(ASKED, STEADY, "search.sampler=random"), slots=4).record
     assert set(fresh_seeds(record).values()) == {1}
-    assert {trial.number for trial in picked(record, course.spec)} <= {number for number, _ in fresh_seeds(record)}
+    assert {trial.number for trial in Results(course.spec, record).picked} <= {
+        number for number, _ in fresh_seeds(record)
+    }
 
 
 def test_without_confirmation_there_are_the_picks_alone(tmp_path: Path) -> None:
     spec = spec_of("search.confirm={top: 0, seeds: 2, rules: true}", STEADY)
     record = play(tmp_path / "ledger.jsonl", spec).record
     assert not list(record.by_stage("confirm"))
-    picks = {trial.number for trial in picked(record, spec)}
+    picks = {trial.number for trial in Results(spec, record).picked}
     assert fresh_seeds(record) == {(number, seed): 1 for number in picks for seed in (1, 2)}
     assert all(trial.tested for trial in record.by_stage("rule"))
 
@@ -129,9 +129,15 @@ def test_once_asked_for_the_picks_follow_the_study(tmp_path: Path) -> None:
     play(folder.ledger_file, spec)
     extending.more_seeds(folder, spec, 1, 3)
     more = play(folder.ledger_file, spec).record
-    assert {(trial.number, seed) for trial in picked(more, spec) for seed in (1, 2, 3)} <= set(fresh_seeds(more))
+    assert {(trial.number, seed) for trial in Results(spec, more).picked for seed in (1, 2, 3)} <= set(
+        fresh_seeds(more)
+    )
     extending.more_trials(folder, spec, "+6")
     longer = play(folder.ledger_file, spec).record
-    assert {(trial.number, seed) for trial in picked(longer, spec) for seed in (1, 2, 3)} <= set(fresh_seeds(longer))
+    assert {(trial.number, seed) for trial in Results(spec, longer).picked for seed in (1, 2, 3)} <= set(
+        fresh_seeds(longer)
+    )
     last = max(trial.number for trial in longer.by_stage("search"))
-    assert last in {trial.number for trial in picked(longer, spec)} - {trial.number for trial in picked(more, spec)}
+    assert last in {trial.number for trial in Results(spec, longer).picked} - {
+        trial.number for trial in Results(spec, more).picked
+    }

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from course import Course, outcome, prefixes, score, spec_of
 
-from study import ranking
 from study.commands import extending
 from study.errors import UserError
 from study.home.events import ENDED, Event
 from study.home.folder import StudyFolder
 from study.home.ledger import Ledger, read
 from study.home.record import StudyRecord, TrialRecord
+from study.ranking import Results
 from study.sweep.early_stopping import early_stopping
 from study.sweep.search_stage import SearchStage
 
@@ -47,7 +47,7 @@ def test_each_configuration_runs_on_its_seeds_and_is_confirmed_on_others(replica
 def test_a_configuration_can_have_any_seeds(tmp_path: Path) -> None:
     spec = spec_of("search.trials=3", "train.seed=4", "search.replicates=[4, 9, 0]", "search.early_stopping={}")
     record = Course(tmp_path / "ledger.jsonl", spec).play().record
-    for one in ranking.searched(record, spec):
+    for one in Results(spec, record).searched:
         assert [trial.seed for trial in one.replicates] == [4, 9, 0]
     assert {trial.seed for trial in record.by_stage("confirm")} == {10, 11}, "none that the search saw"
 
@@ -64,7 +64,7 @@ def test_what_stops_the_first_seed_stops_the_others(replicated: Course) -> None:
 
 def test_a_configuration_is_worth_the_mean_of_its_seeds(replicated: Course) -> None:
     record, spec = replicated.record, replicated.spec
-    found = ranking.searched(record, spec)
+    found = Results(spec, record).searched
     assert found
     for one in found:
         assert one.value == pytest.approx(statistics.fmean(score(trial, 4) for trial in seeds_of(record, one.trial)))
@@ -81,7 +81,7 @@ def test_a_lucky_first_seed_does_not_win(tmp_path: Path) -> None:
 
     spec = spec_of("search.trials=3", "search.replicates=2", "search.early_stopping={}", "search.confirm={top: 0}")
     course = Course(tmp_path / "ledger.jsonl", spec, lucky).play()
-    best = ranking.best(course.record, course.spec)
+    best = Results(course.spec, course.record).best
     assert best is not None
     assert (best.trial.number, best.value) == (4, pytest.approx(0.6))
 
@@ -93,7 +93,7 @@ def test_a_seed_that_fails_leaves_the_configuration_without_a_value(tmp_path: Pa
     spec = spec_of("search.trials=3", "search.replicates=3", "search.early_stopping={}", "search.confirm={top: 0}")
     record = Course(tmp_path / "ledger.jsonl", spec, broken).play().record
     assert record.trials[3].state == "complete"
-    assert [one.trial.number for one in ranking.searched(record, spec)] == [6]
+    assert [one.trial.number for one in Results(spec, record).searched] == [6]
 
 
 @pytest.mark.slow
@@ -110,7 +110,7 @@ def test_optuna_hears_the_mean_once_per_configuration(replicated: Course) -> Non
     states = Counter(trial.state.name for trial in history)
     leaders = list(record.by_stage("baseline", "search"))
     assert states["PRUNED"] == sum(trial.state == "pruned" for trial in leaders)
-    means = sorted(one.value for one in ranking.ranked(record, spec))
+    means = sorted(one.value for one in Results(spec, record).ranked)
     assert sorted(trial.value for trial in history if trial.state.name == "COMPLETE") == pytest.approx(means)
 
 

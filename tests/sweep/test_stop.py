@@ -4,6 +4,7 @@ from pathlib import Path
 
 from course import Course, outcome, spec_of
 
+from study.ranking import Results
 from study.ranking.remaining_gain import remaining_gain
 
 STOP = (
@@ -22,7 +23,7 @@ def test_a_search_ends_when_more_would_gain_little_and_resumes_as_ended(tmp_path
     count = len(list(record.by_stage("search")))
     assert course.agenda.enough == "stop"
     assert 10 <= count < 39
-    found = remaining_gain(spec, record)
+    found = remaining_gain(Results(spec, record))
     assert found.gain is not None
     assert found.gain <= 0.3
     again = Course(course.ledger.path, spec).play()

@@ -21,6 +21,7 @@ from study.home.events import Closed, Evaluated
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
+from study.ranking import Results
 from study.tracking import Tracker
 from study.tracking import tracker as following
 from study.tracking.connection import check_database, damage, relocate, set_aside
@@ -107,7 +108,7 @@ def files(folder: Path) -> dict[Path, bytes]:
 def test_the_runs_of_a_complete_study_are_made_again(home: Home, folder: StudyFolder) -> None:
     """With the ids that they had, so that what was exported still names them and their artifacts are theirs."""
     record = StudyRecord.load(folder.ledger_file)
-    made = outputs(folder, SPEC, record), lead_parts(SPEC, record)
+    made = outputs(folder, Results(SPEC, record)), lead_parts(Results(SPEC, record))
     with pytest.raises(UserError, match="complete, there is nothing to go on with"):
         resumed(home, folder)
     assert Tracker(home, folder, SPEC).attach(*made) is None  # as at the end of a run

@@ -10,6 +10,7 @@ from study import data
 from study.commands.final_training import final_study
 from study.data import Dataset, Split
 from study.home.folder import StudyFolder
+from study.ranking import Results
 from study.trained.card import card
 from study.trained.model_files import best_seed
 
@@ -50,7 +51,7 @@ def text(*trials: Told, of: Dataset | None = None, changed: str | None = None) -
     )
     found = record(*trials)
     about = "birds: from the shore.\n\nMore."
-    return card(spec, found, best_seed(spec, list(found.trials.values())), of or dataset(), about)
+    return card(Results(spec, found), best_seed(spec, list(found.trials.values())), of or dataset(), about)
 
 
 def final(value: float, seed: int, **groups: float) -> Told:
@@ -125,17 +126,17 @@ def test_it_says_what_the_search_gained_and_how_sure_that_is() -> None:
     spec = replace(final_study(quickstart(), [1, 2], "birds"), origin=ORIGIN | {"gain": gains})
     found = record(final(0.8, 1), final(0.7, 2))
     best = best_seed(spec, list(found.trials.values()))
-    said = card(spec, found, best, dataset(), "birds")
+    said = card(Results(spec, found), best, dataset(), "birds")
     assert (
         "In that study it differed from the baseline by +0.2200 val/accuracy (95% interval +0.1500 to +0.2900, "
         "Student's t of the differences by seed; the choice among 2 configurations is allowed for)." in said
     )
     assert "by +0.1000 test/accuracy, which one seed cannot tell from luck." in said
     noise = {"val/accuracy": {**gain, "interval": [0.22, 0.22 + 1e-16]}}
-    alike = card(replace(spec, origin=ORIGIN | {"gain": noise}), found, best, dataset(), "birds")
+    alike = card(Results(replace(spec, origin=ORIGIN | {"gain": noise}), found), best, dataset(), "birds")
     assert "by +0.2200 val/accuracy, on every seed alike." in alike
     changed = replace(spec, origin=ORIGIN | {"gain": gains, "changed": ["train.epochs=1"]})
-    assert "differed from the baseline" not in card(changed, found, best, dataset(), "birds")
+    assert "differed from the baseline" not in card(Results(changed, found), best, dataset(), "birds")
 
 
 @pytest.mark.slow
@@ -151,6 +152,8 @@ def test_it_says_which_weights_training_began_from() -> None:
     spec = final_study(quickstart("model={name: resnet18, weights: imagenet}"), [1, 2], "birds")
     found = record(final(0.8, 1), final(0.7, 2))
     found.sessions.append({"weights": [entry]})
-    words = card(spec, found, best_seed(spec, list(found.trials.values())), dataset(), "birds: from the shore.")
+    words = card(
+        Results(spec, found), best_seed(spec, list(found.trials.values())), dataset(), "birds: from the shore."
+    )
     assert entry["sha256"] in words
     assert "Training began" not in text(final(0.8, 1), final(0.7, 2))

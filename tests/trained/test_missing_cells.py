@@ -23,7 +23,7 @@ from study.data import Dataset, Split
 from study.data.cells import group_sizes
 from study.home.record import StudyRecord, finite
 from study.metrics.worst_group import worst_group
-from study.ranking import summary
+from study.ranking import Results, summary
 from study.spec import StudySpec
 from study.tracking.events import Events
 from study.tracking.tracked import Tracked
@@ -76,15 +76,15 @@ def trial(of: Dataset, metric: str, stage: str, seed: int, repeats: int | None =
 
 
 def all_that_is_told(spec: StudySpec, told: StudyRecord) -> None:
-    page = report_page(spec, told, ())
+    page = report_page(Results(spec, told), ())
     to_markdown(page)
     to_html(page, {}, {}, None)
-    trials_frame(spec, told)
-    document = summary.summary(spec, told)
-    json.dumps([document, lead.document(spec, told)], allow_nan=False)
+    trials_frame(Results(spec, told))
+    document = summary.summary(Results(spec, told))
+    json.dumps([document, lead.document(Results(spec, told))], allow_nan=False)
     summary.lines(document)
-    lead.lines(lead.document(spec, told))
-    printed_comparison(compare([(spec, told), (replace(spec, name="other"), told)]))
+    lead.lines(lead.document(Results(spec, told)))
+    printed_comparison(compare([Results(spec, told), Results(replace(spec, name="other"), told)]))
 
 
 def in_mlflow(spec: StudySpec, trials: Sequence[Told]) -> None:
@@ -124,7 +124,7 @@ def test_whatever_groups_a_split_lacks(cells: Cells, unknown: int, name: str) ->
         in_mlflow(spec, of_study)
     told = record(*finals)
     for one in told.trials.values():
-        text = card.card(final, told, one, of, "birds")
+        text = card.card(Results(final, told), one, of, "birds")
         counts = card.counts(final, one, of)
         assert counts is not None
         found = worst_group(counts, of.facts.class_names, of.facts.bias_names)
@@ -142,5 +142,5 @@ def test_whatever_groups_a_split_lacks(cells: Cells, unknown: int, name: str) ->
 def test_its_figures_are_drawn(cells: Cells, tmp_path: Path) -> None:
     of = dataset(cells, 2)
     search, final, trials, finals = studies(of, "val/equalized_odds")
-    assert write_report(search, record_of(of, trials), tmp_path).is_file()
-    assert write_report(final, record_of(of, finals), tmp_path).is_file()
+    assert write_report(Results(search, record_of(of, trials)), tmp_path).is_file()
+    assert write_report(Results(final, record_of(of, finals)), tmp_path).is_file()

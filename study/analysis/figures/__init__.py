@@ -11,10 +11,9 @@ from study.analysis.figures.front import front
 from study.analysis.figures.importance import importance
 from study.analysis.figures.results import ablation, learning_curves, seeds
 from study.analysis.figures.two_metrics import trade_off
-from study.home.record import StudyRecord, as_searched
-from study.spec import StudySpec
+from study.ranking import Results
 
-FIGURES: dict[str, Callable[[StudySpec, StudyRecord], Figure | None]] = {
+FIGURES: dict[str, Callable[[Results], Figure | None]] = {
     "seeds": seeds,
     "front": front,
     "ablation": ablation,
@@ -28,6 +27,6 @@ OF_RESULTS = ("seeds", "front", "ablation", "learning_curves")
 """Figures of what a study came to; the others tell of its search, see `study.home.record`."""
 
 
-def shown(name: str, record: StudyRecord) -> StudyRecord:
-    """The record that a figure is drawn from."""
-    return record if name in OF_RESULTS else as_searched(record)
+def shown(name: str, results: Results) -> Results:
+    """What a figure is drawn from."""
+    return results if name in OF_RESULTS else results.as_searched

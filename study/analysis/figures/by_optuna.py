@@ -11,52 +11,51 @@ from optuna.trial import TrialState
 
 from study.analysis.figures.style import BLACK, FEWEST
 from study.analysis.statistics.frame import thin, varied
-from study.home.record import StudyRecord, as_searched
 from study.metrics import in_percent
-from study.ranking import baseline, searched
+from study.ranking import Results
 from study.ranking.as_optuna import as_optuna, in_memory
 from study.spec import StudySpec
 
-Draw = Callable[[StudySpec, StudyRecord, Study], go.Figure | None]
+Draw = Callable[[Results, Study], go.Figure | None]
 
 MOST = 300
 """Trials at most in figures of parameters, evenly chosen."""
 
 
-def by_optuna(spec: StudySpec, record: StudyRecord, names: Iterable[str] | None = None) -> dict[str, go.Figure]:
+def by_optuna(results: Results, names: Iterable[str] | None = None) -> dict[str, go.Figure]:
     """Those of these figures, all unless given, that have something to show."""
-    record = as_searched(record)
-    if len(searched(record, spec)) < FEWEST:
+    results = results.as_searched
+    if len(results.searched) < FEWEST:
         return {}
-    study = as_optuna(spec, record)
-    drawn = {name: OPTUNA[name](spec, record, study) for name in names or OPTUNA}
+    study = as_optuna(results)
+    drawn = {name: OPTUNA[name](results, study) for name in names or OPTUNA}
     return {name: plain(figure) for name, figure in drawn.items() if figure and figure.data}
 
 
-def optimization_history(spec: StudySpec, record: StudyRecord, study: Study) -> go.Figure:
+def optimization_history(results: Results, study: Study) -> go.Figure:
     """The value of each complete trial, the best so far, and the baseline."""
-    figure = visualization.plot_optimization_history(study, **_target(spec))
+    figure = visualization.plot_optimization_history(study, **_target(results.spec))
     figure.update_traces(hovertemplate="trial %{x}: %{y}<extra></extra>")
-    return _of_values(spec, record, figure)
+    return _of_values(results, figure)
 
 
-def slices(spec: StudySpec, record: StudyRecord, study: Study) -> go.Figure | None:
+def slices(results: Results, study: Study) -> go.Figure | None:
     """Each searched parameter against the metric."""
-    keys = _keys(spec, study)
+    keys = _keys(results.spec, study)
     if not keys:
         return None
-    figure = visualization.plot_slice(_few(spec, record, study), keys, **_target(spec))
+    figure = visualization.plot_slice(_few(results, study), keys, **_target(results.spec))
     figure.update_traces(hovertemplate="trial %{marker.color}: %{x}, %{y}<extra></extra>")
     figure.for_each_xaxis(lambda axis: axis.update(nticks=4) if axis.type == "log" else None)
-    return _of_values(spec, record, figure)
+    return _of_values(results, figure)
 
 
-def parallel_coordinate(spec: StudySpec, record: StudyRecord, study: Study) -> go.Figure | None:
+def parallel_coordinate(results: Results, study: Study) -> go.Figure | None:
     """Each complete trial a line through its values and its parameters."""
-    keys, target = _keys(spec, study), _target(spec) if len(spec.objective.metrics) == 1 else {}
+    keys, target = _keys(results.spec, study), _target(results.spec) if len(results.spec.objective.metrics) == 1 else {}
     if len(keys) < 2:
         return None
-    figure = visualization.plot_parallel_coordinate(_few(spec, record, study), keys, **target)
+    figure = visualization.plot_parallel_coordinate(_few(results, study), keys, **target)
     return figure.update_traces(opacity=0.8, selector={"mode": "lines"})
 
 
@@ -80,17 +79,17 @@ def _keys(spec: StudySpec, study: Study) -> list[str]:
     return [key for key in varied(spec) if any(key in trial.params for trial in complete)]
 
 
-def _few(spec: StudySpec, record: StudyRecord, study: Study) -> Study:
+def _few(results: Results, study: Study) -> Study:
     """The same with a selection of its complete trials, the best among them."""
-    kept = {candidate.trial.number for candidate in thin(searched(record, spec), MOST)}
-    return in_memory(spec, [trial for trial in study.trials if trial.number in kept])
+    kept = {candidate.trial.number for candidate in thin(results.searched, MOST)}
+    return in_memory(results.spec, [trial for trial in study.trials if trial.number in kept])
 
 
-def _of_values(spec: StudySpec, record: StudyRecord, figure: go.Figure) -> go.Figure:
+def _of_values(results: Results, figure: go.Figure) -> go.Figure:
     """The same with the baseline's value as a dashed line, and accuracies in percent."""
-    if reference := baseline(record, spec):
+    if reference := results.baseline:
         figure.add_hline(reference.value, line={"color": BLACK, "dash": "dash", "width": 1})
-    return figure.update_yaxes(tickformat=".1~%" if in_percent(spec.metric) else None)
+    return figure.update_yaxes(tickformat=".1~%" if in_percent(results.spec.metric) else None)
 
 
 def plain(figure: go.Figure) -> go.Figure:

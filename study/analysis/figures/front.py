@@ -6,7 +6,6 @@ from typing import Any, Literal
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from study import ranking
 from study.analysis.figures.style import (
     BASELINE_MARK,
     BEST_MARK,
@@ -21,9 +20,8 @@ from study.analysis.figures.style import (
 )
 from study.analysis.figures.two_metrics import limits, name_axes, point, short
 from study.analysis.statistics import formatting
-from study.analysis.statistics.difference import Side, side_of
-from study.home.record import StudyRecord
-from study.ranking import Candidate
+from study.ranking import Candidate, Results
+from study.ranking.difference import Side, side_of
 from study.spec import StudySpec
 
 Point = tuple[float, float]
@@ -32,32 +30,32 @@ FRONT_MARK: dict[str, Any] = {**COMPLETE_MARK, "color": ORANGE, "zorder": 4.5}
 
 
 @styled
-def front(spec: StudySpec, record: StudyRecord) -> Figure | None:
+def front(results: Results) -> Figure | None:
     """The second metric across, the first up: every configuration in the search; on fresh seeds those that ran on them,
     with the front that they are; these on test, where it was read. None for a study with one metric."""
-    if not spec.objective.several or spec.final_seeds is not None:
+    if not results.spec.objective.several or results.spec.final_seeds is not None:
         return None
-    names = spec.objective.metrics[1], spec.objective.metrics[0]
-    found, on_front = ranking.judged(record, spec), [candidate for candidate, _ in ranking.front(record, spec)]
-    searched = [(each, at) for each in ranking.comparable(record, spec) if (at := point(spec, each, *names))]
+    names = results.spec.objective.metrics[1], results.spec.objective.metrics[0]
+    found, on_front = results.judged, [candidate for candidate, _ in results.front]
+    searched = [(each, at) for each in results.comparable if (at := point(results.spec, each, *names))]
     if not searched:
         return None
     is_fresh = any(score is candidate.confirmed_score for candidate, score in found)
-    sides = [side_of(spec, candidate) for candidate, _ in found] if is_fresh else []
+    sides = [side_of(results.spec, candidate) for candidate, _ in found] if is_fresh else []
     tests = f"test/{names[0].split('/')[1]}", f"test/{names[1].split('/')[1]}"
     panels = [(of, sides) for of in (names, tests) if sides and any(side.spread(of[0]) for side in sides)]
-    figure, (first, *others) = new(_title(spec, found[0][0]), 3.9, 1 + len(panels), sharey=False)
+    figure, (first, *others) = new(_title(results.spec, found[0][0]), 3.9, 1 + len(panels), sharey=False)
     numbers = {candidate.trial.number for candidate in on_front}
-    _search(spec, first, searched, numbers, not is_fresh, found[0][0])
+    _search(results.spec, first, searched, numbers, not is_fresh, found[0][0])
     for axes, (of, shown) in zip(others, panels, strict=True):
-        _fresh(spec, axes, shown, numbers, of)
+        _fresh(results.spec, axes, shown, numbers, of)
     legend(figure, first)
     return figure
 
 
-def joins_front(spec: StudySpec, record: StudyRecord) -> bool:
+def joins_front(results: Results) -> bool:
     """Return whether the figure has a line that joins the front: of two metrics and more than one configuration."""
-    return len(spec.objective.metrics) == 2 and len({score.gains for _, score in ranking.front(record, spec)}) > 1
+    return len(results.spec.objective.metrics) == 2 and len({score.gains for _, score in results.front}) > 1
 
 
 def _search(

@@ -5,7 +5,7 @@ from matplotlib.figure import Figure
 from study.analysis.figures.style import BLUE, GREY, ORANGE, PALE, label, new, styled
 from study.analysis.statistics import formatting
 from study.analysis.statistics.importance import Importances, Share, explained
-from study.home.record import StudyRecord
+from study.ranking import Results
 from study.spec import StudySpec
 
 MUCH = 0.1
@@ -13,13 +13,13 @@ MUCH = 0.1
 
 
 @styled
-def importance(spec: StudySpec, record: StudyRecord) -> Figure | None:
+def importance(results: Results) -> Figure | None:
     """`explained` as bars: each parameter alone, their interactions, the remainder."""
-    found = explained(spec, record)
+    found = explained(results)
     if not found.shares:
         return None
     bars = bars_of(found)
-    figure, (axes, *_) = new(title(spec, found), 1.4 + 0.5 * len(bars))
+    figure, (axes, *_) = new(title(results.spec, found), 1.4 + 0.5 * len(bars))
     for place, (_, share, colour) in enumerate(reversed(bars)):
         axes.barh(place, share.value, height=0.6, color=colour)
         axes.plot([share.low, share.high], [place, place], color=GREY, linewidth=1.6)
@@ -27,7 +27,7 @@ def importance(spec: StudySpec, record: StudyRecord) -> Figure | None:
         at = max(share.high, share.value)
         axes.annotate(words, (at, place), xytext=(5, 0), textcoords="offset points", va="center", fontsize=8.5)
     axes.set_yticks(range(len(bars)), [name for name, _, _ in reversed(bars)])
-    axes.set_xlabel(f"share of the variance of {spec.metric} over the space, 95% interval")
+    axes.set_xlabel(f"share of the variance of {results.spec.metric} over the space, 95% interval")
     axes.set_xlim(0, 1.2)
     axes.set_xticks([0, 0.2, 0.4, 0.6, 0.8, 1.0], ["0", "20%", "40%", "60%", "80%", "100%"])
     axes.grid(visible=False, axis="y")

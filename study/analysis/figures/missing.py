@@ -7,9 +7,7 @@ from study.analysis.figures.two_metrics import trade_off_marks, trade_off_metric
 from study.analysis.statistics import formatting
 from study.analysis.statistics.frame import varied
 from study.analysis.statistics.importance import explained
-from study.home.record import StudyRecord, as_searched
-from study.ranking import searched
-from study.spec import StudySpec
+from study.ranking import Results
 
 OF_SEARCH = {
     "importance": "how important each parameter is",
@@ -21,43 +19,48 @@ OF_SEARCH = {
 """Figures that the report names where they are missing though the study has what they show: what that is."""
 
 
-def why_missing(name: str, spec: StudySpec, record: StudyRecord) -> str | None:
+def why_missing(name: str, results: Results) -> str | None:
     """The reason, to stand behind a colon; None where the figure is drawn."""
-    search = as_searched(record)
+    search = results.as_searched
     if name == "seeds":
-        return f"no configuration has run on fresh seeds (study confirm {spec.name})"
+        return f"no configuration has run on fresh seeds (study confirm {results.spec.name})"
     if name == "ablation":
-        return f"its steps have not run on a seed (study ablate {spec.name})"
+        return f"its steps have not run on a seed (study ablate {results.spec.name})"
     if name == "learning_curves":
-        return f"no trial has reported {spec.metric}"
+        return f"no trial has reported {results.spec.metric}"
     if name == "importance":
-        return explained(spec, search).missing or None
+        return explained(search).missing or None
     if name == "front":
-        return "it has one metric" if not spec.objective.several else "no trial has a value of each metric"
-    if name == "trade_off" and spec.objective.several and spec.final_seeds is None:
+        return "it has one metric" if not results.spec.objective.several else "no trial has a value of each metric"
+    if name == "trade_off" and results.spec.objective.several and results.spec.final_seeds is None:
         return "the figure of the front has its metrics"
     if name == "trade_off":
-        if trade_off_metrics(spec, search) is None:
+        if trade_off_metrics(search) is None:
             return "the trials do not report the study's metric with a fairness gap or a second metric"
-        return _too_few(max(map(len, trade_off_marks(spec, search))), "configuration", "configurations", "both metrics")
-    if spec.final_seeds is not None:
+        return _too_few(
+            max(map(len, trade_off_marks(search))),
+            "configuration",
+            "configurations",
+            "both metrics",
+        )
+    if results.spec.final_seeds is not None:
         return "a final training searches nothing"
     needed = {"slice": 1, "parallel_coordinate": 2}.get(name, 0)
-    if len(varied(spec)) < needed:
-        return f"{formatting.count(len(varied(spec)), 'parameter')} searched, {needed} needed"
-    return _too_few(len(searched(search, spec)), "trial of the search", "trials of the search", "a value")
+    if len(varied(results.spec)) < needed:
+        return f"{formatting.count(len(varied(results.spec)), 'parameter')} searched, {needed} needed"
+    return _too_few(len(search.searched), "trial of the search", "trials of the search", "a value")
 
 
-def not_shown(spec: StudySpec, record: StudyRecord, drawn: Container[str]) -> list[str]:
+def not_shown(results: Results, drawn: Container[str]) -> list[str]:
     """A sentence for each reason for which figures of `OF_SEARCH` that this study could have are not drawn."""
-    if spec.final_seeds is not None:
+    if results.spec.final_seeds is not None:
         return []
     by_reason: dict[str, list[str]] = {}
-    has_pair = trade_off_metrics(spec, record) is not None and not spec.objective.several
-    possible = {"trade_off": has_pair, "parallel_coordinate": len(varied(spec)) > 1}
+    has_pair = trade_off_metrics(results) is not None and not results.spec.objective.several
+    possible = {"trade_off": has_pair, "parallel_coordinate": len(varied(results.spec)) > 1}
     for name, words in OF_SEARCH.items():
-        reason = None if name in drawn else why_missing(name, spec, record)
-        if reason and possible.get(name, bool(varied(spec))):
+        reason = None if name in drawn else why_missing(name, results)
+        if reason and possible.get(name, bool(varied(results.spec))):
             by_reason.setdefault(reason, []).append(words)
     return [f"Not shown: {formatting.listed(words)}. The reason: {reason}." for reason, words in by_reason.items()]
 

@@ -27,11 +27,11 @@ from study.analysis.figures.style import (
 )
 from study.analysis.statistics import formatting
 from study.analysis.statistics.ablation_effects import Effect, ablation_effects
-from study.analysis.statistics.difference import Side, fresh_sides
 from study.analysis.statistics.frame import metric, thin
-from study.home.record import StudyRecord, TrialRecord
+from study.home.record import TrialRecord
 from study.metrics import in_percent
-from study.ranking import baseline, candidates
+from study.ranking import Results
+from study.ranking.difference import Side
 from study.spec import StudySpec
 from study.spec.rungs import schedule
 
@@ -39,13 +39,16 @@ from study.spec.rungs import schedule
 
 
 @styled
-def seeds(spec: StudySpec, record: StudyRecord) -> Figure | None:
+def seeds(results: Results) -> Figure | None:
     """The metric on every fresh seed, with mean and standard deviation, on both splits."""
-    sides = fresh_sides(spec, record)
+    sides = results.fresh_sides
     if not sides:
         return None
-    metrics = [spec.metric, *([spec.test_metric] if any(side.spread(spec.test_metric) for side in sides) else [])]
-    figure, panels = new(_seeds_title(spec, sides), 1.5 + 0.45 * len(sides), 2, sharex=True)
+    metrics = [
+        results.spec.metric,
+        *([results.spec.test_metric] if any(side.spread(results.spec.test_metric) for side in sides) else []),
+    ]
+    figure, panels = new(_seeds_title(results.spec, sides), 1.5 + 0.45 * len(sides), 2, sharex=True)
     for axes, name in zip(panels, metrics, strict=False):
         for height, side in enumerate(reversed(sides)):
             _seed_row(axes, side, name, height)
@@ -90,16 +93,16 @@ def _seed_row(axes: Axes, side: Side, name: str, height: int) -> None:
 
 
 @styled
-def ablation(spec: StudySpec, record: StudyRecord) -> Figure | None:
+def ablation(results: Results) -> Figure | None:
     """A bar per step on the path with its interval, on both splits; None before the path is complete on a seed."""
-    paths = paths_of(spec, record)
+    paths = paths_of(results)
     if not paths:
         return None
     first, gain = next(iter(paths.values()))
     title = f"{_steps(first)} to {_change(next(iter(paths)), gain)}"
     figure, panels = new(title, 1.6 + 0.42 * len(first), 2, sharey=True)
     for axes, (name, (path, _)) in zip(panels, paths.items(), strict=False):
-        _draw(spec, axes, name, path)
+        _draw(results.spec, axes, name, path)
     panels[0].set_yticks(range(len(first)), [plain(shorten(effect.label, 40)) for effect in first])
     panels[0].set_ylim(len(first) - 0.5, -0.5)
     for axes in panels[len(paths) :]:
@@ -107,12 +110,12 @@ def ablation(spec: StudySpec, record: StudyRecord) -> Figure | None:
     return figure
 
 
-def paths_of(spec: StudySpec, record: StudyRecord) -> dict[str, tuple[list[Effect], Effect]]:
+def paths_of(results: Results) -> dict[str, tuple[list[Effect], Effect]]:
     """The steps of the path and the whole gain, by metric: the study's own on both splits, where it is complete."""
     return {
         name: (path, gain)
-        for name, effects in ablation_effects(spec, record).items()
-        if name in (spec.metric, spec.test_metric)
+        for name, effects in ablation_effects(results).items()
+        if name in (results.spec.metric, results.spec.test_metric)
         and (gain := next(effect for effect in effects if effect.part == "gain")).difference
         and (path := [effect for effect in effects if effect.part == "path"])
     }
@@ -158,15 +161,16 @@ CURVES = 400  # of each kind at most, evenly chosen
 
 
 @styled
-def learning_curves(spec: StudySpec, record: StudyRecord) -> Figure | None:
+def learning_curves(results: Results) -> Figure | None:
     """The study's metric over epochs: a curve per trial, the pruned ones marked, best and baseline named.
 
     A final training has one curve per seed.
     """
-    trials = with_curve(spec, record)
+    spec = results.spec
+    trials = with_curve(results)
     if not trials:
         return None
-    best, reference = next(iter(candidates(record, spec)), None), baseline(record, spec)
+    best, reference = next(iter(results.candidates), None), results.baseline
     figure, (axes, *_) = new(_curves_title(spec, trials), 4.3)
     named = [candidate.trial for candidate in (best, reference) if candidate]
     others, faded = [trial for trial in trials if trial not in named], fade(min(len(trials), CURVES))
@@ -175,7 +179,16 @@ def learning_curves(spec: StudySpec, record: StudyRecord) -> Figure | None:
     axes.add_collection(LineCollection([curve(spec, t) for t in pruned], colors=PALE, linewidths=0.9, alpha=faded))
     axes.add_collection(LineCollection([curve(spec, t) for t in full], colors=BLUE, linewidths=1.0, alpha=0.45 * faded))
     _ends(axes, spec, pruned, "pruned", marker="v", color=GREY, s=22, alpha=faded)
-    _ends(axes, spec, [t for t in full if t.state == "complete"], "complete", marker="o", color=BLUE, s=18, alpha=faded)
+    _ends(
+        axes,
+        spec,
+        [t for t in full if t.state == "complete"],
+        "complete",
+        marker="o",
+        color=BLUE,
+        s=18,
+        alpha=faded,
+    )
     _ends(axes, spec, [t for t in full if t.state == "failed"], "failed", marker="X", color=VERMILLION, s=34)
     labels = []
     for candidate, name, colour, line in (
@@ -198,10 +211,10 @@ def learning_curves(spec: StudySpec, record: StudyRecord) -> Figure | None:
     return figure
 
 
-def with_curve(spec: StudySpec, record: StudyRecord) -> list[TrialRecord]:
+def with_curve(results: Results) -> list[TrialRecord]:
     """The trials that have a curve, without those that repeat others."""
-    trials = record.by_stage("baseline", "search", "final")
-    return [trial for trial in trials if any(report.get(spec.metric) is not None for report in trial.reports)]
+    trials = results.record.by_stage("baseline", "search", "final")
+    return [trial for trial in trials if any(report.get(results.spec.metric) is not None for report in trial.reports)]
 
 
 def curve(spec: StudySpec, trial: TrialRecord) -> np.ndarray:

@@ -24,9 +24,8 @@ from study.analysis.figures.style import (
     styled,
 )
 from study.analysis.statistics import formatting
-from study.analysis.statistics.difference import Side, fresh_sides
-from study.home.record import StudyRecord
-from study.ranking import Candidate, Spread, baseline, candidates, epochs, spread
+from study.ranking import Candidate, Results, Spread, epochs, spread
+from study.ranking.difference import Side
 from study.spec import StudySpec, objective
 from study.spec.objective import Objective
 
@@ -40,18 +39,19 @@ GAPS = (
 
 
 @styled
-def trade_off(spec: StudySpec, record: StudyRecord) -> Figure | None:
+def trade_off(results: Results) -> Figure | None:
     """Accuracy over the fairness gap (FSCL paper Fig. 9): the search with its front, and confirmed configurations.
 
     For a final training of several metrics the first over the second; their study has its front in the place of this.
     """
-    metrics = trade_off_metrics(spec, record) if spec.final_seeds is not None or not spec.objective.several else None
+    spec = results.spec
+    metrics = trade_off_metrics(results) if spec.final_seeds is not None or not spec.objective.several else None
     if metrics is None:
         return None
     across, up = metrics
-    reference, points = baseline(record, spec), _points(spec, record, across, up)
-    names, measured = confirmed(spec, record, across, up)
-    if max(map(len, trade_off_marks(spec, record))) < FEWEST:
+    reference, points = results.baseline, _points(results, across, up)
+    names, measured = confirmed(results, across, up)
+    if max(map(len, trade_off_marks(results))) < FEWEST:
         return None
     if measured:
         ends = [measured[0], *([measured[-1]] if measured[-1][0].label == "baseline" else [])]
@@ -70,27 +70,27 @@ def trade_off(spec: StudySpec, record: StudyRecord) -> Figure | None:
     return figure
 
 
-def trade_off_marks(spec: StudySpec, record: StudyRecord) -> tuple[list[Any], list[Any]]:
+def trade_off_marks(results: Results) -> tuple[list[Any], list[Any]]:
     """The configurations with both metrics in the search, the baseline with them, and on fresh seeds."""
-    metrics = trade_off_metrics(spec, record)
+    metrics = trade_off_metrics(results)
     if metrics is None:
         return [], []
-    points, reference = _points(spec, record, *metrics), baseline(record, spec)
-    at = point(spec, reference, *metrics) if reference and points else None
-    return [*points, *([at] if at else [])], confirmed(spec, record, *metrics)[1]
+    points, reference = _points(results, *metrics), results.baseline
+    at = point(results.spec, reference, *metrics) if reference and points else None
+    return [*points, *([at] if at else [])], confirmed(results, *metrics)[1]
 
 
-def trade_off_metrics(spec: StudySpec, record: StudyRecord) -> tuple[str, str] | None:
+def trade_off_metrics(results: Results) -> tuple[str, str] | None:
     """The two metrics to weigh against one another: (across, up); None where the study has no such pair."""
-    if spec.objective.several:
-        up, across = spec.objective.metrics[:2]
+    if results.spec.objective.several:
+        up, across = results.spec.objective.metrics[:2]
         return across, up
-    split, name = spec.metric.split("/")
-    reported = _reported(spec, record)
+    split, name = results.spec.metric.split("/")
+    reported = _reported(results)
     if name in GAPS:
-        return (spec.metric, f"{split}/accuracy") if f"{split}/accuracy" in reported else None
+        return (results.spec.metric, f"{split}/accuracy") if f"{split}/accuracy" in reported else None
     gap = next((gap for gap in GAPS if f"{split}/{gap}" in reported), None)
-    return (f"{split}/{gap}", spec.metric) if gap and spec.metric in reported else None
+    return (f"{split}/{gap}", results.spec.metric) if gap and results.spec.metric in reported else None
 
 
 def value_of(spec: StudySpec, candidate: Candidate, name: str) -> float | None:
@@ -106,14 +106,14 @@ def point(spec: StudySpec, candidate: Candidate, across: str, up: str) -> tuple[
 
 
 def confirmed(
-    spec: StudySpec, record: StudyRecord, across: str, up: str
+    results: Results, across: str, up: str
 ) -> tuple[tuple[str, str], list[tuple[Side, tuple[Spread, Spread]]]]:
     """The configurations confirmed on fresh seeds, or the final training, on the test split where it was read.
 
     Returns:
         The two metrics' names on that split, and the spreads of both for each configuration.
     """
-    sides = fresh_sides(spec, record)
+    sides = results.fresh_sides
     for names in ((f"test/{across.split('/')[1]}", f"test/{up.split('/')[1]}"), (across, up)):
         spreads = [(side, side.spread(names[0]), side.spread(names[1])) for side in sides]
         if measured := [(side, (x, y)) for side, x, y in spreads if x and y]:
@@ -132,15 +132,15 @@ def front(
     return [kept[place] for place in objective.front(scores)]
 
 
-def has_front(spec: StudySpec, record: StudyRecord) -> bool:
+def has_front(results: Results) -> bool:
     """Return whether several configurations are on the front of the trade-off, so that it is drawn."""
-    metrics = trade_off_metrics(spec, record)
-    return metrics is not None and len(set(front(spec, _points(spec, record, *metrics), *metrics))) > 1
+    metrics = trade_off_metrics(results)
+    return metrics is not None and len(set(front(results.spec, _points(results, *metrics), *metrics))) > 1
 
 
-def _points(spec: StudySpec, record: StudyRecord, across: str, up: str) -> list[tuple[Candidate, tuple[float, float]]]:
+def _points(results: Results, across: str, up: str) -> list[tuple[Candidate, tuple[float, float]]]:
     """The configurations of the search with both metrics."""
-    return [(candidate, at) for candidate in candidates(record, spec) if (at := point(spec, candidate, across, up))]
+    return [(candidate, at) for candidate in results.candidates if (at := point(results.spec, candidate, across, up))]
 
 
 def _search(
@@ -209,9 +209,9 @@ def limits(spec: StudySpec, axes: Axes, names: Sequence[str]) -> None:
             axes.axhline(limit.limit, label=plain(label), **options)
 
 
-def _reported(spec: StudySpec, record: StudyRecord) -> set[str]:
+def _reported(results: Results) -> set[str]:
     """Metrics of the trials' last reports."""
-    return {name for trial in record.trials.values() for name in (trial.reports[-1] if trial.reports else ())}
+    return {name for trial in results.record.trials.values() for name in (trial.reports[-1] if trial.reports else ())}
 
 
 def _title(names: tuple[str, str], told: Sequence[tuple[str, float, float]], where: str) -> str:

@@ -6,26 +6,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from study import ranking
 from study.analysis.report.conclusions import conclusions, more_search
 from study.analysis.statistics import formatting, spent
 from study.analysis.statistics.debiased import worst_group
-from study.analysis.statistics.difference import Side, final_side, side_of, sides
 from study.analysis.statistics.next_step import Rivals, came, edges, next_steps, rivals
-from study.home.record import StudyRecord, as_searched
-from study.ranking import epochs
+from study.ranking import Results, epochs
+from study.ranking.difference import Side, side_of
 from study.ranking.summary import extended, sentence
-from study.spec import StudySpec
 from study.spec.objective import Constraint
 from study.text import parameter
 
 # What the lead says of limits that the baseline or the best does not keep.
 
 
-def limits(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
+def limits(results: Results) -> Iterator[str]:
     """Each constraint, for the baseline and the best configuration; nothing where there are none."""
-    if spec.final_seeds is None and (compared := [side for side in sides(spec, record) if side]):
-        for limit in spec.objective.constraints:
+    if results.spec.final_seeds is None and (compared := [side for side in results.sides if side]):
+        for limit in results.spec.objective.constraints:
             yield from _limit(limit, compared)
 
 
@@ -54,14 +51,14 @@ MUCH = 0.05
 """Loss of accuracy from which on a milder configuration is named."""
 
 
-def trade_off(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
+def trade_off(results: Results) -> Iterator[str]:
     """Yield how accuracy changed from the baseline to the best, with the bias, against it and over all; and a
     configuration that costs less, where it cost much. Nothing where the study's own metric says it all."""
-    reference, best = sides(spec, record)
-    if spec.function or spec.final_seeds is not None or best is None or reference is None:
+    reference, best = results.sides
+    if results.spec.function or results.spec.final_seeds is not None or best is None or reference is None:
         return
     split = "test" if all(side.spread("test/accuracy") for side in (best, reference)) else "val"
-    told = {name.split("/")[1] for name in spec.objective.metrics}
+    told = {name.split("/")[1] for name in results.spec.objective.metrics}
     names = [f"{split}/{name}" for name in ON if name not in told]
     names = [name for name in names if all(side.spread(name) for side in (best, reference))]
     if not names:
@@ -69,8 +66,8 @@ def trade_off(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
     changes = "; ".join(_change(name, reference, best) for name in names)
     yield f"Accuracy on the {split} split, from the baseline to {best.label}: {changes}."
     lost = best.against(reference, "val/accuracy")
-    if lost is not None and lost.clear and lost.value < -MUCH and spec.metric != "val/accuracy":
-        yield from _milder(spec, record, reference)
+    if lost is not None and lost.clear and lost.value < -MUCH and results.spec.metric != "val/accuracy":
+        yield from _milder(results, reference)
 
 
 def _change(name: str, reference: Side, best: Side) -> str:
@@ -87,19 +84,19 @@ def _change(name: str, reference: Side, best: Side) -> str:
     return f"{where} it {verb} {means}: {formatting.amount(name, change)}"
 
 
-def _milder(spec: StudySpec, record: StudyRecord, reference: Side) -> Iterator[str]:
+def _milder(results: Results, reference: Side) -> Iterator[str]:
     """The best configuration of those that lose less of the baseline's accuracy, if it is better than the baseline."""
-    own, whole = reference.spread(spec.metric), reference.spread("val/accuracy")
+    own, whole = reference.spread(results.spec.metric), reference.spread("val/accuracy")
     assert own
     assert whole
     least = math.floor(1000 * (whole.mean - MUCH)) / 1000
-    for candidate in ranking.candidates(record, spec):
-        accuracy = epochs.value(spec.objective, candidate.trial, "val/accuracy")
-        if accuracy is not None and accuracy >= least and spec.better(candidate.value, own.mean):
+    for candidate in results.candidates:
+        accuracy = epochs.value(results.spec.objective, candidate.trial, "val/accuracy")
+        if accuracy is not None and accuracy >= least and results.spec.better(candidate.value, own.mean):
             yield (
-                f"Trial {candidate.trial.number} is milder: in the search it had {spec.metric} "
-                f"{formatting.value(spec.metric, candidate.value)} with val/accuracy "
-                f"{formatting.value('val/accuracy', accuracy)}. To export it: study export {spec.name} --where "
+                f"Trial {candidate.trial.number} is milder: in the search it had {results.spec.metric} "
+                f"{formatting.value(results.spec.metric, candidate.value)} with val/accuracy "
+                f"{formatting.value('val/accuracy', accuracy)}. To export it: study export {results.spec.name} --where "
                 f'"val/accuracy>={least:g}"'
             )
             return
@@ -121,21 +118,21 @@ class Part:
         return " ".join(self.sentences)
 
 
-def lead(spec: StudySpec, record: StudyRecord) -> list[Part]:
+def lead(results: Results) -> list[Part]:
     """The lead, part by part; parts that have nothing to say are left out."""
     parts = {
-        "Result": [*conclusions(spec, record), *limits(spec, record), *_values(spec, record)],
-        "Trade-off": [] if spec.varied_data else list(trade_off(spec, record)),
-        "Groups": list(_groups(spec, record)),
-        "How sure": [] if spec.varied_data else list(_how_sure(spec, record)),
-        "Search": [] if spec.varied_data else list(_search(spec, record)),
-        "Cost": list(_cost(spec, record)),
-        "Next": list(_next(spec, record)),
+        "Result": [*conclusions(results), *limits(results), *_values(results)],
+        "Trade-off": [] if results.spec.varied_data else list(trade_off(results)),
+        "Groups": list(_groups(results)),
+        "How sure": [] if results.spec.varied_data else list(_how_sure(results)),
+        "Search": [] if results.spec.varied_data else list(_search(results)),
+        "Cost": list(_cost(results)),
+        "Next": list(_next(results)),
     }
     return [Part(title, tuple(sentences)) for title, sentences in parts.items() if sentences]
 
 
-def document(spec: StudySpec, record: StudyRecord) -> dict[str, Any]:
+def document(results: Results) -> dict[str, Any]:
     """The same as plain values for JSON.
 
     `parts`: the sentences by title. `runner_up`: its trial and the difference to the best, `undecided`: all trials that
@@ -143,14 +140,14 @@ def document(spec: StudySpec, record: StudyRecord) -> dict[str, Any]:
     `edges`: ranges at whose edge the best lies. `next`: the steps that
     apply, the one to take first, each with its `kind`, `why` and `command`.
     """
-    against, when = rivals(spec, record), came(spec, as_searched(record))
+    against, when = rivals(results), came(results.as_searched)
     return {
-        "parts": {part.title: list(part.sentences) for part in lead(spec, record)},
+        "parts": {part.title: list(part.sentences) for part in lead(results)},
         "runner_up": _runner_up(against) if against else None,
         "undecided": list(against.undecided) if against else None,
         "best_came": {"place": when.place, "of": when.of} if when else None,
-        "edges": [asdict(edge) for edge in edges(spec, as_searched(record))] if spec.final_seeds is None else [],
-        "next": [asdict(step) for step in next_steps(spec, record)],
+        "edges": [asdict(edge) for edge in edges(results.as_searched)] if results.spec.final_seeds is None else [],
+        "next": [asdict(step) for step in next_steps(results)],
     }
 
 
@@ -172,48 +169,53 @@ def _runner_up(against: Rivals) -> dict[str, Any]:
     return {"trial": against.runner_up.number, "difference": gap.value, "interval": interval}
 
 
-def _values(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
+def _values(results: Results) -> Iterator[str]:
     """The parameters of what won."""
-    _, best = sides(spec, record)
-    won = ranking.best(record, spec)
+    _, best = results.sides
+    won = results.best
     is_baseline = won is not None and won.trial.stage == "baseline"
-    if best and not is_baseline and spec.final_seeds is None and (params := record.trials[best.number].params):
+    if (
+        best
+        and not is_baseline
+        and results.spec.final_seeds is None
+        and (params := results.record.trials[best.number].params)
+    ):
         values = ", ".join(f"{key} {parameter(value)}" for key, value in params.items())
         yield f"{best.label.capitalize()} has {values}."
 
 
-def _groups(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
+def _groups(results: Results) -> Iterator[str]:
     """Which groups the best, or the final training, serves worst, on test where it was read; nothing where no group can
     be named."""
-    won = ranking.best(record, spec)
-    side = final_side(spec, record) or (side_of(spec, won) if won else None)
-    if side is None or spec.varied_data:
+    won = results.best
+    side = results.final_side or (side_of(results.spec, won) if won else None)
+    if side is None or results.spec.varied_data:
         return
     split = "test" if any(trial.tested for trial in side.trials) else "val"
-    found = worst_group(record, side, split)
+    found = worst_group(results.record, side, split)
     if found and (found.worst or found.too_small):
         yield from found.sentences(side.words)
 
 
-def _how_sure(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
+def _how_sure(results: Results) -> Iterator[str]:
     """The best against the others that ran on the same seeds; nothing where that is the baseline or needs no search,
     see the result."""
-    against, won = rivals(spec, record), ranking.best(record, spec)
-    if against is None or (won and won.trial.stage == "baseline") or ranking.above(record, spec):
+    against, won = rivals(results), results.best
+    if against is None or (won and won.trial.stage == "baseline") or results.above:
         return
     best, (fewest, most) = against.best, against.seeds
-    kept = _in_question(spec, record)
+    kept = _in_question(results)
     if most == 1:
         number = against.compared - 1
         others = f"{'' if number == 1 else f'{number} '}other complete configuration{'s' * (number > 1)}{kept}"
-        yield f"On {formatting.ran_on(best, spec.metric)} alone nothing tells {best.label} from the {others}."
+        yield f"On {formatting.ran_on(best, results.spec.metric)} alone nothing tells {best.label} from the {others}."
         return
     ran = formatting.count(most, "seed") if fewest == most else f"{fewest} to {most} seeds"
     if best.over != "seeds":
         ran = f"all folds, {ran} in all"
     where = f"the {against.compared} configurations that ran on {ran}{kept and ' and'}{kept.removeprefix(' that')}"
-    gap = formatting.amount(spec.metric, against.gap)
-    if spec.better(0.0, against.gap.value):  # an incumbent, which is chosen all the same
+    gap = formatting.amount(results.spec.metric, against.gap)
+    if results.spec.better(0.0, against.gap.value):  # an incumbent, which is chosen all the same
         told = f", beyond the spread over {best.over}" if against.gap.clear else ""
         leader = against.runner_up.label
         yield f"Of {where}, {leader} has the best mean; the difference of {best.label} to it is {gap}{told}."
@@ -225,39 +227,39 @@ def _how_sure(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
     yield f"The difference to the runner-up, {against.runner_up.label}, is {gap}."
 
 
-def _in_question(spec: StudySpec, record: StudyRecord) -> str:
+def _in_question(results: Results) -> str:
     """Return which configurations are compared with the best, where there are limits."""
-    best = ranking.candidates(record, spec)[0]
-    if not spec.objective.constraints:
+    best = results.candidates[0]
+    if not results.spec.objective.constraints:
         return ""
     missed = (best.confirmed_score or best.score).violation
     return " that miss the limits by no more" if missed else " that keep the limits"
 
 
-def _search(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
+def _search(results: Results) -> Iterator[str]:
     """When the best came, and what early stopping saved."""
-    if found := extended(record, spec):
+    if found := extended(results):
         words = sentence(found)
         yield f"{words[0].upper()}{words[1:]}."
-    record = as_searched(record)
-    when = came(spec, record) if spec.final_seeds is None else None
+    results = results.as_searched
+    when = came(results) if results.spec.final_seeds is None else None
     if when is None:
         return
     of = f"the {formatting.ordinal(when.place)} of {when.of}"
-    several = len(spec.objective.metrics) > 1
-    held = ranking.standing(record, spec)
+    several = len(results.spec.objective.metrics) > 1
+    held = results.standing
     what = "What was chosen" if held and held.passed_over else "The best of the search"
-    what = "What leads the search" if ranking.above(record, spec) else what
+    what = "What leads the search" if results.above else what
     yield f"The front of the search last grew with {of}." if several else f"{what} came as {of}."
-    if saved := spent.sentence(spec, record):
+    if saved := spent.sentence(results):
         yield saved
 
 
-def _cost(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
-    trials = list(record.trials.values())
+def _cost(results: Results) -> Iterator[str]:
+    trials = list(results.record.trials.values())
     if not trials:
         return
-    searched = record.tried
+    searched = results.record.tried
     pruned = sum(trial.state == "pruned" for trial in trials)
     kinds = (
         [formatting.count(searched, "configuration") + (f" ({pruned} pruned)" if pruned else "")] if searched else []
@@ -265,27 +267,27 @@ def _cost(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
     if rest := len(trials) - searched:
         kinds.append(f"{formatting.count(rest, 'further trial')} on other seeds" if searched else _seeds(rest))
     epochs = formatting.count(sum(trial.epochs for trial in trials), "epoch")
-    clock, busy = formatting.duration(record.worked), formatting.duration(record.busy)
-    gpu = record.taken("gpu", spec.resources.gpu) / 3600
+    clock, busy = formatting.duration(results.record.worked), formatting.duration(results.record.busy)
+    gpu = results.record.taken("gpu", results.spec.resources.gpu) / 3600
     yield (
         f"{formatting.listed(kinds)}, {epochs}: {clock} on the clock, {busy} of trial time, "
         f"{f'{gpu:.2g} GPU hours' if gpu else 'no GPU'}."
     )
-    if beside := [event.seconds for event in record.references.values() if event.seconds is not None]:
+    if beside := [event.seconds for event in results.record.references.values() if event.seconds is not None]:
         took = formatting.duration(sum(beside))
         yield f"{formatting.count(len(beside), 'reference')} without a search, beside it: {took} of one core."
-    yield f"The test split was read {formatting.count(record.test_readings, 'time')}."
+    yield f"The test split was read {formatting.count(results.record.test_readings, 'time')}."
 
 
 def _seeds(trials: int) -> str:
     return formatting.count(trials, "final training", "final trainings")
 
 
-def _next(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
+def _next(results: Results) -> Iterator[str]:
     """Yield what more search of this kind would gain at most, and the step to take; what to type for it comes last."""
-    if statement := more_search(spec, record, is_known=True):
+    if statement := more_search(results, is_known=True):
         yield statement
-    for step in next_steps(spec, record)[:1]:
+    for step in next_steps(results)[:1]:
         yield step.why
         if step.command:
             yield f"The command: {step.command}"

@@ -3,11 +3,10 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from study import ranking
 from study.analysis.statistics import formatting
-from study.analysis.statistics.difference import Side, side_of, sides
 from study.home.record import StudyRecord
-from study.ranking.references import Reference, best_reference, failed, references
+from study.ranking import Reference, Results
+from study.ranking.difference import Side, side_of
 from study.spec import StudySpec
 
 if TYPE_CHECKING:  # brings the library, which sentences do not need
@@ -16,22 +15,22 @@ if TYPE_CHECKING:  # brings the library, which sentences do not need
 TITLE = "With and without a search"
 
 
-def reference_result(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
+def reference_result(results: Results) -> Iterator[str]:
     """Yield how what the search found stands beside what needs none; nothing without references or configurations."""
-    won = ranking.best(record, spec)
-    if won is None or spec.varied_data:
+    won = results.best
+    if won is None or results.spec.varied_data:
         return
-    side, stays = side_of(spec, won), ranking.unbeaten(record, spec)
+    side, stays = side_of(results.spec, won), results.unbeaten
     if stays is not None:
-        yield from _stays(spec, record, side, stays)
-    elif best := best_reference(record, spec):
-        yield from _beaten(spec, record, side, best)
-    for other in ranking.above(record, spec):
+        yield from _stays(results, side, stays)
+    elif best := results.best_reference:
+        yield from _beaten(results, side, best)
+    for other in results.above:
         if other.kind.needs_group:
-            yield f"{other.words} is better ({_values(spec, other)}) and not chosen: {NEEDS}."
-    unjudged = [one.words for one in references(record, spec) if one.score is None]
+            yield f"{other.words} is better ({_values(results.spec, other)}) and not chosen: {NEEDS}."
+    unjudged = [one.words for one in results.references if one.score is None]
     if unjudged:
-        names = formatting.listed(spec.objective.needed)
+        names = formatting.listed(results.spec.objective.needed)
         yield f"Not compared, as {names} is not known of them: {formatting.listed(unjudged)}."
 
 
@@ -42,12 +41,13 @@ def _values(spec: StudySpec, of: Reference) -> str:
     return ", ".join(f"{name} {formatting.value(name, of.metrics.get(name))}" for name in spec.objective.needed)
 
 
-def _stays(spec: StudySpec, record: StudyRecord, side: Side, stays: Reference) -> Iterator[str]:
+def _stays(results: Results, side: Side, stays: Reference) -> Iterator[str]:
     """Yield that a reference is the result."""
+    spec = results.spec
     head = f"The result needs no search: {stays.words}, with {_values(spec, stays)}"
     tested = stays.metrics.get(spec.test_metric)
     head += "" if tested is None else f" ({spec.test_metric} {formatting.value(spec.test_metric, tested)})"
-    held = ranking.ahead_of(record, spec)
+    held = results.ahead_of
     if held is not None and held.ahead and (lead := held.ahead[0]).error is not None:
         ahead, margin = (formatting.change(spec.metric, of, False) for of in (lead.gain, held.margin * lead.error))
         leading = side_of(spec, lead.candidate).words
@@ -71,20 +71,20 @@ def _stays(spec: StudySpec, record: StudyRecord, side: Side, stays: Reference) -
         yield f"{head}, {formatting.change(name, gap, signed=False)} better than {side.words}."
 
 
-def _beaten(spec: StudySpec, record: StudyRecord, side: Side, best: Reference) -> Iterator[str]:
+def _beaten(results: Results, side: Side, best: Reference) -> Iterator[str]:
     """Yield by how much the result gains over the baseline and over the best reference, on validation and on test; of
     several metrics, the values beside those of the reference."""
-    needs = "neither a search nor the group" if ranking.above(record, spec) else "no search"
+    needs = "neither a search nor the group" if results.above else "no search"
     without, who = f"the best that needs {needs} ({best.words})", f"{side.words[0].upper()}{side.words[1:]}"
-    reference, _ = sides(spec, record)
+    reference, _ = results.sides
     for split in ("val", "test"):
-        names = [f"{split}/{name.split('/')[1]}" for name in spec.objective.metrics]
+        names = [f"{split}/{name.split('/')[1]}" for name in results.spec.objective.metrics]
         known = {name: value for name in names if (value := best.metrics.get(name)) is not None and side.spread(name)}
-        if spec.objective.several and known:
+        if results.spec.objective.several and known:
             pairs = (f"{name} {_mean(name, side)} against {formatting.value(name, known[name])}" for name in known)
             yield f"{who if split == 'val' else 'The same on the test split'} beside {without}: {', '.join(pairs)}."
         elif known:
-            gains = list(_gains(spec, names[0], side, reference, known[names[0]]))
+            gains = list(_gains(results.spec, names[0], side, reference, known[names[0]]))
             is_more = all(gain >= 0 for gain in gains)
             told = [formatting.change(names[0], gain, signed=not is_more) for gain in gains]
             over = " and ".join(map(" over ".join, zip(told, ["the baseline", without][-len(told) :], strict=True)))
@@ -105,22 +105,22 @@ def _mean(name: str, side: Side) -> str:
     return formatting.mean(name, side.spread(name))
 
 
-def reference_notes(record: StudyRecord) -> Iterator[str]:
+def reference_notes(results: Results) -> Iterator[str]:
     """A sentence on each reference that could not be fitted."""
-    for name, reason in failed(record).items():
+    for name, reason in results.failed_references.items():
         yield f"The reference {name} could not be fitted: {reason}"
 
 
-def printed_references(spec: StudySpec, record: StudyRecord, metrics: list[str]) -> "pd.DataFrame":
+def printed_references(results: Results, metrics: list[str]) -> "pd.DataFrame":
     """The baseline, what needs no search and what the search found, a row each, with these metrics; empty without
     references."""
     import pandas as pd
 
-    found = references(record, spec)
+    found = results.references
     if not found:
         return pd.DataFrame()
-    reference, best = sides(spec, record)
-    stays = ranking.unbeaten(record, spec)
+    reference, best = results.sides
+    stays = results.unbeaten
     baseline = [("the baseline", reference)] if reference else []
     searched = [(f"the search: {best.label}", best)] if best else []
     rows = [_row(words, metrics, side) for words, side in baseline]

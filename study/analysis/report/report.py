@@ -18,14 +18,11 @@ from study.analysis.statistics.embedding import Embedding
 from study.analysis.statistics.frame import trials_frame
 from study.analysis.tables.formats import csv_text
 from study.files import write_output, writing
-from study.home.record import StudyRecord
-from study.ranking import ranked_once
-from study.spec import StudySpec
+from study.ranking import Results
 
 
 def write_report(
-    spec: StudySpec,
-    record: StudyRecord,
+    results: Results,
     out: Path,
     models: Sequence[Embedding] = (),
     pdf: bool = False,
@@ -52,8 +49,7 @@ def write_report(
         OSError: the disk is full.
     """
     pdf = pdf or any((out / "figures").glob("*.pdf"))
-    with ranked_once(record):
-        files = _files(spec, record, models, pdf, reload, beside)
+    files = _files(results, models, pdf, reload, beside)
     with writing(out):
         (out / "figures").mkdir(parents=True, exist_ok=True)
         for name in FIGURES.keys() | MODEL_FIGURES:
@@ -66,26 +62,21 @@ def write_report(
 
 
 def _files(
-    spec: StudySpec,
-    record: StudyRecord,
-    models: Sequence[Embedding],
-    pdf: bool,
-    reload: int | None,
-    beside: pd.DataFrame | None,
+    results: Results, models: Sequence[Embedding], pdf: bool, reload: int | None, beside: pd.DataFrame | None
 ) -> dict[str, bytes]:
     """Every file of a report, by its path in the folder."""
-    drawn = {name: figure for name, draw in FIGURES.items() if (figure := draw(spec, shown(name, record)))}
+    drawn = {name: figure for name, draw in FIGURES.items() if (figure := draw(shown(name, results)))}
     if models:
         drawn |= {name: figure for name, draw in MODEL_FIGURES.items() if (figure := draw(models))}
     pictures = {name: as_png(figure) for name, figure in drawn.items()}
-    plots = {name: str(figure.to_json()) for name, figure in by_optuna(spec, record).items()}
-    page = report_page(spec, record, {*drawn, *plots}, beside)
+    plots = {name: str(figure.to_json()) for name, figure in by_optuna(results).items()}
+    page = report_page(results, {*drawn, *plots}, beside)
     files = {f"figures/{name}.png": picture for name, picture in pictures.items()}
     if pdf:
         files |= {f"figures/{name}.pdf": as_pdf(figure) for name, figure in drawn.items()}
-    files["trials.csv"] = csv_text(trials_frame(spec, record)).encode()
-    if record.references:
-        files["references.csv"] = csv_text(references_frame(record), index=False).encode()
+    files["trials.csv"] = csv_text(trials_frame(results)).encode()
+    if results.record.references:
+        files["references.csv"] = csv_text(references_frame(results.record), index=False).encode()
     files["report.md"] = to_markdown(page).encode()
     files["report.html"] = to_html(page, pictures, plots, reload).encode()
     return files

@@ -4,12 +4,11 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from study import ranking
 from study.analysis.report.page import Block, Section, Table, Text
 from study.analysis.statistics import formatting
 from study.analysis.statistics.frame import numbered, param_keys, shown
 from study.analysis.statistics.rule_picks import PickResult, RulePicks, rule_picks
-from study.home.record import StudyRecord
+from study.ranking import Results
 from study.spec import StudySpec
 
 # The table of what each selection rule would have picked, as text.
@@ -59,22 +58,22 @@ def _on_fresh_seeds(table: RulePicks, result: PickResult) -> dict[str, str]:
 TITLE = "What each rule would have picked"
 
 
-def rules_section(spec: StudySpec, record: StudyRecord) -> Section | None:
+def rules_section(results: Results) -> Section | None:
     """The table with what it means; None where there was nothing to choose from, or but one rule to choose by."""
-    if spec.final_seeds is not None or len(ranking.comparable(record, spec)) < 2:
+    if results.spec.final_seeds is not None or len(results.comparable) < 2:
         return None
-    table = rule_picks(spec, record)
+    table = rule_picks(results)
     if len(table.results) < 2:
         return None
-    notes: list[Block] = [Text(" ".join(sentences)) for sentences in _notes(spec, record, table) if sentences]
-    return Section(TITLE, [Table(printed_picks(spec, table)), *notes])
+    notes: list[Block] = [Text(" ".join(sentences)) for sentences in _notes(results, table) if sentences]
+    return Section(TITLE, [Table(printed_picks(results.spec, table)), *notes])
 
 
-def _notes(spec: StudySpec, record: StudyRecord, table: RulePicks) -> Iterator[list[str]]:
+def _notes(results: Results, table: RulePicks) -> Iterator[list[str]]:
     """Paragraphs."""
     yield list(cost(table))
-    yield list(_choice(spec, record))
-    yield list(_test(spec, record, table))
+    yield list(_choice(results))
+    yield list(_test(results, table))
 
 
 def cost(table: RulePicks) -> Iterator[str]:
@@ -103,28 +102,28 @@ def cost(table: RulePicks) -> Iterator[str]:
         yield f"The pick of this study's own rule, trial {own.pick.number}, is {behind} behind the best."
 
 
-def _choice(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
+def _choice(results: Results) -> Iterator[str]:
     """By which rule the study chose, and that the others change nothing."""
-    best = ranking.best(record, spec)
+    best = results.best
     assert best is not None  # there are configurations
-    confirmed = ", by its mean on fresh seeds" if best.confirmed and ranking.is_confirmed(record, spec) else ""
-    metrics = ", ".join([*spec.objective.metrics, *spec.search.constraints])
-    metrics += f", of the front {spec.objective.rule}" if spec.objective.several else ""
-    metrics += f", {spec.margin_rule}" if spec.margin_rule else ""
+    confirmed = ", by its mean on fresh seeds" if best.confirmed and results.is_confirmed else ""
+    metrics = ", ".join([*results.spec.objective.metrics, *results.spec.search.constraints])
+    metrics += f", of the front {results.spec.objective.rule}" if results.spec.objective.several else ""
+    metrics += f", {results.spec.margin_rule}" if results.spec.margin_rule else ""
     yield f"This study chose by {metrics}: trial {best.trial.number}{confirmed}. What other rules pick changes nothing."
-    others = "Each other rule" if spec.objective.several else "Each rule"
+    others = "Each other rule" if results.spec.objective.several else "Each rule"
     yield f"{others} picks by the values of the search; rank is the pick's place by this study's own ranking."
-    if spec.objective.window is not None:
+    if results.spec.objective.window is not None:
         yield "A rule's values are at its own best epochs, test at those that this study's rule chose."
 
 
-def _test(spec: StudySpec, record: StudyRecord, table: RulePicks) -> Iterator[str]:
+def _test(results: Results, table: RulePicks) -> Iterator[str]:
     """Yield how the test split was read for this."""
-    plan = ranking.confirm(record, spec)
+    plan = results.confirm
     if not plan.rules:
         yield (
             "Test is read only for what this study chose and its baseline, so what other picks reach is not known. "
-            f"study confirm {spec.name} --rules runs each of them on fresh seeds and reads test for it."
+            f"study confirm {results.spec.name} --rules runs each of them on fresh seeds and reads test for it."
         )
         return
     if not isinstance(plan.rules, bool):

@@ -6,7 +6,6 @@ from typing import Any
 
 import pandas as pd
 
-from study import ranking
 from study.analysis.figures.by_optuna import OPTUNA
 from study.analysis.figures.front import joins_front
 from study.analysis.figures.missing import not_shown
@@ -20,39 +19,39 @@ from study.analysis.report.rules import rules_section
 from study.analysis.statistics import formatting
 from study.analysis.statistics.ablation_effects import Effect, Part, ablation_effects, frame_of
 from study.analysis.statistics.debiased import sampling_error, worst_group
-from study.analysis.statistics.difference import Difference, Side, final_side, sides, split_metrics
 from study.analysis.tables import report_tables
 from study.analysis.tables.grid import ablation_notes, printed_ablation
 from study.home.provenance import devices, in_words
-from study.home.record import StudyRecord, as_searched
+from study.home.record import StudyRecord
 from study.metrics import group_names
 from study.metrics.rules import DEBIASED
-from study.ranking import epochs
+from study.ranking import Results, epochs
 from study.ranking.ablation import Ablation, asked, is_chosen_by, runs
+from study.ranking.difference import Difference, Side, split_metrics
 from study.spec import StudySpec
 from study.spec.rungs import schedule
-from study.text import ends, moment, parameter
+from study.text import ends, flat, moment, parameter
 
 # The report's section on what each step from the baseline to the best is worth.
 
 TITLE = "Ablation"
 
 
-def ablation_section(spec: StudySpec, record: StudyRecord) -> Section | None:
+def ablation_section(results: Results) -> Section | None:
     """The table with what it means; None where nobody asked for it, or nothing of it has run."""
-    ablation, by_metric = asked(record), ablation_effects(spec, record)
-    if ablation is None or spec.metric not in by_metric:
+    ablation, by_metric = asked(results.record), ablation_effects(results)
+    if ablation is None or results.spec.metric not in by_metric:
         return None
     frame = frame_of(by_metric)
-    blocks: list[Block] = [Text(" ".join(result(spec, record, ablation, by_metric[spec.metric])))]
+    blocks: list[Block] = [Text(" ".join(result(results, ablation, by_metric[results.spec.metric])))]
     blocks += [Table(printed_ablation(frame)), Text(" ".join(ablation_notes(frame)))]
-    blocks.append(Text(" ".join(_how(spec, record, ablation))))
+    blocks.append(Text(" ".join(_how(results, ablation))))
     return Section(TITLE, blocks)
 
 
-def result(spec: StudySpec, record: StudyRecord, ablation: Ablation, effects: Sequence[Effect]) -> Iterator[str]:
+def result(results: Results, ablation: Ablation, effects: Sequence[Effect]) -> Iterator[str]:
     """Yield what came out, by the study's own metric: no more than the intervals support."""
-    name = spec.metric
+    name = results.spec.metric
     gain = next(effect for effect in effects if effect.part == "gain")
     ends = [effect.values for effect in effects if effect.part == "path"]
     if gain.difference is None:
@@ -99,26 +98,27 @@ def _amount(name: str, effect: Effect) -> str:
     return formatting.amount(name, effect.difference, words="")
 
 
-def _how(spec: StudySpec, record: StudyRecord, ablation: Ablation) -> Iterator[str]:
+def _how(results: Results, ablation: Ablation) -> Iterator[str]:
     """On which seeds, what is missing, how often test was read for it."""
     yield f"All configurations run on {formatting.seeds(ablation.seeds)}."
-    if not set(ablation.seeds) & set(ranking.confirm_seeds(record, spec)):
+    if not set(ablation.seeds) & set(results.confirm_seeds):
         yield "By none of these seeds the best was chosen, so its gain is not that of the luckiest."
-    elif is_chosen_by(record, spec, ablation.seeds):
+    elif is_chosen_by(results, ablation.seeds):
         yield "Later several configurations were confirmed on some of these seeds; this one was chosen before."
     else:
         yield "On these no other configuration of the search was confirmed: they did not choose the best among several."
     if len(ablation.steps) > 1:
-        yield f"Where steps interact, another order divides the gain otherwise (study ablate {spec.name} --order A,B)."
+        order = f"study ablate {results.spec.name} --order A,B"
+        yield f"Where steps interact, another order divides the gain otherwise ({order})."
     if any(len(step) > 1 for step in ablation.steps):
         yield (
             "Knobs of one step move together: one depends on the other, the study refuses them apart, or --knobs left "
             "them out."
         )
-    best = ranking.best(record, spec)
+    best = results.best
     if best and best.trial.number != ablation.best.number:
         yield f"The best is now trial {best.trial.number}; trial {ablation.best.number} was it when this was asked for."
-    by_configuration = runs(record, spec, ablation).values()
+    by_configuration = runs(results, ablation).values()
     trials = [trial for by_seed in by_configuration for trial in by_seed.values()]
     planned = len(ablation.configurations) * len(ablation.seeds)
     if short := planned - sum(trial.state == "complete" for trial in trials):
@@ -161,38 +161,45 @@ MODEL_CAPTIONS = {
 }
 
 
-def caption(name: str, spec: StudySpec, record: StudyRecord) -> str:
+def caption(name: str, results: Results) -> str:
     """A figure's caption, with what its values stand on."""
-    means = "" if len(spec.seeds) == 1 else f" (mean over its {len(spec.seeds)} seeds)"
-    missed = " What is grey or dotted misses a constraint." if spec.search.constraints else ""
-    kept = " keep the constraints and" if spec.search.constraints else ""
-    repeats = "" if spec.final_seeds is not None else " Trials that repeat one on another seed are left out."
-    given = {"mean": means, "missed": missed, "repeats": repeats, "rungs": _rungs(spec), "ring": "seed", "tick": "mean"}
-    if spec.folds and spec.final_seeds is None:
+    means = "" if len(results.spec.seeds) == 1 else f" (mean over its {len(results.spec.seeds)} seeds)"
+    missed = " What is grey or dotted misses a constraint." if results.spec.search.constraints else ""
+    kept = " keep the constraints and" if results.spec.search.constraints else ""
+    repeats = "" if results.spec.final_seeds is not None else " Trials that repeat one on another seed are left out."
+    given = {
+        "mean": means,
+        "missed": missed,
+        "repeats": repeats,
+        "rungs": _rungs(results.spec),
+        "ring": "seed",
+        "tick": "mean",
+    }
+    if results.spec.folds and results.spec.final_seeds is None:
         given["ring"] = "fold on a seed of its own"
         given["tick"] = "mean, on validation the value of the samples of all folds together"
-    has_line = spec.search.baseline is not None
+    has_line = results.spec.search.baseline is not None
     given["line"] = "; the dashed line is the baseline" if has_line else ""
     front = f" The front joins those that{kept} are not dominated in these two metrics."
-    given["front"] = front if name == "trade_off" and has_front(spec, as_searched(record)) else ""
+    given["front"] = front if name == "trade_off" and has_front(results.as_searched) else ""
     if name == "front":
-        given |= _of_front(spec, record)
+        given |= _of_front(results)
     return CAPTIONS[name].format(**given)
 
 
-def _of_front(spec: StudySpec, record: StudyRecord) -> dict[str, str]:
+def _of_front(results: Results) -> dict[str, str]:
     """Return what the caption of the front says of this one."""
-    fresh = any(score is candidate.confirmed_score for candidate, score in ranking.judged(record, spec))
+    fresh = any(score is candidate.confirmed_score for candidate, score in results.judged)
     right = (
         " Right: those that ran on fresh seeds, mean ± sample standard deviation over these; what is grey is not on "
     )
     right += "the front."
     joined = " The line joins the front."
-    if len(spec.objective.metrics) > 2:
+    if len(results.spec.objective.metrics) > 2:
         joined = " The front is that of all metrics: in these two alone some of it may look beaten."
-    has_line = joins_front(spec, record) or len(spec.objective.metrics) > 2
+    has_line = joins_front(results) or len(results.spec.objective.metrics) > 2
     return {
-        "rule": spec.objective.rule,
+        "rule": results.spec.objective.rule,
         "left": "Left: each" if fresh else "Each",
         "fresh": right * fresh,
         "line_of_front": joined * has_line,
@@ -215,9 +222,10 @@ def _rungs(spec: StudySpec) -> str:
 WORST = "worst_group_accuracy"
 
 
-def groups(spec: StudySpec, record: StudyRecord) -> Iterator[str]:
+def groups(results: Results) -> Iterator[str]:
     """Paragraphs below the summary; none without bias labels."""
-    compared = [side for side in (*sides(spec, record), final_side(spec, record)) if side]
+    record = results.record
+    compared = [side for side in (*results.sides, results.final_side) if side]
     if not any(side.spread(f"{split}/{name}") for side in compared for split in ("val", "test") for name in DEBIASED):
         return
     for split in ("val", "test"):
@@ -257,13 +265,14 @@ def _named(record: StudyRecord) -> str | None:
 # What stands under the summary: over which seeds its numbers are, and what its interval allows for.
 
 
-def summary_note(spec: StudySpec, record: StudyRecord) -> str:
+def summary_note(results: Results) -> str:
     """One sentence each on the spread, the seeds, and the interval where there is one."""
+    spec = results.spec
     note = f"Mean ± sample standard deviation over the seeds in the last column, {epochs.words(spec.objective)}."
     same = "" if spec.function else " All seeds use the same data and splits."
     if spec.final_seeds is not None:
         return note + same
-    reference, best = sides(spec, record)
+    reference, best = results.sides
     if best and (reference or best.among > 1):
         note += f" {_seeds(spec, best)}"
     if best and reference:
@@ -314,64 +323,63 @@ BEHIND = ("How sure", "Search", "Cost")
 """Parts of the lead that the page folds: the first screen says what came out, what accuracy it cost and what to do."""
 
 
-def report_page(
-    spec: StudySpec, record: StudyRecord, pictures: Container[str], beside: pd.DataFrame | None = None
-) -> Page:
+def report_page(results: Results, pictures: Container[str], beside: pd.DataFrame | None = None) -> Page:
     """The whole report; `pictures` are the names of the figures that could be drawn, `beside` the two final trainings
     of a study."""
-    figures = [Picture(name, caption(name, spec, record), name in OPTUNA) for name in CAPTIONS if name in pictures]
+    record = results.record
+    figures = [Picture(name, caption(name, results), name in OPTUNA) for name in CAPTIONS if name in pictures]
     seeds = [figure for figure in figures if figure.name == "seeds"]
     pictured = next((figure for figure in figures if figure.name == "front"), None)
     others = [figure for figure in figures if figure.name not in ("seeds", "front")]
     model_figures = [Picture(name, caption) for name, caption in MODEL_CAPTIONS.items() if name in pictures]
     first, summary, configurations = (
-        report_tables.printed_first(spec, record),
-        report_tables.printed_summary(spec, record),
-        report_tables.printed_configurations(spec, record),
+        report_tables.printed_first(results),
+        report_tables.printed_summary(results),
+        report_tables.printed_configurations(results),
     )
-    of_results = "Learning curves, seeds and the front" if spec.objective.several else "Learning curves and seeds"
+    of_results = (
+        "Learning curves, seeds and the front" if results.spec.objective.several else "Learning curves and seeds"
+    )
     figure_notes = [Text(EXTENDED.format(of_results))] if record.lengthened else []
-    figure_notes += map(Text, not_shown(spec, record, pictures))
-    with_references = printed_references(spec, record, report_tables.summary_metrics(spec, record))
-    beneath = report_tables.printed_beside(spec, record)
+    figure_notes += map(Text, not_shown(results, pictures))
+    with_references = printed_references(results, report_tables.summary_metrics(results))
+    beneath = report_tables.printed_beside(results)
     tables = [table for table in (with_references, first, beneath) if table is first or len(table)]
-    listed = "Configurations" if ranking.above(record, spec) else "Best configurations"
-    notes = [summary_note(spec, record), *groups(spec, record)]
-    open_points = list(caveats(spec, record))
-    has_result = final_side(spec, record) is not None or any(sides(spec, record))
+    listed = "Configurations" if results.above else "Best configurations"
+    notes = [summary_note(results), *groups(results)]
+    open_points = list(caveats(results))
+    has_result = results.final_side is not None or any(results.sides)
     sections = [
-        front_section(spec, record, pictured),
+        front_section(results, pictured),
         Section("Summary", [*seeds, *map(Table, tables)]) if has_result else None,
         Section("Best and baseline", [Table(beside), Text(BY_SEED)]) if beside is not None else None,
         Section("What these numbers are", list(map(Text, notes)), folded=True) if has_result else None,
-        Section(listed, [Table(configurations), Text(_ranking_note(spec, record))])
-        if len(configurations) > 1
-        else None,
-        ablation_section(spec, record),
-        rules_section(spec, record),
+        Section(listed, [Table(configurations), Text(_ranking_note(results))]) if len(configurations) > 1 else None,
+        ablation_section(results),
+        rules_section(results),
         Section("Figures", [*others, *figure_notes]) if others else None,
         Section("What the models learned", [Text(WHICH_MODELS), *model_figures]) if model_figures else None,
         Section("Trials", [Table(report_tables.printed_counts(record)), Text(EACH_TRIAL)]) if record.trials else None,
-        Section("Settings", [Table(_pairs(_settings(spec, record)))], folded=True),
+        Section("Settings", [Table(_pairs(_settings(results)))], folded=True),
         Section("What is not known", [Points(open_points)]) if open_points else None,
-        Section("Provenance", [Table(_pairs(_provenance(spec, record)))]),
+        Section("Provenance", [Table(_pairs(_provenance(results)))]),
         Section("Every metric", [Table(summary)], folded=True) if len(summary) > len(first) else None,
     ]
-    parts = [(part.title, part.text) for part in lead(spec, record)]
-    return Page(f"Study {spec.name}", parts, [section for section in sections if section], BEHIND)
+    parts = [(part.title, part.text) for part in lead(results)]
+    return Page(f"Study {results.spec.name}", parts, [section for section in sections if section], BEHIND)
 
 
-def _ranking_note(spec: StudySpec, record: StudyRecord) -> str:
-    candidates = ranking.candidates(record, spec)
-    means = "," if len(spec.seeds) == 1 else f", the mean over {formatting.seeds(spec.seeds)},"
-    value = "values" if spec.objective.several else "value"
+def _ranking_note(results: Results) -> str:
+    candidates = results.candidates
+    means = "," if len(results.spec.seeds) == 1 else f", the mean over {formatting.seeds(results.spec.seeds)},"
+    value = "values" if results.spec.objective.several else "value"
     note = f"Ordered by the {value} in the search{means}".removesuffix(",") + "."
-    if ranking.is_confirmed(record, spec):
+    if results.is_confirmed:
         note = f"Those on fresh seeds come first, by their mean there. The others: o{note[1:]}"
-    if spec.objective.several:
-        note += f" Front by front, within one by search.choose: {spec.objective.choose.name}."
-    if spec.search.constraints:
-        note += f" Those that keep {', '.join(spec.search.constraints)} come before those that do not."
+    if results.spec.objective.several:
+        note += f" Front by front, within one by search.choose: {results.spec.objective.choose.name}."
+    if results.spec.search.constraints:
+        note += f" Those that keep {', '.join(results.spec.search.constraints)} come before those that do not."
     rest = len(candidates) - report_tables.TOP
     return note + (f" {formatting.count(rest, 'more trial')} not listed." if rest > 0 else "")
 
@@ -379,8 +387,9 @@ def _ranking_note(spec: StudySpec, record: StudyRecord) -> str:
 BETTER = {"max": "higher", "min": "lower"}
 
 
-def _settings(spec: StudySpec, record: StudyRecord) -> dict[str, str]:
+def _settings(results: Results) -> dict[str, str]:
     """The data's title, every key that a trial starts from, and how the search works."""
+    spec, record = results.spec, results.record
     search = spec.search
     settings = {"data": record.sessions[-1]["dataset"]} if record.sessions and "dataset" in record.sessions[-1] else {}
     classes = (record.groups or {}).get("classes") or []
@@ -395,7 +404,7 @@ def _settings(spec: StudySpec, record: StudyRecord) -> dict[str, str]:
     metric = f"{epochs.words(goal)}: {'; '.join([*aims, *spec.search.constraints])}"
     if spec.final_seeds is not None:
         return settings | {"metric": metric}
-    confirm = ranking.confirm(record, spec)
+    confirm = results.confirm
     settings["metric"] = metric
     settings["search"] = f"{formatting.count(spec.trials, 'trial')}, sampler {search.sampler}, seed {search.seed}"
     if goal.several:
@@ -434,24 +443,28 @@ def _domain_text(spec: StudySpec, key: str) -> str:
     return f"searched: {ends(domain.low, domain.high)}{scale}{where_clause}"
 
 
-def _provenance(spec: StudySpec, record: StudyRecord) -> dict[str, str]:
+def _provenance(results: Results) -> dict[str, str]:
     """Return where the numbers come from; where sessions differ, every different value in order."""
     facts: dict[str, list[str]] = {
-        "study": [spec.name],
-        "id": [record.id or formatting.MISSING],
-        "settings' hash": [spec.hash],
-        "state": [record.state],
-        "readings of the test split": [str(record.test_readings)],
+        "study": [results.spec.name],
+        "id": [results.record.id or formatting.MISSING],
+        "settings' hash": [results.spec.hash],
+        "state": [results.record.state],
+        "readings of the test split": [str(results.record.test_readings)],
     }
-    if used := devices(record):
+    if used := devices(results.record):
         facts["device"] = [f"{in_words(device.facts)}: {formatting.count(device.trials, 'trial')}" for device in used]
-    for key, value in _flat(spec.origin or {}, "origin"):
+    for key, value in _flat({"origin": results.spec.origin or {}}):
         facts.setdefault(key, []).append(formatting.setting(value))
-    for session in record.sessions:
+    for session in results.record.sessions:
         ordered = {"started": session.get("time"), **{k: v for k, v in session.items() if k not in LEFT_OUT}}
         for key, value in [*_flat(ordered), *data_sets(session)]:
             facts.setdefault(key, []).append(moment(value, UTC) if key == "started" else formatting.setting(value))
     return {key: "; ".join(dict.fromkeys(values)) for key, values in facts.items()}
+
+
+def _flat(values: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    return [(key, value) for key, value in flat(values, " ").items() if value != {}]
 
 
 LEFT_OUT = ("event", "time", "datasets", "groups")
@@ -466,14 +479,6 @@ def data_sets(session: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         parts = [f"{rows}; each {shape}"] if rows else []
         parts += [f"fingerprint {data['digest']}", *([f"from {', '.join(data['sources'])}"] if data["sources"] else [])]
         yield f"data set {data['title']}", "; ".join(parts)
-
-
-def _flat(values: Mapping[str, Any], *path: str) -> Iterator[tuple[str, Any]]:
-    for key, value in values.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, *path, str(key))
-        else:
-            yield " ".join((*path, str(key))), value
 
 
 def _pairs(values: Mapping[str, str]) -> pd.DataFrame:

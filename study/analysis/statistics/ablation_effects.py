@@ -14,13 +14,12 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from study.analysis.statistics.difference import CONFIDENCE, Difference, difference
 from study.analysis.statistics.frame import metric
 from study.errors import UserError
 from study.home.folder import Home
-from study.home.record import StudyRecord
-from study.ranking import Spread, spread
+from study.ranking import Results, Spread, spread
 from study.ranking.ablation import Ablation, Moved, Step, adding, asked, path, removing, runs, value
+from study.ranking.difference import CONFIDENCE, Difference, difference
 from study.spec import StudySpec
 from study.text import parameter
 
@@ -102,31 +101,31 @@ def effects(values: Mapping[Moved, BySeed], steps: Sequence[StepWords]) -> list[
     return found
 
 
-def measured(spec: StudySpec, record: StudyRecord, ablation: Ablation, name: str) -> dict[Moved, dict[int, float]]:
+def measured(results: Results, ablation: Ablation, name: str) -> dict[Moved, dict[int, float]]:
     """A metric by seed of each configuration of an ablation, of its complete trials."""
     return {
         moved: {
             seed: value
             for seed, trial in sorted(by_seed.items())
-            if trial.state == "complete" and (value := metric(spec, trial, name)) is not None
+            if trial.state == "complete" and (value := metric(results.spec, trial, name)) is not None
         }
-        for moved, by_seed in runs(record, spec, ablation).items()
+        for moved, by_seed in runs(results, ablation).items()
     }
 
 
-def ablation_effects(spec: StudySpec, record: StudyRecord) -> dict[str, list[Effect]]:
+def ablation_effects(results: Results) -> dict[str, list[Effect]]:
     """The effects of the ablation that was asked for, by metric: those of the study's objective and of its constraints,
     on validation and, where it was read, on test.
 
     Empty without one, or before any of its trials is complete.
     """
-    ablation = asked(record)
+    ablation = asked(results.record)
     if ablation is None:
         return {}
-    steps = step_words(spec, ablation)
-    own = spec.objective.needed
+    steps = step_words(results.spec, ablation)
+    own = results.spec.objective.needed
     names = dict.fromkeys([*own, *(f"test/{name.split('/')[1]}" for name in own)])
-    by_metric = {name: measured(spec, record, ablation, name) for name in names}
+    by_metric = {name: measured(results, ablation, name) for name in names}
     return {name: effects(values, steps) for name, values in by_metric.items() if any(values.values())}
 
 
@@ -156,13 +155,13 @@ def load_ablation(name: str) -> pd.DataFrame:
         >>> text = to_latex(load_ablation("mine"), caption="From the baseline to the best.")
     """
     folder = Home.locate().find(name)
-    spec, record = folder.spec(), StudyRecord.load(folder.ledger_file)
-    if record.ablating is None:
+    results = Results.load(folder)
+    if results.record.ablating is None:
         raise UserError(f"{name}: its steps from the baseline to the best are not measured yet: study ablate {name}")
-    return ablation_frame(spec, record)
+    return ablation_frame(results)
 
 
-def ablation_frame(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
+def ablation_frame(results: Results) -> pd.DataFrame:
     """Return what each step from the baseline to the best is worth; `to_markdown`, `to_latex` and `to_csv` take it.
 
     Returns:
@@ -173,7 +172,7 @@ def ablation_frame(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
         `low` and `high` of its interval, all of a part at once with 95%; `pairs`, the seeds behind the effect. Values
         that are not there are NaN.
     """
-    return frame_of(ablation_effects(spec, record))
+    return frame_of(ablation_effects(results))
 
 
 def frame_of(by_metric: Mapping[str, Sequence[Effect]]) -> pd.DataFrame:
@@ -187,9 +186,9 @@ def frame_of(by_metric: Mapping[str, Sequence[Effect]]) -> pd.DataFrame:
     )
 
 
-def document(spec: StudySpec, record: StudyRecord) -> list[dict[str, Any]]:
+def document(results: Results) -> list[dict[str, Any]]:
     """`ablation_frame` as plain values for JSON: a dictionary per line, None where a value is missing."""
-    frame = ablation_frame(spec, record)
+    frame = ablation_frame(results)
     return [
         {str(key): None if value != value else value for key, value in row.items()} for row in frame.to_dict("records")
     ]

@@ -7,29 +7,23 @@ from typing import Any
 import pandas as pd
 
 from study.analysis.statistics import formatting
-from study.analysis.statistics.difference import (
-    Difference,
-    Side,
-    chosen_among,
-    difference,
-    final_side,
-    side_of,
-    sides,
-)
 from study.errors import UserError
 from study.home.events import ENDED
-from study.home.record import StudyRecord
-from study.ranking import Spread, best, summary
+from study.ranking import Results, Spread, summary
+from study.ranking.difference import (
+    Difference,
+    Side,
+    difference,
+    side_of,
+)
 from study.spec import StudySpec
 from study.text import parameter
-
-Study = tuple[StudySpec, StudyRecord]
 
 # The best configurations of two studies, or two final trainings, against each other, where they ran on the same seeds,
 # data and splits.
 
 
-def against(first: Study, other: Study) -> dict[str, Any]:
+def against(first: Results, other: Results) -> dict[str, Any]:
     """The other study's best minus the first one's, by metric of the study and split; of final trainings the same.
 
     Both bests were chosen by what they are compared by. The interval allows for each pair that could have been chosen.
@@ -39,12 +33,13 @@ def against(first: Study, other: Study) -> dict[str, Any]:
         Each as `Difference.to_document`, with `too_few_seeds` to tell; empty for the same study, or where data, splits
         or epochs differ, or the bests share fewer than two seeds.
     """
-    one, two = (_best(*study) for study in (other, first))
-    if one is None or two is None or first[0].name == other[0].name or _measured_by(first[0]) != _measured_by(other[0]):
+    one, two = _best(other), _best(first)
+    is_same = first.spec.name == other.spec.name
+    if one is None or two is None or is_same or _measured_by(first.spec) != _measured_by(other.spec):
         return {}
     gaps = {
         name: difference(one.values(name), two.values(name), one.among * two.among)
-        for name in _compared_metrics([summary.summary(*first)])
+        for name in _compared_metrics([summary.summary(first)])
     }
     return {name: _document(gap) for name, gap in gaps.items() if gap and gap.paired}
 
@@ -53,12 +48,12 @@ def _document(gap: Difference) -> dict[str, Any]:
     return gap.to_document() | {"too_few_seeds": gap.is_vague}
 
 
-def _best(spec: StudySpec, record: StudyRecord) -> Side | None:
+def _best(results: Results) -> Side | None:
     """The best configuration; the baseline, if it leads, was chosen as one more. Of a final training all its trials."""
-    if spec.final_seeds is not None:
-        return final_side(spec, record)
-    chosen = best(record, spec)
-    return replace(side_of(spec, chosen), among=chosen_among(spec, record, chosen) + 1) if chosen else None
+    if results.spec.final_seeds is not None:
+        return results.final_side
+    chosen = results.best
+    return replace(side_of(results.spec, chosen), among=results.chosen_among(chosen) + 1) if chosen else None
 
 
 def _measured_by(spec: StudySpec) -> list[Any]:
@@ -66,12 +61,12 @@ def _measured_by(spec: StudySpec) -> list[Any]:
     return [*spec.data_sections, spec.objective.window]
 
 
-def compare(studies: Sequence[Study]) -> list[dict[str, Any]]:
+def compare(studies: Sequence[Results]) -> list[dict[str, Any]]:
     """Each study's summary (see `study.ranking.summary`), in the given order, and the settings in which they differ.
 
     Returns:
         Plain values for JSON: those of `study.ranking.summary.summary`; `gain`: best minus baseline by metric, with its
-        95% interval; `against`: best minus the first study's best, see `study.analysis.statistics.difference`;
+        95% interval; `against`: best minus the first study's best, see `study.ranking.difference`;
         `settings`: the keys that differ between these studies, without the searched ones.
 
     Raises:
@@ -79,19 +74,19 @@ def compare(studies: Sequence[Study]) -> list[dict[str, Any]]:
             yet, or studies of different data or metrics.
     """
     _check(studies)
-    is_final = studies[0][0].final_seeds is not None
-    documents = [summary.summary(spec, record) for spec, record in studies]
-    settings = [_settings(spec) for spec, _ in studies]
+    is_final = studies[0].spec.final_seeds is not None
+    documents = [summary.summary(results) for results in studies]
+    settings = [_settings(results.spec) for results in studies]
     keys = dict.fromkeys(key for values in settings for key in values)
     differing = [key for key in keys if any(values.get(key) != settings[0].get(key) for values in settings)]
     return [
         document
         | {
-            "gain": {} if is_final else _gains(spec, record, document),
-            "against": against(studies[0], (spec, record)),
+            "gain": {} if is_final else _gains(results, document),
+            "against": against(studies[0], results),
             "settings": {key: values[key] for key in differing if key in values},
         }
-        for (spec, record), document, values in zip(studies, documents, settings, strict=True)
+        for results, document, values in zip(studies, documents, settings, strict=True)
     ]
 
 
@@ -146,29 +141,30 @@ def _compared_metrics(documents: Sequence[dict[str, Any]]) -> list[str]:
     return [f"{split}/{metric.split('/')[1]}" for metric in documents[0]["metrics"] for split in ("val", "test")]
 
 
-def _check(studies: Sequence[Study]) -> None:
-    names = [spec.name for spec, _ in studies]
+def _check(studies: Sequence[Results]) -> None:
+    specs = [results.spec for results in studies]
+    names = [spec.name for spec in specs]
     if len(set(names)) < 2 or len(set(names)) < len(names):
         raise UserError(f"{formatting.listed(names)} given: two or more different studies are needed")
-    finals = [spec.name for spec, _ in studies if spec.final_seeds is not None]
+    finals = [spec.name for spec in specs if spec.final_seeds is not None]
     if finals and len(finals) < len(studies):
         raise UserError(f"{finals[0]}: is a final training, and is compared with others of these alone")
-    for spec, record in studies:
-        if not record.sessions:
-            raise UserError(f"{spec.name}: has not begun yet, so its data are not known")
+    for results in studies:
+        if not results.record.sessions:
+            raise UserError(f"{results.spec.name}: has not begun yet, so its data are not known")
     for kind, by_study in (
-        ("metric", {spec.name: formatting.listed(spec.objective.metrics) for spec, _ in studies}),
-        ("data", {spec.name: _data(spec, record) for spec, record in studies}),
+        ("metric", {spec.name: formatting.listed(spec.objective.metrics) for spec in specs}),
+        ("data", {results.spec.name: _data(results) for results in studies}),
     ):
         if len(set(by_study.values())) > 1:
             listing = "; ".join(f"{name}: {value}" for name, value in by_study.items())
             raise UserError(f"studies of different {kind} cannot be compared. {listing}")
 
 
-def _data(spec: StudySpec, record: StudyRecord) -> str:
+def _data(results: Results) -> str:
     """The data's names and their fingerprint: the same data may be named differently."""
-    names = ", ".join(dict.fromkeys(str(section["name"]) for section in spec.data_sections))
-    return f"{names}, fingerprint {record.sessions[-1].get('data', 'unknown')}"
+    names = ", ".join(dict.fromkeys(str(section["name"]) for section in results.spec.data_sections))
+    return f"{names}, fingerprint {results.record.sessions[-1].get('data', 'unknown')}"
 
 
 def _settings(spec: StudySpec) -> dict[str, Any]:
@@ -185,9 +181,9 @@ COMPARED = ("sampler", "trials", "seed", "replicates", "constraints", "early_sto
 """Keys of `search` that are compared."""
 
 
-def _gains(spec: StudySpec, record: StudyRecord, document: dict[str, Any]) -> dict[str, Any]:
+def _gains(results: Results, document: dict[str, Any]) -> dict[str, Any]:
     """Best minus baseline, by metric; empty where the baseline is the best or one of the two is missing."""
-    baseline, best = sides(spec, record)
+    baseline, best = results.sides
     if not baseline or not best or best.number != document["best"]["trial"]:
         return {}
     gains = {}

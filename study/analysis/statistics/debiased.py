@@ -4,12 +4,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from study.analysis.statistics.difference import Side
 from study.home.record import StudyRecord
 from study.metrics import is_share
 from study.metrics.worst_group import Counts, WorstGroup
 from study.metrics.worst_group import worst_group as worst
 from study.ranking import Spread
+from study.ranking.difference import Side
 
 
 def counts(record: StudyRecord, side: Side, split: str) -> Counts | None:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from study import data
-from study.analysis.statistics.difference import final_side, side_of, sides
 from study.analysis.statistics.frame import param
 from study.data import Facts
 from study.errors import UserError
-from study.home.record import StudyRecord, TrialRecord
-from study.ranking import candidates
+from study.home.record import TrialRecord
+from study.ranking import Results
+from study.ranking.difference import side_of
 from study.spec import StudySpec
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Embedding:
     is_main: bool = True
 
 
-def embeddings(spec: StudySpec, record: StudyRecord, model_file: Callable[..., Path]) -> list[Embedding]:
+def embeddings(results: Results, model_file: Callable[..., Path]) -> list[Embedding]:
     """Of the baseline and each confirmed configuration, the best last, or of a final training: the first kept model.
 
     Each at the epochs of `train.keep_epochs` and at the last one.
@@ -58,42 +58,44 @@ def embeddings(spec: StudySpec, record: StudyRecord, model_file: Callable[..., P
     """
     from study.training import Trial
 
-    if spec.function:
-        raise UserError(f"{spec.name}: its trials run a function of one's own, whose features only it knows")
-    kept_models = list(_kept(spec, record, model_file))
+    if results.spec.function:
+        raise UserError(f"{results.spec.name}: its trials run a function of one's own, whose features only it knows")
+    kept_models = list(_kept(results, model_file))
     if not kept_models:
         raise UserError(
-            f"{spec.name}: it has no kept models. Models are kept of the confirm trials of the baseline and the best "
-            "(search.confirm.top), and of final trainings (study train)"
+            f"{results.spec.name}: it has no kept models. Models are kept of the confirm trials of the baseline and "
+            "the best (search.confirm.top), and of final trainings (study train)"
         )
-    datasets = data.load_all(spec.data_sections)
-    if not data.unchanged(record.sessions[-1], datasets):
-        raise UserError(f"{spec.name}: its data have changed since it ran; its models were trained on other data")
-    results = []
-    main_trials = [trial for side in (*sides(spec, record), final_side(spec, record)) if side for trial in side.trials]
+    datasets = data.load_all(results.spec.data_sections)
+    if not data.unchanged(results.record.sessions[-1], datasets):
+        raise UserError(
+            f"{results.spec.name}: its data have changed since it ran; its models were trained on other data"
+        )
+    found = []
+    main_trials = [trial for side in (*results.sides, results.final_side) if side for trial in side.trials]
     for label, trial in kept_models:
-        config = spec.trial_config(trial.params, trial.seed)
+        config = results.spec.trial_config(trial.params, trial.seed)
         model = Trial(config, datasets[data.key(config.data)], begins=False)
         epochs = [epoch for epoch in config.train.keep_epochs if model_file(trial.number, epoch).is_file()]
         for epoch in epochs:
-            _load(model, model_file(trial.number, epoch), spec)
-            results.append(_embedding(f"{label}, epoch {epoch}", model, is_main=False))
-        _load(model, model_file(trial.number), spec)
-        results.append(_embedding(label, model, is_main=trial in main_trials))
-    return results
+            _load(model, model_file(trial.number, epoch), results.spec)
+            found.append(_embedding(f"{label}, epoch {epoch}", model, is_main=False))
+        _load(model, model_file(trial.number), results.spec)
+        found.append(_embedding(label, model, is_main=trial in main_trials))
+    return found
 
 
-def _kept(spec: StudySpec, record: StudyRecord, model_file: Callable[..., Path]) -> Iterator[tuple[str, TrialRecord]]:
+def _kept(results: Results, model_file: Callable[..., Path]) -> Iterator[tuple[str, TrialRecord]]:
     """Label and trial of the first kept model of each configuration; where epsilon is searched, it is in the label."""
-    reference, best = sides(spec, record)
-    others = [side_of(spec, candidate) for candidate in candidates(record, spec) if candidate.confirmed]
+    reference, best = results.sides
+    others = [side_of(results.spec, candidate) for candidate in results.candidates if candidate.confirmed]
     others = [side for side in others if not best or side.number != best.number]
-    for side in (reference, *reversed(others), best, final_side(spec, record)):
+    for side in (reference, *reversed(others), best, results.final_side):
         kept = [trial for trial in side.trials if model_file(trial.number).is_file()] if side else []
         if side and kept:
             label = f"seed {kept[0].seed}" if kept[0].stage == "final" else side.label
-            searched = "method.epsilon" in spec.search.space
-            epsilon = param(spec, kept[0], "method.epsilon") if searched else None
+            searched = "method.epsilon" in results.spec.search.space
+            epsilon = param(results.spec, kept[0], "method.epsilon") if searched else None
             yield label if epsilon is None else f"{label}, epsilon {epsilon:g}", kept[0]
 
 

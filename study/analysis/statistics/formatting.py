@@ -9,7 +9,7 @@ from study.ranking import Spread
 from study.spec import StudySpec
 
 if TYPE_CHECKING:
-    from study.analysis.statistics.difference import Difference, Side
+    from study.ranking.difference import Difference, Side
 
 
 MISSING = "-"

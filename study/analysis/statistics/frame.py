@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from study.home.folder import Home
 from study.home.record import StudyRecord, TrialRecord
-from study.ranking import epochs
+from study.ranking import Results
+from study.ranking.candidates import metric
 from study.spec import StudySpec
 from study.spec.schema import Domain
 from study.text import parameter
@@ -51,10 +52,10 @@ def load(name: str) -> "pd.DataFrame":
         val/accuracy in percent: mean ± sample standard deviation over seeds. In brackets n, and ...
     """
     folder = Home.locate().find(name)
-    return trials_frame(folder.spec(), StudyRecord.load(folder.ledger_file))
+    return trials_frame(Results.load(folder))
 
 
-def trials_frame(spec: StudySpec, record: StudyRecord) -> "pd.DataFrame":
+def trials_frame(results: Results) -> "pd.DataFrame":
     """One row per trial, indexed by its number.
 
     Returns:
@@ -65,10 +66,10 @@ def trials_frame(spec: StudySpec, record: StudyRecord) -> "pd.DataFrame":
     """
     import pandas as pd  # here, so that what needs no table is told at once
 
-    trials = list(record.trials.values())
-    keys = param_keys(spec, trials)
-    metrics = metric_names(spec, trials)
-    rows = [_row(spec, trial, keys, metrics) for trial in trials]
+    trials = list(results.record.trials.values())
+    keys = param_keys(results.spec, trials)
+    metrics = metric_names(results.spec, trials)
+    rows = [_row(results.spec, trial, keys, metrics) for trial in trials]
     index = pd.Index([trial.number for trial in trials], name="trial", dtype="int64")
     frame = pd.DataFrame(rows, index=index, columns=[*FIXED, *keys, *metrics])
     for name in ("fold", "repeats"):
@@ -119,11 +120,6 @@ def numbered(trial: TrialRecord) -> str:
 
 def _form(spec: StudySpec, trial: TrialRecord, key: str) -> Mapping[str, Any]:
     return spec.sections.form(key.partition(".")[0], trial.params)
-
-
-def metric(spec: StudySpec, trial: TrialRecord, name: str) -> float | None:
-    """A metric of a trial: its final reading of the test split where there is one, else the value at its epoch."""
-    return trial.tested[name] if name in trial.tested else epochs.value(spec.objective, trial, name)
 
 
 def _row(spec: StudySpec, trial: TrialRecord, keys: list[str], metrics: list[str]) -> list[Any]:

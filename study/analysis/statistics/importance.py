@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from study.analysis.statistics import formatting
 from study.analysis.statistics.frame import varied
-from study.home.record import StudyRecord, TrialRecord
-from study.ranking import cached_in_record, searched
+from study.home.record import TrialRecord
+from study.ranking import Results, once
 from study.spec import StudySpec
 
 Array = NDArray[np.float64]
@@ -260,7 +260,7 @@ class Importances:
     missing: str = ""
 
 
-def importances(spec: StudySpec, record: StudyRecord) -> "pd.DataFrame":
+def importances(results: Results) -> "pd.DataFrame":
     """`explained` as a table.
 
     Returns:
@@ -269,28 +269,24 @@ def importances(spec: StudySpec, record: StudyRecord) -> "pd.DataFrame":
     """
     import pandas as pd
 
-    found = explained(spec, record)
+    found = explained(results)
     rows = [(share.value, share.low, share.high, found.trials[key]) for key, share in found.shares.items()]
     index = pd.Index(list(found.shares), name="parameter", dtype=object)
     frame = pd.DataFrame(rows, index=index, columns=["share", "low", "high", "trials"])
     return frame.astype({"share": float, "low": float, "high": float, "trials": "int64"})
 
 
-def explained(spec: StudySpec, record: StudyRecord) -> Importances:
+@once
+def explained(results: Results) -> Importances:
     """The importance of each searched parameter, from the search's complete trials.
 
     What early stopping ended has no value, so that with it the shares speak of what it let through. A parameter that
     not every trial has is evaluated on those that have it, beside the parameters that these have in common.
     Configurations that the search could not have drawn are left out.
     """
-    return _explained(record, spec)
-
-
-@cached_in_record
-def _explained(record: StudyRecord, spec: StudySpec) -> Importances:
-    if not varied(spec):
+    if not varied(results.spec):
         return Importances(missing="nothing was searched")
-    trials, responses = _values(spec, record)
+    trials, responses = _values(results)
     if len(trials) < LEAST:
         have = "has" if len(trials) == 1 else "have"
         return Importances(
@@ -299,10 +295,10 @@ def _explained(record: StudyRecord, spec: StudySpec) -> Importances:
     if np.ptp(responses) == 0:
         return Importances(missing="all trials have the same value")
     found, rest = Importances(), 0
-    for members, keys in _groups(spec, trials).items():
+    for members, keys in _groups(results.spec, trials).items():
         if len(members) < LEAST or np.ptp(responses[list(members)]) == 0:
             continue
-        of_group = _of_group(spec, [trials[place] for place in members], responses[list(members)], keys)
+        of_group = _of_group(results.spec, [trials[place] for place in members], responses[list(members)], keys)
         found.shares.update(of_group.shares)
         found.trials.update(of_group.trials)
         if len(members) > rest:
@@ -311,13 +307,13 @@ def _explained(record: StudyRecord, spec: StudySpec) -> Importances:
     if not found.shares:
         return Importances(missing=f"no parameter has {LEAST} trials")
     shares = dict(sorted(found.shares.items(), key=lambda item: -item[1].value))
-    selected = any(trial.state == "pruned" for trial in record.by_stage("search"))
+    selected = any(trial.state == "pruned" for trial in results.record.by_stage("search"))
     return Importances(shares, found.trials, found.interactions, found.remainder, selected)
 
 
-def _values(spec: StudySpec, record: StudyRecord) -> tuple[list[TrialRecord], NDArray[np.float64]]:
+def _values(results: Results) -> tuple[list[TrialRecord], NDArray[np.float64]]:
     """The complete trials by number, and their values."""
-    complete = [candidate for candidate in searched(record, spec) if _within(candidate.trial, spec)]
+    complete = [candidate for candidate in results.searched if _within(candidate.trial, results.spec)]
     complete.sort(key=lambda candidate: candidate.trial.number)
     values = np.array([candidate.value for candidate in complete])
     return [candidate.trial for candidate in complete], values

@@ -23,21 +23,16 @@ from functools import cache
 from statistics import NormalDist
 from typing import Any, Literal
 
-from study import ranking
 from study.analysis.statistics import formatting
-from study.analysis.statistics.difference import (
+from study.knobs import Range
+from study.ranking import Results
+from study.ranking.difference import (
     CONFIDENCE,
     Difference,
     Side,
-    chosen_among,
     chosen_quantile,
-    of_a_rule,
     side_of,
-    sides,
 )
-from study.home.record import StudyRecord
-from study.knobs import Range
-from study.ranking import candidates
 from study.spec import StudySpec, objective
 from study.spec.sampler_facts import SAMPLERS
 from study.spec.schema import Domain
@@ -78,7 +73,7 @@ class Edge:
     further: bool
 
 
-def edges(spec: StudySpec, record: StudyRecord) -> list[Edge]:
+def edges(results: Results) -> list[Edge]:
     """The searched ranges at whose edge the best configuration lies, where that is more than chance.
 
     Two things must hold. The best configuration lies in the outer `OUTER` of the range on its scale, or has the range's
@@ -87,13 +82,13 @@ def edges(spec: StudySpec, record: StudyRecord) -> list[Edge]:
     complete ones). The level of that test is chosen so that, in a search where no parameter matters, at most
     `FALSE_ALARMS` of the searches name any: by chance the best lies at an edge far more often.
     """
-    complete = candidates(record, spec)
+    complete = results.candidates
     if not complete:
         return []
-    pruned = [trial for trial in record.by_stage("search") if trial.state == "pruned"]
+    pruned = [trial for trial in results.record.by_stage("search") if trial.state == "pruned"]
     pruned.sort(key=lambda trial: -trial.epochs)
     best, *others = [*(candidate.trial.params for candidate in complete), *(trial.params for trial in pruned)]
-    scales = {key: domain for key, domain in spec.search.space.items() if _is_scale(domain)}
+    scales = {key: domain for key, domain in results.spec.search.space.items() if _is_scale(domain)}
     widths = {key: _width(domain, isinstance(best.get(key), int)) for key, domain in scales.items()}
     chance = 2 * sum(widths.values())
     level = min(0.5, FALSE_ALARMS / chance) if chance else 0.0
@@ -108,7 +103,9 @@ def edges(spec: StudySpec, record: StudyRecord) -> list[Edge]:
             if _nearer(away) <= level:
                 limit = domain.low if end == "low" else domain.high
                 assert limit is not None
-                found.append(Edge(key, end, float(best[key]), float(limit), _further(spec, key, best, end, limit)))
+                found.append(
+                    Edge(key, end, float(best[key]), float(limit), _further(results.spec, key, best, end, limit))
+                )
     return found
 
 
@@ -168,18 +165,18 @@ def _further(spec: StudySpec, key: str, params: Mapping[str, Any], end: str, lim
 # The best configuration against the others that were compared with it on the same seeds.
 
 
-def peers_of_best(spec: StudySpec, record: StudyRecord) -> Sequence[Side]:
+def peers_of_best(results: Results) -> Sequence[Side]:
     """The best configuration of the search and those that were compared with it on the same seeds, in their order."""
-    ranked = candidates(record, spec)
+    ranked = results.candidates
     if not ranked:
         return []
-    among = chosen_among(spec, record, ranked[0])
+    among = results.chosen_among(ranked[0])
     if ranked[0].confirmed is not None:
         seen = [(candidate.confirmed_score, candidate) for candidate in ranked if candidate.confirmed_score]
     else:
         seen = [(candidate.score, replace(candidate, repeats=[], confirmed=None)) for candidate in ranked]
     least = next((score.violation for score, _ in seen), 0.0)
-    peers = [side_of(spec, candidate) for score, candidate in seen if score.violation <= least]
+    peers = [side_of(results.spec, candidate) for score, candidate in seen if score.violation <= least]
     return [replace(peer, among=among) for peer in peers[:1]] + peers[1:]
 
 
@@ -196,7 +193,7 @@ class Rivals:
     Attributes:
         best, runner_up: the best searched configuration, and the second.
         gap: the best minus the runner-up, in the study's metric. Both were chosen by what they are compared by: its
-            interval allows for the best among all (see `study.analysis.statistics.difference`); the runner-up's own
+            interval allows for the best among all (see `study.ranking.difference`); the runner-up's own
             luck makes the difference smaller.
         compared: how many configurations were compared on these seeds.
         seeds: on how many of them the one ran that ran on the fewest, and on the most.
@@ -216,23 +213,23 @@ class Rivals:
     undecided: tuple[int, ...]
 
 
-def rivals(spec: StudySpec, record: StudyRecord) -> Rivals | None:
+def rivals(results: Results) -> Rivals | None:
     """The rivals of the best searched configuration.
 
     None where fewer than two configurations were compared, or the study has several metrics: a front has no single
     best.
     """
-    if len(spec.objective.metrics) > 1 or spec.final_seeds is not None:
+    if len(results.spec.objective.metrics) > 1 or results.spec.final_seeds is not None:
         return None
-    peers = peers_of_best(spec, record)
+    peers = peers_of_best(results)
     if len(peers) < 2:
         return None
     best, *others = peers
-    gap = best.against(others[0], spec.metric)
+    gap = best.against(others[0], results.spec.metric)
     if gap is None:
         return None
-    undecided = [other.number for other in others if not _is_worse(spec, best, other)]
-    ran = [len(peer.values(spec.metric)) for peer in peers]
+    undecided = [other.number for other in others if not _is_worse(results.spec, best, other)]
+    ran = [len(peer.values(results.spec.metric)) for peer in peers]
     return Rivals(best, others[0], gap, len(peers), (min(ran), max(ran)), tuple(undecided))
 
 
@@ -379,81 +376,81 @@ class Came:
         return self.of >= FEWEST and self.place > (1 - LATE) * self.of
 
 
-def came(spec: StudySpec, record: StudyRecord) -> Came | None:
+def came(results: Results) -> Came | None:
     """When the best searched configuration came; None without one, or where the search was of a single one."""
-    _, best = sides(spec, record)
-    numbers = [trial.number for trial in record.by_stage("search") if trial.state != "waiting"]
+    _, best = results.sides
+    numbers = [trial.number for trial in results.record.by_stage("search") if trial.state != "waiting"]
     if best is None or len(numbers) < 2:
         return None
-    last = best.number if len(spec.objective.metrics) == 1 else last_growth(spec, record)
+    last = best.number if len(results.spec.objective.metrics) == 1 else last_growth(results)
     return None if last is None else Came(numbers.index(last) + 1, len(numbers))
 
 
-def last_growth(spec: StudySpec, record: StudyRecord) -> int | None:
+def last_growth(results: Results) -> int | None:
     """The last trial that came onto the front of those that keep the constraints, where no earlier one has its values:
     as none came after it, it is on the front still. None where none keeps them."""
-    kept = [candidate for candidate in ranking.searched(record, spec) if candidate.score.violation == 0]
+    kept = [candidate for candidate in results.searched if candidate.score.violation == 0]
     by_values: dict[Sequence[float], list[int]] = {}
     for place in objective.front([candidate.score for candidate in kept]):
         by_values.setdefault(kept[place].score.gains, []).append(kept[place].trial.number)
     return max(map(min, by_values.values()), default=None)
 
 
-def next_steps(spec: StudySpec, record: StudyRecord) -> list[Step]:
+def next_steps(results: Results) -> list[Step]:
     """The steps that apply, the one to take first; none for a final training, while a driver is at work, or of a
     complete study whose trials have different data."""
-    if spec.final_seeds is not None or record.state == "running":
+    if results.spec.final_seeds is not None or results.record.state == "running":
         return []
-    if record.state != "complete":
-        return [Step("resume", "The study is not over.", typed("resume", spec.name))]
-    reference, best = sides(spec, record)
-    if best is None or spec.varied_data:
+    if results.record.state != "complete":
+        return [Step("resume", "The study is not over.", typed("resume", results.spec.name))]
+    reference, best = results.sides
+    if best is None or results.spec.varied_data:
         return []
-    when, found = came(spec, record), [_widen(edge) for edge in edges(spec, record) if edge.further]
-    if when and when.late and not SAMPLERS[spec.search.sampler].every_cell and not is_used_up(spec, record):
+    when, found = came(results), [_widen(edge) for edge in edges(results) if edge.further]
+    if when and when.late and not SAMPLERS[results.spec.search.sampler].every_cell and not is_used_up(results):
         more = f"+{math.ceil(when.of / 2)}"
         late = f"the {formatting.ordinal(when.place)} of {when.of} of the search: more may be better."
-        several = len(spec.objective.metrics) > 1
-        first = "What leads the search" if ranking.above(record, spec) else "The best configuration"
+        several = len(results.spec.objective.metrics) > 1
+        first = "What leads the search" if results.above else "The best configuration"
         why = f"The front still grew with {late}" if several else f"{first} came late, as {late}"
-        found.append(Step("search", why, typed("resume", spec.name, "--trials", more)))
-    if ranking.is_confirmed(record, spec):
-        found += _seeds(spec, record, reference, best)
-    elif any(of_a_rule(spec, record, side) is None for side in (best, reference) if side):
-        top = min(CONFIRMED, len(ranking.searched(record, spec)))
+        found.append(Step("search", why, typed("resume", results.spec.name, "--trials", more)))
+    if results.is_confirmed:
+        found += _seeds(results, reference, best)
+    elif any(results.of_a_rule(side) is None for side in (best, reference) if side):
+        top = min(CONFIRMED, len(results.searched))
         why = "The search's own seeds alone chose the best, so it is not known how much of its value is luck."
-        if of_a_rule(spec, record, best):
+        if results.of_a_rule(best):
             why = "The baseline ran on the search's own seeds alone, so the gain is known on these only."
-        found.append(Step("confirm", why, typed("confirm", spec.name, "--top", top, "--seeds", CONFIRMED)))
-    if stays := ranking.unbeaten(record, spec):
+        found.append(Step("confirm", why, typed("confirm", results.spec.name, "--top", top, "--seeds", CONFIRMED)))
+    if stays := results.unbeaten:
         found.insert(0, Step("enough", f"Take what needs no search, which best.yaml holds: {stays.words}.", None))
         return found
     further = [step for step in found if step.kind != "enough"]
-    held = ranking.standing(record, spec)
+    held = results.standing
     by = " by more than search.margin" if held and held.passed_over else ""
     keep = f"Keep the baseline: the search found nothing better{by}. "
-    keep = keep if is_over_baseline(spec, record) is False else ""
-    return further or found or [Step("enough", f"{keep}{_enough(spec, record)}", None)]
+    keep = keep if is_over_baseline(results) is False else ""
+    return further or found or [Step("enough", f"{keep}{_enough(results)}", None)]
 
 
-def is_over_baseline(spec: StudySpec, record: StudyRecord) -> bool | None:
+def is_over_baseline(results: Results) -> bool | None:
     """Return whether the search found what is better than the baseline, of several metrics in any; None where its seeds
     do not tell. What ran on one seed is taken as better: whether it is, `confirm` tells."""
-    reference, best = sides(spec, record)
-    won = ranking.best(record, spec)
+    reference, best = results.sides
+    won = results.best
     if reference is None or best is None or won is None:
         return True
     if won.trial.stage == "baseline":
-        return spec.objective.several and len(ranking.front(record, spec)) > 1
-    gains = (best.against(reference, name) for name in spec.objective.metrics)
+        return results.spec.objective.several and len(results.front) > 1
+    gains = (best.against(reference, name) for name in results.spec.objective.metrics)
     return None if all(gain is not None and gain.clear is False for gain in gains) else True
 
 
-def _enough(spec: StudySpec, record: StudyRecord) -> str:
+def _enough(results: Results) -> str:
     """Return what was not asked for; of so few trials that `edges` cannot judge them, that this is not known."""
-    trials = sum(trial.state != "waiting" for trial in record.by_stage("search"))
-    seeds = " Nothing that was measured asks for more seeds." if ranking.is_confirmed(record, spec) else ""
-    if is_used_up(spec, record):
+    trials = sum(trial.state != "waiting" for trial in results.record.by_stage("search"))
+    seeds = " Nothing that was measured asks for more seeds." if results.is_confirmed else ""
+    if is_used_up(results):
         return f"Every configuration of the space was tried.{seeds}"
     if trials <= AHEAD + BEHIND:
         few = f"{formatting.count(trials, 'trial')} of the search {'is' if trials == 1 else 'are'} too few to say"
@@ -462,10 +459,10 @@ def _enough(spec: StudySpec, record: StudyRecord) -> str:
     return f"Nothing that was measured asks for a wider range{more}."
 
 
-def is_used_up(spec: StudySpec, record: StudyRecord) -> bool:
+def is_used_up(results: Results) -> bool:
     """Return whether every configuration of the space was tried."""
-    there = count_configurations(spec.search, spec.space)
-    return there is not None and record.tried >= there
+    there = count_configurations(results.spec.search, results.spec.space)
+    return there is not None and results.record.tried >= there
 
 
 def _widen(edge: Edge) -> Step:
@@ -476,28 +473,28 @@ def _widen(edge: Edge) -> Step:
     return Step("widen", why, None)
 
 
-def _seeds(spec: StudySpec, record: StudyRecord, reference: Side | None, best: Side) -> list[Step]:
+def _seeds(results: Results, reference: Side | None, best: Side) -> list[Step]:
     """More seeds for the best and the baseline, or else for the best and the runner-up; that they would not tell."""
     if reference is not None:
-        gain = best.against(reference, spec.metric)
-        if gain is not None and not spec.better(gain.value, 0.0):
+        gain = best.against(reference, results.spec.metric)
+        if gain is not None and not results.spec.better(gain.value, 0.0):
             return []
         if gain is not None and not gain.clear:
-            return _more(spec, record, best, reference, gain)
-    others = rivals(spec, record)
-    if others is None or others.runner_up.number not in others.undecided or spec.better(0.0, others.gap.value):
+            return _more(results, best, reference, gain)
+    others = rivals(results)
+    if others is None or others.runner_up.number not in others.undecided or results.spec.better(0.0, others.gap.value):
         return []  # of a runner-up with the better mean the margin is known, which more seeds hardly change
-    return _more(spec, record, best, others.runner_up, others.gap)
+    return _more(results, best, others.runner_up, others.gap)
 
 
-def _more(spec: StudySpec, record: StudyRecord, best: Side, other: Side, gap: Difference) -> list[Step]:
-    seeds = len(best.values(spec.metric).keys() & other.values(spec.metric).keys())
-    order = [candidate.trial.number for candidate in ranking.searched(record, spec)]
+def _more(results: Results, best: Side, other: Side, gap: Difference) -> list[Step]:
+    seeds = len(best.values(results.spec.metric).keys() & other.values(results.spec.metric).keys())
+    order = [candidate.trial.number for candidate in results.searched]
     top = max(order.index(number) + 1 for number in (best.number, other.number) if number in order)
-    pair = f"By {spec.metric} {best.words} and {other.words}"
+    pair = f"By {results.spec.metric} {best.words} and {other.words}"
     if gap.interval is None or seeds < 2:
         why = f"{pair} ran on {formatting.count(seeds, 'seed')} in common, which cannot tell them apart."
-        return [Step("seeds", why, typed("confirm", spec.name, "--top", top, "--seeds", CONFIRMED))]
+        return [Step("seeds", why, typed("confirm", results.spec.name, "--top", top, "--seeds", CONFIRMED))]
     if not gap.error:
         return []  # alike on every seed
     needed = seeds_needed(gap, seeds)
@@ -507,7 +504,7 @@ def _more(spec: StudySpec, record: StudyRecord, best: Side, other: Side, gap: Di
     most = f"more than {MOST_SEEDS}" if needed.most is None else str(needed.most)
     between = f"{needed.fewest} seeds" if most == str(needed.fewest) else f"between {needed.fewest} and {most} seeds"
     why = f"{what} {between} in all ({SURE:.0%} confidence); {needed.following} is a good next step"
-    command = typed("confirm", spec.name, "--top", top, "--seeds", needed.following)
+    command = typed("confirm", results.spec.name, "--top", top, "--seeds", needed.following)
     if needed.middle is None and seeds > 2:
         return [Step("enough", f"{why}: {command}", None)]
     return [Step("seeds", f"{why}.", command)]

@@ -7,12 +7,11 @@ from typing import Any
 
 import pandas as pd
 
-from study import ranking
 from study.analysis.statistics.frame import metric, param, param_keys
-from study.home.record import StudyRecord, TrialRecord
+from study.home.record import TrialRecord
 from study.metrics import Direction
-from study.ranking import Spread, epochs, spread
-from study.ranking.picks import Pick, fresh_trials, picks
+from study.ranking import Results, Spread, epochs, spread
+from study.ranking.picks import Pick, fresh_trials
 from study.spec import StudySpec
 
 
@@ -59,19 +58,19 @@ class RulePicks:
         return -value if self.better == "min" else value
 
 
-def rule_picks(spec: StudySpec, record: StudyRecord) -> RulePicks:
+def rule_picks(results: Results) -> RulePicks:
     """Return what every rule picks, and what is known of it on fresh seeds."""
-    ranked = ranking.comparable(record, spec)
-    fresh = {candidate.trial.number: fresh_trials(record, candidate.trial.number) for candidate in ranked}
-    judge = _judge(spec, [trial for trials in fresh.values() for trial in trials])
-    tests = {number: spread(metric(spec, trial, judge) for trial in trials) for number, trials in fresh.items()}
-    all_picks, better = picks(record, spec), spec.direction(judge) or "max"
+    ranked = results.comparable
+    fresh = {candidate.trial.number: fresh_trials(results.record, candidate.trial.number) for candidate in ranked}
+    judge = _judge(results.spec, [trial for trials in fresh.values() for trial in trials])
+    tests = {number: spread(metric(results.spec, trial, judge) for trial in trials) for number, trials in fresh.items()}
+    all_picks, better = results.picks, results.spec.direction(judge) or "max"
     table = RulePicks(judge, [], better)
     best = max((table.turned(test.mean) for pick in all_picks if (test := tests[pick.number])), default=math.nan)
-    results = []
+    judged = []
     for pick in all_picks:
         test, trials = tests[pick.number], fresh[pick.number]
-        results.append(
+        judged.append(
             PickResult(
                 pick,
                 trials,
@@ -80,10 +79,10 @@ def rule_picks(spec: StudySpec, record: StudyRecord) -> RulePicks:
                 best - table.turned(test.mean) if test else None,
             )
         )
-    return RulePicks(judge, results, better, ranked[0].trial.number if ranked else None)
+    return RulePicks(judge, judged, better, ranked[0].trial.number if ranked else None)
 
 
-def picks_frame(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
+def picks_frame(results: Results) -> pd.DataFrame:
     """Return what each selection rule would have picked, one row per rule, those that need least first.
 
     Returns:
@@ -94,7 +93,7 @@ def picks_frame(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
         the pick's parameters. Empty where there is nothing to pick from: nothing is complete, or it is a final
         training.
     """
-    rows = document(spec, rule_picks(spec, record))
+    rows = document(results.spec, rule_picks(results))
     return pd.DataFrame(rows, columns=None if rows else ["rule"]).set_index("rule")
 
 

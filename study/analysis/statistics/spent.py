@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 from study.analysis.statistics import formatting
 from study.home.events import Stage
-from study.home.record import StudyRecord, TrialRecord
+from study.home.record import TrialRecord
+from study.ranking import Results
 from study.spec import StudySpec
 
 SEARCH_STAGES: tuple[Stage, ...] = ("baseline", "search", "replicate")
@@ -29,24 +30,24 @@ class Spent:
     full_seconds: float
 
 
-def spent(spec: StudySpec, record: StudyRecord) -> dict[str, Spent]:
+def spent(results: Results) -> dict[str, Spent]:
     """By state, `complete` and `pruned` (stopped early), and of `all` of these; of the search and the baseline.
 
     Failed trials are left out: nobody chose to stop them.
     """
-    trials = [trial for trial in record.by_stage(*SEARCH_STAGES) if trial.state in ("complete", "pruned")]
+    trials = [trial for trial in results.record.by_stage(*SEARCH_STAGES) if trial.state in ("complete", "pruned")]
     states = {name: [trial for trial in trials if trial.state == name] for name in ("complete", "pruned")}
-    return {name: _spent(spec, chosen) for name, chosen in {**states, "all": trials}.items()}
+    return {name: _spent(results.spec, chosen) for name, chosen in {**states, "all": trials}.items()}
 
 
-def sentence(spec: StudySpec, record: StudyRecord) -> str | None:
+def sentence(results: Results) -> str | None:
     """Return what early stopping saved; None where no trial was pruned."""
-    cost = spent(spec, record)
+    cost = spent(results)
     whole, stopped = cost["all"], cost["pruned"].trials
     if not stopped or not whole.full_epochs:
         return None
     return (
-        f"{spec.search.early_stopping.name} pruned {formatting.count(stopped, 'trial')} and saved "
+        f"{results.spec.search.early_stopping.name} pruned {formatting.count(stopped, 'trial')} and saved "
         f"{100 * whole.saved:.0f}% of the search's epochs, about "
         f"{formatting.duration(whole.full_seconds - whole.seconds)} of trial time."
     )

@@ -8,12 +8,10 @@ from typing import Any
 
 from scipy.special import stdtrit
 
-from study import ranking
-from study.analysis.statistics import difference as by_seed
-from study.home.record import StudyRecord
 from study.metrics import lower_is_better
-from study.ranking.picks import fresh_trials, picks
-from study.spec import StudySpec
+from study.ranking import Results
+from study.ranking import difference as by_seed
+from study.ranking.picks import fresh_trials
 from study.spec.suite import Suite, SuiteSearch
 
 # What the searches of a suite gave: the test metric of each rule's pick, by method, data set, search and seed.
@@ -21,7 +19,7 @@ from study.spec.suite import Suite, SuiteSearch
 Place = tuple[str, str]
 """A method and a data set, by their labels."""
 
-Found = Callable[[SuiteSearch], tuple[StudySpec, StudyRecord] | None]
+Found = Callable[[SuiteSearch], Results | None]
 """Gives the study of a search, None where it has not begun."""
 
 NOT_YET = "not yet"
@@ -32,7 +30,7 @@ BEYOND = "searched beyond the budget"
 
 
 @dataclass
-class Results:
+class Judged:
     """The picks of one rule.
 
     Attributes:
@@ -56,18 +54,18 @@ class Spent:
     seconds: float
 
 
-def results(suite: Suite, found: Found) -> tuple[dict[str, Results], dict[str, Spent], dict[str, int]]:
+def results(suite: Suite, found: Found) -> tuple[dict[str, Judged], dict[str, Spent], dict[str, int]]:
     """The results of every rule, what each method took, and how many searches are in which state."""
-    by_rule = {rule: Results() for rule in suite.rules}
+    by_rule = {rule: Judged() for rule in suite.rules}
     epochs, seconds = dict.fromkeys(suite.methods, 0), dict.fromkeys(suite.methods, 0.0)
     states: dict[str, int] = {}
     for cell in suite.cells:
         study = found(cell)
-        state = study[1].state if study else NOT_YET
+        state = study.record.state if study else NOT_YET
         states[state] = states.get(state, 0) + 1
         if study:
-            epochs[cell.method] += sum(trial.epochs for trial in study[1].trials.values())
-            seconds[cell.method] += study[1].busy
+            epochs[cell.method] += sum(trial.epochs for trial in study.record.trials.values())
+            seconds[cell.method] += study.record.busy
         for rule, values in _values(suite, cell, study).items():
             place = cell.method, cell.data
             if isinstance(values, str):
@@ -78,26 +76,24 @@ def results(suite: Suite, found: Found) -> tuple[dict[str, Results], dict[str, S
     return by_rule, {method: Spent(epochs[method], seconds[method]) for method in suite.methods}, states
 
 
-def _values(
-    suite: Suite, cell: SuiteSearch, study: tuple[StudySpec, StudyRecord] | None
-) -> Mapping[str, dict[int, float] | str]:
+def _values(suite: Suite, cell: SuiteSearch, study: Results | None) -> Mapping[str, dict[int, float] | str]:
     """By rule the judge's values by seed, or why there are none: a search counts once all of it is over."""
-    if study is None or study[1].state != "complete":
-        failed = study is not None and study[1].state == "failed"
+    if study is None or study.record.state != "complete":
+        failed = study is not None and study.record.state == "failed"
         reason = FAILED if failed else NOT_YET
         possible = {rule: suite.possible(rule, (cell.method, cell.data)) for rule in suite.rules}
         return {rule: reason if possible[rule] else NO_RULE for rule in suite.rules}
-    spec, record = study
-    if record.limit(spec.trials) != spec.trials:
+    if study.record.limit(study.spec.trials) != study.spec.trials:
         return dict.fromkeys(suite.rules, BEYOND)
-    with ranking.ranked_once(record):
-        picked = {pick.rule.name: pick for pick in picks(record, spec)}
+    picked = {pick.rule.name: pick for pick in study.picks}
     found: dict[str, dict[int, float] | str] = {}
     for rule in suite.rules:
         if rule not in picked:
             found[rule] = NO_RULE
             continue
-        tested = {trial.seed: trial.tested.get(suite.judge) for trial in fresh_trials(record, picked[rule].number)}
+        tested = {
+            trial.seed: trial.tested.get(suite.judge) for trial in fresh_trials(study.record, picked[rule].number)
+        }
         found[rule] = {seed: value for seed, value in tested.items() if value is not None} or UNREAD
     return found
 
@@ -178,7 +174,7 @@ def difference(one: Sequence[Searches], other: Sequence[Searches]) -> Estimate |
 
 
 def _between(one: Searches, other: Searches) -> Estimate | None:
-    """`study.analysis.statistics.difference.difference` of the searches that both have, the number as the seed."""
+    """`study.ranking.difference.difference` of the searches that both have, the number as the seed."""
     both = sorted(one.keys() & other.keys())
     gap = by_seed.difference({number: one[number] for number in both}, {number: other[number] for number in both})
     return Estimate(gap.value, gap.error, gap.freedom or 0, len(both)) if gap else None
@@ -237,10 +233,10 @@ class RuleTable:
     cells: Mapping[Place, Estimate | None]
     averages: Mapping[str, Estimate | None]
     leading: Mapping[str, Mapping[str, bool | None]]
-    results: Results
+    results: Judged
 
 
-def rule_table(rule: str, judge: str, methods: tuple[str, ...], data: tuple[str, ...], results: Results) -> RuleTable:
+def rule_table(rule: str, judge: str, methods: tuple[str, ...], data: tuple[str, ...], results: Judged) -> RuleTable:
     """The table of one rule from its results."""
     better = -1.0 if lower_is_better(judge) else 1.0
     means = {(method, label): results.means((method, label)) for method in methods for label in data}

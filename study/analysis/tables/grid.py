@@ -14,9 +14,9 @@ import pandas as pd
 from study.analysis.statistics import formatting
 from study.analysis.statistics.ablation_effects import LABELS, PARTS
 from study.analysis.statistics.cell_tables import STATISTICS, Cell, Place
-from study.analysis.statistics.difference import Difference
 from study.metrics import better, in_percent, is_share
 from study.ranking import Spread
+from study.ranking.difference import Difference
 
 Along = Literal["row", "column"]
 Mark = Literal["best", "second"]

@@ -12,10 +12,10 @@ from scipy.special import stdtr
 
 from study.analysis.statistics import formatting
 from study.analysis.statistics.cell_tables import Cell
-from study.analysis.statistics.difference import difference, difference_of_means
 from study.analysis.tables.grid import Entry, Grid, notes_on, to_entry
 from study.metrics import is_share, lower_is_better
 from study.ranking import Spread, spread
+from study.ranking.difference import difference
 
 # Whether our number agrees with a paper's, differs from it, or cannot be told apart, by a stated test.
 
@@ -42,7 +42,7 @@ def verdict(ours: Spread | None, theirs: Spread | None, margin: float = MARGIN) 
             values.
         margin: in the unit of the means.
     """
-    wide, narrow = difference_of_means(ours, theirs), difference_of_means(ours, theirs, confidence=0.90)
+    wide, narrow = difference(ours, theirs), difference(ours, theirs, confidence=0.90)
     if wide is None or narrow is None or wide.interval is None or narrow.interval is None:
         return "cannot tell"
     if -margin <= narrow.interval[0] and narrow.interval[1] <= margin:
@@ -80,7 +80,7 @@ RULE = (
 # Judges a table's claims, given its uncertainty: Student's t for each comparison of two cells that a claim has.
 #
 # Cells that ran on the same seeds are compared seed by seed, others by Welch's t, see
-# `study.analysis.statistics.difference`. A claim of several comparisons is true only if all are. So it holds where each
+# `study.ranking.difference`. A claim of several comparisons is true only if all are. So it holds where each
 # is shown at the 5% level: at most 5% of false claims are said to hold, whatever the number of comparisons
 # (intersection-union test, Berger 1982). It is refuted by one comparison, so there the level is divided by their number
 # (Bonferroni): at most 5% of true claims are refuted.
@@ -169,7 +169,7 @@ def _p(more: Cell, less: Cell) -> float:
     """Return how likely so large a difference, or a larger one, is where the first is not larger; one-sided."""
     gap = difference(more.by_seed, less.by_seed)
     if gap is None or not gap.paired:
-        gap = difference_of_means(spread(more.values), spread(less.values))
+        gap = difference(spread(more.values), spread(less.values))
     assert gap  # both have values
     assert gap.error is not None  # of two or more
     if gap.error == 0.0:

@@ -7,11 +7,11 @@ from dataclasses import replace
 import pandas as pd
 
 from study.analysis.statistics import debiased, formatting
-from study.analysis.statistics.difference import Difference, Side, final_side, side_of, sides, split_metrics
 from study.analysis.statistics.frame import numbered, param_keys, shown
 from study.home.record import StudyRecord
 from study.metrics import rules
-from study.ranking import Candidate, Spread, above, baseline, best, candidates, epochs, spread
+from study.ranking import Candidate, Results, Spread, epochs, spread
+from study.ranking.difference import Difference, Side, side_of, split_metrics
 from study.ranking.summary import beside
 from study.spec import StudySpec
 
@@ -21,11 +21,12 @@ TOP = 10  # configurations that the report lists
 STAGES = ("baseline", "search", "replicate", "confirm", "rule", "ablation", "final")
 
 
-def printed_configurations(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
+def printed_configurations(results: Results) -> pd.DataFrame:
     """The best complete configurations of the search, the best first, then the baseline: each metric in the search, on
     the fresh seeds once any ran on some, and the parameters."""
-    keys = param_keys(spec, record.trials.values())
-    listed = [*candidates(record, spec)[:TOP], baseline(record, spec)]
+    spec = results.spec
+    keys = param_keys(spec, results.record.trials.values())
+    listed = [*results.candidates[:TOP], results.baseline]
     metrics = {name: f"{_title(spec, name)} in the search" for name in spec.objective.needed}
     are_confirmed = any(candidate and candidate.repeats for candidate in listed)
     rows = [
@@ -54,28 +55,28 @@ def _title(spec: StudySpec, name: str) -> str:
     return formatting.with_direction(spec, name) if spec.objective.several else name
 
 
-def summary_metrics(spec: StudySpec, record: StudyRecord) -> list[str]:
+def summary_metrics(results: Results) -> list[str]:
     """The metrics of the summary, see `study.metrics.rules.leading`."""
-    names = split_metrics(spec, list(_sides_by_name(spec, record).values()))
-    return rules.leading(spec.objective.needed, names, record.groups or {}) or names[:2]
+    names = split_metrics(results.spec, list(_sides_by_name(results).values()))
+    return rules.leading(results.spec.objective.needed, names, results.record.groups or {}) or names[:2]
 
 
-def printed_first(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
+def printed_first(results: Results) -> pd.DataFrame:
     """The rows of `printed_summary` for `summary_metrics`, and how far the best's value, or the final training's, may
     be off because its split is a sample, where that is known; of a final training also the interval by both."""
-    by_name = _sides_by_name(spec, record)
+    by_name = _sides_by_name(results)
     side = by_name.get("best") or by_name.get("final") or by_name.get("baseline")
-    metrics = _measured(summary_metrics(spec, record), by_name)
-    frame = printed_summary(spec, record, metrics)
-    errors = [debiased.sampling_error(record, side, name) if side else None for name in metrics]
+    metrics = _measured(summary_metrics(results), by_name)
+    frame = printed_summary(results, metrics)
+    errors = [debiased.sampling_error(results.record, side, name) if side else None for name in metrics]
     if any(error is not None for error in errors):
         printed = [
             formatting.MISSING if error is None else formatting.change(name, error, signed=False)
             for name, error in zip(metrics, errors, strict=True)
         ]
         frame.insert(len(frame.columns) - 1, "split's error", printed)
-        if side and spec.final_seeds is not None:
-            found = [debiased.with_error(record, side, name) for name in metrics]
+        if side and results.spec.final_seeds is not None:
+            found = [debiased.with_error(results.record, side, name) for name in metrics]
             ends = [
                 formatting.between(name, spread.interval() if spread else None)
                 for name, spread in zip(metrics, found, strict=True)
@@ -84,21 +85,23 @@ def printed_first(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
     return frame
 
 
-def printed_summary(spec: StudySpec, record: StudyRecord, metrics: Sequence[str] | None = None) -> pd.DataFrame:
+def printed_summary(results: Results, metrics: Sequence[str] | None = None) -> pd.DataFrame:
     """The baseline against the best configuration, or the final training alone: a row per metric, all or some, the
     study's own on both splits first; mean ± sd of each side, the difference with its 95% interval, the seeds."""
-    by_name, won = _sides_by_name(spec, record), best(record, spec)
+    by_name, won = _sides_by_name(results), results.best
     rows = []
     known = {name: side for name, side in by_name.items() if side}
-    for metric in _measured(split_metrics(spec, list(by_name.values())) if metrics is None else metrics, by_name):
+    for metric in _measured(
+        split_metrics(results.spec, list(by_name.values())) if metrics is None else metrics, by_name
+    ):
         row = {"metric": metric}
         for name, side in known.items():
             title = f"{name} ({side.label})" if side.label not in (name, "final training") else name
-            if name == "best" and above(record, spec):
+            if name == "best" and results.above:
                 title = title.replace("best", "search")
             elif name == "best":
                 is_behind = won is not None and won.trial.stage == "baseline"
-                title = title.replace("best", formatting.best(spec) + " of the search" * is_behind)
+                title = title.replace("best", formatting.best(results.spec) + " of the search" * is_behind)
             row[title] = formatting.mean(metric, side.spread(metric))
         if len(known) == 2:
             gain = _gain(by_name, metric)
@@ -115,15 +118,15 @@ def _measured(metrics: Sequence[str], by_name: dict[str, Side | None]) -> list[s
     return [name for name in metrics if any(side and side.spread(name) for side in by_name.values())]
 
 
-def printed_beside(spec: StudySpec, record: StudyRecord) -> pd.DataFrame:
+def printed_beside(results: Results) -> pd.DataFrame:
     """The study's metrics at other epochs than the one that counts, see `study.ranking.summary`; empty without any."""
     by_side = {
         name: {
             f"{metric} {which}": spread
-            for which, of in beside(spec, side.trials).items()
+            for which, of in beside(results.spec, side.trials).items()
             for metric, spread in of.items()
         }
-        for name, side in _sides_by_name(spec, record).items()
+        for name, side in _sides_by_name(results).items()
         if side
     }
     names = dict.fromkeys(name for values in by_side.values() for name in values)
@@ -150,10 +153,10 @@ def printed_counts(record: StudyRecord) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _sides_by_name(spec: StudySpec, record: StudyRecord) -> dict[str, Side | None]:
-    if spec.final_seeds is not None:
-        return {"final": final_side(spec, record)}
-    reference, best = sides(spec, record)
+def _sides_by_name(results: Results) -> dict[str, Side | None]:
+    if results.spec.final_seeds is not None:
+        return {"final": results.final_side}
+    reference, best = results.sides
     return {"baseline": reference, "best": best}
 
 

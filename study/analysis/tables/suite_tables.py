@@ -14,7 +14,7 @@ from study.analysis.statistics.suite_table import (
     NOT_YET,
     Estimate,
     Found,
-    Results,
+    Judged,
     RuleTable,
     Spent,
     document,
@@ -232,7 +232,7 @@ def suite_tables(suite: Suite, found: Found) -> SuiteTables:
     return SuiteTables(suite, tables, spent, states)
 
 
-def _table(suite: Suite, rule: str, found: Results) -> RuleTable:
+def _table(suite: Suite, rule: str, found: Judged) -> RuleTable:
     return rule_table(rule, suite.judge, suite.methods, suite.data, found)
 
 

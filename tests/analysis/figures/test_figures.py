@@ -13,13 +13,14 @@ from study.analysis.report.report import as_pdf, as_png
 from study.analysis.statistics.frame import thin
 from study.analysis.statistics.importance import LEAST, explained
 from study.home.events import SplitTested
+from study.ranking import Results
 from study.spec import load_study
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(FIGURES.keys() - {"importance", "ablation"}))
 def test_every_figure_is_drawn(spec, wide, name):
-    figure = FIGURES[name](LIMITED if name == "front" else spec, wide)
+    figure = FIGURES[name](Results(LIMITED if name == "front" else spec, wide))
     assert figure.get_suptitle()
     figure.draw_without_rendering()
 
@@ -40,12 +41,12 @@ def test_a_plot_of_two_configurations_is_left_out_with_its_reason(writer, number
     for place in range(number):
         study.trial("search", [0.7 + place / 10], also={"val/equalized_odds": 0.1})
     record = study.record()
-    drawn = {*by_optuna(spec, record), *(["trade_off"] if FIGURES["trade_off"](spec, record) else [])}
+    drawn = {*by_optuna(Results(spec, record)), *(["trade_off"] if FIGURES["trade_off"](Results(spec, record)) else [])}
     kinds = {"slice", "parallel_coordinate", "optimization_history", "trade_off"}
     assert drawn == (kinds if number == 3 else set())
     for name in kinds:
-        assert (why_missing(name, spec, record) is None) == (name in drawn)
-    said = not_shown(spec, record, drawn)
+        assert (why_missing(name, Results(spec, record)) is None) == (name in drawn)
+    said = not_shown(Results(spec, record), drawn)
     has = "1 trial of the search has" if number == 1 else f"{number} trials of the search have"
     assert f"how important each parameter is. The reason: {has} a value, {LEAST} are needed." in said[0]
     assert any(f"The reason: {has} a value, 3 are needed." in line for line in said[1:]) == (number < 3)
@@ -57,15 +58,19 @@ def test_a_figure_has_a_reason_or_is_drawn(spec, wide, frozen, final_spec, write
     final = writer()
     final.trial("final", [0.5], also={"val/equalized_odds": 0.1})
     for study, record in ((spec, wide), (spec, frozen), (final_spec, final.record()), (spec, writer().record())):
-        draws = by_optuna(study, record, [name]) if name in OPTUNA else FIGURES[name](study, shown(name, record))
-        assert draws or why_missing(name, study, record)
+        draws = (
+            by_optuna(Results(study, record), [name])
+            if name in OPTUNA
+            else FIGURES[name](shown(name, Results(study, record)))
+        )
+        assert draws or why_missing(name, Results(study, record))
 
 
 def test_the_title_of_the_trade_off_is_of_the_seeds_that_count(writer):
     study, spec = writer(), load_study("quickstart")
     for stage, value in (("baseline", 0.5), ("search", 0.9), ("search", 0.8), ("search", 0.7)):
         study.trial(stage, [value], also={"val/equalized_odds": 0.1})
-    title = " ".join(FIGURES["trade_off"](spec, study.record()).get_suptitle().split())
+    title = " ".join(FIGURES["trade_off"](Results(spec, study.record())).get_suptitle().split())
     assert "in the search: 90.0% and 0.100 (best)" in title
     study = writer()
     for stage, value in (("baseline", 0.5), ("search", 0.9), ("search", 0.8), ("search", 0.7)):
@@ -73,7 +78,7 @@ def test_the_title_of_the_trade_off_is_of_the_seeds_that_count(writer):
     for of, value in ((0, 0.4), (1, 0.6), (2, 0.5)):
         for seed in (1, 2):
             study.trial("confirm", [value], seed=seed, repeats=of, also={"val/equalized_odds": 0.2})
-    title = " ".join(FIGURES["trade_off"](spec, study.record()).get_suptitle().split())
+    title = " ".join(FIGURES["trade_off"](Results(spec, study.record())).get_suptitle().split())
     assert title.endswith("on validation, fresh seeds: 60.0% and 0.200 (trial 1), 40.0% and 0.200 (baseline)")
 
 
@@ -82,7 +87,7 @@ def test_the_front_keeps_the_constraints(writer):
     study = writer()
     for accuracy, gap in ((0.5, 0.1), (0.7, 0.2), (0.65, 0.4), (0.8, 0.3)):
         study.trial("search", [accuracy], also={"val/equalized_odds": gap})
-    drawn = FIGURES["front"](LIMITED, study.record()).axes[0]
+    drawn = FIGURES["front"](Results(LIMITED, study.record())).axes[0]
     (line,) = (line for line in drawn.lines if line.get_label() == "front")
     assert list(zip(line.get_xdata(), line.get_ydata(), strict=True)) == [(0.2, 0.7), (0.3, 0.8)]
 
@@ -91,7 +96,7 @@ def test_a_front_of_one_is_no_line(writer):
     study = writer()
     for value in (0.7, 0.75, 0.8):
         study.trial("search", [value], also={"val/equalized_odds": 0.1})
-    labels = FIGURES["front"](LIMITED, study.record()).axes[0].get_legend_handles_labels()[1]
+    labels = FIGURES["front"](Results(LIMITED, study.record())).axes[0].get_legend_handles_labels()[1]
     assert "best by first metric" in labels
     assert "front" not in labels
 
@@ -105,7 +110,7 @@ def test_seeds_at_the_top_end_their_axis_there_and_long_names_do_not_meet(writer
     for seed, number in ((1, 0), (2, 0), (1, 1), (2, 1)):
         fresh = study.trial("confirm", [1.0], metric=name, repeats=number, seed=seed)
         study.append(SplitTested(trial=fresh, metrics={test: 1.0}))
-    figure = FIGURES["seeds"](spec, study.record())
+    figure = FIGURES["seeds"](Results(spec, study.record()))
     figure.draw_without_rendering()
     left, right = figure.axes
     assert right.get_xlabel().startswith(test)
@@ -117,13 +122,13 @@ def test_nothing_is_drawn_of_nothing(spec, writer):
     study = writer()
     study.trial("search", [], state="failed")
     record = study.record()
-    assert not any(draw(spec, record) for draw in FIGURES.values())
-    assert by_optuna(spec, record) == {}
+    assert not any(draw(Results(spec, record)) for draw in FIGURES.values())
+    assert by_optuna(Results(spec, record)) == {}
 
 
 @pytest.mark.slow
 def test_optuna_draws_the_search_with_the_numbers_of_its_trials(spec, wide):
-    drawn = by_optuna(spec, wide)
+    drawn = by_optuna(Results(spec, wide))
     assert drawn.keys() == OPTUNA.keys()
     searched = [number for number, trial in wide.trials.items() if trial.stage == "search"]
     complete = {number for number in searched if wide.trials[number].state == "complete"}
@@ -144,7 +149,7 @@ def test_a_parameter_that_no_trial_has_is_not_drawn(writer):
     for number in range(4):
         params = {"method.alpha": 0.01 + number / 200, "method.name": ["sup_con", "eps_sup_info_nce"][number % 2]}
         study.trial("search", [0.5], state="failed" if number == 3 else "complete", params=params)
-    assert len({axis.domain for axis in by_optuna(spec, study.record())["slice"].select_xaxes()}) == 2
+    assert len({axis.domain for axis in by_optuna(Results(spec, study.record()))["slice"].select_xaxes()}) == 2
 
 
 def test_texts_of_users_are_no_tags():
@@ -154,7 +159,7 @@ def test_texts_of_users_are_no_tags():
 
 @pytest.mark.slow
 def test_files_are_the_same_every_time(spec, wide):
-    one, other = (FIGURES["seeds"](spec, wide) for _ in range(2))
+    one, other = (FIGURES["seeds"](Results(spec, wide)) for _ in range(2))
     assert as_png(one) == as_png(other)
     file = as_pdf(one)
     assert file == as_pdf(other)
@@ -176,10 +181,10 @@ def long(writer):
 
 @pytest.mark.slow
 def test_the_parameter_that_decides_is_the_most_important(spec, long):
-    found = explained(spec, long)
+    found = explained(Results(spec, long))
     assert next(iter(found.shares)) == "method.alpha"
     assert found.shares["method.alpha"].low > 0.7
-    figure = FIGURES["importance"](spec, long)
+    figure = FIGURES["importance"](Results(spec, long))
     assert figure.get_suptitle().startswith("method.alpha alone explains 9")
     figure.draw_without_rendering()
 
@@ -188,11 +193,14 @@ def test_importance_needs_enough_trials(spec, writer):
     study = writer()
     for number in range(LEAST - 1):
         study.trial("search", [number / 100], params={"method.alpha": 0.1 + number / 50, "method.lambda": 0.1})
-    assert explained(spec, study.record(state=None)).missing == "29 trials of the search have a value, 30 are needed"
+    assert (
+        explained(Results(spec, study.record(state=None))).missing
+        == "29 trials of the search have a value, 30 are needed"
+    )
     alone = writer()
     for number in range(LEAST):
         alone.trial("search", [number / 50], params={"method.alpha": 0.1 + number / 50})
-    assert list(explained(spec, alone.record()).shares) == ["method.alpha"]
+    assert list(explained(Results(spec, alone.record())).shares) == ["method.alpha"]
 
 
 @pytest.mark.slow
@@ -202,7 +210,7 @@ def test_a_conditional_parameter_rests_on_the_trials_that_have_it(spec, writer):
         params = {"method.alpha": 0.01 + number / 80, "method.lambda": number * 0.618 % 2}
         more = {"method.epsilon": [0.0, 0.1][number // 2 % 2]} if number % 2 else {}
         study.trial("search", [0.3 + number / 100 + len(more) * 0.1], params=params | more)
-    found = explained(spec, study.record())
+    found = explained(Results(spec, study.record()))
     assert found.trials == {"method.alpha": 60, "method.lambda": 60, "method.epsilon": 30}
 
 
@@ -210,16 +218,16 @@ def test_all_trials_alike_say_nothing_about_importance(spec, writer):
     study = writer()
     for number in range(LEAST):
         study.trial("search", [0.5], params={"method.alpha": 0.1 + number / 50, "method.lambda": number / 20})
-    assert explained(spec, study.record()).missing == "all trials have the same value"
+    assert explained(Results(spec, study.record())).missing == "all trials have the same value"
 
 
 def test_which_metrics_are_weighed(spec, wide, frozen):
-    assert trade_off_metrics(spec, wide) == ("val/equalized_odds", "val/accuracy")
-    assert trade_off_metrics(spec, frozen) is None
+    assert trade_off_metrics(Results(spec, wide)) == ("val/equalized_odds", "val/accuracy")
+    assert trade_off_metrics(Results(spec, frozen)) is None
     two = load_study("fairkl_digits", ["search.sampler=tpe", "search.metric=[val/worst_group_accuracy, val/accuracy]"])
-    assert trade_off_metrics(two, frozen) == ("val/accuracy", "val/worst_group_accuracy")
+    assert trade_off_metrics(Results(two, frozen)) == ("val/accuracy", "val/worst_group_accuracy")
     gap = load_study("fairkl_digits", ["search.metric=val/accuracy_parity"])
-    assert trade_off_metrics(gap, wide) == ("val/accuracy_parity", "val/accuracy")
+    assert trade_off_metrics(Results(gap, wide)) == ("val/accuracy_parity", "val/accuracy")
 
 
 @given(count=st.integers(0, 50), most=st.integers(1, 20))
@@ -232,5 +240,5 @@ def test_few_of_many_are_spread_evenly(count, most):
 
 def test_of_many_trials_some_curves_are_drawn(spec, wide, monkeypatch):
     monkeypatch.setattr("study.analysis.figures.results.CURVES", 3)
-    figure = FIGURES["learning_curves"](spec, wide)
+    figure = FIGURES["learning_curves"](Results(spec, wide))
     assert [len(lines.get_segments()) for lines in figure.axes[0].collections[:2]] == [1, 3]

@@ -9,6 +9,7 @@ from study.analysis.statistics.embedding import Embedding, embeddings
 from study.data import Facts, joint_fingerprint, load_all
 from study.errors import UserError
 from study.home.events import Opened
+from study.ranking import Results
 from study.spec import load_study
 from study.training import Trial
 
@@ -66,7 +67,7 @@ def models(spec, writer, tmp_path_factory):
 
 def test_models_are_looked_at(spec, models):
     record, file = models
-    found = embeddings(spec, record, file)
+    found = embeddings(Results(spec, record), file)
     assert [one.label for one in found] == ["baseline, epsilon 0", "trial 1, epsilon 0.25"]
     assert all(one.is_main for one in found)
     for one in found:
@@ -92,7 +93,7 @@ def test_every_confirmed_configuration_is_looked_at_and_the_epochs_that_were_kep
     for number, epoch in ((3, None), (4, None), (4, 1), (5, None)):
         trial = record.trials[number]
         Trial(spec.trial_config(trial.params, trial.seed), data).save(file(number, epoch))
-    found = embeddings(spec, record, file)
+    found = embeddings(Results(spec, record), file)
     labels = [(one.label, one.is_main) for one in found]
     assert labels == [
         ("baseline, epsilon 0", True),
@@ -108,14 +109,14 @@ def test_every_confirmed_configuration_is_looked_at_and_the_epochs_that_were_kep
 @pytest.mark.slow
 def test_a_report_shows_the_models(spec, models, tmp_path):
     record, file = models
-    page = write_report(spec, record, tmp_path, embeddings(spec, record, file))
+    page = write_report(Results(spec, record), tmp_path, embeddings(Results(spec, record), file))
     assert "What the models learned" in page.read_text()
     assert {f"{name}.png" for name in MODEL_FIGURES} <= {path.name for path in (tmp_path / "figures").iterdir()}
 
 
 def test_no_model_was_kept(spec, models, tmp_path):
     with pytest.raises(UserError, match="it has no kept models"):
-        embeddings(spec, models[0], lambda number: tmp_path / str(number))
+        embeddings(Results(spec, models[0]), lambda number: tmp_path / str(number))
 
 
 @pytest.mark.parametrize("left", [0, 4, 100, -1])
@@ -127,9 +128,9 @@ def test_a_model_that_was_cut_short_is_told(spec, models, tmp_path, left):
         return path
 
     with pytest.raises(UserError, match=r"/2: is damaged or cut short .*: study report quickstart$"):
-        embeddings(spec, models[0], cut)
+        embeddings(Results(spec, models[0]), cut)
 
 
 def test_other_data(spec, models, frozen):
     with pytest.raises(UserError, match="its data have changed"):
-        embeddings(spec, frozen, lambda number: models[1](2))
+        embeddings(Results(spec, frozen), lambda number: models[1](2))

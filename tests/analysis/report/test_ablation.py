@@ -12,6 +12,7 @@ from study.analysis.report.page import to_markdown as page_markdown
 from study.analysis.report.sections import TITLE, ablation_section, report_page
 from study.analysis.statistics.ablation_effects import document
 from study.home.events import Ablating
+from study.ranking import Results
 from study.spec import load_study
 
 SPEC = load_study("fairkl_digits", ["search.early_stopping={}", "search.confirm={top: 2, seeds: 2}"])
@@ -29,7 +30,7 @@ def ablated(study, **given):
 
 
 def said(spec, record):
-    section = ablation_section(spec, record)
+    section = ablation_section(Results(spec, record))
     assert section is not None
     return page_markdown(Page("page", [], [section]))
 
@@ -85,20 +86,20 @@ def test_what_has_not_run_is_told(writer):
     assert "No seed has a complete trial of every configuration on the path" in text
     assert "7 trials of 8 are not complete." in text
     assert "Knobs of one step move together" in text
-    assert drawn(SPEC, record) is None
+    assert drawn(Results(SPEC, record)) is None
 
 
 def test_without_an_ablation_there_is_no_section(writer, frozen, spec):
-    assert ablation_section(spec, frozen) is None
-    assert drawn(spec, frozen) is None
+    assert ablation_section(Results(spec, frozen)) is None
+    assert drawn(Results(spec, frozen)) is None
     study = begun(writer())
     study.append(Ablating(trial=1, steps=[["method.alpha"]], first=5, seeds=2))
-    assert ablation_section(SPEC, study.record()) is None
+    assert ablation_section(Results(SPEC, study.record())) is None
 
 
 def test_the_report_holds_section_figure_and_trials(writer):
     record = ablated(writer())
-    figure = drawn(SPEC, record)
+    figure = drawn(Results(SPEC, record))
     assert figure.get_suptitle().startswith("From the baseline in 3 steps to +2")
     assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == [
         "baseline",
@@ -107,7 +108,7 @@ def test_the_report_holds_section_figure_and_trials(writer):
         "+ method.epsilon = 0.25",
     ]
     assert [axes.get_xlabel() for axes in figure.axes] == ["val/accuracy", "test/accuracy"]
-    page = page_markdown(report_page(SPEC, record, {"ablation": figure.get_suptitle()}))
+    page = page_markdown(report_page(Results(SPEC, record), {"ablation": figure.get_suptitle()}))
     assert f"## {TITLE}" in page
     assert "(figures/ablation.png)" in page
     assert "| ablation | 24 |" in page
@@ -117,15 +118,15 @@ def test_the_metrics_of_constraints_are_shown_too(writer):
     given = ["search.sampler=tpe", "search.early_stopping={}", "search.constraints=[val/equalized_odds <= 0.1]"]
     spec = load_study("fairkl_digits", given)
     record = ablated(writer(), also={"val/equalized_odds": 0.05})
-    frame = ablation_frame(spec, record)
+    frame = ablation_frame(Results(spec, record))
     assert list(frame["metric"].unique()) == ["val/accuracy", "val/equalized_odds", "test/accuracy"]
     assert "| val/equalized_odds | step in val/equalized_odds |" in said(spec, record)
-    assert [axes.get_xlabel() for axes in drawn(spec, record).axes] == ["val/accuracy", "test/accuracy"]
+    assert [axes.get_xlabel() for axes in drawn(Results(spec, record)).axes] == ["val/accuracy", "test/accuracy"]
 
 
 def test_the_frame_is_written_as_markdown_latex_csv_and_json(writer):
     record = ablated(writer())
-    frame = ablation_frame(SPEC, record)
+    frame = ablation_frame(Results(SPEC, record))
     effects = frame[frame["metric"] == "val/accuracy"].set_index("part")["effect"]
     assert effects["path"].sum() == pytest.approx(effects["gain"])
     assert "| step by step | + method.alpha = 0.01 | 71." in to_markdown(frame)
@@ -137,5 +138,5 @@ def test_the_frame_is_written_as_markdown_latex_csv_and_json(writer):
     lines = to_csv(frame).splitlines()
     assert lines[0] == "part,configuration,column,metric,mean,sd,n,remark"
     assert len(lines) == 1 + 2 * 14
-    plain = json.loads(json.dumps(document(SPEC, record), allow_nan=False))
+    plain = json.loads(json.dumps(document(Results(SPEC, record)), allow_nan=False))
     assert {key for key in plain[0] if plain[0][key] is None} == {"effect", "low", "high"}

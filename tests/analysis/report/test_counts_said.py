@@ -10,7 +10,7 @@ from study.analysis.report.lead import lead
 from study.analysis.report.sections import groups
 from study.analysis.statistics.next_step import next_steps
 from study.home.record import StudyRecord
-from study.ranking import summary
+from study.ranking import Results, summary
 from study.spec import StudySpec
 
 ONE = quickstart("search.confirm={top: 0}", "search.trials=4", "train.epochs=2", "search.early_stopping={name: none}")
@@ -20,11 +20,11 @@ CONFIRMED = quickstart("search.confirm={top: 1, seeds: 3}", "train.epochs=1", "s
 
 
 def lines(spec: StudySpec, told: StudyRecord) -> list[str]:
-    return summary.lines(summary.summary(spec, told))
+    return summary.lines(summary.summary(Results(spec, told)))
 
 
 def parts(told: StudyRecord) -> dict[str, str]:
-    return {part.title: part.text for part in lead(ONE, told)}
+    return {part.title: part.text for part in lead(Results(ONE, told))}
 
 
 def test_the_cost_is_counted() -> None:
@@ -71,7 +71,7 @@ def test_it_is_enough_only_where_it_can_be_told(trials: int, gains: tuple[float,
         *(Told("confirm", [0.6 + gain], seed=seed, repeats=1) for seed, gain in enumerate(gains, 1)),
     )
     told.state = "complete"
-    (step,) = next_steps(CONFIRMED, told)
+    (step,) = next_steps(Results(CONFIRMED, told))
     assert (step.kind, step.why) == ("enough", why)
 
 
@@ -85,7 +85,7 @@ def test_a_space_that_is_used_up_asks_for_no_more_trials() -> None:
     spec = quickstart(
         "search.space={method.alpha: {choices: [0.1, 0.2]}}", "search.baseline=null", "search.trials=2", TOP
     )
-    (step,) = next_steps(spec, told)
+    (step,) = next_steps(Results(spec, told))
     assert step.why == f"Every configuration of the space was tried. {MORE_SEEDS}"
 
 
@@ -96,13 +96,12 @@ def test_a_space_that_is_used_up_asks_for_no_more_trials() -> None:
 def test_what_ended_a_search_is_said(enough: str | None, ended: str) -> None:
     told = record(Told("baseline", [0.5, 0.5]), Told("search", [0.6, 0.7]))
     told.enough = enough
-    said = next(caveat for caveat in caveats(ONE, told) if "were started" in caveat)
+    said = next(caveat for caveat in caveats(Results(ONE, told)) if "were started" in caveat)
     assert said == f"2 of the 4 planned trials of the search were started{ended}"
 
 
 def test_a_space_that_is_used_up_is_said_to_have_ended_the_search() -> None:
-    spec, told = reading.loaded("grid")
-    said = next(caveat for caveat in caveats(spec, told) if "were started" in caveat)
+    said = next(caveat for caveat in caveats(reading.loaded("grid")) if "were started" in caveat)
     assert said == "9 of the 20 planned trials of the search were started: its space has no more configurations."
 
 
@@ -110,11 +109,11 @@ def test_the_worst_group_is_named_with_its_size() -> None:
     own = {"val/group_0_0_accuracy": 0.9, "val/group_0_1_accuracy": 0.25, "val/worst_group_accuracy": 0.25}
     told = record(Told("search", [0.6], further={**own, "val/worst_group_accuracy_standard_error": 0.1}))
     told.groups = {"val": [[40, 8], [0, 30]], "classes": ["cat", "dog"], "biases": ["dark", "light"]}
-    worst, compared, named, error = groups(ONE, told)
+    worst, compared, named, error = groups(Results(ONE, told))
     said = "On val trial 0 serves class 'cat' with bias class 'light' worst of 3 groups: 2 of 8 right (7% to 59%)"
     assert worst.startswith(said)
     assert "equalized_odds is no number: of class 'dog' no two groups have samples" in compared
-    assert any(part.title == "Groups" and part.text.startswith(said) for part in lead(ONE, told))
+    assert any(part.title == "Groups" and part.text.startswith(said) for part in lead(Results(ONE, told)))
     assert named.startswith("Groups by name: group_0_0: class 'cat', bias class 'dark'; group_0_1: ")
     assert error.startswith("The split's error is the standard error of the value of trial 0, because the split is a")
     gap = record(Told("search", [0.6], further={**own, "val/equalized_odds": 0.1}))
@@ -122,7 +121,7 @@ def test_the_worst_group_is_named_with_its_size() -> None:
     assert (
         "On val equalized_odds compares groups of the classes 'cat', 'dog'; equal_opportunity compares groups of the "
         "class 'dog'."
-    ) in list(groups(ONE, gap))
+    ) in list(groups(Results(ONE, gap)))
 
 
 def test_a_search_whose_best_is_the_baseline_gained_nothing() -> None:
@@ -148,7 +147,7 @@ def test_limits_that_nothing_keeps_are_said_with_the_miss() -> None:
 def test_a_trial_without_a_number_is_named() -> None:
     told = record(Told("search", [0.6, 0.7]), Told("search", [0.6, None]))
     assert "val/accuracy is not a number at the last epoch of trial 1; the results leave them out." in caveats(
-        ONE, told
+        Results(ONE, told)
     )
 
 
@@ -159,7 +158,10 @@ def test_titles_repeat_numbers_of_the_record() -> None:
         Told("search", [0.4], "pruned"),
         *(Told("confirm", [0.5, 0.6 + 0.2 * of], seed=seed, repeats=of) for of in (0, 1) for seed in (1, 2, 3)),
     )
-    titles = {name: FIGURES[name](ONE, told).get_suptitle().replace("\n", " ") for name in ("learning_curves", "seeds")}
+    titles = {
+        name: FIGURES[name](Results(ONE, told)).get_suptitle().replace("\n", " ")
+        for name in ("learning_curves", "seeds")
+    }
     assert titles == {
         "learning_curves": "1 of 3 trials pruned: 5 epochs run instead of 6",
         "seeds": "Fresh seeds give 80.0 ± 0.0% (trial 1) against 60.0 ± 0.0% (baseline)",

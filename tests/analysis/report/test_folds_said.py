@@ -4,11 +4,11 @@ import pytest
 from course import Course
 from folded import Judges, folded
 
-from study import ranking
 from study.analysis.report.conclusions import conclusions
 from study.analysis.report.lead import document
-from study.analysis.statistics.difference import side_of, sides
 from study.home.record import StudyRecord
+from study.ranking import Results
+from study.ranking.difference import side_of
 from study.spec import StudySpec
 
 
@@ -22,24 +22,24 @@ def confirmed(tmp_path_factory: pytest.TempPathFactory) -> tuple[StudySpec, Stud
 
 def test_conclusions_name_folds_and_give_the_value_of_all_samples(confirmed: tuple[StudySpec, StudyRecord]) -> None:
     spec, record = confirmed
-    told = " ".join(conclusions(spec, record))
-    best = ranking.candidates(record, spec)[0]
+    told = " ".join(conclusions(Results(spec, record)))
+    best = Results(spec, record).candidates[0]
     assert f"{100 * best.joined.metrics['val/accuracy']:.1f}%" in told
     assert "3 folds, each time on a seed of its own (1, 2, 3)" in told
     assert "over seeds" not in told
-    parts = document(spec, record)["parts"]
+    parts = document(Results(spec, record))["parts"]
     assert "over seeds" not in str(parts)
 
 
 def test_the_difference_of_two_is_that_of_the_same_samples(confirmed: tuple[StudySpec, StudyRecord]) -> None:
     spec, record = confirmed
-    reference, best = sides(spec, record)
+    reference, best = Results(spec, record).sides
     gain = best.against(reference, spec.metric)
     ours, theirs = best.joined, reference.joined
     assert gain.value == pytest.approx(ours.metrics[spec.metric] - theirs.metrics[spec.metric])
     assert gain.paired
     low, high = gain.interval
     assert low < gain.value < high
-    assert side_of(spec, ranking.baseline(record, spec)).over == "folds and seeds"
+    assert side_of(spec, Results(spec, record).baseline).over == "folds and seeds"
     # two independent networks: the error is about that of two binomials
     assert gain.error == pytest.approx((2 * 0.25 / 1438) ** 0.5, rel=0.3)

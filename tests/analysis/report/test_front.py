@@ -17,7 +17,7 @@ from study.commands.export import export
 from study.commands.status import document, lines, overview, table
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
-from study.ranking import summary
+from study.ranking import Results, summary
 from study.ranking.selection import Choice
 from study.spec import StudySpec, load_study
 
@@ -57,7 +57,7 @@ def test_every_place_that_calls_a_configuration_best_means_the_same_and_names_th
 ) -> None:
     folder, spec, record = studied(tmp_path, rule)
     number, words = CHOSEN[rule], spec.objective.rule
-    page = report_page(spec, record, {"front", "seeds"})
+    page = report_page(Results(spec, record), {"front", "seeds"})
     assert page.sections[0].title == "Front"
     picture, shown = page.sections[0].blocks[:2]
     assert isinstance(picture, Picture)
@@ -74,19 +74,19 @@ def test_every_place_that_calls_a_configuration_best_means_the_same_and_names_th
     assert isinstance(rules, Table)
     (own,) = [row for row in rules.frame.to_dict("records") if "this study's" in row["rule"]]
     assert (own["pick"], own["rank"]) == (str(number), "1")
-    (file,) = export(folder, spec, record, folder.best_file)
+    (file,) = export(folder, Results(spec, record), folder.best_file)
     assert file.candidate.trial.number == number
     assert words in folder.best_file.read_text().split("name:")[0]
     origin = load_study(str(folder.best_file)).origin
     assert origin is not None
     assert words in origin["chosen_by"]
-    told = summary.summary(spec, record)
+    told = summary.summary(Results(spec, record))
     assert (told["best"]["trial"], told["chosen_by"]) == (number, words)
     assert [each["trial"] for each in told["front"]] == [1, 2]
     assert any(f"best, {words}: trial {number}" in line for line in lines(document(folder)))
     home = Home(tmp_path / "home")
     assert f"{spec.objective.choose.name} of the front" in table(home, overview(home))
-    figure = FIGURES["front"](spec, record)
+    figure = FIGURES["front"](Results(spec, record))
     assert figure is not None
     assert figure.get_suptitle().startswith(f"Trial {number}, best by {spec.objective.choose.name}")
     assert [axes.get_title(loc="left").split(",")[0] for axes in figure.axes] == ["the search"] + ["fresh seeds"] * 2
@@ -95,13 +95,13 @@ def test_every_place_that_calls_a_configuration_best_means_the_same_and_names_th
 
 def test_the_values_of_the_front_are_those_that_it_was_judged_by(tmp_path: Path) -> None:
     folder, spec, record = studied(tmp_path, "first")
-    front = printed_front(spec, record)
+    front = printed_front(Results(spec, record))
     assert list(front[f"{GAP} (lower is better) on fresh seeds"]) == ["0.300 ± 0.000", "0.020 ± 0.000"]
     assert list(front["test/accuracy on fresh seeds"]) == ["89.3 ± 0.0%", "89.0 ± 0.0%"]
     assert list(front["on the front on test"]) == ["yes", "yes"]
-    files = export(folder, spec, record, tmp_path / "front.yaml", Choice(pareto=spec.objective.metrics))
+    files = export(folder, Results(spec, record), tmp_path / "front.yaml", Choice(pareto=spec.objective.metrics))
     assert [file.candidate.trial.number for file in files] == [1, 2]
-    listed = printed_configurations(spec, record)
+    listed = printed_configurations(Results(spec, record))
     assert list(listed["trial"]) == ["1", "2", "3", "0 (baseline)"]
     assert list(listed[f"{GAP} (lower is better) in the search"]) == ["0.300", "0.020", "0.010", "0.200"]
     assert list(listed[f"{GAP} on fresh seeds"])[2] == "0.030 ± 0.000"
@@ -120,7 +120,7 @@ def test_a_baseline_is_the_best_of_several_metrics_only_where_nothing_else_is_on
     baseline: tuple[float, float], others: list[tuple[float, float]], told: bool | None, tmp_path: Path
 ) -> None:
     _, spec, record = studied(tmp_path, "first", [baseline, *others])
-    assert is_over_baseline(spec, record) is told
+    assert is_over_baseline(Results(spec, record)) is told
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_what_ties_with_others_in_a_metric_is_not_called_the_best_in_it(
     ]
     folder = Home(tmp_path / "home").create(spec)
     write_ledger(folder.ledger_file, *trials)
-    page = report_page(spec, StudyRecord.load(folder.ledger_file), {"front"})
+    page = report_page(Results(spec, StudyRecord.load(folder.ledger_file)), {"front"})
     assert said in dict(page.lead)["Result"]
     picture = page.sections[0].blocks[0]
     assert isinstance(picture, Picture)

@@ -11,6 +11,7 @@ from study.analysis.report.sections import groups
 from study.analysis.statistics.next_step import next_steps
 from study.home.record import StudyRecord
 from study.metrics import rules
+from study.ranking import Results
 from study.spec import StudySpec
 
 PLAIN = quickstart("train.epochs=1", "search.early_stopping={name: none}", "search.confirm={top: 2, seeds: 3}")
@@ -35,11 +36,11 @@ def confirmed(*values: list[float]) -> list[Told]:
 
 
 def said(spec: StudySpec, found: StudyRecord) -> dict[str, str]:
-    return {part.title: part.text for part in lead.lead(spec, found)}
+    return {part.title: part.text for part in lead.lead(Results(spec, found))}
 
 
 def first_step(spec: StudySpec, found: StudyRecord) -> tuple[str, str | None]:
-    step = next_steps(spec, found)[0]
+    step = next_steps(Results(spec, found))[0]
     return step.kind, step.command
 
 
@@ -54,8 +55,8 @@ def test_what_won_how_sure_what_it_cost_and_what_next() -> None:
     assert parts["Cost"].startswith("11 configurations and 9 further trials on other seeds, 20 epochs: ")
     assert parts["Cost"].endswith("no GPU. The test split was read 0 times.")
     assert parts["Next"] == ("Nothing that was measured asks for a wider range, more trials or more seeds.")
-    assert json.loads(json.dumps(lead.document(PLAIN, found)))["runner_up"]["trial"] == 2
-    printed = lead.lines(lead.document(PLAIN, found), but=("Result",))
+    assert json.loads(json.dumps(lead.document(Results(PLAIN, found))))["runner_up"]["trial"] == 2
+    printed = lead.lines(lead.document(Results(PLAIN, found)), but=("Result",))
     assert printed[0].startswith("how sure  Trial 1 is the best")
     assert all(len(line) <= lead.WIDTH for line in printed)
 
@@ -140,7 +141,7 @@ def test_the_command_to_type_ends_the_lead_and_is_not_broken_at_a_hyphen() -> No
     for length in range(1, 40, 3):
         spec = quickstart(f"name={'a-' * length}b", "train.epochs=1", "search.early_stopping={name: none}",
                           "search.confirm={top: 0}")  # fmt: skip
-        found = lead.document(spec, over(*TRIALS))
+        found = lead.document(Results(spec, over(*TRIALS)))
         command = found["next"][0]["command"]
         assert found["parts"]["Next"][-1] == f"The command: {command}"
         assert spec.name in " ".join(lead.lines(found)).split(), "the name is one word, as it is typed"
@@ -162,7 +163,7 @@ def test_the_splits_error_is_said_of_the_side_that_it_is_of() -> None:
     errors = {"val/worst_group_accuracy": 0.4, "val/worst_group_accuracy_standard_error": 0.03}
     told = [Told("baseline", [0.5], further=errors), Told("search", [0.6], further=errors)]
     for trials, side in ((told[:1], "the baseline"), (told, "trial 1"), ([Told("final", [0.5], further=errors)], "")):
-        text = list(groups(PLAIN, record(*trials)))[-1]
+        text = list(groups(Results(PLAIN, record(*trials))))[-1]
         assert f"standard error of the value of {side or 'the final training'}, because" in text
 
 
@@ -175,7 +176,7 @@ def test_a_space_that_is_used_up_is_not_to_be_searched_further() -> None:
                       "search.baseline=null", f"search.space={{method.epsilon: {{choices: [{CHOICES}]}}}}")  # fmt: skip
     late = [Told("search", [value], params={"method.epsilon": value}) for value in VALUES]
     assert first_step(spec, over(*late[1:])) == ("search", "study resume quickstart --trials +4")
-    assert [step.kind for step in next_steps(spec, over(*late))] == ["confirm"]
+    assert [step.kind for step in next_steps(Results(spec, over(*late)))] == ["confirm"]
 
 
 def test_a_study_that_is_not_over_is_gone_on_with() -> None:
@@ -183,18 +184,18 @@ def test_a_study_that_is_not_over_is_gone_on_with() -> None:
     found.state = "interrupted"
     assert first_step(PLAIN, found) == ("resume", "study resume quickstart")
     found.state = "running"
-    assert next_steps(PLAIN, found) == []
+    assert next_steps(Results(PLAIN, found)) == []
 
 
 def test_a_best_at_the_end_of_its_range_asks_for_a_wider_one() -> None:
     spec = quickstart("train.epochs=1", "search.space={method.lambda: {low: 0.0, high: 2.0}}", "search.baseline=null",
                       "search.early_stopping={name: none}", "search.confirm={top: 0}")  # fmt: skip
     rising = [Told("search", [0.5 + at / 100], params={"method.lambda": at / 10}) for at in range(20, -1, -1)]
-    step = next_steps(spec, over(*rising))[0]
+    step = next_steps(Results(spec, over(*rising)))[0]
     assert (step.kind, step.command) == ("widen", None)
     assert "The best method.lambda, 2, lies at the high end of its range" in step.why
     falling = [Told("search", [0.5 - at / 100], params={"method.lambda": at / 10}) for at in range(21)]
-    assert next_steps(spec, over(*falling))[0].kind != "widen", "lambda cannot be below 0"
+    assert next_steps(Results(spec, over(*falling)))[0].kind != "widen", "lambda cannot be below 0"
 
 
 def test_the_lead_speaks_of_all_metrics_and_of_limits_that_are_broken() -> None:
@@ -212,10 +213,10 @@ def test_the_lead_speaks_of_all_metrics_and_of_limits_that_are_broken() -> None:
     assert "of the search, on seed 0, the front is trial 1 (val/accuracy 70.0%, val/equalized_odds 0.050) and" in result
     assert "How sure" not in said(spec, found), "a front has no single best"
     assert said(spec, found)["Search"] == "The front of the search last grew with the 2nd of 3."
-    front = printed_front(spec, found)
+    front = printed_front(Results(spec, found))
     assert list(front["trial"]) == ["1, chosen", "2"]
     assert set(front["on the front on test"]) == {"not read"}
-    note = front_note(spec, found)
+    note = front_note(Results(spec, found))
     assert note.startswith("No other configuration beats one of these in every metric on the validation split")
     assert "Test was read for none of them, so the front on test is not known." in note
 
@@ -236,7 +237,7 @@ def test_the_front_on_test_is_of_those_whose_test_was_read() -> None:
         told += [
             Told("confirm", [accuracy], further={gap: odds}, seed=seed, repeats=of, tested=tested) for seed in (1, 2)
         ]
-    front = printed_front(spec, over(*told))
+    front = printed_front(Results(spec, over(*told)))
     assert list(front["trial"]) == ["1, chosen", "2"]
     assert list(front["test/accuracy on fresh seeds"]) == ["70.0 ± 0.0%", "75.0 ± 0.0%"]
     assert list(front["on the front on test"]) == ["no", "yes"]
@@ -252,7 +253,7 @@ def test_test_values_of_the_searchs_own_seed_are_not_told_as_of_fresh_ones() -> 
     )
     tested = {"test/accuracy": 0.7, "test/equalized_odds": 0.2}
     found = over(Told("search", [0.9], further={"val/equalized_odds": 0.2, **tested}))
-    assert list(printed_front(spec, found)["test/accuracy"]) == ["70.0%"]
+    assert list(printed_front(Results(spec, found))["test/accuracy"]) == ["70.0%"]
 
 
 def test_a_baseline_that_beats_the_search_is_the_best_of_the_study() -> None:

@@ -10,6 +10,7 @@ from study.analysis.figures import FIGURES
 from study.analysis.figures.by_optuna import by_optuna
 from study.analysis.report.page import to_html, to_markdown
 from study.analysis.report.sections import report_page
+from study.ranking import Results
 
 VALUES = st.none() | st.floats(0.0, 1.0)
 TRIALS = st.tuples(
@@ -33,12 +34,12 @@ def test_missing_cells_are_never_an_error(spec, final_spec, writer, trials, clos
         repeats = min(seed, number - 1) if stage == "confirm" else None
         study.trial(stage, values, state, test, params=params, seed=seed, repeats=repeats)
     record = study.record("complete" if closed else None)
-    figures = {name: function(spec, record) for name, function in FIGURES.items()} if draw else {}
+    figures = {name: function(Results(spec, record)) for name, function in FIGURES.items()} if draw else {}
     drawn = {name: figure for name, figure in figures.items() if figure}
     for figure in drawn.values():
         figure.draw_without_rendering()
-    plots = by_optuna(spec, record) if draw else {}
-    page = report_page(spec, record, {*drawn, *plots})
+    plots = by_optuna(Results(spec, record)) if draw else {}
+    page = report_page(Results(spec, record), {*drawn, *plots})
     markdown, html = to_markdown(page), to_html(page, dict.fromkeys(drawn, b""))
     assert not re.search(r"\| (nan|None|<NA>) \|", markdown)
     assert html.endswith("</html>")

@@ -18,6 +18,7 @@ from study.errors import UserError
 from study.home.events import Closed, Decided, Ended, Report, Started
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
+from study.ranking import Results
 from study.spec import load_study
 from study.text import plain_cell
 
@@ -58,7 +59,7 @@ def frozen(frozen_ledger, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def report(spec, frozen, tmp_path_factory):
-    return write_report(spec, frozen, tmp_path_factory.mktemp("out") / "report").parent
+    return write_report(Results(spec, frozen), tmp_path_factory.mktemp("out") / "report").parent
 
 
 @pytest.mark.slow
@@ -134,18 +135,18 @@ def test_no_text_in_the_csv_is_a_formula_and_numbers_are_numbers(writer, tmp_pat
     study.trial("search", [0.5], params={"method.alpha": -1e-5, "data.key": "-0.5"})
     spec = load_study("fairkl_digits", ["search.trials=2"])
     record = study.record()
-    write_report(spec, record, tmp_path)
+    write_report(Results(spec, record), tmp_path)
     frame = pd.read_csv(tmp_path / "trials.csv", dtype={"data.key": str})
     assert frame["data.key"].tolist() == ["'=1+2", "-0.5"]
     assert frame["reason"][0] == "'@x\n=y"
     assert frame["method.alpha"].tolist() == [-0.5, -1e-5]
-    assert [plain_cell(text) for text in frame["data.key"]] == trials_frame(spec, record)["data.key"].tolist()
+    assert [plain_cell(text) for text in frame["data.key"]] == trials_frame(Results(spec, record))["data.key"].tolist()
 
 
 @pytest.mark.slow
 def test_the_same_study_gives_the_same_bytes(spec, frozen, report, tmp_path):
     """Of the page and its texts; figures as files: `test_files_are_the_same_every_time`."""
-    again = write_report(spec, frozen, tmp_path).parent
+    again = write_report(Results(spec, frozen), tmp_path).parent
     for name in ("report.html", "report.md", "trials.csv"):
         assert (again / name).read_bytes() == (report / name).read_bytes(), name
 
@@ -161,7 +162,7 @@ def test_user_text_is_text(writer, tmp_path, quick):
     append_event(study.path, "opened", owner="ada", commit=HOSTILE, **{"<b>key": {"<i>": "x"}})
     study.ledger = Ledger(study.path)
     object.__setattr__(spec, "name", HOSTILE)  # a name from elsewhere than the checked file
-    write_report(spec, study.record(), tmp_path)
+    write_report(Results(spec, study.record()), tmp_path)
     read = Reader((tmp_path / "report.html").read_text())
     assert not {"b", "i"} & set(read.tags)
     plotted = carried((tmp_path / "report.html").read_text())
@@ -178,7 +179,7 @@ def test_user_text_is_text(writer, tmp_path, quick):
 def test_a_folder_that_cannot_be_written(spec, writer, tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(UserError, match="file: cannot be written"):
-        write_report(spec, writer().record(), tmp_path / "file")
+        write_report(Results(spec, writer().record()), tmp_path / "file")
 
 
 def test_a_failure_leaves_the_old_file(spec, writer, tmp_path, monkeypatch):
@@ -190,7 +191,7 @@ def test_a_failure_leaves_the_old_file(spec, writer, tmp_path, monkeypatch):
 
     monkeypatch.setattr("pathlib.Path.replace", full)
     with pytest.raises(OSError, match=f"No space left on device: '{tmp_path}/"):
-        write_report(spec, record, tmp_path)
+        write_report(Results(spec, record), tmp_path)
     assert (tmp_path / "report.html").read_text() == "old"
     assert not list(tmp_path.rglob("*.part"))
 
@@ -201,7 +202,7 @@ def test_a_figure_of_a_former_report_goes(spec, writer, tmp_path):
     (tmp_path / "figures" / "tsne.pdf").touch()
     study = writer()
     study.trial("search", [], state="failed")
-    write_report(spec, study.record(), tmp_path)
+    write_report(Results(spec, study.record()), tmp_path)
     assert not list((tmp_path / "figures").iterdir())
 
 
@@ -212,10 +213,10 @@ def test_pdfs_are_written_once_asked_for_and_then_renewed(spec, writer, tmp_path
     study.trial("search", [0.1, 0.5])
     study.trial("search", [0.2, 0.6])
     figures, record = tmp_path / "figures", study.record(state=None)
-    write_report(spec, record, tmp_path, pdf=True)
+    write_report(Results(spec, record), tmp_path, pdf=True)
     pdfs = {file: file.read_bytes() for file in figures.glob("*.pdf")}
     assert {file.stem for file in pdfs} == {file.stem for file in figures.glob("*.png")} != set()
     for file in pdfs:
         file.write_bytes(b"of before")
-    write_report(spec, record, tmp_path)
+    write_report(Results(spec, record), tmp_path)
     assert {file: file.read_bytes() for file in figures.glob("*.pdf")} == pdfs

@@ -5,6 +5,7 @@ import pytest
 from study.analysis.report.conclusions import caveats
 from study.analysis.report.sections import report_page
 from study.home.record import StudyRecord
+from study.ranking import Results
 from study.spec import StudySpec, load_study
 
 
@@ -31,8 +32,8 @@ def record(writer) -> StudyRecord:
 
 def said(spec: StudySpec, record: StudyRecord) -> str:
     """All of the report, with the captions of all figures."""
-    page = report_page(spec, record, ("slice", "optimization_history"))
-    return f"{page} {' '.join(caveats(spec, record))}"
+    page = report_page(Results(spec, record), ("slice", "optimization_history"))
+    return f"{page} {' '.join(caveats(Results(spec, record)))}"
 
 
 def test_replicates_are_not_called_fresh_or_one_seed(replicated, record):

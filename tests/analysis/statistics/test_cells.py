@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from study.analysis import ablation, sensitivity, trials_frame
 from study.analysis.statistics.cell_tables import STATISTICS, Cell, cell
 from study.errors import UserError
-from study.ranking import spread
+from study.ranking import Results, spread
 
 SPEC = quickstart()
 METRIC = "val/accuracy"
@@ -24,7 +24,7 @@ def told(alpha: float, value: float | None, seed: int = 0, state: str = "complet
 
 
 def frame(*trials: Told) -> pd.DataFrame:
-    return trials_frame(SPEC, record(*trials))
+    return trials_frame(Results(SPEC, record(*trials)))
 
 
 def test_mean_deviation_and_seeds_of_one_configuration() -> None:

@@ -2,8 +2,9 @@
 
 import pytest
 
-from study.analysis.statistics.difference import chosen_quantile
 from study.analysis.statistics.next_step import rivals
+from study.ranking import Results
+from study.ranking.difference import chosen_quantile
 from study.spec import load_study
 
 
@@ -29,7 +30,7 @@ CLEAR = ((0.80, 0.81, 0.82), (0.79, 0.805, 0.80), (0.30, 0.305, 0.33), (0.78, 0.
 
 
 def test_what_cannot_be_told_from_the_best_and_the_runner_up_in_pairs(of_four, writer):
-    found = rivals(of_four, study_of(writer, *CLEAR))
+    found = rivals(Results(of_four, study_of(writer, *CLEAR)))
     assert (found.undecided, found.runner_up.number) == ((4, 2), 4)
     assert (found.gap.paired, found.gap.among) == (True, 4)
     assert found.gap.value == pytest.approx(0.01)
@@ -40,7 +41,7 @@ def test_what_cannot_be_told_from_the_best_and_the_runner_up_in_pairs(of_four, w
 def test_where_less_is_better(writer):
     spec = load_study("fairkl_digits", ["search.confirm={top: 2, seeds: 3}", "search.metric=val/equalized_odds"])
     values = ((0.10, 0.11, 0.12), (0.50, 0.52, 0.53))
-    found = rivals(spec, study_of(writer, *values, metric="val/equalized_odds"))
+    found = rivals(Results(spec, study_of(writer, *values, metric="val/equalized_odds")))
     assert found.undecided == ()
     assert found.gap.interval[1] < 0
 
@@ -49,7 +50,7 @@ def test_on_one_seed_nothing_is_told_apart(spec, writer):
     study = writer()
     for value in (0.1, 0.9, 0.4):
         study.trial("search", [value])
-    found = rivals(spec, study.record())
+    found = rivals(Results(spec, study.record()))
     assert found.undecided == (2, 0)
     assert found.gap.interval is None
 
@@ -57,5 +58,5 @@ def test_on_one_seed_nothing_is_told_apart(spec, writer):
 def test_without_two_there_is_nothing_to_say(spec, writer):
     study = writer()
     study.trial("search", [0.5])
-    assert rivals(spec, study.record()) is None
-    assert rivals(spec, writer().record()) is None
+    assert rivals(Results(spec, study.record())) is None
+    assert rivals(Results(spec, writer().record())) is None

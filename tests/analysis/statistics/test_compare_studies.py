@@ -11,12 +11,13 @@ from typer.testing import CliRunner
 
 from study.analysis.report.page import markdown_table
 from study.analysis.statistics.compare_studies import compare, printed_comparison
-from study.analysis.statistics.difference import chosen_quantile
 from study.cli import app
 from study.commands.final_training import final_study
 from study.errors import UserError
 from study.home.folder import Home
 from study.home.record import StudyRecord
+from study.ranking import Results
+from study.ranking.difference import chosen_quantile
 from study.spec import StudySpec
 
 FEW = replace(quickstart("search.trials=3"), name="few")
@@ -34,7 +35,7 @@ BEGUN = record(Told("baseline", [0.5]), Told("search", [], "running"))
 
 
 def test_what_each_found_and_cost() -> None:
-    assert markdown_table(printed_comparison(compare([(FEW, RAN), (LONG, BEGUN)]))).splitlines() == [
+    assert markdown_table(printed_comparison(compare([Results(FEW, RAN), Results(LONG, BEGUN)]))).splitlines() == [
         "|  | few | long |",
         "| --- | --- | --- |",
         "| state | running | running |",
@@ -55,14 +56,14 @@ def test_what_each_found_and_cost() -> None:
 
 def test_what_no_study_has_is_no_row() -> None:
     without = quickstart("search.baseline=null", "search.sampler=random")
-    studies = [(replace(without, name=name), record(Told("search", [0.5]))) for name in ("one", "two")]
+    studies = [Results(replace(without, name=name), record(Told("search", [0.5]))) for name in ("one", "two")]
     rows = list(printed_comparison(compare(studies))[""])
     assert "best val/accuracy" in rows
     assert not any(row.startswith(("baseline", "gain")) or "test" in row for row in rows)
 
 
 def test_it_is_plain_json() -> None:
-    first, second = json.loads(json.dumps(compare([(FEW, RAN), (LONG, BEGUN)]), allow_nan=False))
+    first, second = json.loads(json.dumps(compare([Results(FEW, RAN), Results(LONG, BEGUN)]), allow_nan=False))
     assert first["best"]["metrics"]["val/accuracy"] == {"mean": 0.7, "sd": pytest.approx(0.02**0.5), "n": 2}
     assert first["gain"]["val/accuracy"]["difference"] == pytest.approx(0.2)
     assert second["gain"] == {}
@@ -78,15 +79,18 @@ def with_data(fingerprint: str) -> StudyRecord:
 @pytest.mark.parametrize(
     ("studies", "said"),
     [
-        ([(FEW, RAN)], "few given: two or more different studies"),
-        ([(FEW, RAN), (FEW, RAN)], "few and few given"),
-        ([(FEW, RAN), (LONG, with_data("other"))], "different data cannot be compared. few: .* d; long: .* other"),
+        ([Results(FEW, RAN)], "few given: two or more different studies"),
+        ([Results(FEW, RAN), Results(FEW, RAN)], "few and few given"),
         (
-            [(FEW, RAN), (replace(quickstart("search.metric=val/equalized_odds"), name="fair"), RAN)],
+            [Results(FEW, RAN), Results(LONG, with_data("other"))],
+            "different data cannot be compared. few: .* d; long: .* other",
+        ),
+        (
+            [Results(FEW, RAN), Results(replace(quickstart("search.metric=val/equalized_odds"), name="fair"), RAN)],
             "different metric cannot be compared. few: val/accuracy; fair: val/equalized_odds",
         ),
-        ([(FEW, RAN), (LONG, StudyRecord())], "long: has not begun yet"),
-        ([(FEW, RAN), (final_study(LONG, [1], "trained"), RAN)], "trained: is a final training"),
+        ([Results(FEW, RAN), Results(LONG, StudyRecord())], "long: has not begun yet"),
+        ([Results(FEW, RAN), Results(final_study(LONG, [1], "trained"), RAN)], "trained: is a final training"),
     ],
 )
 def test_what_does_not_compare_is_refused(studies, said) -> None:
@@ -108,7 +112,7 @@ def test_the_command(spec: StudySpec, frozen_ledger: Path, tmp_path: Path, monke
     assert isinstance(CliRunner().invoke(app, ["compare", "one"]).exception, UserError)
 
 
-def study(*values: float, name: str = "few", seeds: tuple[int, ...] = (1, 2, 3)) -> tuple[StudySpec, StudyRecord]:
+def study(*values: float, name: str = "few", seeds: tuple[int, ...] = (1, 2, 3)) -> Results:
     """A study whose best, trial 1, has these values on fresh seeds."""
     confirmed = [
         Told("confirm", [value - 0.3 * (repeats == 0)], seed=seed, repeats=repeats, params={})
@@ -116,7 +120,7 @@ def study(*values: float, name: str = "few", seeds: tuple[int, ...] = (1, 2, 3))
         for seed, value in zip(seeds, values, strict=True)
     ]
     told = [Told("baseline", [0.4], params={}), Told("search", [0.7], params={}), *confirmed]
-    return replace(quickstart("search.confirm={top: 1, seeds: 3}"), name=name), record(*told)
+    return Results(replace(quickstart("search.confirm={top: 1, seeds: 3}"), name=name), record(*told))
 
 
 def test_the_bests_of_two_studies_are_compared_seed_by_seed() -> None:
@@ -133,7 +137,9 @@ def test_the_bests_of_two_studies_are_compared_seed_by_seed() -> None:
 
 def test_on_other_seeds_or_splits_the_bests_are_not_compared() -> None:
     one = study(0.70, 0.72, 0.76)
-    other_split = (replace(quickstart("data.seed=7", "search.confirm={top: 1, seeds: 3}"), name="long"), one[1])
+    other_split = Results(
+        replace(quickstart("data.seed=7", "search.confirm={top: 1, seeds: 3}"), name="long"), one.record
+    )
     for other in (study(0.75, 0.78, 0.80, name="long", seeds=(4, 5, 6)), other_split):
         documents = compare([one, other])
         assert documents[1]["against"] == {}

@@ -8,11 +8,12 @@ import pytest
 
 from study.analysis import epochs_frame, load, trials_frame
 from study.home.folder import Home
+from study.ranking import Results
 from study.spec import load_study
 
 
 def test_a_trial_is_a_row(spec, frozen):
-    frame = trials_frame(spec, frozen)
+    frame = trials_frame(Results(spec, frozen))
     assert list(frame.index) == list(range(14))
     assert frame.index.name == "trial"
     assert list(frame.columns) == [
@@ -28,7 +29,7 @@ def test_a_trial_is_a_row(spec, frozen):
 
 
 def test_what_is_not_there_is_missing(spec, frozen):
-    failed = trials_frame(spec, frozen).loc[3]
+    failed = trials_frame(Results(spec, frozen)).loc[3]
     assert failed["epochs"] == 0
     assert failed[["repeats", "val/accuracy", "test/accuracy", "train/loss"]].isna().all()
     assert failed["reason"] == "Diverged: loss is nan in epoch 1"
@@ -37,7 +38,7 @@ def test_what_is_not_there_is_missing(spec, frozen):
 def test_a_parameter_that_was_not_given_has_the_files_value(spec, writer):
     study = writer()
     study.trial("baseline", [0.5], params={"method.lambda": 0.0})
-    frame = trials_frame(spec, study.record())
+    frame = trials_frame(Results(spec, study.record()))
     assert frame.loc[0, "method.alpha"] == spec.base["method"]["alpha"]
 
 
@@ -50,13 +51,13 @@ def test_a_parameter_that_a_method_does_not_have_is_missing(writer):
     study.trial("search", [0.5], params={"method.name": "ce"})
     study.trial("search", [0.5], params={"method.epsilon": 0.2})
     record = study.record()
-    frame = trials_frame(spec, record)
+    frame = trials_frame(Results(spec, record))
     assert list(frame["method.name"]) == ["eps_sup_con", "ce", "eps_sup_info_nce"]
     assert list(frame["method.epsilon"].isna()) == [False, True, False]
 
 
 def test_no_trial_gives_a_frame_with_its_columns(spec, writer):
-    frame = trials_frame(spec, writer().record())
+    frame = trials_frame(Results(spec, writer().record()))
     assert frame.empty
     assert {"stage", "method.alpha", "val/accuracy"} <= set(frame.columns)
 
@@ -76,7 +77,7 @@ def test_no_epoch_gives_a_frame_with_its_columns(writer):
 def test_a_running_trial_has_no_seconds(spec, writer):
     study = writer()
     study.trial("search", [0.1], state=None)
-    row = trials_frame(spec, study.record(state=None)).loc[0]
+    row = trials_frame(Results(spec, study.record(state=None))).loc[0]
     assert row["state"] == "running"
     assert row["val/accuracy"] == pytest.approx(0.1)
     assert pd.isna(row["seconds"])

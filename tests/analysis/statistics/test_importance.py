@@ -7,6 +7,7 @@ from study.analysis.figures.importance import title
 from study.analysis.report.page import to_markdown
 from study.analysis.report.sections import report_page
 from study.analysis.statistics.importance import LEAST, explained, importances
+from study.ranking import Results
 from study.spec import StudySpec, load_study
 from study.spec.distributions import at, distributions
 
@@ -47,7 +48,7 @@ def test_a_parameter_is_weighed_whatever_its_values_are(key, domain, writer):
     spec, study = searched(key, domain), writer()
     for number, params in enumerate(draws(spec, LEAST)):
         study.trial("search", [0.3, 0.4, 0.5, 0.5 + number % 5 / 10], params=params)
-    found = explained(spec, study.record())
+    found = explained(Results(spec, study.record()))
     assert found.trials == {"method.alpha": LEAST, key: LEAST}
     parts = [*found.shares.values(), found.interactions, found.remainder]
     assert sum(part.value for part in parts) == pytest.approx(1.0)
@@ -59,8 +60,8 @@ def test_the_report_says_why_importance_is_missing(writer):
     said = (
         "Not shown: how important each parameter is. The reason: 29 trials of the search have a value, 30 are needed."
     )
-    assert said in to_markdown(report_page(spec, record, {"slice"}))
-    assert said not in to_markdown(report_page(spec, record, {"parameters": "each", "importance": "shown"}))
+    assert said in to_markdown(report_page(Results(spec, record), {"slice"}))
+    assert said not in to_markdown(report_page(Results(spec, record), {"parameters": "each", "importance": "shown"}))
 
 
 def study_of(writer, response, count=60, stop=()):
@@ -82,7 +83,7 @@ def test_what_only_two_explain_together_is_no_parameters_own(writer):
         params = {key: at(one, unit) for (key, one), unit in zip(by_key.items(), units, strict=True)}
         value = 0.5 + 0.3 * (2 * units[0] - 1) * (2 * units[1] - 1) + generator.normal(0, 0.02)
         study.trial("search", [0.3, 0.4, 0.5, value], params=params)
-    found = explained(spec, study.record())
+    found = explained(Results(spec, study.record()))
     assert all(share.value < 0.05 for share in found.shares.values())
     assert found.interactions.value > 0.9
     assert title(spec, found).startswith("No parameter alone surely explains 10% of the variance of val/accuracy")
@@ -95,13 +96,13 @@ def test_pruned_trials_have_no_value_and_the_title_says_what_that_leaves(writer)
         return 0.3 + 0.4 * alpha
 
     spec, record = study_of(writer, response, stop=[number for number in range(60) if (number * 0.618) % 1.0 < 0.5])
-    found = explained(spec, record)
+    found = explained(Results(spec, record))
     assert found.trials["method.alpha"] == 30
-    frame = importances(spec, record)
+    frame = importances(Results(spec, record))
     assert next(iter(frame.index)) == "method.alpha"
     assert frame.loc["method.alpha", ["low", "trials"]].to_list() == [found.shares["method.alpha"].low, 30]
     assert title(spec, found).startswith("method.alpha alone explains ")
     assert title(spec, found).endswith(" among the trials that early stopping let through")
     few, record = study_of(writer, response, count=40, stop=range(36))
-    assert importances(few, record).empty
-    assert explained(few, record).missing == "4 trials of the search have a value, 30 are needed"
+    assert importances(Results(few, record)).empty
+    assert explained(Results(few, record)).missing == "4 trials of the search have a value, 30 are needed"

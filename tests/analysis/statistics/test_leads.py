@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from study.analysis.statistics.debiased import sampling_error, worst_group
-from study.analysis.statistics.difference import Difference, chosen_quantile, final_side
 from study.analysis.statistics.next_step import MOST_SEEDS, edges, last_growth, power, seeds_needed
+from study.ranking import Results
+from study.ranking.difference import Difference, chosen_quantile
 
 
 @pytest.mark.slow
@@ -85,14 +86,14 @@ def test_the_front_last_grew_with_the_last_trial_that_no_earlier_one_equals_or_b
         )
         for point in points
     ]
-    assert last_growth(spec, record(*told)) == grown[-1]
+    assert last_growth(Results(spec, record(*told))) == grown[-1]
 
 
 def test_a_range_of_few_steps_or_few_trials_has_no_edge() -> None:
     def rising(space: str, trials: int) -> bool:
         spec = quickstart(f"search.space={{method.lambda: {space}}}", "search.baseline=null")
         told = [Told("search", [0.9 - at / 100], params={"method.lambda": 2.0 - at * 0.05}) for at in range(trials)]
-        return bool(edges(spec, record(*told)))
+        return bool(edges(Results(spec, record(*told))))
 
     assert rising("{low: 0.0, high: 2.0}", 20)
     assert not rising("{low: 0.0, high: 2.0}", 9)
@@ -105,7 +106,7 @@ def test_the_worst_group_its_size_and_how_far_it_may_be_off() -> None:
     tested = {"test/worst_group_accuracy": 0.5, "test/accuracy": 1.0, "test/equalized_odds": 0.1, **groups}
     errors = {"val/worst_group_accuracy": 0.4, "val/worst_group_accuracy_standard_error": 0.03}
     spec, found = quickstart(), record(Told("final", [0.5], tested=tested, further=errors))
-    side = final_side(spec, found)
+    side = Results(spec, found).final_side
     assert side is not None
     assert worst_group(found, side, "test") is None
     assert sampling_error(found, side, "test/worst_group_accuracy") is None

@@ -6,6 +6,7 @@ from study.analysis import picks_frame
 from study.analysis.statistics.rule_picks import rule_picks
 from study.home.events import SplitTested
 from study.home.record import StudyRecord
+from study.ranking import Results
 from study.spec import load_study
 
 SPEC = load_study("fairkl_digits", ["train.epochs=1", "search.early_stopping={}", "search.trials=4"])
@@ -33,7 +34,7 @@ def record(writer):
 
 
 def test_each_rules_pick_with_its_fresh_seeds(record):
-    frame = picks_frame(SPEC, record)
+    frame = picks_frame(Results(SPEC, record))
     assert list(frame.index) == ["accuracy", "worst_class_accuracy", "balanced_accuracy", "unbiased_accuracy"]
     assert list(frame["trial"]) == [1, 0, 3, 2]
     assert list(frame["own"]) == [True, False, False, False]
@@ -46,7 +47,7 @@ def test_each_rules_pick_with_its_fresh_seeds(record):
 
 
 def test_where_nothing_is_complete_there_is_no_pick():
-    frame = picks_frame(SPEC, StudyRecord())
+    frame = picks_frame(Results(SPEC, StudyRecord()))
     assert frame.empty
     assert frame.index.name == "rule"
 
@@ -59,7 +60,7 @@ def test_where_less_is_better_regret_and_range_are_turned(writer):
     for number, odds in ((0, 0.3), (0, 0.34), (1, 0.2), (1, 0.24)):
         repeat = study.trial("rule", [odds], metric="val/equalized_odds", repeats=number, seed=int(100 * odds))
         study.append(SplitTested(trial=repeat, metrics={"test/equalized_odds": odds, "test/accuracy": 0.5}))
-    table = rule_picks(spec, study.record())
+    table = rule_picks(Results(spec, study.record()))
     assert table.judge == "test/equalized_odds"
     regrets = {result.pick.number: result.regret for result in table.results}
     assert regrets == pytest.approx({0: 0.1, 1: 0.0})

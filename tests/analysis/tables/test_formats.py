@@ -12,7 +12,7 @@ from study.analysis.statistics.cell_tables import Cell
 from study.analysis.tables.formats import latex
 from study.analysis.tables.grid import Entry, Grid
 from study.analysis.tables.paper_comparison import better, claims_table, compare_with_paper, decreasing
-from study.ranking import Spread, spread
+from study.ranking import Results, Spread, spread
 
 SPEC = quickstart()
 METRIC = "val/accuracy"
@@ -42,7 +42,7 @@ FULL = {
 
 def test_latex_of_a_full_table() -> None:
     """0.3901 prints as 39.0, as 0.39 does: both are best of their row."""
-    table = sensitivity(trials_frame(SPEC, record(*trials(FULL))), "method.alpha", "method.lambda", METRIC)
+    table = sensitivity(trials_frame(Results(SPEC, record(*trials(FULL)))), "method.alpha", "method.lambda", METRIC)
     assert (
         to_latex(table, best="row", caption="Weights & margins")
         == r"""\begin{table}
@@ -68,7 +68,7 @@ $\alpha$ & $\lambda$ = 0.5 & $\lambda$ = 1 \\
 
 def test_latex_of_columns_in_groups() -> None:
     """The form of FairKL paper Table 12."""
-    frame = trials_frame(SPEC, record(*trials(FULL)))
+    frame = trials_frame(Results(SPEC, record(*trials(FULL))))
     table = sensitivity(frame, "method.epsilon", ["method.lambda", "method.alpha"], METRIC)
     lines = to_latex(table, best="column", digits=2).splitlines()
     assert lines[3:10] == [
@@ -91,7 +91,7 @@ PARTLY = [
 
 
 def test_markdown_of_a_partly_finished_study() -> None:
-    table = sensitivity(trials_frame(SPEC, record(*PARTLY)), "method.alpha", "method.lambda", METRIC)
+    table = sensitivity(trials_frame(Results(SPEC, record(*PARTLY))), "method.alpha", "method.lambda", METRIC)
     assert to_markdown(table, best="column").splitlines() == [
         "| method.alpha | method.lambda 0.5 | method.lambda 1 |",
         "| --- | ---: | ---: |",
@@ -107,7 +107,7 @@ def test_markdown_of_a_partly_finished_study() -> None:
 def test_a_spread_over_configurations_does_not_look_like_one_over_seeds() -> None:
     """The cell of alpha 0.01 has two configurations, that of alpha 1 one on two seeds."""
     told = trials({(0.01, 0.5): [0.89, 0.91], (0.01, 1.0): [0.80], (1.0, 0.5): [0.4, 0.5]})
-    table = ablation(trials_frame(SPEC, record(*told)), "method.alpha", METRIC)
+    table = ablation(trials_frame(Results(SPEC, record(*told))), "method.alpha", METRIC)
     lines = to_markdown(table, best="column").splitlines()
     assert [line.split(" | ")[1] for line in lines[2:4]] == ["**85.0 [7.1]** |", "*45.0 ± 7.1* |"]
     assert "± sample standard deviation over seeds, in a cell of one configuration; in a cell of several" in lines[-1]
@@ -115,7 +115,7 @@ def test_a_spread_over_configurations_does_not_look_like_one_over_seeds() -> Non
 
 
 def test_csv_is_not_rounded() -> None:
-    table = sensitivity(trials_frame(SPEC, record(*PARTLY)), "method.alpha", "method.lambda", METRIC)
+    table = sensitivity(trials_frame(Results(SPEC, record(*PARTLY))), "method.alpha", "method.lambda", METRIC)
     rows = list(csv.reader(io.StringIO(to_csv(table))))
     assert rows[0] == ["method.alpha", "method.lambda", "metric", "mean", "sd", "n", "remark"]
     assert rows[1] == ["0.01", "0.5", METRIC, "0.9", "0.014142135623730963", "2", "(2)"]
@@ -145,7 +145,7 @@ def test_nothing_but_text_comes_through_latex() -> None:
 
 
 def test_an_empty_study_has_an_empty_table() -> None:
-    table = ablation(trials_frame(SPEC, record()), "method.alpha", METRIC)
+    table = ablation(trials_frame(Results(SPEC, record())), "method.alpha", METRIC)
     assert to_markdown(table).splitlines()[:2] == ["| method.alpha | val/accuracy |", "| --- | ---: |"]
     assert to_latex(table, best="row").count(r"\\") == 1
 

@@ -14,11 +14,11 @@ import numpy as np
 
 from study.analysis.report.conclusions import conclusions
 from study.analysis.statistics.compare_studies import against
-from study.analysis.statistics.difference import difference
 from study.analysis.statistics.next_step import rivals
 from study.home.record import Epoch, StudyRecord, TrialRecord
 from study.home.trial import Stretch
-from study.ranking import ranked_once
+from study.ranking import Results
+from study.ranking.difference import difference
 from study.spec import StudySpec, load_study
 
 from .row import Row
@@ -175,8 +175,7 @@ def _sentence(truth: Truth, draws: int) -> Row:
     texts = []
     for seed in range(draws):
         spec, record = study_of(truth, seed)
-        with ranked_once(record):
-            texts.append(" ".join(conclusions(spec, record)))
+        texts.append(" ".join(conclusions(Results(spec, record))))
     found = np.mean(["better beyond the spread over seeds" in text for text in texts])
     return Row("the report's sentence: better beyond ...", "report", f"no difference; {truth}", "at most 2.5%", 0.0,
                0.03, float(found), draws)  # fmt: skip
@@ -188,8 +187,7 @@ def _sure(truth: Truth, draws: int) -> Iterator[Row]:
     for seed in range(draws):
         spec, record = study_of(truth, seed)
         ranked = sorted(range(1, 1 + truth.top), key=lambda number: -_mean(record, number))
-        with ranked_once(record):
-            found = rivals(spec, record)
+        found = rivals(Results(spec, record))
         assert found is not None
         gap = found.gap
         assert gap.interval is not None
@@ -208,7 +206,7 @@ def _between(draws: int) -> Iterator[Row]:
         for seed in range(draws):
             spec, record = study_of(replace(truth, top=2 * truth.top + 1), seed)
             kept = {name: _only(record, first, truth.top) for name, first in (("one", 0), ("two", truth.top + 1))}
-            one, two = ((replace(_spec(truth.top, truth.seeds), name=name), kept[name]) for name in kept)
+            one, two = (Results(replace(_spec(truth.top, truth.seeds), name=name), kept[name]) for name in kept)
             gap = against(one, two)[spec.metric]
             inside += gap["interval"][0] <= 0 <= gap["interval"][1]
         said = f"no difference; {truth}, in each of two studies"

@@ -13,6 +13,7 @@ from study.analysis.statistics.frame import varied
 from study.analysis.statistics.importance import LEAST, Importances, Share, explained
 from study.home.record import Epoch, StudyRecord, TrialRecord
 from study.home.trial import Stretch
+from study.ranking import Results
 from study.spec import StudySpec, load_study
 from study.spec.distributions import at, distributions
 
@@ -108,7 +109,7 @@ def rows(draws: int) -> Iterator[Row]:
     for kind in KINDS:
         for trials in (LEAST, 100, 300):
             yield from _rows(kind, trials, searches)
-    silent = [bool(explained(spec(), study("additive", LEAST - 1, seed)).shares) for seed in range(5)]
+    silent = [bool(explained(Results(spec(), study("additive", LEAST - 1, seed))).shares) for seed in range(5)]
     yield Row("any importance", WHERE, f"additive, {LEAST - 1} trials", "never", 0.0, 0.0, float(np.mean(silent)), 5)
 
 
@@ -117,7 +118,7 @@ def _rows(kind: str, trials: int, searches: int) -> Iterator[Row]:
     truth, inside, both, wrong, errors, optuna_errors = f"{kind}, {trials} trials", [], [], [], [], []
     for seed in range(searches):
         record = study(kind, trials, seed)
-        found = explained(spec(), record)
+        found = explained(Results(spec(), record))
         inside += [_holds(found.shares[key], one) for key, one in zip(keys, alone, strict=True)]
         assert found.interactions is not None
         both.append(_holds(found.interactions, interactions))

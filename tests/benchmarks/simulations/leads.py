@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from study.analysis.statistics.debiased import sampling_error
-from study.analysis.statistics.difference import Difference, Side, difference
 from study.analysis.statistics.next_step import MOST_SEEDS, POWER, came, edges, power, rivals, seeds_needed
+from study.ranking import Results
+from study.ranking.difference import Difference, Side, difference
 from study.spec import StudySpec
 
 from .row import Row
@@ -144,7 +145,7 @@ def flat(places: Floats) -> Floats:
 
 def false_alarms(params: int, trials: int, draws: int, rng: np.random.Generator) -> Row:
     spec = searched(params)
-    named = [bool(edges(spec, record(*search(spec, trials, flat, rng)))) for _ in range(draws)]
+    named = [bool(edges(Results(spec, record(*search(spec, trials, flat, rng))))) for _ in range(draws)]
     truth = f"no parameter matters; random search, {params} ranges, {trials} trials"
     return row(LEAD, EDGE, truth, "at most 5%", 0.0, 0.05, named)
 
@@ -152,7 +153,7 @@ def false_alarms(params: int, trials: int, draws: int, rng: np.random.Generator)
 def hits(draws: int, rng: np.random.Generator) -> Row:
     spec = searched(2)
     found = [
-        any((edge.key, edge.end) == ("method.alpha", "high") for edge in edges(spec, record(*told)))
+        any((edge.key, edge.end) == ("method.alpha", "high") for edge in edges(Results(spec, record(*told))))
         for told in (search(spec, 60, lambda places: 0.15 * places[:, 0], rng) for _ in range(draws))
     ]
     truth = "the value rises by 7.5 sd of the noise along one of 2 ranges; random search, 60 trials"
@@ -165,7 +166,7 @@ def nothing_better(draws: int, rng: np.random.Generator) -> Row:
     for _ in range(draws):
         told = search(spec, int(rng.integers(2, 30)), flat, rng)
         values = [one.values[0] or 0.0 for one in told]
-        when = came(spec, record(*told))
+        when = came(Results(spec, record(*told)))
         right.append(when is not None and (when.place, when.of) == (int(np.argmax(values)) + 1, len(values)))
     statement = "the best came as the k-th of n"
     return row(LEAD, statement, "2 to 29 trials", "always", 1.0, 1.0, right)
@@ -176,7 +177,7 @@ def more_trials(draws: int, rng: np.random.Generator) -> Row:
     spec, better = searched(2), []
     while len(better) < draws:
         told = search(spec, 36, lambda places: -0.6 * ((places - 0.4) ** 2).sum(1), rng)
-        when = came(spec, record(*told[:24]))
+        when = came(Results(spec, record(*told[:24])))
         if when is not None and when.late:
             values = [one.values[0] or 0.0 for one in told]
             better.append(max(values[24:]) > max(values[:24]))
@@ -199,7 +200,7 @@ def the_best(configurations: int, number: int, draws: int, rng: np.random.Genera
             level = 0.3 if place == 0 else 0.6
             values = (level + shared + rng.normal(0, 0.01, number)).tolist()
             told += [Told("confirm", [one], seed=seed, repeats=place) for seed, one in enumerate(values, 1)]
-        found = rivals(spec, record(*told))
+        found = rivals(Results(spec, record(*told)))
         called.append(found is not None and not found.undecided and found.best.number != 1)
     truth = f"{configurations} configurations, another better by next to nothing; {number} seeds"
     statement = "trial k is the best of those that ran on n seeds (95% confidence)"

@@ -20,6 +20,7 @@ from study.analysis import ablation, trials_frame
 from study.analysis.statistics.frame import varied
 from study.home.record import Epoch, StudyRecord, TrialRecord
 from study.home.trial import Stretch
+from study.ranking import Results
 from study.spec import StudySpec, load_study
 from study.spec.distributions import at, distributions
 from study.spec.objective import Score
@@ -171,7 +172,7 @@ def above(searches: Iterator[Search]) -> list[bool]:
     """Of each cell with pruned trials, whether the mean of its complete ones is above that of the full runs."""
     found: list[bool] = []
     for search in searches:
-        frame, full = (trials_frame(search.spec, record) for record in (search.record, search.full))
+        frame, full = (trials_frame(Results(search.spec, record)) for record in (search.record, search.full))
         for key in varied(search.spec):
             ours, truth = (ablation(one, key, search.spec.metric) for one in (frame, full))
             both = ours.assign(truth=truth["mean"])[(ours["pruned"] > 0) & (ours["n"] > 0)]

@@ -14,11 +14,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from study.analysis.statistics.difference import sides
 from study.commands.plan import FEW
 from study.home.record import Epoch, TrialRecord
 from study.home.trial import Stretch
 from study.metrics.worst_group import wilson
+from study.ranking import Results
 from study.ranking.summary import TEST_BEST, beside
 from study.training.counts import Counts
 from study.training.metrics import COMPUTED, Outcome
@@ -150,7 +150,7 @@ def chosen(draws: int) -> Iterator[Row]:
     for _ in range(draws // 10):
         true = generator.normal(0.8, 0.02, 24)
         seen = true + generator.normal(0, 0.01, 24)
-        _, best = sides(spec, record(*(Told("search", [one]) for one in seen.tolist())))
+        _, best = Results(spec, record(*(Told("search", [one]) for one in seen.tolist()))).sides
         assert best is not None
         off.append(best.values(spec.metric)[0] - float(true[best.number]))
     said = "by the luck of that choice the best looks, on average, too good (mean difference)"

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from study.analysis.statistics import formatting
-from study.analysis.statistics.difference import Difference, chosen_quantile, difference, difference_of_means, sides
 from study.ranking import Spread, spread
+from study.ranking.difference import Difference, chosen_quantile, difference
 
 SPREADS = st.builds(Spread, st.floats(0, 1), st.none() | st.floats(0, 0.5), st.integers(2, 9))
 
@@ -18,7 +18,7 @@ def test_without_shared_seeds_the_interval_is_welchs(one, other):
     expected = stats.ttest_ind(one, other, equal_var=False).confidence_interval(0.95)
     for found in (
         difference(dict(enumerate(one)), dict(enumerate(other, len(one)))),
-        difference_of_means(spread(one), spread(other)),
+        difference(spread(one), spread(other)),
     ):
         assert found.interval == pytest.approx((expected.low, expected.high))
         assert (found.paired, found.among) == (False, 1)
@@ -57,20 +57,20 @@ def test_pairs_that_differ_by_the_same_do_not_make_it_certain():
 
 
 def test_a_side_without_spread_leaves_the_others():
-    found = difference_of_means(spread([0.5, 0.5]), spread([0.1, 0.3]))
+    found = difference(spread([0.5, 0.5]), spread([0.1, 0.3]))
     reach = 12.706205 * 0.1  # Student's t of 1 degree of freedom, times the standard error of 0.1 and 0.3
     assert found.interval == pytest.approx((0.3 - reach, 0.3 + reach))
 
 
 def test_values_without_spread_differ_for_certain():
-    found = difference_of_means(spread([0.5, 0.5]), spread([0.25, 0.25]))
+    found = difference(spread([0.5, 0.5]), spread([0.25, 0.25]))
     assert (found.value, found.interval, found.clear) == (0.25, (0.25, 0.25), True)
-    assert difference_of_means(spread([0.5, 0.5]), spread([0.5, 0.5])).clear is False
+    assert difference(spread([0.5, 0.5]), spread([0.5, 0.5])).clear is False
 
 
 @given(SPREADS, SPREADS)
 def test_a_difference_is_antisymmetric_and_in_its_interval(one, other):
-    there, back = difference_of_means(one, other), difference_of_means(other, one)
+    there, back = difference(one, other), difference(other, one)
     assert there.value == -back.value
     assert (there.interval is None) == (one.deviation is None or other.deviation is None)
     if there.interval:
@@ -92,30 +92,6 @@ def test_a_choice_widens_by_no_more_than_bonferroni(freedom, among, level):
     found = chosen_quantile(level, freedom, among)
     assert stats.t.ppf(level, freedom) - 1e-9 <= found <= -stats.t.ppf((1 - level) / among, freedom) + 1e-6
     assert found >= chosen_quantile(level, freedom, max(1, among - 1)) - 1e-6
-
-
-def test_the_best_of_a_study_knows_from_how_many_it_was_chosen(spec, frozen):
-    reference, best = sides(spec, frozen)
-    assert (reference.among, best.among) == (1, 2)
-    assert best.values("test/accuracy") == {1: 0.68, 2: 0.70, 3: 0.72}
-
-
-def test_before_all_are_confirmed_fresh_seeds_had_no_part_in_the_choice(spec, writer):
-    study = writer()
-    study.trial("baseline", [0.5])
-    for alpha, value in ((0.1, 0.7), (0.2, 0.6)):
-        study.trial("search", [value], params={"method.alpha": alpha})
-    study.trial("confirm", [0.6], seed=1, repeats=1)
-    assert sides(spec, study.record())[1].among == 1
-
-
-def test_without_fresh_seeds_it_was_chosen_among_all_that_ran(spec, writer):
-    study = writer()
-    study.trial("baseline", [0.5])
-    study.trial("search", [0.7])
-    study.trial("search", [0.2], state="pruned")
-    study.trial("search", [], state="failed")
-    assert sides(spec, study.record())[1].among == 2
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The difference between two configurations: the best of the search and the baseline, with its interval.
+"""The difference between two configurations, with its interval.
 
 Configurations that ran on the same seeds share what these seeds do to any configuration: the order of the samples, the
 first weights. So they are compared seed by seed. The best was chosen by the values that it is then judged by, and the
@@ -8,17 +8,14 @@ interval allows for that, see `chosen_quantile`.
 import math
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from itertools import chain
 from typing import Any
 
-import numpy as np
-
-from study.analysis.statistics.frame import metric
 from study.home.events import Joined
-from study.home.record import StudyRecord, TrialRecord
-from study.ranking import MANY, NOISE, Candidate, Spread, baseline, candidates, is_confirmed, spread
+from study.home.record import TrialRecord
+from study.ranking.candidates import MANY, NOISE, Candidate, Spread, metric, spread
 from study.spec import StudySpec
 
 # Student's t of the best of several: how far its mean lies from its true one, in its own standard errors.
@@ -33,8 +30,8 @@ from study.spec import StudySpec
 # makes the largest smaller (Slepian 1962), and no variance has to equal another. The value at which the right side is
 # 2.5% takes the place of Student's quantile. It is below Bonferroni's, and its equal for m = 1.
 
-LUCK = np.linspace(0.0, 12.0, 6001)
-"""Of the luckiest mean, in standard errors; below zero it cannot pass for better."""
+LUCKIEST = 12.0
+"""Of the luckiest mean, in standard errors, at most; below zero it cannot pass for better."""
 
 
 @cache
@@ -46,17 +43,19 @@ def chosen_quantile(level: float, freedom: float, among: int = 1) -> float:
         freedom: degrees of freedom of a single one's standard error.
         among: 1: Student's quantile.
     """
-    from scipy.optimize import brentq  # here: what has no interval is told at once
+    import numpy as np  # here: what has no interval is told at once
+    from scipy.optimize import brentq
     from scipy.special import chdtr, ndtr, stdtrit
 
     student = float(stdtrit(freedom, level))
     if among == 1:
         return student
     bonferroni = -float(stdtrit(freedom, (1 - level) / among))
-    density = among * np.exp(-(LUCK**2) / 2) / np.sqrt(2 * np.pi) * ndtr(LUCK) ** (among - 1)
+    luck = np.linspace(0.0, LUCKIEST, 6001)
+    density = among * np.exp(-(luck**2) / 2) / np.sqrt(2 * np.pi) * ndtr(luck) ** (among - 1)
 
     def beyond(quantile: float) -> float:
-        return float(np.trapezoid(density * chdtr(freedom, freedom * (LUCK / quantile) ** 2), LUCK)) - (1 - level)
+        return float(np.trapezoid(density * chdtr(freedom, freedom * (luck / quantile) ** 2), luck)) - (1 - level)
 
     return float(brentq(beyond, student * 0.99, bonferroni * 1.01, xtol=1e-9))
 
@@ -171,72 +170,37 @@ def side_of(spec: StudySpec, candidate: Candidate) -> Side:
     return Side(label, candidate.trial.number, trials, spec, joined=candidate.joined if candidate.confirmed else None)
 
 
-def sides(spec: StudySpec, record: StudyRecord) -> tuple[Side | None, Side | None]:
-    """The baseline and the best searched configuration, each None if no such trial is complete."""
-    reference, best = baseline(record, spec), next(iter(candidates(record, spec)), None)
-    chosen = replace(side_of(spec, best), among=chosen_among(spec, record, best)) if best else None
-    return side_of(spec, reference) if reference else None, chosen
+Values = Mapping[int, float] | Spread | None
 
 
-def of_a_rule(spec: StudySpec, record: StudyRecord, best: Side) -> Side | None:
-    """The best on the fresh seeds that it ran on as a rule's pick, where it was not confirmed; None without any."""
-    trials = [trial for trial in record.repeats_of(best.number, "rule") if trial.state == "complete"]
-    return Side(best.label, best.number, trials, spec) if trials and not record.repeats_of(best.number) else None
+def difference(one: Values, other: Values, among: int = 1, confidence: float = CONFIDENCE) -> Difference | None:
+    """`one` minus `other`: by the seeds that both have, the paired t interval.
 
-
-def chosen_among(spec: StudySpec, record: StudyRecord, best: Candidate) -> int:
-    """From how many configurations the best was chosen by the trials of its side.
-
-    Once all are confirmed, these are the confirmed ones. Before that, fresh seeds had no part in the choice. Without
-    any, it was chosen among all configurations of the search, those that early stopping ended too.
-    """
-    if not best.confirmed:
-        return sum(trial.state in ("complete", "pruned") for trial in record.by_stage("search"))
-    if not is_confirmed(record, spec):
-        return 1
-    return sum(candidate.confirmed_score is not None for candidate in candidates(record, spec))
-
-
-def final_side(spec: StudySpec, record: StudyRecord) -> Side | None:
-    """The final trials of an exported configuration, None if none is complete."""
-    trials = [trial for trial in record.by_stage("final") if trial.state == "complete"]
-    return Side("final training", trials[0].number, trials, spec) if trials else None
-
-
-def fresh_sides(spec: StudySpec, record: StudyRecord) -> list[Side]:
-    """The configurations that ran on fresh seeds, the best first and the baseline last; or the final training."""
-    reference, final = baseline(record, spec), final_side(spec, record)
-    ranked = [*candidates(record, spec), *([reference] if reference else [])]
-    return [side_of(spec, candidate) for candidate in ranked if candidate.confirmed] or ([final] if final else [])
-
-
-def difference(
-    one: Mapping[int, float], other: Mapping[int, float], among: int = 1, confidence: float = CONFIDENCE
-) -> Difference | None:
-    """`one` minus `other`, by the seeds that both have: the paired t interval.
-
-    With fewer than two seeds in common, or where the difference is the same on all of them, which small splits bring
-    about by chance, it is the difference of the means with Welch's interval.
+    Of spreads, as those of printed numbers, with fewer than two seeds in common, or where the difference is the same on
+    all of them, which small splits bring about by chance, it is the difference of the means with Welch's interval.
 
     Args:
-        one, other: a metric by seed.
+        one, other: a metric by seed, or its spread alone.
         among: from how many configurations `one` was chosen by these values, or by others of the same trials.
 
     Returns:
         None if either has no value. Without an interval where a side has a single value.
     """
+    if not isinstance(one, Mapping) or not isinstance(other, Mapping):
+        return _of_means(_spread(one), _spread(other), among, confidence)
     by_seed = spread(one[seed] - other[seed] for seed in one if seed in other)
     noise = NOISE * max(map(abs, chain(one.values(), other.values())), default=0.0)
     if by_seed is None or by_seed.deviation is None or by_seed.deviation <= noise:
-        return difference_of_means(spread(one.values()), spread(other.values()), confidence, among)
+        return _of_means(_spread(one), _spread(other), among, confidence)
     error, value = by_seed.deviation / math.sqrt(by_seed.count), by_seed.mean
     return _around(value if abs(value) > noise else 0.0, error, by_seed.count - 1, confidence, True, among)
 
 
-def difference_of_means(
-    one: Spread | None, other: Spread | None, confidence: float = CONFIDENCE, among: int = 1
-) -> Difference | None:
-    """`one` minus `other` with Welch's interval, for printed numbers; None if either is missing."""
+def _spread(values: Values) -> Spread | None:
+    return spread(values.values()) if isinstance(values, Mapping) else values
+
+
+def _of_means(one: Spread | None, other: Spread | None, among: int, confidence: float) -> Difference | None:
     if one is None or other is None:
         return None
     value = one.mean - other.mean

@@ -1,0 +1,340 @@
+"""Configurations and what they are worth: spreads over seeds, scores, and by how much one is ahead of another.
+
+Functions of trials and values alone; what they come to in a study is in `study.ranking.results`.
+"""
+
+import math
+import statistics
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Generic, TypeVar
+
+from study.home.events import Joined
+from study.home.record import TrialRecord
+from study.metrics import is_share, is_standard_error
+from study.metrics.rules import RULES
+from study.metrics.worst_group import wilson
+from study.ranking import epochs
+from study.spec import StudySpec
+from study.spec.objective import Objective, Score
+from study.spec.references import REFERENCES, Kind
+from study.spec.schema import same
+
+MANY = 1e6
+"""Degrees of freedom from which on Student's t is the normal one."""
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Mean, sample standard deviation (None for fewer than two values) and count.
+
+    Attributes:
+        split_error: the standard error of the mean because its split is a sample, whatever the seeds do; None: not
+            known.
+        is_share: whether the values are shares, within 0 and 1; else they are losses, with no bound above.
+    """
+
+    mean: float
+    deviation: float | None
+    count: int
+    split_error: float | None = None
+    is_share: bool = True
+
+    def to_document(self) -> dict[str, Any]:
+        """As plain values: mean, sd, n."""
+        return {"mean": self.mean, "sd": self.deviation, "n": self.count}
+
+    def interval(self, confidence: float = 0.95) -> tuple[float, float] | None:
+        """Return where an accuracy or a loss lies, by the spread over seeds and the split's error; of one seed by the
+        latter alone.
+
+        Seeds share their split, so that its error stays whatever their number. The two variances are added, with
+        Satterthwaite's degrees of freedom. Wilson's interval, of as many samples as would give that variance, stays
+        within 0 and 1 (as Korn and Graubard's for surveys); of losses Student's t, from 0 on. None where the split's
+        error is not known.
+        """
+        if self.split_error is None or self.split_error <= 0:
+            return None
+        from scipy.special import stdtrit  # here: most of what asks for a spread needs no interval
+
+        of_seeds = self.deviation**2 / self.count if self.deviation is not None else 0.0
+        variance = of_seeds + self.split_error**2
+        freedom = (self.count - 1) * (variance / of_seeds) ** 2 if of_seeds else math.inf
+        reach = float(stdtrit(min(freedom, MANY), (1 + confidence) / 2))
+        if not self.is_share:
+            half = reach * math.sqrt(variance)
+            return max(0.0, self.mean - half), self.mean + half
+        least = min(self.split_error / math.sqrt(2), 0.5)  # of none right: half a sample, as its error was taken
+        share = min(max(self.mean, least), 1 - least)
+        return wilson(self.mean, share * (1 - share) / variance, reach)
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A reference that was fitted.
+
+    Attributes:
+        metrics: by name, `val/NAME` and, where the test split was read, `test/NAME`.
+        score: by the study's objective; None: it lacks a metric of it, and is shown alone.
+        draws: where it was judged on all folds, its metrics for samples drawn anew, those of `Joined.draws`.
+    """
+
+    name: str
+    metrics: Mapping[str, float | None]
+    score: Score | None
+    draws: Mapping[str, list[float]]
+
+    @property
+    def kind(self) -> Kind:
+        return REFERENCES[self.name]
+
+    @property
+    def words(self) -> str:
+        """Its name within a sentence."""
+        return self.kind.words
+
+    @property
+    def label(self) -> str:
+        """The same with what it needs, in a list of results."""
+        return f"{self.words} (needs the group, randomised)" if self.kind.needs_group else self.words
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A configuration with complete trials.
+
+    Attributes:
+        trial: the baseline, search or final trial.
+        value: its metric, the first of several; the mean over `replicates`.
+        score: all its metrics, and by how much it misses the constraints.
+        replicates: the trial itself and those on further seeds that the search saw.
+        repeats: its complete confirm trials.
+        confirmed: the metric over the repeats, None without any.
+        confirmed_score: the score of the repeats' means.
+        epochs: how many its trials ran.
+        joined: where its repeats ran on all folds, what it is worth on their samples together: then `confirmed` and
+            `confirmed_score` are that.
+    """
+
+    trial: TrialRecord
+    value: float
+    score: Score
+    replicates: list[TrialRecord] = field(default_factory=list)
+    repeats: list[TrialRecord] = field(default_factory=list)
+    confirmed: Spread | None = None
+    confirmed_score: Score | None = None
+    epochs: int = 0
+    joined: Joined | None = None
+
+
+@dataclass(frozen=True)
+class Lead:
+    """A configuration ahead of the best incumbent.
+
+    Attributes:
+        gain: by how much it is better in the study's metric, above 0.
+        error: the standard error of that difference, see `standing`; None: not known.
+        of_split: whether the error is also that of the split's samples, not of the seeds alone.
+    """
+
+    candidate: Candidate
+    gain: float
+    error: float | None
+    of_split: bool
+
+    def clears(self, margin: float) -> bool:
+        """Return whether it is ahead by more than so many standard errors; where these are not known, it is."""
+        return self.error is None or self.gain > margin * self.error
+
+
+Incumbent = TypeVar("Incumbent", bound=Candidate | Reference)
+
+
+@dataclass(frozen=True)
+class Standing(Generic[Incumbent]):
+    """The best incumbent, and those ahead of it, the best first: `chosen` is the first that clears the margin."""
+
+    incumbent: Incumbent
+    ahead: Sequence[Lead]
+    margin: float
+
+    @property
+    def chosen(self) -> Candidate | Incumbent:
+        """The best of the study."""
+        return next((lead.candidate for lead in self.ahead if lead.clears(self.margin)), self.incumbent)
+
+    @property
+    def passed_over(self) -> Lead | None:
+        """The first, where the margin keeps it from being chosen."""
+        return self.ahead[0] if self.ahead and not self.ahead[0].clears(self.margin) else None
+
+
+AnyStanding = Standing[Candidate | Reference]
+
+NOISE = 1e-6
+"""Of a metric's size: numbers that differ by less are equal but for the rounding of 32-bit floats."""
+
+
+def spread(values: Iterable[float | None]) -> Spread | None:
+    """Mean, sample standard deviation and count of the values that are not None; None without any.
+
+    The deviation is 0 where it is the noise of rounding (`NOISE`).
+    """
+    numbers = [value for value in values if value is not None]
+    if not numbers:
+        return None
+    deviation = statistics.stdev(numbers) if len(numbers) > 1 else None
+    is_noise = deviation is not None and deviation <= NOISE * max(map(abs, numbers))
+    return Spread(statistics.fmean(numbers), 0.0 if is_noise else deviation, len(numbers))
+
+
+def spreads(goal: Objective, trials: Sequence[TrialRecord], joined: Joined | None = None) -> dict[str, Spread]:
+    """Every validation metric, each trial at its epoch by this objective, and every test metric that was read, over
+    trials of several seeds.
+
+    Standard errors stand in the spreads of what they are of, as the mean over the trials.
+
+    Args:
+        joined: what the trials, which ran on all folds, are worth on the samples together: it stands in the place of
+            their means. It has no deviation: its error is that of the samples.
+    """
+    by_name = {}
+    names = {name for trial in trials for name in trial.reports[-1] if name.startswith("val/")}
+    for name in sorted(name for name in names if not is_standard_error(name)):
+        by_name[name] = _with_error(trials, name, partial(epochs.value, goal))
+    for name in sorted({name for trial in trials for name in trial.tested if not is_standard_error(name)}):
+        by_name[name] = _with_error(trials, name, _tested)
+    of_all = {name: value for name, value in (joined.metrics if joined else {}).items() if value is not None}
+    for name in [name for name in of_all if not is_standard_error(name)]:
+        by_name[name] = Spread(of_all[name], None, len(trials), of_all.get(f"{name}_standard_error"))
+    return {name: value for name, value in by_name.items() if value}
+
+
+def _with_error(
+    trials: Sequence[TrialRecord], name: str, value: Callable[[TrialRecord, str], float | None]
+) -> Spread | None:
+    found, error = (spread(value(trial, each) for trial in trials) for each in (name, f"{name}_standard_error"))
+    return replace(found, split_error=error.mean, is_share=is_share(name)) if found and error else found
+
+
+def _tested(trial: TrialRecord, name: str) -> float | None:
+    return trial.tested.get(name)
+
+
+def metric(spec: StudySpec, trial: TrialRecord, name: str) -> float | None:
+    """A metric of a trial: its final reading of the test split where there is one, else the value at its epoch."""
+    return trial.tested[name] if name in trial.tested else epochs.value(spec.objective, trial, name)
+
+
+def mean_score(goal: Objective, trials: Sequence[TrialRecord]) -> Score | None:
+    """The score of the means over trials of each metric, each at its epoch by this objective; None if one lacks it."""
+    if not all(trial.reports for trial in trials) or not trials:
+        return None
+    if len(trials) == 1:
+        return goal.score(epochs.values(goal, trials[0]))
+    means: dict[str, float | None] = {}
+    for name in goal.needed:
+        values = [value for trial in trials if (value := epochs.value(goal, trial, name)) is not None]
+        means[name] = statistics.fmean(values) if len(values) == len(trials) else None
+    return goal.score(means)
+
+
+def is_above(one: Score, other: Score) -> bool:
+    if one.single:
+        return (one.violation, -one.gains[0]) < (other.violation, -other.gains[0])
+    return one.dominates(other)
+
+
+def is_one_of(candidate: Candidate | Reference, configurations: Iterable[Mapping[str, Any]]) -> bool:
+    return isinstance(candidate, Reference) or any(same(candidate.trial.params, params) for params in configurations)
+
+
+def _draws(side: Candidate | Reference, metric: str) -> Sequence[float]:
+    """The metric of samples drawn anew, where it was judged on all folds."""
+    if isinstance(side, Reference):
+        return side.draws.get(metric, ())
+    return side.joined.draws.get(metric, ()) if side.joined else ()
+
+
+def error_of_difference(
+    spec: StudySpec, one: Candidate, other: Candidate | Reference, confirmed: bool
+) -> tuple[float | None, bool]:
+    """The standard error of the difference of two in the study's metric, None where nothing is known of it, and whether
+    that of the split's samples is in it. A reference has no seeds."""
+    first, second = (_draws(side, spec.metric) if confirmed else () for side in (one, other))
+    if first and second:  # the same samples, drawn anew
+        return statistics.stdev(mine - theirs for mine, theirs in zip(first, second, strict=True)), True
+    value = partial(epochs.value, spec.objective)
+    sides = [side.repeats if confirmed else side.replicates for side in (one, other) if isinstance(side, Candidate)]
+    means = [found for trials in sides if (found := _with_error(trials, spec.metric, value))]
+    if isinstance(other, Reference):
+        known = other.metrics.get(f"{spec.metric}_standard_error")
+        means.append(Spread(other.metrics[spec.metric] or 0.0, None, 1, known))
+    of_split = [mean.split_error for mean in means if mean.split_error is not None]
+    by_trial = ({trial.seed: value(trial, spec.metric) or 0.0 for trial in trials} for trials in sides)
+    mine, theirs = [*by_trial, dict[int, float]()][:2]
+    paired = spread(mine[seed] - theirs[seed] for seed in mine if seed in theirs)
+    by_seed = [paired] if paired and paired.deviation is not None else means
+    of_seeds = [each.deviation / math.sqrt(each.count) for each in by_seed if each.deviation is not None]
+    return (math.hypot(*of_split, *of_seeds) if of_split or of_seeds else None), len(of_split) == len(means)
+
+
+# Whether a study's metric tells its trials apart: on tiny groups most of them may share one value.
+
+
+FEWEST = 4
+"""Complete configurations before anything is said."""
+
+
+@dataclass(frozen=True)
+class Tie:
+    """A metric that cannot choose between most of the complete configurations.
+
+    Attributes:
+        metric: as `val/NAME`.
+        value: that they share.
+        sharing, complete: how many share it, of how many.
+        instead: the metrics of rules that are reported and do not tie.
+    """
+
+    metric: str
+    value: float
+    sharing: int
+    complete: int
+    instead: tuple[str, ...]
+
+    def __str__(self) -> str:
+        tied = f"{self.metric} is {self.value:.4g} in {self.sharing} of {self.complete} complete configurations"
+        others = f" Metrics that tell more: {', '.join(self.instead)}." if self.instead else ""
+        return f"{tied}: it does not tell these apart.{others}"
+
+
+def ties(spec: StudySpec, comparable: Iterable[Candidate]) -> list[Tie]:
+    """The study's metrics of which more than half of the complete configurations, baseline and search, share a value.
+
+    None for a final training, or as long as fewer than `FEWEST` configurations are complete.
+    """
+    complete = sorted(comparable, key=lambda one: one.trial.stage == "search")
+    if spec.final_seeds is not None or len(complete) < FEWEST:
+        return []
+    by_metric = zip(spec.objective.metrics, zip(*(one.score.values for one in complete), strict=True), strict=True)
+    most = [(metric, *Counter(values).most_common(1)[0]) for metric, values in by_metric]
+    tied = [(metric, value, count) for metric, value, count in most if 2 * count > len(complete)]
+    instead = _apart(complete) if tied else ()
+    return [Tie(metric, value, count, len(complete), instead) for metric, value, count in tied]
+
+
+def _apart(complete: Sequence[Candidate]) -> tuple[str, ...]:
+    """The metrics of rules, as `val/NAME`, that all of them report and at most half of them share a value of.
+
+    Those that know most of the samples come first: `accuracy` is the last resort on a biased split.
+    """
+    names = dict.fromkeys(f"val/{rule.metric}" for rule in reversed(RULES) if rule.limit is None)
+    values = {name: [one.trial.last(name) for one in complete] for name in names}
+    return tuple(
+        name
+        for name, own in values.items()
+        if None not in own and 2 * Counter(own).most_common(1)[0][1] <= len(complete)
+    )
