@@ -285,7 +285,7 @@ def _join(address: str) -> None:
 
     give_token()
     logs = is_verbose()
-    join = partial(ray.init, address, log_to_driver=logs, configure_logging=False, namespace="study")
+    join = partial(ray.init, address=address, log_to_driver=logs, configure_logging=False, namespace="study")
     try:
         with without_rays_own_lines(logs):
             with_own_signals(join)
