@@ -61,6 +61,9 @@ def _detached(home: "Home", quiet: bool, task: "Callable[..., RunEnd]", *given: 
     from study.commands.driver import LOG, detached
 
     folder, pid = detached(view(quiet), home, task, *given, **named)
+    if pid is None:
+        tell(f"{folder.name}: no trial was left to run. Its state: {typed('status', folder.name)}")
+        return
     tell(f"{folder.name} runs in process {pid}, which goes on by itself and prints into {folder.path / LOG}")
     tell(f"look at it: {typed('attach', folder.name)}\nstop it:    {typed('stop', folder.name)}")
 

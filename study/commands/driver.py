@@ -142,7 +142,7 @@ class Driver:
     """
 
     def __init__(self, work: Work) -> None:
-        self._home, self._detached = work.home, work.detached
+        self._home = work.home
         self._messages: list[Message] = []
         self._taken = self._stops = 0
         self._news, self._left = threading.Event(), threading.Event()
@@ -176,7 +176,7 @@ class Driver:
             Stopped: it was ended by something else.
         """
         with ExitStack() as shown:
-            say: list[Callable[[str], None]] = [tell]
+            say: Callable[[str], object] = tell  # until there is a view
             while True:
                 try:
                     message = self._next()
@@ -186,9 +186,9 @@ class Driver:
                         shown.close()
                     if isinstance(message, Shown):
                         record = self._followed.record if self._followed and message.is_there else StudyRecord()
-                        say[0] = shown.enter_context(view(message.spec, record))
+                        say = shown.enter_context(view(message.spec, record))
                     elif isinstance(message, Told):
-                        say[0](message.text)
+                        say(message.text)
                     if isinstance(message, Ended | Failed | Gone) or until(message):
                         break
                     self._taken += 1
@@ -250,7 +250,7 @@ class Driver:
         """Until it has ended; what it does after its answer is nobody's loss."""
         try:
             self._process.wait(LEAVES)
-        except subprocess.TimeoutExpired:
+        except (subprocess.TimeoutExpired, KeyboardInterrupt):
             self._process.kill()
             self._process.wait()
 
@@ -284,27 +284,28 @@ def driven(view: View, home: Home, task: Callable[..., Any], *given: Any, **name
         driver.leave()
 
 
-def detached(view: View, home: Home, task: Callable[..., Any], *given: Any, **named: Any) -> tuple[StudyFolder, int]:
-    """The same in a driver that goes on by itself, until its first trials are about to start. Gives its study, and its
-    process's number.
+def detached(
+    view: View, home: Home, task: Callable[..., Any], *given: Any, **named: Any
+) -> tuple[StudyFolder, int | None]:
+    """The same in a driver that goes on by itself, until its first trials are about to start. Gives its study, and the
+    number of its process; None where it has ended, as it had nothing to run.
 
     Raises:
-        UserError: it has nothing to do that lasts.
         Exception: as `driven`, of what happened until then.
     """
     driver = Driver(Work(task, home, given, named, os.getpid(), detached=True))
-    last: list[Shown] = []
+    names: list[str] = []
 
     def begins(message: Message) -> bool:
         if isinstance(message, Shown):
-            last.append(message)
+            names.append(message.spec.name)
         return isinstance(message, Told) and message.text == PREPARING
 
     try:
         ended = driver.follow(view, begins)
     finally:
         driver.leave()
-    return ended or StudyFolder(home.path / last[-1].spec.name), driver.pid
+    return (ended, None) if ended else (StudyFolder(home.path / names[-1]), driver.pid)
 
 
 def attached(view: View, folder: StudyFolder) -> RunEnd:
