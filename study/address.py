@@ -7,6 +7,7 @@ import secrets
 import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -110,12 +111,18 @@ def give_token() -> None:
         os.environ.setdefault("RAY_AUTH_MODE", "token")
 
 
+@cache
+def _own_token() -> str:
+    return secrets.token_hex(32)
+
+
 @contextmanager
 def token_for(folder: Path) -> Iterator[None]:
-    """Have the Ray of this process's own that is started in the block take a token that no other has, from a file in a
-    folder that is nobody else's; not that of a cluster, nor one in the user's home, which need not be there."""
+    """Have the Ray of this process's own that is started in the block take a token that no other process has, from a
+    file in a folder that is nobody else's; not that of a cluster, nor one in the user's home, which need not be there.
+    Each Ray of a process takes the same: Ray keeps the first that it reads."""
     file = folder / "token"
-    write_whole(file, secrets.token_hex(32), PRIVATE)
+    write_whole(file, _own_token(), PRIVATE)
     before = {name: os.environ.get(name) for name in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN", TOKEN_PATH)}
     os.environ.pop("RAY_AUTH_TOKEN", None)  # which Ray would take first
     os.environ[TOKEN_PATH] = str(file)

@@ -9,6 +9,11 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from study.upstream.environment import LOOPBACK_ALONE, UV_HOOK
+
+os.environ |= {UV_HOOK: "0", **LOOPBACK_ALONE}
+"""Ray reads them where it is imported, which a test may do before the driver sets them; commands get neither."""
+
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 """Set before torch is imported, and for the processes that tests start. On a busy machine threads wait for each other:
 with two a gradient check costs fifteen times the processor time."""

@@ -1,6 +1,5 @@
 """The progress of a study in a notebook: one line that updates, and what is told below it."""
 
-import logging
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,7 +20,6 @@ EVERY = 1.0
 def view(quiet: bool) -> View:
     """Return what shows a study while it runs: in a notebook's cell, on a terminal, or as lines."""
     if _shell() is not None and not quiet:
-        logging.getLogger("ray.widgets.util").setLevel(logging.WARNING)  # it asks for widgets that are not used
         return NotebookView()
     return ProgressView(Console(), quiet)
 

@@ -9,11 +9,12 @@ from typing import Any
 
 from study.api.notebook import view
 from study.api.studies import Study
-from study.commands import run as running
+from study.commands.driver import driven
+from study.commands.run import File, begin
 from study.errors import UserError
 from study.home.folder import Home
 from study.methods import OWN
-from study.spec import StudySpec, load_study
+from study.spec import StudySpec
 from study.spec.document import Document, override
 from study.spec.load import resolve
 from study.text import shortened
@@ -213,7 +214,7 @@ def run(
     It is that of a study file, or of a training function of one's own: `train`, with the arguments that follow it.
 
     Ctrl-C, or a notebook's stop button, stops it in good order: what is given back is then not complete, and goes on
-    with `resume()`.
+    with `resume()`. It runs in a process of its own, which stops so, too, where this one ends.
 
     Args:
         spec: a shipped study file's name, or the path of a YAML file.
@@ -248,12 +249,13 @@ def run(
         {'method.rate': 0.1}
         >>> quickstart = study.run("quickstart", set={"search.trials": 8}, name="eight")  # doctest: +SKIP
     """
+    given: StudySpec | File
     content = None
     if (spec is None) == (train is None):
         raise UserError("study.run: give either a study file or train, a function")
     if train is not None:
         _check_given(name, space, profile)
-        loaded, content = function_study(
+        given, content = function_study(
             train,
             space={} if space is None else space,
             name=name or "",
@@ -267,16 +269,15 @@ def run(
     else:
         of_function: dict[str, object] = {"space": space, "fixed": fixed, "baseline": baseline, "maximize": maximize}
         of_function |= {"metric": metric, "epochs": epochs}
-        if given := [key for key, value in of_function.items() if value is not None]:
-            keys = {key: KEYS[key] for key in given if key in KEYS}
+        if without := [key for key, value in of_function.items() if value is not None]:
+            keys = {key: KEYS[key] for key in without if key in KEYS}
             as_set = f", as set={{{', '.join(f'{name!r}: ...' for name in keys.values())}}}" if keys else ""
             raise UserError(
-                f"study.run: {', '.join(given)}: goes with train; to change keys of a study file: set{as_set}"
+                f"study.run: {', '.join(without)}: goes with train; to change keys of a study file: set{as_set}"
             )
-        loaded = load_study(str(spec), assignments({} if set is None else set), profile, name)
+        given = File(str(spec), tuple(assignments({} if set is None else set)), profile, name)
     home = Home.locate()
-    begin = running.start_or_resume if resume else running.start
-    return Study(home, begin(home, loaded, view(quiet), address, function=content).folder)
+    return Study(home, driven(view(quiet), home, begin, given, address=address, function=content, or_resume=resume))
 
 
 KEYS = {"metric": "search.metric", "epochs": "train.epochs", "baseline": "search.baseline", "space": "search.space"}

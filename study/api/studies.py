@@ -255,10 +255,11 @@ class Study:
         """Go on after a stop or a crash, or search on with so many more trials; `failed`: run again what failed, once
         its cause is mended. Gives the study itself."""
         from study.api.notebook import view
+        from study.commands.driver import driven
         from study.commands.run import resume
 
         more = f"+{trials}" if trials is not None else None
-        resume(self._home, self.name, view(quiet), more, address, failed=failed)
+        driven(view(quiet), self._home, resume, self.name, trials=more, address=address, failed=failed)
         return self.refresh()
 
     def confirm(
@@ -271,17 +272,21 @@ class Study:
     ) -> "Study":
         """Run the best again on fresh seeds, as `study confirm` does. Gives the study itself."""
         from study.api.notebook import view
+        from study.commands.driver import driven
         from study.commands.run import confirm
 
-        confirm(self._home, self.name, view(quiet), top, seeds, rules, address)
+        given = {"top": top, "seeds": seeds, "rules": rules}
+        driven(view(quiet), self._home, confirm, self.name, **given, address=address)
         return self.refresh()
 
     def extend(self, epochs: int, address: str | None = None, quiet: bool = False, **which: Any) -> "Study":
         """Let trials go on, as `study extend` does; `which`: `top`, `trials`. Gives the study itself."""
         from study.api.notebook import view
         from study.commands import extending, run
+        from study.commands.driver import driven
 
-        run.extend(self._home, self.name, view(quiet), extending.Request(epochs, **which), address)
+        request = extending.Request(epochs, **which)
+        driven(view(quiet), self._home, run.extend, self.name, request=request, address=address)
         return self.refresh()
 
     def export(
@@ -320,6 +325,7 @@ class Study:
             UserError: no configuration is complete.
         """
         from study.api.notebook import view
+        from study.commands.driver import driven
         from study.commands.final_training import default_seeds, final_study
         from study.commands.run import train
         from study.spec import load_study
@@ -327,7 +333,7 @@ class Study:
         (file,) = self.export(self.folder.best_file)
         best = load_study(str(file))
         final = final_study(best, default_seeds(self._home, best, name) if seeds is None else list(seeds), name)
-        return Study(self._home, train(self._home, final, view(quiet), address).folder)
+        return Study(self._home, driven(view(quiet), self._home, train, final, address=address))
 
     def model(self, seed: int | None = None, device: str | None = None) -> "Model":
         """The model of a final training: the one that its card is about, or that of a seed.

@@ -49,6 +49,7 @@ COMMANDS: dict[typer.Typer, dict[str, Callable[..., None]]] = {
         "confirm": running.confirm,
         "extend": running.extend,
         "ablate": running.ablate,
+        "attach": running.attach,
         "stop": studies.stop,
         "enqueue": studies.enqueue,
         "delete": studies.delete,
@@ -85,6 +86,7 @@ for group, commands in COMMANDS.items():
     for name, command in commands.items():
         group.command(name)(command)
 app.command("share", hidden=True)(cluster.share_logs)
+app.command("drive", hidden=True)(running.drive)
 app.add_typer(data_app, name="data")
 app.add_typer(models_app, name="models")
 app.add_typer(cluster_app, name="cluster")

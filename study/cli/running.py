@@ -1,7 +1,7 @@
 """The commands that run trials, of one study or of many."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -27,9 +27,11 @@ from study.errors import UserError
 from study.text import tell, typed
 
 if TYPE_CHECKING:
+    from study.commands.session import RunEnd
     from study.commands.suite import SuiteEnd
-    from study.home.folder import StudyFolder
+    from study.home.folder import Home, StudyFolder
 
+Detach = Annotated[bool, typer.Option("--detach", help="Let it run by itself, and return once its first trials begin.")]
 More = Annotated[str | None, typer.Option("--trials", metavar="+N", help="Search on, with so many more trials.")]
 
 
@@ -41,17 +43,37 @@ def run(
     address: Address = None,
     or_resume: Annotated[bool, typer.Option("--or-resume", help="Resume the study if it already exists.")] = False,
     quiet: Quiet = False,
+    detach: Detach = False,
 ) -> None:
     """Run a study here, or on a cluster. Example: study run quickstart --set search.trials=50"""
-    from study.commands import run as running
+    from study.commands.run import File, begin
     from study.home.folder import Home
-    from study.spec import load_study
 
-    home = Home.locate()
-    home.check_writable()
-    running.ready(home, address)
-    begin = running.start_or_resume if or_resume else running.start
-    show(begin(home, load_study(spec, assignments or (), profile, name), view(quiet), address))
+    home, given = Home.locate(), File(spec, tuple(assignments or ()), profile, name)
+    if detach:
+        _detached(home, quiet, begin, given, address=address, or_resume=or_resume)
+        return
+    show(begin(home, given, view(quiet), address, or_resume=or_resume))
+
+
+def _detached(home: "Home", quiet: bool, task: "Callable[..., RunEnd]", *given: Any, **named: Any) -> None:
+    """Have a driver of its own do something, and say where it is to be seen."""
+    from study.commands.driver import LOG, detached
+
+    folder, pid = detached(view(quiet), home, task, *given, **named)
+    if pid is None:
+        tell(f"{folder.name}: no trial was left to run. Its state: {typed('status', folder.name)}")
+        return
+    tell(f"{folder.name} runs in process {pid}, which goes on by itself and prints into {folder.path / LOG}")
+    tell(f"look at it: {typed('attach', folder.name)}\nstop it:    {typed('stop', folder.name)}")
+
+
+def attach(name: Name, quiet: Quiet = False) -> None:
+    """Show a study that runs until it ends; Ctrl-C leaves it running. Example: study attach quickstart"""
+    from study.commands.driver import attached
+    from study.home.folder import Home
+
+    show(attached(view(quiet), Home.locate().find(name)))
 
 
 def resume(
@@ -65,6 +87,7 @@ def resume(
     address: AnyAddress = None,
     follow: Follow = False,
     quiet: Quiet = False,
+    detach: Detach = False,
 ) -> None:
     """Go on with a study after a stop or a crash, or extend it. Example: study resume quickstart --trials +50"""
     if is_elsewhere(address, follow):
@@ -86,9 +109,11 @@ def resume(
     from study.commands import run as running
     from study.home.folder import Home
 
-    show(
-        running.resume(Home.locate(), name, view(quiet), trials, address, assignments=assignments or (), failed=failed)
-    )
+    home, asked = Home.locate(), {"trials": trials, "address": address, "failed": failed}
+    if detach:
+        _detached(home, quiet, running.resume, name, **asked, assignments=assignments or ())
+        return
+    show(running.resume(home, name, view(quiet), trials, address, assignments=assignments or (), failed=failed))
 
 
 def extend(
@@ -367,3 +392,13 @@ def _show(end: "SuiteEnd", file: str) -> None:
         raise typer.Exit(130)
     if end.failed or end.untracked:
         raise typer.Exit(1)
+
+
+# The command of a driver that another process starts.
+
+
+def drive(number: Annotated[int, typer.Argument(help="Of the pipe's end.")]) -> None:
+    """Do what another process tells by a pipe; see `study.commands.driver`."""
+    from study.commands import driver
+
+    raise typer.Exit(driver.drive(number))

@@ -136,7 +136,6 @@ class Jobs:
         from ray.job_submission import JobSubmissionClient
 
         hush(*ray_internals.CLIENT_LOGGERS)
-        ray_internals.read_the_token_again()
         with told_to_the_user(address):
             self._client = JobSubmissionClient(address)
 

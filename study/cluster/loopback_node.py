@@ -4,9 +4,7 @@ Ray takes 127.0.0.1 for a mistake and puts the machine's address in its place, o
 everybody. A head whose address is 127.0.0.1 listens there alone.
 """
 
-from study.upstream import ray_internals
+from study.upstream.ray_internals import command_on_loopback
 
 if __name__ == "__main__":
-    ray_internals.allow_several_nodes()
-    ray_internals.stay_on_loopback()
-    ray_internals.command()
+    command_on_loopback()

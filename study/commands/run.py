@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,7 +37,7 @@ from study.home.ledger import Ledger
 from study.home.record import StudyRecord
 from study.places import check_shared, for_sockets
 from study.ranking import Results
-from study.spec import StudySpec
+from study.spec import StudySpec, load_study
 from study.sweep.own_ray import LONGEST
 from study.sweep.ray_runtime import SharedRay, check_machine, check_taken
 from study.text import flat
@@ -100,6 +101,36 @@ def _folder(home: Home, function: str) -> Path:
         f"method.function: {function!r}: no study in {home.path} has this function, which was defined in a notebook or "
         "a script. Put it into a module, and name it as MODULE:NAME"
     )
+
+
+@dataclass(frozen=True)
+class File:
+    """A study file, as it is given: see `study.spec.load_study`."""
+
+    spec: str
+    assignments: tuple[str, ...] = ()
+    profile: str | None = None
+    name: str | None = None
+
+
+def begin(
+    home: Home,
+    given: StudySpec | File,
+    view: View,
+    address: str | None = None,
+    function: bytes | None = None,
+    or_resume: bool = False,
+) -> RunEnd:
+    """Run a new study, or with `or_resume` one that may be there; the other arguments are those of `start`.
+
+    Raises:
+        UserError: as `start`; or the file cannot be used.
+    """
+    ready(home, address)
+    home.check_writable()
+    if isinstance(given, File):
+        given = load_study(given.spec, given.assignments, given.profile, given.name)
+    return (start_or_resume if or_resume else start)(home, given, view, address, function=function)
 
 
 def start(

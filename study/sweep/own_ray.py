@@ -8,6 +8,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +26,7 @@ from study.upstream.ray_internals import (
     lean_node,
     listening_at,
     preloading,
-    read_the_token_again,
-    stay_on_loopback,
-    take_signals_back,
+    with_own_signals,
     within,
     without_rays_own_lines,
 )
@@ -208,9 +207,7 @@ def own_ray(
         CannotStart: each of `TRIES` starts failed.
         KeyboardInterrupt: nobody wants it any more.
     """
-    stay_on_loopback()
     with scratch_folder(RUN, for_sockets(LONGEST)) as folder, token_for(folder):
-        read_the_token_again()
         ray = _started(folder, processes, tell, stopping, leave)
         try:
             yield ray
@@ -254,13 +251,17 @@ def no_room(folder: Path) -> str:
 
 def _start(ray: OwnRay, folder: Path, processes: Processes | None, patience: "Patience") -> None:
     from ray import init
+    from ray.util import get_node_ip_address
 
+    if (address := get_node_ip_address()) != LOOPBACK:
+        raise CannotStart(f"it would listen at {address}, for everybody")
     variables = {**preloading(PRELOAD), **processes.variables(folder / "ready")} if processes else {}
     count = processes.count if processes else 0
     variables[OWNER] = str(folder)
     logs = is_verbose()
     with lean_node(count, variables, ray.add, patience.wait, logs=logs), without_rays_own_lines(logs):
-        init(
+        start = partial(
+            init,
             address="local",
             num_gpus=processes.gpus if processes else None,
             include_dashboard=False,
@@ -270,7 +271,7 @@ def _start(ray: OwnRay, folder: Path, processes: Processes | None, patience: "Pa
             **within(folder),
             **listening_at(LOOPBACK),
         )
-    take_signals_back()
+        with_own_signals(start)
 
 
 FORK_SERVER = "study.sweep.fork_server"

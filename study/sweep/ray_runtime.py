@@ -11,6 +11,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from functools import partial
 from importlib.metadata import PackageNotFoundError, requires
 from pathlib import Path
 from types import TracebackType
@@ -19,24 +20,20 @@ from typing import Any, Protocol, Self
 import psutil
 from packaging.requirements import Requirement
 
-from study.address import HOST_PORT, check_cluster, check_token, give_token, is_loopback, refused
+from study.address import HOST_PORT, check_cluster, check_token, give_token, is_loopback, refused, token
 from study.errors import UserError
 from study.files import writing
 from study.spec.schema import Resources
 from study.sweep.own_ray import OwnRay, Processes, own_ray
-from study.upstream.environment import RECONNECT, Part, set_here
+from study.upstream.environment import LOOPBACK_ALONE, RECONNECT, Part, set_here
 from study.upstream.logging import hush, is_verbose
 from study.upstream.ray_internals import (
     accelerator,
     forget,
     gcs_answer,
     is_job,
-    leave,
-    leave_signals_alone,
     other_versions,
-    read_the_token_again,
-    stay_on_loopback,
-    take_signals_back,
+    with_own_signals,
     without_rays_own_lines,
 )
 
@@ -156,6 +153,7 @@ def check_machine(resources: Resources) -> None:
     Raises:
         UserError: says what a trial takes and what there is.
     """
+    set_here(Part.DRIVER, Part.OWN_RAY)  # Ray, which is asked for the kind of GPUs, reads some where it is imported
     machine = _machine(resources)
     for name, amount in (("CPU", resources.cpu), ("GPU", resources.gpu)):
         if amount > machine[name]:
@@ -236,12 +234,13 @@ def ray_runtime(
         UserError: a cluster cannot be reached; or a node of it does not see the home.
     """
     set_here(Part.DRIVER, *([Part.OWN_RAY] if address is None else []))
+    if address is None or is_loopback(_named(address).rpartition(":")[0]):
+        os.environ |= LOOPBACK_ALONE  # whatever the user has set: Ray reads it where it is imported
     import ray  # noqa: F401 (it sets up the loggers)
 
     hush("ray", "ray.tune", level=logging.CRITICAL)
     if not is_verbose():
         warnings.filterwarnings("ignore", category=FutureWarning, module=r"ray\.")  # of 2.54, in a notebook too
-    leave_signals_alone()
     if address is None:
         with own_ray(processes, tell, stopping, _leave) as own:
             yield own
@@ -264,11 +263,13 @@ def _leave() -> None:
     One of Ray's that is freed while Ray ends makes it end the process: so they are freed before, and collection rests
     meanwhile.
     """
+    import ray
+
     collects = gc.isenabled()
     gc.disable()
     try:
         gc.collect()
-        leave()
+        with_own_signals(ray.shutdown)
     finally:
         if collects:
             gc.enable()
@@ -283,19 +284,16 @@ def _join(address: str) -> None:
     import ray
 
     give_token()
-    read_the_token_again()
-    if is_loopback(address.rsplit(":", 1)[0]) or is_loopback(os.environ.get("RAY_ADDRESS", "").rsplit(":", 1)[0]):
-        stay_on_loopback()
     logs = is_verbose()
+    join = partial(ray.init, address=address, log_to_driver=logs, configure_logging=False, namespace="study")
     try:
         with without_rays_own_lines(logs):
-            ray.init(address=address, log_to_driver=logs, configure_logging=False, namespace="study")
+            with_own_signals(join)
     except Exception as error:  # Ray raises what it likes, bare Exception too
         if (differing := other_versions(str(error))) is not None:
             raise NotJoined(f"--address {address}: {_of_other_versions(differing, str(error))}") from None
         lines = str(error).strip().splitlines()
         raise NotJoined(f"--address {address}: no Ray cluster answers: {lines[0] if lines else error!r}") from None
-    take_signals_back()
     check_token(ray.get_runtime_context().gcs_address.rsplit(":", 1)[0])
 
 
@@ -338,18 +336,21 @@ def check_taken(address: str) -> None:
         NotJoined: nothing answers there.
         UserError: the token is refused.
     """
-    if address == "auto":
-        address = os.environ.get("RAY_ADDRESS", address)
-    if not HOST_PORT.fullmatch(address):
+    if not HOST_PORT.fullmatch(address := _named(address)):
         return
-    read_the_token_again()
+    sent = token() if os.environ.get("RAY_AUTH_MODE") == "token" else None
     until = time.monotonic() + GCS_PATIENCE
-    while (answer := gcs_answer(address, GCS_PATIENCE)) == "UNAVAILABLE" and time.monotonic() < until:
+    while (answer := gcs_answer(address, sent, GCS_PATIENCE)) == "UNAVAILABLE" and time.monotonic() < until:
         time.sleep(0.5)
     if answer == "UNAVAILABLE":
         raise NotJoined(f"--address {address}: no Ray cluster answers")
     if answer == "UNAUTHENTICATED":
         raise refused(address)
+
+
+def _named(address: str) -> str:
+    """The address that `auto` stands for where a variable of Ray's says so."""
+    return os.environ.get("RAY_ADDRESS", address) if address == "auto" else address
 
 
 def _joined() -> JoinedRay:

@@ -15,13 +15,14 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from functools import partial
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
+from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from queue import SimpleQueue
+from typing import Any, TypeVar
 
 from study.upstream import end_with_parent
-from study.upstream.environment import UV_HOOK
 
 NODES = "/nodes?view=summary&nocache=1"
 """The path at which the head's dashboard answers with its nodes, see `study.cluster.head`; its cache would answer with
@@ -39,21 +40,6 @@ CLIENT_LOGGERS = ("ray", "ray.dashboard.modules.dashboard_sdk", "ray.dashboard.m
 """Loggers by which the client of Ray's jobs says what it uploads where."""
 
 
-def stay_on_loopback() -> None:
-    """Have this process's Ray take a loopback address as it is given: else it puts the machine's in its place, on which
-    a cluster that `study cluster up` started does not listen, and one of this process's own would for everybody."""
-    from ray._private import services
-
-    services.resolve_ip_for_localhost = lambda host: host
-
-
-def leave_signals_alone() -> None:
-    """Have `ray.init` leave this process's handler of SIGTERM as it is; Ray's ends the process with exit status 15."""
-    from ray._private import utils
-
-    utils.set_sigterm_handler = lambda handler: None
-
-
 @contextmanager
 def without_rays_own_lines(logs: bool) -> Iterator[None]:
     """Have the `ray.init` of the block begin no thread that prints, in colours and whatever the level of logs, what
@@ -64,31 +50,71 @@ def without_rays_own_lines(logs: bool) -> Iterator[None]:
     """
     from ray._private import worker
 
-    module: Any = worker
-    before = module.listen_error_messages
+    joining: Any = worker
+    before = joining.listen_error_messages
     if not logs:
-        module.listen_error_messages = lambda worker, threads_stopped: threads_stopped.wait()
+        joining.listen_error_messages = lambda worker, threads_stopped: threads_stopped.wait()
     try:
         yield
     finally:
-        module.listen_error_messages = before
+        joining.listen_error_messages = before
 
 
-def take_signals_back() -> None:
-    """To be called after `ray.init`, in whose C++ a handler of SIGTERM comes before this process's: it prints, and ends
-    the process by SIGABRT three seconds later."""
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGTERM))
+SOON = 0.02
+"""Seconds between two looks at whether a call of Ray's has ended."""
+
+Result = TypeVar("Result")
 
 
-def read_the_token_again() -> None:
-    """To be called before Ray in this process sends a token: it keeps the first that it read, and whether it sends one,
-    and what it was given may have changed since, from one cluster's to another's, say, or to this process's own."""
-    from ray import _raylet
+def with_own_signals(call: Callable[[], Result]) -> Result:
+    """Make a call of Ray's that changes what SIGTERM does, and have it stay what this process's handler does: it would
+    end the process in the midst of a report, or by SIGABRT.
 
-    raylet: Any = _raylet  # whose stub leaves it out
-    raylet.Config.initialize("")
-    raylet.AuthenticationTokenLoader.instance().reset_cache()
+    The call is made in a thread: there Ray in Python sets no handler, and Python calls this process's at once. What
+    Ray's C++ sets is taken back meanwhile and afterwards. Outside the main thread, where no handler can be set, it is
+    just made.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return call()
+    made: Future[Result] = Future()
+
+    def make() -> None:
+        try:
+            made.set_result(call())
+        except BaseException as error:
+            made.set_exception(error)
+
+    _calls().put(make)
+    try:
+        while not made.done():
+            with suppress(TimeoutError):
+                made.exception(SOON)
+            _take_signals_back()
+        return made.result()
+    except KeyboardInterrupt:
+        _calls.cache_clear()  # this one may wait for ever
+        raise
+    finally:
+        _take_signals_back()
+
+
+@cache
+def _calls() -> "SimpleQueue[Callable[[], None]]":
+    """The calls that a thread makes which lives as long as this process: on Linux the processes that Ray starts end
+    with the thread that started them."""
+    calls: SimpleQueue[Callable[[], None]] = SimpleQueue()
+
+    def make_each() -> None:
+        while True:
+            calls.get()()
+
+    threading.Thread(target=make_each, name="ray", daemon=True).start()
+    return calls
+
+
+def _take_signals_back() -> None:
+    """Have the system call Python's handler of SIGTERM again, whatever C++ has put before it."""
+    signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGTERM))
 
 
 MISMATCH, VERSION = "Version mismatch", re.compile(r"^\s*(Ray|Python): *(\S+)", re.MULTILINE)
@@ -107,42 +133,31 @@ def other_versions(message: str) -> dict[str, tuple[str, str]] | None:
     return {name: (found[0], found[1]) for name, found in told.items() if len(found) == 2 and found[0] != found[1]}
 
 
-def gcs_answer(address: str, patience: float) -> str:
-    """Return what the GCS at HOST:PORT answers to the token that Ray would send, as gRPC's status: OK, UNAUTHENTICATED,
-    UNAVAILABLE where nothing listens, and others. `ray.init` would try for minutes, and print each time.
+WHO = "/ray.rpc.NodeInfoGcsService/GetClusterId"
+"""The question that the GCS answers to whoever has the token; it and its answer are messages of gRPC's."""
+
+
+def gcs_answer(address: str, token: str | None, patience: float) -> str:
+    """Return what the GCS at HOST:PORT answers to a token, as gRPC's status: OK, UNAUTHENTICATED, UNAVAILABLE where
+    nothing listens, and others; of one that speaks TLS alone, OK. `ray.init` would try for minutes, and print each
+    time.
 
     Args:
         patience: seconds that it may take to answer.
     """
     import grpc
-    from ray._private.grpc_utils import init_grpc_channel
-    from ray.core.generated import gcs_service_pb2
-    from ray.core.generated.gcs_service_pb2_grpc import NodeInfoGcsServiceStub
 
-    messages: Any = gcs_service_pb2  # which protobuf makes as it is loaded
-    channel: Any = init_grpc_channel(address, [("grpc.enable_http_proxy", 0)])
+    if os.environ.get("RAY_USE_TLS", "0").lower() in ("1", "true"):
+        return "OK"
+    sent = [("authorization", f"Bearer {token}")] if token else []
+    channel = grpc.insecure_channel(address, [("grpc.enable_http_proxy", 0)])
     try:
-        NodeInfoGcsServiceStub(channel).GetClusterId(messages.GetClusterIdRequest(), timeout=patience)
+        channel.unary_unary(WHO)(b"", timeout=patience, metadata=sent)
     except grpc.RpcError as error:
         return str(error.code().name)
     finally:
         channel.close()
     return "OK"
-
-
-def leave() -> None:
-    """`ray.shutdown`, whose C++ leaves SIGTERM at its default while Ray's processes are ended and afterwards: it would
-    end this process in the midst of its report. Here it stays with this process's handler."""
-    import ray
-    from ray._private import worker
-
-    if (node := worker._global_node) is not None:
-        end = node.kill_all_processes
-        node.kill_all_processes = lambda *given, **named: (take_signals_back(), end(*given, **named))
-    try:
-        ray.shutdown()
-    finally:
-        take_signals_back()
 
 
 AGENTS_PORTS = (
@@ -183,17 +198,14 @@ def let_trials_inherit_environment() -> None:
     module._ActorClassCache = Classes
 
 
-def allow_several_nodes() -> None:
-    """Have `ray start` take more than one node though its processes are told to keep to loopback."""
-    from ray._private import ray_constants
-
-    ray_constants.ENABLE_RAY_CLUSTER = True
-
-
-def command() -> None:
-    """Ray's command line, in this process and with its arguments."""
+def command_on_loopback() -> None:
+    """Ray's command line, in this process and with its arguments, for nodes on loopback: `ray start` takes a loopback
+    address as it is given, where it puts the machine's in its place by itself, and more than one node there."""
+    from ray._private import ray_constants, services
     from ray.scripts.scripts import main
 
+    ray_constants.ENABLE_RAY_CLUSTER = True
+    services.resolve_ip_for_localhost = lambda host: host
     main()
 
 
@@ -307,7 +319,7 @@ def lean_node(
         wait: is asked to wait for each step of the start; not by an error of Ray's kind, RuntimeError.
         logs: whether what they print is to reach this process.
     """
-    from ray._private import node, ray_constants, services, utils
+    from ray._private import node, services, utils
 
     class Node(node.Node):
         def start_monitor(self) -> None:
@@ -364,7 +376,6 @@ def lean_node(
         (services, "ConsolePopen", partial(services.ConsolePopen, process_group=0)),
         (services, "get_node", get_node),
         (utils, "set_kill_on_parent_death_linux", end_with_driver),
-        (ray_constants, UV_HOOK, False),  # whoever imported Ray before that was set
     )
     job = os.environ.pop(JOB, None)
     before = [getattr(module, name) for module, name, _ in places]
@@ -416,10 +427,10 @@ def forget(status: int = 1) -> None:
     """Have this process end, with this status and without a word to a Ray that is dead. What of Ray is in this process
     would wait for answers, some of it for ever: its libraries at the end, and its objects where they are freed, of
     which most are in rings that only garbage collection finds."""
-    from ray._private import worker
+    import ray
 
     gc.disable()
-    atexit.unregister(worker.shutdown)
+    atexit.unregister(ray.shutdown)
     atexit.register(end_at_once, status)
 
 

@@ -2,11 +2,12 @@
 
     python tests/benchmarks/kills.py                  50 kills of one study of a training function, about 12 minutes
     python tests/benchmarks/kills.py --kills 5 --json
+    python tests/benchmarks/kills.py --who starter    a script that called `study.run`; or its driver, or both
 
 Each kill is a SIGKILL of `study run`, later of `study resume`, within ten seconds of its start, or, every other time,
-within thirty. The study's processes are known by their STUDY_HOME; those that live 10 s after the kill are left over,
-and so is what is in the temporary folder after `study doctor --clean` at the end. Fails where something is left, or
-where a command ended before it was killed.
+within thirty. The study's processes are known by their STUDY_HOME; those that live 10 s after the kill (30 s where the
+driver ends in good order, as nobody waits for it any more) are left over, and so is what is in the temporary folder
+after `study doctor --clean` at the end. Fails where something is left, or where a command ended before it was killed.
 """
 
 import argparse
@@ -24,7 +25,7 @@ from typing import Any
 import psutil
 
 ROOT = Path(__file__).parents[2]
-PATIENCE = 10.0
+PATIENCE, IN_ORDER = 10.0, 30.0
 OF_TORCH = "torchinductor_"
 """How the name of PyTorch's cache begins, one folder per user, which is to stay."""
 
@@ -37,6 +38,7 @@ def train(config, epochs, checkpoint):
         (checkpoint / "state").write_text("x" * 10_000)
         yield {"val/accuracy": config["x"] * epoch / epochs}
 """
+SCRIPT = "import study; study.run('killed.yaml', resume=True)"
 STUDY = """name: killed
 method: {name: own_function, function: "killed_function:train"}
 train: {epochs: 50}
@@ -61,14 +63,23 @@ def name_of(process: psutil.Process) -> str:
     return f"{process.pid} ended"
 
 
-def kill(work: Path, environment: dict[str, str], moment: float) -> dict[str, Any]:
+def victims(process: "subprocess.Popen[bytes]", who: str) -> list[psutil.Process]:
+    """The processes to kill: the command, or the script that started a driver, that driver, or both."""
+    starter, found = psutil.Process(process.pid), []
+    with suppress(psutil.Error):
+        found = [child for child in starter.children() if "drive" in child.cmdline()] if who != "command" else []
+    return ([starter] if who != "driver" or not found else []) + (found if who != "starter" else [])
+
+
+def kill(work: Path, environment: dict[str, str], moment: float, who: str) -> dict[str, Any]:
     """Start the study or go on with it, kill its driver after so many seconds, and see what lives on."""
     home = Path(environment["STUDY_HOME"])
     words = ["resume", "killed"] if (home / "killed" / "ledger.jsonl").exists() else ["run", "killed.yaml"]
+    command = ["-m", "study", *words] if who == "command" else ["-c", SCRIPT]
     errors = (work / "stderr").open("w+", encoding="utf-8")
     began = time.monotonic()
     driver = subprocess.Popen(
-        [sys.executable, "-m", "study", *words],
+        [sys.executable, *command],
         cwd=work,
         env=environment,
         stdout=subprocess.DEVNULL,
@@ -78,17 +89,21 @@ def kill(work: Path, environment: dict[str, str], moment: float) -> dict[str, An
     while time.monotonic() - began < moment and driver.poll() is None:
         time.sleep(0.01)
     ended, there = driver.poll(), living(home)
-    driver.kill()
-    driver.wait()
+    for process in victims(driver, who) if ended is None else ():
+        with suppress(psutil.Error):
+            process.kill()
     killed = time.monotonic()
-    while (left := living(home)) and time.monotonic() - killed < PATIENCE:
+    while (left := living(home)) and time.monotonic() - killed < (IN_ORDER if who == "starter" else PATIENCE):
+        driver.poll()
         time.sleep(0.1)
-    found: dict[str, Any] = {"command": words[0], "moment": round(moment, 1), "processes": len(there)}
+    found: dict[str, Any] = {"command": words[0], "who": who, "moment": round(moment, 1), "processes": len(there)}
     found |= {"gone after": round(time.monotonic() - killed, 1), "left": [name_of(process) for process in left]}
     if ended is not None:
         errors.seek(0)
         found["ended by itself"] = f"{ended}: {errors.read()[-300:]}"
     errors.close()
+    driver.kill()
+    driver.wait()
     for process in left:
         with suppress(psutil.Error):
             process.kill()
@@ -98,6 +113,7 @@ def kill(work: Path, environment: dict[str, str], moment: float) -> dict[str, An
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=50)
+    parser.add_argument("--who", choices=("command", "starter", "driver", "both"), default="command")
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
@@ -111,7 +127,7 @@ def main() -> int:
         environment = {name: value for name, value in os.environ.items() if name != "MLFLOW_TRACKING_URI"}
         environment |= {"STUDY_HOME": str(work / "home"), "PYTHONPATH": str(ROOT), "TMPDIR": str(temporary)}
         for number in range(given.kills):
-            found.append(kill(work, environment, drawn.uniform(0, 10 if number % 2 else 30)))
+            found.append(kill(work, environment, drawn.uniform(0, 10 if number % 2 else 30), given.who))
             print(number, found[-1], file=sys.stderr, flush=True)
         clean = [sys.executable, "-m", "study", "doctor", "--clean"]
         subprocess.run(clean, cwd=work, env=environment, stdout=subprocess.DEVNULL, check=False)

@@ -12,6 +12,12 @@ from pathlib import Path
 from study.home.folder import StudyFolder
 from study.home.record import StudyRecord
 from study.spec import StudySpec
+from study.upstream.environment import LOOPBACK_ALONE, UV_HOOK
+
+
+def as_a_users() -> dict[str, str]:
+    """The environment of these tests, without what a driver has to set itself before it imports Ray."""
+    return {name: value for name, value in os.environ.items() if name not in {UV_HOOK, *LOOPBACK_ALONE}}
 
 
 @dataclass(frozen=True)
@@ -28,7 +34,7 @@ class Command:
         return subprocess.Popen(
             [sys.executable, *command, *arguments],
             cwd=self.work,
-            env={**os.environ, "STUDY_HOME": str(self.home), **environment},
+            env={**as_a_users(), "STUDY_HOME": str(self.home), **environment},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

@@ -177,34 +177,6 @@ def test_sigterm_is_the_drivers_alone() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "[1]\n", "")
 
 
-TOKEN_BEFORE = """
-import os, sys
-os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": sys.argv[1]}
-from study.cluster.jobs import Jobs
-from study.errors import UserError
-from study.sweep.ray_runtime import ray_runtime
-try:
-    Jobs("http://127.0.0.1:1")
-except UserError:
-    pass
-del os.environ["RAY_AUTH_TOKEN_PATH"]
-with ray_runtime(None, None):
-    print("runs")
-"""
-
-
-@pytest.mark.slow
-def test_a_process_that_sent_a_clusters_token_starts_a_ray_of_its_own(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As a notebook does. Ray reads a token once in a process: its own head refused the cluster's."""
-    (tmp_path / "token").write_text("0123456789" * 4)
-    (tmp_path / "token").chmod(0o600)
-    monkeypatch.delenv("RAY_AUTH_MODE", raising=False)
-    done = as_driver(TOKEN_BEFORE, str(tmp_path / "token"))
-    assert (done.returncode, done.stdout) == (0, "runs\n"), done.stderr
-
-
 DIES = """
 import os, signal, time
 from study.sweep.ray_runtime import ray_runtime

@@ -106,42 +106,28 @@ def test_ray_knows_the_settings_that_a_busy_machine_needs() -> None:
 
 def test_a_session_is_kept_where_it_is_told_and_takes_no_hooks() -> None:
     with contract("ray", "_temp_dir and _skip_env_hook of ray.init, worker.shutdown at exit", OWN_RAY):
+        import ray
         from ray._private import worker
 
         source = inspect.getsource(inspect.unwrap(worker.init))
         for name in ray_internals.within(Path("/tmp")):
             assert f'"{name}"' in source
         assert "atexit.register(shutdown" in inspect.getsource(worker)
-
-
-def test_signals_are_handled_by_one_function_that_is_looked_up_at_each_call(monkeypatch: pytest.MonkeyPatch) -> None:
-    with contract("ray", "utils.set_sigterm_handler(handler), called by ray.init", "exit status 130 of study run"):
-        from ray._private import utils, worker
-
-        monkeypatch.setattr(utils, "set_sigterm_handler", utils.set_sigterm_handler)  # puts it back afterwards
-        assert "ray._private.utils.set_sigterm_handler(" in inspect.getsource(inspect.unwrap(worker.init))
-        ray_internals.leave_signals_alone()
-        utils.set_sigterm_handler(lambda: pytest.fail("was set"))
+        assert worker.shutdown is ray.shutdown
 
 
 def test_no_environment_is_asked_of_a_ray_without_agents(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Under `uv run`, where Ray was imported before it was told to make none, and in a Ray job."""
+    """In a Ray job."""
 
     def started(name: str, process: object) -> None: ...
 
     def wait(there: Callable[[], bool]) -> None: ...
 
-    with contract("ray", "ray_constants.RAY_ENABLE_UV_RUN_RUNTIME_ENV, RAY_JOB_CONFIG_JSON_ENV_VAR", OWN_RAY):
-        from ray._private import ray_constants, worker
-        from ray._private.runtime_env import uv_runtime_env_hook
+    with contract("ray", "RAY_JOB_CONFIG_JSON_ENV_VAR", OWN_RAY):
+        from ray._private import worker
 
-        monkeypatch.setattr(ray_constants, "RAY_ENABLE_UV_RUN_RUNTIME_ENV", True)
-        monkeypatch.setattr(uv_runtime_env_hook, "_get_uv_run_cmdline", lambda: ["uv", "run", "study"])
-        monkeypatch.setattr(uv_runtime_env_hook, "hook", lambda environment: {"py_executable": "uv run"})
         monkeypatch.setenv(worker.RAY_JOB_CONFIG_JSON_ENV_VAR, "{}")
-        assert worker._maybe_modify_runtime_env(None, True) == {"py_executable": "uv run"}
         with ray_internals.lean_node(2, {}, started, wait, logs=False):
-            assert worker._maybe_modify_runtime_env(None, True) is None
             assert worker.RAY_JOB_CONFIG_JSON_ENV_VAR not in os.environ
         assert os.environ[worker.RAY_JOB_CONFIG_JSON_ENV_VAR] == "{}"
 

@@ -106,20 +106,20 @@ def test_the_jobs_client_speaks_by_the_loggers_that_are_hushed() -> None:
         assert all(name in logging.Logger.manager.loggerDict for name in ray_internals.CLIENT_LOGGERS)
 
 
-def test_a_token_is_read_again_when_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    with contract("ray", "AuthenticationTokenLoader.instance().reset_cache()", "an own Ray after a cluster's"):
-        from ray._raylet import AuthenticationTokenLoader
+def test_the_head_is_asked_for_its_id_by_a_message_without_fields() -> None:
+    with contract("ray", "NodeInfoGcsService.GetClusterId", "a cluster that refuses the token, or does not answer"):
+        from ray.core.generated import gcs_service_pb2 as messages
 
-        def sent() -> str:
-            headers: dict[str, str] = AuthenticationTokenLoader.instance().get_token_for_http_header(True)
-            return headers.get("authorization", "")
-
-        for token in ("first" * 8, "second" * 8):
-            monkeypatch.setenv("RAY_AUTH_TOKEN", token)
-            ray_internals.read_the_token_again()
-            assert sent() == f"Bearer {token}"
-        monkeypatch.undo()
-        ray_internals.read_the_token_again()
+        _, service, name = ray_internals.WHO.split("/")
+        (method,) = (
+            one
+            for of in messages.DESCRIPTOR.services_by_name.values()
+            if of.full_name == service
+            for one in of.methods
+            if one.name == name
+        )
+        assert messages.GetClusterIdRequest().SerializeToString() == b""
+        assert method.input_type.full_name == "ray.rpc.GetClusterIdRequest"
 
 
 def test_a_job_is_told_what_it_was_submitted_with(monkeypatch: pytest.MonkeyPatch) -> None:
