@@ -20,6 +20,7 @@ scikit-learn's digits in the place of either data set, to see that all of it run
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -69,7 +70,8 @@ class Job:
 
     @property
     def name(self) -> str:
-        return "_".join(str(part).replace(" ", "") for part in (self.part, self.row, self.column, self.seed))
+        words = "_".join(map(str, (self.part, self.row, self.column, self.seed)))
+        return re.sub(r"[^A-Za-z0-9._-]+", "-", words)
 
 
 def jobs() -> list[Job]:

@@ -30,7 +30,7 @@ def run(out: Path, minutes: float) -> list[str]:
 
 def test_it_goes_on_where_it_was_cut_and_writes_its_page(tmp_path: Path) -> None:
     first = run(tmp_path, 0.0001)  # over after the first epoch of the first trial
-    assert first == ["table12_0.999_lambda=0.5,alpha=0.1_0"]
+    assert first == ["table12_0.999_lambda-0.5-alpha-0.1_0"]
     assert not (tmp_path / "results.jsonl").exists()
     names = run(tmp_path, 8)
     assert names[0] == first[0]
