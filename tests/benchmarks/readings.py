@@ -1,0 +1,101 @@
+"""Which reading of a protocol gives the printed numbers: every measured table as a Markdown page.
+
+    python tests/benchmarks/readings.py HOME [--studies TABLE=NAME ...] [--causes RESULTS.jsonl] > results/readings.md
+
+HOME has the studies that `study reproduce TABLE --readings ...` ran, which `--studies` names where they have another
+name than the table. Nothing is trained. RESULTS.jsonl is what `causes.py` measured, where a whole table is too long for
+two cores: some of its cells, one thing of the protocol changed at a time.
+"""
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+
+import causes
+import pandas as pd
+
+from study import published
+from study.analysis.report.page import markdown_table
+from study.analysis.statistics import formatting
+from study.home.folder import Home
+from study.reproduce import Request, compared_readings
+from study.reproduce.readings import Comparison, markdown
+from study.spec.document import shipped
+from study.spec.load import declared_readings
+
+
+def measured(home: Home, table: str, name: str | None) -> Comparison | None:
+    """A table under those of its readings that have values; None without any."""
+    request = Request(name)
+    whole = compared_readings(home, table, request, "all")
+    ran = [result.name for result in whole.results if any(cell.values for cell in result.ours.values())]
+    return compared_readings(home, table, request, ",".join(ran)) if ran else None
+
+
+def overview(comparisons: list[Comparison]) -> Iterator[dict[str, str]]:
+    """A line for each reading of each measured table."""
+    for comparison in comparisons:
+        for result in comparison.results:
+            words, order = list(result.claims.values()), result.agreement
+            yield {
+                "table": comparison.table.name,
+                "reading": result.name,
+                "claims that hold": f"{words.count('holds')} of {len(words)}",
+                "contradicted": str(words.count("does not hold")),
+                "order": formatting.MISSING if order is None else f"{order.mean:.2f} of {comparison.pairs} pairs",
+                "seeds": str(len(result.order)),
+                "the choice": "taken" if result.reading.taken else "",
+            }
+
+
+def declared() -> Iterator[dict[str, str]]:
+    """A line for each reading that a shipped file declares."""
+    for table in shipped():
+        for name, reading in declared_readings(table).items():
+            yield {
+                "table": table,
+                "reading": name,
+                "what it means": reading.about,
+                "source": reading.source,
+                "taken": reading.taken or "",
+            }
+
+
+def page(comparisons: list[Comparison], results: Path | None) -> Iterator[str]:
+    yield "# Readings of the papers' protocols"
+    yield (
+        "This page shows which reading of a protocol gives the printed numbers, table by table, as "
+        "`tests/benchmarks/readings.py` printed it: first whole tables under a reading, then cells of tables with one "
+        "thing of the protocol changed at a time. [Papers](papers.md) says what follows."
+    )
+    yield markdown_table(pd.DataFrame(list(overview(comparisons)), dtype=object))
+    yield (
+        "Order: of the pairs of cells in one row or column that the print tells apart, the share in the printed order "
+        "less the share in the contrary one, mean over seeds."
+    )
+    yield "## One thing changed at a time"
+    if results is not None:
+        found = causes.read(results)
+        ran = [name for name, case in causes.CASES.items() if causes.has_any(case, found)]
+        yield causes.heading(found)
+        yield from ("\n".join(causes.page(name, causes.CASES[name], found)) for name in ran)
+    for comparison in comparisons:
+        yield markdown(comparison).replace("\n## ", "\n### ").removeprefix("# ").join(("## ", ""))
+    yield "## What the study files declare"
+    yield markdown_table(pd.DataFrame(list(declared()), dtype=object))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("home", type=Path)
+    parser.add_argument("--studies", nargs="*", default=(), metavar="TABLE=NAME")
+    parser.add_argument("--causes", type=Path)
+    given = parser.parse_args()
+    home, named = Home(given.home), dict(text.split("=") for text in given.studies)
+    tables = [name for name in published.names() if name in shipped() and declared_readings(name)]
+    there = [measured(home, table, named.get(table)) for table in tables]
+    print("\n\n".join(page([one for one in there if one], given.causes)))
+
+
+if __name__ == "__main__":
+    main()
