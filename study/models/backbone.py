@@ -27,8 +27,9 @@ EARLY: Mapping[str, tuple[str, int]] = {
 """By architecture, the module whose output, averaged over the picture, is the features of its early layers, and its
 channels: at an eighth of the sides of a picture, or at a quarter."""
 
-
-LATE: Mapping[str, tuple[tuple[str, int], ...]] = {"efficientnet_lite0": (("_blocks.14", 192), ("_blocks.15", 320))}
+LATE: Mapping[str, tuple[tuple[str, int], ...]] = {
+    "efficientnet_lite0": (("_blocks.7", 80), ("_blocks.10", 112), ("_blocks.14", 192), ("_blocks.15", 320))
+}
 """The same of its last stages before the features, which `joined` can join to them."""
 
 

@@ -24,7 +24,7 @@ PART = 4096
 
 
 class Frozen(Encoder):
-    """Layers on the features of a frozen network: standardised, then an adapter if there is one.
+    """Layers on the features of a frozen network: brought to scale, then an adapter if there is one.
 
     It takes rows that end in features (B, E + F), or pictures (B, C, H, W) where the network is at hand. The network is
     no part of its state and has no gradient.
@@ -53,12 +53,16 @@ class Frozen(Encoder):
 
     @torch.no_grad()
     def fit(self, inputs: Tensor) -> None:
-        """Standardise by these rows (N, E + F): a feature that is the same in all stays as it is, less its mean."""
+        """Take means and scales from these rows (N, E + F): the scale of a feature is the geometric mean of its own
+        standard deviation and the mean one of all, so that what varies more counts more, and the mean variance is 1. A
+        feature that is the same in all stays as it is, less its mean. (One scale a feature, or one for all, were worse:
+        `tests/benchmarks/photographs.py`.)"""
         parts = inputs[:, -self._width :].split(PART)
         mean = sum(part.double().sum(0) for part in parts) / len(inputs)
         squares = sum(((part.double() - mean) ** 2).sum(0) for part in parts) / len(inputs)
         self.mean.copy_(mean)
-        self.deviation.copy_(squares.sqrt().where(squares > 0, 1.0))
+        own, varies = squares.sqrt(), squares > 0
+        self.deviation.copy_((own * own[varies].mean()).sqrt().where(varies, 1.0))
 
     @torch.no_grad()
     def rows(self, images: Tensor) -> Tensor:

@@ -311,12 +311,13 @@ def test_photographs_take_a_frozen_network_with_bias_labels_and_without(folder: 
         assert (spec.base["data"]["size"], spec.base["train"]["inferred_groups"]) == (160, groups)
         assert spec.base["method"]["name"] == "bias_balanced_cross_entropy"
         assert spec.base["method"]["bias_source"] == source
+        assert spec.base["train"]["schedule"] == "cosine"
         assert spec.search.enqueue[0]["train.weight_decay"] == spec.base["train"]["weight_decay"]
         assert spec.search.margin == 1.5
         assert "efficientnet_lite0 of ImageNet, frozen" in said
         (told,) = plan(spec)["features"]
         assert "40 pictures go through efficientnet_lite0 once" in told
-        assert f"{2 * 2 * 1832 * 40 / 1e6:.2g} MB" in told
+        assert f"{2 * 2 * 2024 * 40 / 1e6:.2g} MB" in told
     contrastive = replace(shots(folder), methods=["eps_sup_info_nce+fair_kl"])
     spec, _ = drafted(contrastive)
     assert spec.base["model"]["adapter"] == 1

@@ -81,7 +81,7 @@ def test_features_are_computed_once_and_a_changed_picture_changes_its_row_alone(
     monkeypatch.setattr(Backbone, "forward", counted)
     first = features.of_frozen(MODEL, dataset, CPU)
     assert sum(computed) == 36
-    assert first.facts.shape == (1832,)
+    assert first.facts.shape == (2024,)
     assert first.splits["train"].inputs.dtype == np.float16
     assert features.of_frozen(MODEL, dataset, CPU).fingerprint == first.fingerprint
     assert sum(computed) == 36
@@ -121,7 +121,7 @@ def test_what_was_ended_goes_on_with_the_rows_that_it_had(monkeypatch: pytest.Mo
         assert np.allclose(split.inputs, resumed.splits[name].inputs, atol=2e-3)
 
 
-@pytest.mark.parametrize("joined", [0, 2])
+@pytest.mark.parametrize("joined", [0, 4])
 def test_a_classifier_of_pictures_predicts_what_the_trial_does_of_rows(tmp_path: Path, joined: int) -> None:
     dataset, own = pictures(), trial_config(augmentation="noise")
     own = replace(own, model={**own.model, "joined": joined})
@@ -250,7 +250,10 @@ def test_early_layers_need_a_frozen_network_of_which_they_are_known(section: str
         assert ((section, key) in [at for at, _ in trial_faults(sections, unbiased)]) == refused
 
 
-def test_rows_are_standardised_by_the_training_split() -> None:
+def test_rows_are_scaled_by_the_training_split_so_that_what_varies_more_counts_more() -> None:
     encoder = frozen.build({**MODEL, "adapter": 0}, 3, None)
-    encoder.fit(torch.tensor([[1.0, 5.0, 2.0], [3.0, 5.0, 2.0]]).half())
-    assert encoder(torch.tensor([[3.0, 5.0, 4.0]])).tolist() == [[1.0, 0.0, 2.0]]
+    encoder.fit(torch.tensor([[1.0, 5.0, 2.0], [3.0, 5.0, 10.0]]).half())  # deviations 1, 0 and 4
+    given = encoder(torch.tensor([[3.0, 6.0, 10.0]]))[0]
+    assert given.tolist() == pytest.approx([1 / 2.5**0.5, 1.0, 4 / 10**0.5])
+    encoder.fit(torch.ones(2, 3).half())
+    assert encoder(torch.full((1, 3), 3.0)).tolist() == [[2.0, 2.0, 2.0]]
