@@ -112,7 +112,7 @@ def _fresh(spec: StudySpec, axes: Axes, sides: Sequence[Side], on_front: set[int
         _join(spec, axes, line)
     limits(spec, axes, names)
     axes.margins(0.2)
-    axes.set_title(f"fresh seeds, {'test' if is_test else 'validation'}", loc="left")
+    axes.set_title(f"{formatting.fresh(spec)}, {'test' if is_test else 'validation'}", loc="left")
     _name_axes(spec, axes, names)
     axes.set_ylabel("")
 

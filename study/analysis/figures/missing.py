@@ -23,7 +23,7 @@ def why_missing(name: str, results: Results) -> str | None:
     """The reason, to stand behind a colon; None where the figure is drawn."""
     search = results.as_searched
     if name == "seeds":
-        return f"no configuration has run on fresh seeds (study confirm {results.spec.name})"
+        return f"no configuration has run on {formatting.fresh(results.spec)} (study confirm {results.spec.name})"
     if name == "ablation":
         return f"its steps have not run on a seed (study ablate {results.spec.name})"
     if name == "learning_curves":

@@ -55,7 +55,7 @@ def trade_off(results: Results) -> Figure | None:
         return None
     if measured:
         ends = [measured[0], *([measured[-1]] if measured[-1][0].label == "baseline" else [])]
-        where = f" on {'test' if names[0].startswith('test') else 'validation'}, fresh seeds"
+        where = f" on {'test' if names[0].startswith('test') else 'validation'}, {formatting.fresh(results.spec)}"
         title = _title(names, [(side.label, x.mean, y.mean) for side, (x, y) in ends], where)
     else:
         at = point(spec, reference, across, up) if reference else None
@@ -186,9 +186,8 @@ def _confirmed(
             fontsize=9.5,
         )
     axes.margins(0.18)
-    axes.set_title(
-        f"fresh seeds, {'test' if names[0].startswith('test') else 'validation'} split, mean ± sd", loc="left"
-    )
+    split = "test" if names[0].startswith("test") else "validation"
+    axes.set_title(f"{formatting.fresh(spec)}, {split} split, mean ± sd", loc="left")
     name_axes(spec, axes, names)
 
 

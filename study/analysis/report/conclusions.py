@@ -171,7 +171,8 @@ def _of_a_rule(results: Results, best: Side) -> Iterator[str]:
     if fresh is not None and fresh.spread(results.spec.metric):
         tested = fresh.spread(results.spec.test_metric)
         test = f", and {results.spec.test_metric} {formatting.mean(results.spec.test_metric, tested)}" if tested else ""
-        yield f"As a rule's pick it ran on fresh seeds, too: {_value_text(results.spec.metric, fresh)}{test}."
+        where, value = formatting.fresh(results.spec), _value_text(results.spec.metric, fresh)
+        yield f"As a rule's pick it ran on {where}, too: {value}{test}."
 
 
 def caveats(results: Results) -> Iterator[str]:

@@ -55,7 +55,7 @@ def _where(spec: StudySpec, front: list[tuple[Candidate, Score]], among: int) ->
     number = formatting.count(among, "configuration")
     if score is candidate.confirmed_score:
         seeds = formatting.ran_on(side_of(spec, candidate), spec.metric)
-        return f"the {number} that ran on fresh seeds, by the mean over {seeds},"
+        return f"the {number} that ran on {formatting.fresh(spec)}, by the mean over {seeds},"
     return f"the {number} of the search, on {formatting.seeds(spec.seeds)},"
 
 

@@ -20,19 +20,19 @@ def printed_picks(spec: StudySpec, table: RulePicks) -> pd.DataFrame:
     keys = param_keys(spec, [result.pick.candidate.trial for result in table.results])
     rows = []
     for result in table.results:
-        row = _in_search(result, table.chosen)
+        row = _in_search(spec, result, table.chosen)
         if is_fresh:
-            row |= _on_fresh_seeds(table, result)
+            row |= _on_fresh_seeds(spec, table, result)
         trial = result.pick.candidate.trial
         rows.append(row | {key: shown(spec, trial, key) for key in keys})
     return pd.DataFrame(rows, dtype=object)
 
 
-def _in_search(result: PickResult, chosen: int | None) -> dict[str, str]:
+def _in_search(spec: StudySpec, result: PickResult, chosen: int | None) -> dict[str, str]:
     """A pick in the search; of the study's own rule also what it chose by the fresh seeds, where that is another."""
     pick = result.pick
     name = numbered(pick.candidate.trial)
-    fresh = f"; on fresh seeds {chosen}" if pick.rule.is_own and chosen not in (None, pick.number) else ""
+    fresh = f"; on {formatting.fresh(spec)} {chosen}" if pick.rule.is_own and chosen not in (None, pick.number) else ""
     missed = f", misses its limit by {pick.score.violation:.3f}" if pick.score.violation else ""
     return {
         "rule": f"{pick.rule.name} (this study's)" if pick.rule.is_own else pick.rule.name,
@@ -43,13 +43,13 @@ def _in_search(result: PickResult, chosen: int | None) -> dict[str, str]:
     }
 
 
-def _on_fresh_seeds(table: RulePicks, result: PickResult) -> dict[str, str]:
+def _on_fresh_seeds(spec: StudySpec, table: RulePicks, result: PickResult) -> dict[str, str]:
     seeds = f" ({result.test.count} seeds)" if result.test and result.test.count > 1 else ""
     regret = (
         formatting.MISSING if result.regret is None else formatting.change(table.judge, result.regret, signed=False)
     )
     return {
-        "on fresh seeds": formatting.mean(result.pick.rule.goal.metrics[0], result.val),
+        f"on {formatting.fresh(spec)}": formatting.mean(result.pick.rule.goal.metrics[0], result.val),
         table.judge: formatting.mean(table.judge, result.test) + seeds,
         "regret": regret,
     }
@@ -71,12 +71,12 @@ def rules_section(results: Results) -> Section | None:
 
 def _notes(results: Results, table: RulePicks) -> Iterator[list[str]]:
     """Paragraphs."""
-    yield list(cost(table))
+    yield list(cost(results.spec, table))
     yield list(_choice(results))
     yield list(_test(results, table))
 
 
-def cost(table: RulePicks) -> Iterator[str]:
+def cost(spec: StudySpec, table: RulePicks) -> Iterator[str]:
     """Yield what the choice of a rule costs on the test split; which of two picks is better the summary alone says."""
     numbers = {result.pick.number for result in table.results}
     if len(numbers) == 1:
@@ -87,9 +87,9 @@ def cost(table: RulePicks) -> Iterator[str]:
         return
     order = sorted(tests, key=lambda number: (-table.turned(tests[number].mean), number))
     counts = sorted({test.count for test in tests.values()})
-    seeds = (
-        formatting.count(counts[-1], "fresh seed") if len(counts) == 1 else f"{counts[0]} to {counts[-1]} fresh seeds"
-    )
+    what = "fresh seed" if spec.folds is None else "run"
+    seeds = formatting.count(counts[-1], what) if len(counts) == 1 else f"{counts[0]} to {counts[-1]} {what}s"
+    seeds += "" if spec.folds is None else f" on {formatting.fresh(spec)}"
     amount = formatting.change(judge, abs(tests[order[0]].mean - tests[order[-1]].mean), signed=False)
     ends = " and ".join(f"{formatting.mean(judge, tests[number])} (trial {number})" for number in (order[0], order[-1]))
     which = "" if len(tests) == len(numbers) else f" whose test is known, {len(tests)} of {len(numbers)},"
@@ -106,7 +106,7 @@ def _choice(results: Results) -> Iterator[str]:
     """By which rule the study chose, and that the others change nothing."""
     best = results.best
     assert best is not None  # there are configurations
-    confirmed = ", by its mean on fresh seeds" if best.confirmed and results.is_confirmed else ""
+    confirmed = f", by its mean on {formatting.fresh(results.spec)}" if best.confirmed and results.is_confirmed else ""
     metrics = ", ".join([*results.spec.objective.metrics, *results.spec.search.constraints])
     metrics += f", of the front {results.spec.objective.rule}" if results.spec.objective.several else ""
     metrics += f", {results.spec.margin_rule}" if results.spec.margin_rule else ""
@@ -119,16 +119,16 @@ def _choice(results: Results) -> Iterator[str]:
 
 def _test(results: Results, table: RulePicks) -> Iterator[str]:
     """Yield how the test split was read for this."""
-    plan = results.confirm
+    plan, fresh = results.confirm, formatting.fresh(results.spec)
     if not plan.rules:
         yield (
             "Test is read only for what this study chose and its baseline, so what other picks reach is not known. "
-            f"study confirm {results.spec.name} --rules runs each of them on fresh seeds and reads test for it."
+            f"study confirm {results.spec.name} --rules runs each of them on {fresh} and reads test for it."
         )
         return
     if not isinstance(plan.rules, bool):
-        yield f"On fresh seeds ran only what these rules picked: {formatting.listed(plan.rules)}."
+        yield f"On {fresh} ran only what these rules picked: {formatting.listed(plan.rules)}."
     yield (
-        f"{table.judge} is the mean ± sample standard deviation over fresh seeds, regret how far a pick is behind the "
-        "best of them."
+        f"{table.judge} is the mean ± sample standard deviation over {fresh}, regret how far a "
+        "pick is behind the best of them."
     )

@@ -190,10 +190,8 @@ def caption(name: str, results: Results) -> str:
 def _of_front(results: Results) -> dict[str, str]:
     """Return what the caption of the front says of this one."""
     fresh = any(score is candidate.confirmed_score for candidate, score in results.judged)
-    right = (
-        " Right: those that ran on fresh seeds, mean ± sample standard deviation over these; what is grey is not on "
-    )
-    right += "the front."
+    right = f" Right: those that ran on {formatting.fresh(results.spec)}, mean ± sample standard deviation over these; "
+    right += "what is grey is not on the front."
     joined = " The line joins the front."
     if len(results.spec.objective.metrics) > 2:
         joined = " The front is that of all metrics: in these two alone some of it may look beaten."
@@ -375,7 +373,7 @@ def _ranking_note(results: Results) -> str:
     value = "values" if results.spec.objective.several else "value"
     note = f"Ordered by the {value} in the search{means}".removesuffix(",") + "."
     if results.is_confirmed:
-        note = f"Those on fresh seeds come first, by their mean there. The others: o{note[1:]}"
+        note = f"Those on {formatting.fresh(results.spec)} come first, by their mean there. The others: o{note[1:]}"
     if results.spec.objective.several:
         note += f" Front by front, within one by search.choose: {results.spec.objective.choose.name}."
     if results.spec.search.constraints:

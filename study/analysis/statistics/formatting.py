@@ -184,6 +184,11 @@ def seeds(numbers: Sequence[int], folds: int = 0) -> str:
     return f"{len(numbers)} seeds ({', '.join(map(str, numbers))}{repeated})"
 
 
+def fresh(spec: StudySpec) -> str:
+    """What configurations run on again: `fresh seeds`, or `all folds`, each of them on a fresh seed."""
+    return "fresh seeds" if spec.folds is None else "all folds"
+
+
 def ran_on(side: "Side", metric: str) -> str:
     """The folds and seeds behind a side's value of a metric."""
     return seeds(side.seeds(metric), len({trial.fold for trial in side.trials} - {None}))

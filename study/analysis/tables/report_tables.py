@@ -45,7 +45,11 @@ def printed_configurations(results: Results) -> pd.DataFrame:
 def _on_fresh_seeds(spec: StudySpec, candidate: Candidate) -> dict[str, str]:
     seeds = ", ".join(str(trial.seed) for trial in candidate.repeats)
     side, metrics = replace(side_of(spec, candidate), trials=candidate.repeats), spec.objective.metrics
-    titles = [f"{name} on fresh seeds" for name in metrics] if len(metrics) > 1 else ["confirmed on fresh seeds"]
+    titles = (
+        [f"{name} on {formatting.fresh(spec)}" for name in metrics]
+        if len(metrics) > 1
+        else [f"confirmed on {formatting.fresh(spec)}"]
+    )
     means = (formatting.mean(name, side.spread(name)) for name in metrics)
     return {**dict(zip(titles, means, strict=True)), "seeds": seeds or formatting.MISSING}
 
