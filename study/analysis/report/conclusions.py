@@ -330,7 +330,7 @@ def _drop(results: Results, best: Side) -> Iterator[str]:
     if candidate.repeats and fresh:
         before = formatting.value(results.spec.metric, candidate.value)
         amount = formatting.change(results.spec.metric, fresh.mean - candidate.value)
-        where = "all folds and fresh seeds it" if best.over != "seeds" else "the fresh seeds the mean"
+        where = "all folds it" if best.over != "seeds" else "the fresh seeds the mean"
         yield f"In the search {best.label} had {results.spec.metric} {before}; on {where} differs by {amount}."
 
 

@@ -4,8 +4,11 @@ import pytest
 from course import Course
 from folded import Judges, folded
 
+from study.analysis.figures import FIGURES
 from study.analysis.report.conclusions import conclusions
 from study.analysis.report.lead import document
+from study.analysis.report.page import to_markdown
+from study.analysis.report.sections import report_page
 from study.home.record import StudyRecord
 from study.ranking import Results
 from study.ranking.difference import side_of
@@ -43,3 +46,9 @@ def test_the_difference_of_two_is_that_of_the_same_samples(confirmed: tuple[Stud
     assert side_of(spec, Results(spec, record).baseline).over == "folds and seeds"
     # two independent networks: the error is about that of two binomials
     assert gain.error == pytest.approx((2 * 0.25 / 1438) ** 0.5, rel=0.3)
+
+
+def test_no_section_of_the_report_speaks_of_fresh_seeds(confirmed: tuple[StudySpec, StudyRecord]) -> None:
+    text = to_markdown(report_page(Results(*confirmed), FIGURES))
+    assert "confirmed on all folds" in text
+    assert "fresh seeds" not in text
