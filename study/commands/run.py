@@ -37,7 +37,7 @@ from study.home.record import StudyRecord
 from study.places import check_shared, for_sockets
 from study.spec import StudySpec, load_study
 from study.sweep.own_ray import LONGEST
-from study.sweep.ray_runtime import SharedRay, check_machine, check_taken
+from study.sweep.ray_runtime import SharedRay, check_machine, check_taken, set_variables
 from study.tracking import Tracker
 from study.tracking.connection import check_server
 from study.training.own_function import FILE, PICKLE, digest, place
@@ -224,6 +224,7 @@ def _check_place(home: Home, spec: StudySpec, address: str | None) -> None:
     """Refuse a trial that could never be placed, what `ready` refuses, a cluster that does not answer, and a home that
     would end with a job: it runs in a folder of Ray's."""
     ready(home, address)
+    set_variables(address)
     if address is None:
         check_machine(spec.resources)
         return
