@@ -143,7 +143,7 @@ class Driver:
 
     def __init__(self, work: Work) -> None:
         self._home = work.home
-        self._messages: list[Message] = []
+        self._messages: list[tuple[Message, StudyRecord]] = []
         self._taken = self._stops = 0
         self._news, self._left = threading.Event(), threading.Event()
         self._followed: Followed | None = None
@@ -179,13 +179,12 @@ class Driver:
             say: Callable[[str], object] = tell  # until there is a view
             while True:
                 try:
-                    message = self._next()
-                    if message is None:
+                    if (next_one := self._next()) is None:
                         continue
+                    message, record = next_one
                     if isinstance(message, Shown | Over | Ended | Failed | Gone):
                         shown.close()
                     if isinstance(message, Shown):
-                        record = self._followed.record if self._followed and message.is_there else StudyRecord()
                         say = shown.enter_context(view(message.spec, record))
                     elif isinstance(message, Told):
                         say(message.text)
@@ -210,8 +209,8 @@ class Driver:
     def pid(self) -> int:
         return self._process.pid
 
-    def _next(self) -> Message | None:
-        """The first message that was not taken; None: there is none yet."""
+    def _next(self) -> tuple[Message, StudyRecord] | None:
+        """The first message that was not taken, and the record of its study; None: there is none yet."""
         if self._taken == len(self._messages):
             self._news.wait(1.0)
         self._news.clear()
@@ -228,7 +227,7 @@ class Driver:
                         self._followed.look()
                     if there:
                         self._take_in(pipe.recv())
-            except (EOFError, OSError):
+            except Exception:  # the pipe's end, or an answer that cannot be read here: the driver stops then
                 self._take_in(Gone())
 
     def _take_in(self, message: Message) -> None:
@@ -237,7 +236,7 @@ class Driver:
             self._followed = Followed(StudyFolder(self._home.path / message.spec.name)) if message.is_there else None
             if self._followed:
                 self._followed.look()
-        self._messages.append(message)
+        self._messages.append((message, self._followed.record if self._followed else StudyRecord()))
         self._news.set()
 
     def _stop(self) -> None:

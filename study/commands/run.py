@@ -39,7 +39,7 @@ from study.places import check_shared, for_sockets
 from study.ranking import Results
 from study.spec import StudySpec, load_study
 from study.sweep.own_ray import LONGEST
-from study.sweep.ray_runtime import SharedRay, check_machine, check_taken
+from study.sweep.ray_runtime import SharedRay, check_machine, check_taken, set_variables
 from study.text import flat
 from study.tracking import Tracker
 from study.tracking.connection import check_server
@@ -235,6 +235,7 @@ def _check_place(home: Home, spec: StudySpec, address: str | None) -> None:
     """Refuse a trial that could never be placed, what `ready` refuses, a cluster that does not answer, and a home that
     would end with a job: it runs in a folder of Ray's."""
     ready(home, address)
+    set_variables(address)
     if address is None:
         check_machine(spec.resources)
         return

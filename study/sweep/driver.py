@@ -90,7 +90,7 @@ def stopped_by_signals(agenda: Agenda, tell: Callable[[str], None]) -> Iterator[
         told = False
         while number := arrived.recv(1):
             if number[0] == signal.SIGTERM:
-                signal.alarm(0)  # with which Ray's C++ ends the process, if it came before `take_signals_back`
+                signal.alarm(0)  # with which Ray's C++ ends the process, if it came before that was taken back
             if not told and number[0] in NUMBERS:
                 told = True
                 tell(STOPPING)

@@ -153,7 +153,6 @@ def check_machine(resources: Resources) -> None:
     Raises:
         UserError: says what a trial takes and what there is.
     """
-    set_here(Part.DRIVER, Part.OWN_RAY)  # Ray, which is asked for the kind of GPUs, reads some where it is imported
     machine = _machine(resources)
     for name, amount in (("CPU", resources.cpu), ("GPU", resources.gpu)):
         if amount > machine[name]:
@@ -211,6 +210,17 @@ def nothing(text: str) -> None:
     """Tells nobody."""
 
 
+def set_variables(address: str | None) -> None:
+    """Set the variables of Ray in this process, before it is imported, where it reads some of them.
+
+    Args:
+        address: see `ray_runtime`.
+    """
+    set_here(Part.DRIVER, *([Part.OWN_RAY] if address is None else []))
+    if address is None or is_loopback(_named(address).rpartition(":")[0]):
+        os.environ |= LOOPBACK_ALONE  # whatever the user has set
+
+
 @contextmanager
 def ray_runtime(
     address: str | None,
@@ -233,9 +243,7 @@ def ray_runtime(
         KeyboardInterrupt: nobody wants it any more.
         UserError: a cluster cannot be reached; or a node of it does not see the home.
     """
-    set_here(Part.DRIVER, *([Part.OWN_RAY] if address is None else []))
-    if address is None or is_loopback(_named(address).rpartition(":")[0]):
-        os.environ |= LOOPBACK_ALONE  # whatever the user has set: Ray reads it where it is imported
+    set_variables(address)
     import ray  # noqa: F401 (it sets up the loggers)
 
     hush("ray", "ray.tune", level=logging.CRITICAL)

@@ -22,9 +22,9 @@ pytestmark = [pytest.mark.skipif(bool(missing()), reason=str(missing())), pytest
 
 SCRIPT = """
 import json, os, sys
-from study.upstream.ray_internals import stay_on_loopback
+from study.upstream.environment import LOOPBACK_ALONE
 
-stay_on_loopback()
+os.environ |= LOOPBACK_ALONE
 import ray
 from ray.cluster_utils import Cluster
 from study import data
