@@ -519,10 +519,10 @@ def draft(wishes: Wishes, file: str, schema: str | None = None) -> str:
 
 
 def _has_folds(wishes: Wishes, metric: str) -> bool:
-    """Return whether a user's samples are few and have bias labels, and can be divided so that all are judged together.
-    Features of a frozen network were not tried."""
+    """Return whether a user's samples are few and have bias labels, and can be divided so that all are judged
+    together."""
     samples = wishes.rows if wishes.images is None else wishes.images
-    if wishes.network or samples is None or samples > FEW_SAMPLES or metric != "shrunk_unbiased_log_loss":
+    if samples is None or samples > FEW_SAMPLES or metric != "shrunk_unbiased_log_loss":
         return False
     try:
         data.describe({**wishes.data, "folds": FOLDS})

@@ -55,8 +55,8 @@ class Frozen(Encoder):
     def fit(self, inputs: Tensor) -> None:
         """Take means and scales from these rows (N, E + F): the scale of a feature is the geometric mean of its own
         standard deviation and the mean one of all, so that what varies more counts more, and the mean variance is 1. A
-        feature that is the same in all stays as it is, less its mean. (One scale a feature, or one for all, were worse:
-        `tests/benchmarks/photographs.py`.)"""
+        feature that is the same in all stays as it is, less its mean. (With its own scale for each, a classifier was up
+        to 3 points worse: `tests/benchmarks/results/photographs.md`.)"""
         parts = inputs[:, -self._width :].split(PART)
         mean = sum(part.double().sum(0) for part in parts) / len(inputs)
         squares = sum(((part.double() - mean) ** 2).sum(0) for part in parts) / len(inputs)

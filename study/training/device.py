@@ -360,6 +360,11 @@ class Resident:
         """All that is known of the samples besides their inputs."""
         return Labels(self.target, self.bias, self.condition)
 
+    @property
+    def samples(self) -> Tensor:
+        """The inputs of the samples alone, as they are stored: a copy where `inputs` holds others, too."""
+        return self.inputs if self._rows is None else self.inputs[self._rows]
+
     def __len__(self) -> int:
         return len(self.target)
 

@@ -39,7 +39,8 @@ def classes(model: Mapping[str, Any], dataset: Dataset, split: str, device: torc
         dataset: rows of its features.
     """
     columns, train = early_width(model), dataset.splits["train"]
-    rows, target = _tensor(train.inputs[:, :columns], device), torch.from_numpy(train.target).to(device)
+    inputs = train.samples
+    rows, target = _tensor(inputs[:, :columns], device), torch.from_numpy(train.target).to(device)
     centre, scale = rows.mean(0), rows.std(0).clamp(min=1e-6)
     number = dataset.facts.classes
 
@@ -48,11 +49,11 @@ def classes(model: Mapping[str, Any], dataset: Dataset, split: str, device: torc
 
     found = _by_others(early, (rows - centre) / scale, target)
     errors = (found != target).float().mean()
-    if errors > WORSE * (_by_others(*_of_all(train.inputs, target, number), target) != target).float().mean():
+    if errors > WORSE * (_by_others(*_of_all(inputs, target, number), target) != target).float().mean():
         return torch.zeros(len(dataset.splits[split]), dtype=torch.long, device=device)
     if split == "train":
         return found
-    queries = _tensor(dataset.splits[split].inputs[:, :columns], device)
+    queries = _tensor(dataset.splits[split].samples[:, :columns], device)
     return early(_few(torch.arange(len(rows), device=device)))((queries - centre) / scale).argmax(1)
 
 

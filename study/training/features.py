@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from study import models
 from study.data.cache import FOLDER, cached, opened
 from study.data.dataset import Dataset, Facts, Split
+from study.data.folds import of_fold
 from study.data.source import writable
 from study.models import frozen
 from study.models.backbone import Backbone, beside
@@ -57,6 +58,8 @@ def of_frozen(
     """
     if not model.get("frozen") or dataset.facts.is_table:
         return dataset
+    if dataset.folds is not None:
+        return _of_fold(model, dataset, device, on_rows)
     section, begun = frozen.trunk_section(model), models.weights(model)
     assert begun is not None  # a frozen network has weights
     network = {**section, "beside": beside(section), "weights": begun["sha256"]}
@@ -74,6 +77,15 @@ def of_frozen(
             return splits
 
     return cached("features", {"network": network, "data": dataset.fingerprint}, facts, build)
+
+
+def _of_fold(model: Mapping[str, Any], dataset: Dataset, device: torch.device, on_rows: OnRows) -> Dataset:
+    """The same of a data set with folds: the features of all samples are kept as one, of which each fold is a view."""
+    whole = of_frozen(model, replace(of_fold(dataset, None), folds=None), device, on_rows)
+    parts = {name: "train" if name == "val" else name for name in dataset.splits}
+    splits = {name: replace(dataset.splits[name], inputs=whole.splits[parts[name]].inputs) for name in parts}
+    facts = replace(whole.facts, splits=tuple(splits))
+    return replace(whole, facts=facts, splits=splits, stored_fingerprint=f"{whole.fingerprint}, {dataset.fingerprint}")
 
 
 @dataclass(frozen=True)

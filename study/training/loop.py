@@ -308,7 +308,7 @@ class TrainingLoop:
         self._splits = {name: self._resident(split, facts) for name, split in self.dataset.splits.items()}
         for part in self._networks.modules():
             if isinstance(part, Frozen):
-                part.fit(self._splits["train"].inputs)
+                part.fit(self._splits["train"].samples)
         self._augmentation = augment.build(self.options.augmentation, facts.shape, self.options)
         networks_and_data = self._networks, self._splits, dataset.facts
         self.evaluate = Evaluation(*networks_and_data, self.options, lambda: self.inferred)

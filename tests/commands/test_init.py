@@ -312,6 +312,7 @@ def test_photographs_take_a_frozen_network_with_bias_labels_and_without(folder: 
         assert spec.base["method"]["name"] == "bias_balanced_cross_entropy"
         assert spec.base["method"]["bias_source"] == source
         assert spec.base["train"]["schedule"] == "cosine"
+        assert spec.folds == (5 if source == "labels" else None)
         assert spec.search.enqueue[0]["train.weight_decay"] == spec.base["train"]["weight_decay"]
         assert spec.search.margin == 1.5
         assert "efficientnet_lite0 of ImageNet, frozen" in said

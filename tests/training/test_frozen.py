@@ -17,6 +17,7 @@ from torchvision.models import EfficientNet_B0_Weights
 
 from study import models
 from study.data.dataset import Dataset, Facts, Split
+from study.data.folds import divided, of_fold
 from study.errors import UserError
 from study.files import digest_of_file
 from study.models import frozen, initial_weights
@@ -192,6 +193,25 @@ def test_two_studies_at_once_make_features_once(monkeypatch: pytest.MonkeyPatch)
         found = list(both.map(lambda _: features.of_frozen(MODEL, dataset, CPU).fingerprint, range(2)))
     assert found[0] == found[1]
     assert sum(computed) == 36
+
+
+def test_folds_are_views_of_features_that_are_made_once_and_scaled_by_their_own_training_rows(root: Path) -> None:
+    whole = divided(pictures(), 3, 0)
+    parts = {fold: features.of_frozen(MODEL, of_fold(whole, fold), CPU) for fold in (0, 1, 2, None)}
+    assert len(list(root.rglob("features-*/train.npy"))) == 1
+    assert len({part.fingerprint for part in parts.values()}) == 4
+    assert whole.folds is not None
+    of_all = parts[None].splits["train"].samples
+    for fold in range(3):
+        for name, held in (("train", False), ("val", True)):
+            own = parts[fold].splits[name]
+            assert own.inputs is parts[fold].splits["train"].inputs
+            assert np.array_equal(own.samples, of_all[(whole.folds.numbers == fold) == held])
+        own = config({**METHOD, "bias_source": "early_layers"}, epochs=1, batch_size=4)
+        trial = Trial(replace(own, model={**MODEL, "adapter": 0}), of_fold(whole, fold), "cpu")
+        list(trial.run())
+        mean = parts[fold].splits["train"].samples[:, -1280:].mean(0, dtype=np.float64)
+        assert np.allclose(trial.method.encoders()["encoder"].mean, mean, atol=1e-4)
 
 
 def rows(early_sees_it: bool, count: int = 600) -> Dataset:
