@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from study.api.model import Model
+    from study.commands.session import View
 
 # A configuration of a study as a Python object.
 
@@ -243,10 +244,15 @@ class Study:
         return drawn
 
     def report(self, out: str | Path | None = None, models: bool = False, pdf: bool = False) -> Path:
-        """Write the report and give its page, as `study report` does."""
+        """Write the report and give its page, as `study report` does: that of the study, which is in MLflow too, in a
+        process of its own."""
+        from study.api.notebook import view
+        from study.commands.driver import driven
         from study.commands.report import report
 
-        page, _ = report(self._home, self.name, Path(out) if out is not None else None, models, pdf)
+        if out is not None:
+            return report(self._home, self.name, Path(out), models, pdf)[0]
+        page: Path = driven(view(quiet=True), self._home, _own_report, self.name, models, pdf)
         return page
 
     def resume(
@@ -347,6 +353,13 @@ class Study:
 
         with find_model(self._home, self.name, seed) as description:
             return Model(Classifier.load(description, device))
+
+
+def _own_report(home: Home, name: str, models: bool, pdf: bool, view: "View") -> Path:
+    """In a driver's process: a study's own report, in MLflow too."""
+    from study.commands.report import report
+
+    return report(home, name, None, models, pdf)[0]
 
 
 def load(name: str) -> Study:

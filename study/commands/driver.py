@@ -433,10 +433,9 @@ def _portable(error: BaseException) -> Exception:
         return error
     if not isinstance(error, Exception) or interrupt.has_come():  # a library may make its own error of an interrupt
         return Interrupted("stopped")
-    try:
-        copied = pickle.loads(pickle.dumps(error))
-        assert isinstance(copied, Exception)
-    except Exception:
-        copied = Stopped(f"{type(error).__name__}: {error}")
+    copied: Exception = Stopped(f"{type(error).__name__}: {error}")
+    if type(error).__module__.split(".")[0] in ("study", *sys.stdlib_module_names):  # others would bring their library
+        with suppress(Exception):
+            copied = pickle.loads(pickle.dumps(error))
     copied.add_note("".join(traceback.format_exception(error)))
     return copied

@@ -84,6 +84,7 @@ try:
     study.run("no such file")
 except study.UserError as error:
     print("refused:", error)
+print("page:", mine.report().name)
 after, now = theirs(), process()
 print("changed:", [key for key, value in before.items() if after.get(key, same) is not value])
 print("differs:", [key for key in was if was[key] != now[key]])
@@ -103,6 +104,7 @@ def test_a_notebooks_process_and_the_libraries_in_it_are_as_before(make_command:
     ), done
     assert told["best"] == "{'method.rate': 0.5} complete"
     assert "no such file" in told["refused"]
+    assert told["page"] == "report.html"
     assert "starting Ray" in done
 
 
