@@ -35,13 +35,15 @@ from study.training import Trial
 class Row:
     """What differs from the protocol, the cells that are run, another metric; `is_old`: `Old` for small_conv_net.
 
-    `keys` come after the cell's own, so that they can change these too.
+    `keys` come after the cell's own, so that they can change these too. Cells that are not run are those of the row
+    `base`; None: of the first.
     """
 
     keys: Sequence[str] = ()
     cells: Sequence[str] = ()
     metric: str | None = None
     is_old: bool = False
+    base: str | None = None
 
 
 @dataclass(frozen=True)
@@ -169,9 +171,11 @@ CASES["table3"] = Case(
         "as reproduced: alpha squared, LeNet, 6 epochs": Row(),
         "alpha once": Row(["method.alpha_squared=false"], ("eps-SupInfoNCE + FairKL",)),
         "small_conv_net": Row([SMALL_NET]),
-        "small_conv_net, alpha once": Row([SMALL_NET, "method.alpha_squared=false"], ("eps-SupInfoNCE + FairKL",)),
+        "small_conv_net, alpha once": Row(
+            [SMALL_NET, "method.alpha_squared=false"], ("eps-SupInfoNCE + FairKL",), base="small_conv_net"
+        ),
         "a tenth": Row([TENTH]),
-        "a tenth, alpha once": Row([TENTH, "method.alpha_squared=false"], ("eps-SupInfoNCE + FairKL",)),
+        "a tenth, alpha once": Row([TENTH, "method.alpha_squared=false"], ("eps-SupInfoNCE + FairKL",), base="a tenth"),
     },
 )
 CASES["table4"] = Case(
@@ -265,7 +269,7 @@ def train(file: Path, found: Found, names: Sequence[str], rows: Sequence[str], c
 
 def values(case: Case, found: Found, cell: str, row: Row) -> dict[int, float]:
     """By seed, in the printed unit; a row that lacks a cell has that of the first row."""
-    of = row if cell in cells_of(case, row) else next(iter(case.rows.values()))
+    of = row if cell in cells_of(case, row) else case.rows[row.base or next(iter(case.rows))]
     metric = row.metric or case.metric
     recorded = found.get(trained_as(case, cell, of), {})
     return {seed: case.scale * one[metric] for seed, one in sorted(recorded.items()) if metric in one}
