@@ -7,6 +7,7 @@ import re
 import secrets
 import sqlite3
 from collections.abc import Iterator
+from configparser import ConfigParser
 from contextlib import closing, contextmanager, suppress
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -114,9 +115,7 @@ def check_server(uri: str) -> None:
         return
     if any(os.environ.get(name) for name in OTHER_WAYS):
         return
-    from mlflow.utils.credentials import read_mlflow_creds
-
-    password = parts.password or read_mlflow_creds().password or ""
+    password = parts.password or _password() or ""
     if len(password) >= LEAST_PASSWORD and password != DEFAULT_PASSWORD:
         return
     weak = "MLflow's default" if password == DEFAULT_PASSWORD else f"one of {len(password)} characters"
@@ -125,6 +124,15 @@ def check_server(uri: str) -> None:
         f"one whoever reaches the server can change its runs. Allowed: {LEAST_PASSWORD} characters or more, by "
         "MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD"
     )
+
+
+def _password() -> str | None:
+    """The password that MLflow's client sends: from the environment, or else from the file that its guide names."""
+    if password := os.environ.get("MLFLOW_TRACKING_PASSWORD"):
+        return password
+    file = ConfigParser()
+    file.read(Path("~/.mlflow/credentials").expanduser())
+    return file.get("mlflow", "mlflow_tracking_password", fallback=None)
 
 
 SECRET = ("password", "passwd", "user", "username", "sslpassword", "token")
@@ -209,7 +217,7 @@ def check_database(home: Home) -> None:
 
 
 # The file of a home's own database, without MLflow, whose import takes seconds: whether it is damaged, and where it
-# says that artifacts lie. With `study/tracking/database.py` all that touches MLflow's tables.
+# says that artifacts lie. All that touches MLflow's tables.
 #
 # `tests/tracking/test_mlflow_internals.py` says what MLflow must keep for this, and tries it.
 

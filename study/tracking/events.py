@@ -1,10 +1,11 @@
 """The form of each event of a ledger in MLflow. An event that is read twice changes nothing."""
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, assert_never
 
-from study import ranking
+from study import data, ranking
 from study.errors import said
 from study.home import events
 from study.home.events import ENDED, End, Event, Outcome
@@ -16,7 +17,7 @@ from study.ranking.summary import lines, result_metrics, result_seeds, summary
 from study.spec import StudySpec
 from study.text import escaped, printed
 from study.tracking import own_runs
-from study.tracking.store import REFERENCE, Point, RunUpdate, cut, milliseconds, reference_key
+from study.tracking.store import REFERENCE, Point, RunUpdate, cut, data_set, milliseconds, reference_key
 from study.tracking.tracked import STUDY, Tracked
 
 # What the study's own run says of the study: its parameters, and a note in Markdown.
@@ -46,6 +47,22 @@ def params(spec: StudySpec) -> dict[str, str]:
 
 NESTED = ("early_stopping", "confirm", "choose", "plateau", "stop", "baseline")
 """The sections of a search."""
+
+
+def own_params(spec: StudySpec, document: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """A trial's parameters under their keys: what is searched, its seed, and where else it is not as the study's run
+    says. MLflow's pages show what differs; the rest is on the study's run alone.
+
+    Args:
+        document: the trial's complete sections.
+    """
+    searched = {*spec.search.space, "train.seed"}
+    return {
+        f"{section}.{name}": cut(value)
+        for section, keys in document.items()
+        for name, value in keys.items()
+        if f"{section}.{name}" in searched or name not in spec.base[section] or value != spec.base[section][name]
+    }
 
 
 def _flat(search: Mapping[str, Any]) -> list[tuple[str, Any]]:
@@ -140,6 +157,7 @@ class Events:
         progress: what MLflow has; kept up with the events.
         record: what the ledger says up to there; kept up likewise.
         own_runs: gives the folder of the runs that a trial's function logged itself.
+        above: id of the run that the study's is nested under, empty: of none.
     """
 
     def __init__(
@@ -148,7 +166,9 @@ class Events:
         progress: Tracked,
         record: StudyRecord,
         own_runs: Callable[[int], Path] | None = None,
+        above: str = "",
     ) -> None:
+        self._above = {"mlflow.parentRunId": above} if above else {}
         self._spec, self._progress, self.record, self._own_runs = spec, progress, record, own_runs
         self._changes: dict[str, RunUpdate] = {}
 
@@ -230,9 +250,11 @@ class Events:
         self._tag(STUDY, {"study.kind": "study", "study.hash": self._spec.hash, **inherited(self._spec, self.record)})
 
     def _opened(self, event: events.Opened) -> None:
-        self._tag(STUDY, {**inherited(self._spec, self.record), "study.node": event.node or ""})
+        tags = {**inherited(self._spec, self.record), **self._above, "study.node": event.node or ""}
+        self._tag(STUDY, tags)
         self._tag(STUDY, {NOTE: note(self._spec, self.record)})
         self._untag(STUDY, [UNUSABLE])
+        self._change(STUDY).inputs = [data_set(json.loads(key), told) for key, told in self._data_sets().items()]
         self._begin(STUDY)
         self._progress.attached = False  # there will be new files
 
@@ -276,11 +298,15 @@ class Events:
         self._tag(key, {**inherited(self._spec, self.record), **tags})
         own = {"train.seed": event.seed, "train.epochs": self.record.trials[event.trial].total(self._spec.epochs)}
         document = self._spec.trial_document({**event.params, **own})
-        change.params |= {
-            f"{section}.{name}": cut(value) for section, keys in document.items() for name, value in keys.items()
-        }
+        change.params |= own_params(self._spec, document)
+        if told := self._data_sets().get(data.key(document["data"])):
+            change.inputs = [data_set(document["data"], told)]
         if key not in self._progress.open:
             self._progress.open.append(key)
+
+    def _data_sets(self) -> Mapping[str, Mapping[str, Any]]:
+        """What the last driver said of the data sets, by `study.data.key`; an older one said nothing."""
+        return self.record.sessions[-1].get("datasets", {}) if self.record.sessions else {}
 
     def _name(self, number: int) -> str:
         """The name of a trial's run: whose configuration on which seed. All seeds of one differ in the seed alone."""

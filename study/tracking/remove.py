@@ -5,11 +5,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from study.errors import UserError
-from study.files import below
-from study.home.events import Created, event_of
 from study.home.folder import Home, StudyFolder
-from study.home.ledger import Tail, empty
+from study.home.ledger import empty
 from study.tracking.connection import check_database, error_line, is_unknown_to_server, open_mlflow
+from study.tracking.tracked import Tracked, study_id
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -19,8 +18,8 @@ if TYPE_CHECKING:
 def remove(home: Home, folder: StudyFolder) -> int:
     """Delete the runs of a study, trials and all.
 
-    From MLflow of the home's own for good, with their artifacts; so is their experiment when nothing else is in it. On
-    a server they are marked as deleted: `mlflow gc` there removes them, and their artifacts.
+    They are marked as deleted: `mlflow gc` removes them for good, where a home or a server calls it. In MLflow of the
+    home's own their artifacts are removed at once, and their experiment is deleted too when nothing else is in it.
 
     Returns:
         How many runs that were.
@@ -33,31 +32,39 @@ def remove(home: Home, folder: StudyFolder) -> int:
         return 0
     if home.owns_tracking:
         check_database(home)
-    try:
-        created = event_of(next(Tail(folder.ledger_file).new(), {"event": ""}))  # damage behind it does not matter
-    except ValueError:
-        created = None
-    if not isinstance(created, Created):
+    study = study_id(folder.ledger_file)
+    if not study:
         raise UserError(f"{empty(folder.ledger_file)}, and so is which runs in MLflow are its own. Remove it by hand")
     try:
-        return _remove(home, folder.name, created.id)
+        return _remove(home, folder, study)
     except Exception as error:  # whatever MLflow, its database or the network raise
         raise UserError(
             f"{folder.name}: its runs are still in MLflow: {error_line(error, home.tracking_uri)}"
         ) from None
 
 
-def _remove(home: Home, name: str, study: str) -> int:
+def _remove(home: Home, folder: StudyFolder, study: str) -> int:
     client = open_mlflow(home)
-    experiment = client.get_experiment_by_name(name)
-    if experiment is None:
-        return 0
-    runs = list(_runs(client, experiment.experiment_id, f"tags.`study.id` = '{study}'"))
-    models = _unregister(client, experiment.experiment_id, study, set(runs))
-    for run_id in runs:
-        client.delete_run(run_id)
+    named, noted = client.get_experiment_by_name(folder.name), Tracked.load(folder.tracking_file, home.tracking_uri)
+    experiments = {noted.experiment, named.experiment_id if named else ""} - {""}
+    return sum(_remove_from(home, client, experiment, study) for experiment in sorted(experiments))
+
+
+def _remove_from(home: Home, client: "MlflowClient", experiment_id: str, study: str) -> int:
+    runs = list(_runs(client, experiment_id, f"tags.`study.id` = '{study}'"))
+    models = _unregister(client, experiment_id, study, set(runs))
+    experiment = client.get_experiment(experiment_id)
+    is_whole = len(runs) == sum(1 for _ in _runs(client, experiment_id))
+    if home.owns_tracking and is_whole and experiment.lifecycle_stage == "active":
+        client.rename_experiment(experiment_id, f"{experiment.name[:200]}, deleted, {study}")  # the name is free then
+        client.delete_experiment(experiment_id)
+    elif experiment.lifecycle_stage == "active":
+        for run_id in runs:
+            client.delete_run(run_id)
     if home.owns_tracking:
-        _purge(home, client, runs, models, experiment.experiment_id)
+        for name in (*(f"models/{model_id}" for model_id in models), *runs):
+            for left in home.artifacts.glob(f"*/{name}"):
+                shutil.rmtree(left, ignore_errors=True)
     return len(runs)
 
 
@@ -91,26 +98,11 @@ def _models(client: "MlflowClient", experiment_id: str, study: str) -> Iterator[
 
 
 def _runs(client: "MlflowClient", experiment_id: str, query: str = "") -> Iterator[str]:
-    """Every run, also one that was marked as deleted."""
+    """Every run that is not marked as deleted."""
     from mlflow.entities import ViewType
 
     token = None
     while token != "":
-        page = client.search_runs([experiment_id], query, ViewType.ALL, max_results=1000, page_token=token)
+        page = client.search_runs([experiment_id], query, ViewType.ACTIVE_ONLY, max_results=1000, page_token=token)
         yield from (run.info.run_id for run in page)
         token = page.token or ""
-
-
-def _purge(home: Home, client: "MlflowClient", runs: list[str], models: list[str], experiment_id: str) -> None:
-    """Do what `mlflow gc` does, for these runs and models alone."""
-    from study.tracking.database import Database
-
-    database = Database(client, home)
-    folder = below(home.artifacts, client.get_experiment(experiment_id).name)
-    for name in (*(f"models/{model_id}" for model_id in models), *runs):
-        shutil.rmtree(below(folder, name), ignore_errors=True)
-    database.purge(models, runs)
-    if next(_runs(client, experiment_id), None) is None:
-        client.delete_experiment(experiment_id)
-        database.purge(experiment=experiment_id)
-        shutil.rmtree(folder, ignore_errors=True)

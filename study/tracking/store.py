@@ -1,17 +1,20 @@
 """Runs in MLflow, through its client: any server or database."""
 
+import json
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from mlflow import MlflowClient
-from mlflow.entities import Metric, Param, RunTag, ViewType
+from mlflow.entities import Dataset, DatasetInput, InputTag, Metric, Param, RunTag, ViewType
 from mlflow.exceptions import MlflowException
 
+from study.spec import StudySpec
 from study.text import printed
-from study.tracking.tracked import STUDY
+from study.tracking.tracked import STUDY, VIEW
 
 # What a run in MLflow lacks.
 
@@ -41,6 +44,7 @@ class RunUpdate:
         parent: key of the run that it is nested under, None for the study's.
         name: of the run, if it does not exist yet; `rename`: from now on, None: as it is.
         start: when it began, in milliseconds since the epoch, if it does not exist yet.
+        inputs: data sets that it reads.
         tags: to set; `untag`: to remove.
         status: one of MLflow's, None: as it is; a new run is RUNNING.
         end: when it ended, in milliseconds since the epoch; None while it runs.
@@ -57,6 +61,7 @@ class RunUpdate:
     untag: set[str] = field(default_factory=set)
     params: dict[str, str] = field(default_factory=dict)
     points: list[Point] = field(default_factory=list)
+    inputs: list[DatasetInput] = field(default_factory=list)
     status: str | None = None
     end: int | None = None
     files: list[tuple[Path, str | None]] = field(default_factory=list)
@@ -79,6 +84,33 @@ def cut(value: Any) -> str:
 def milliseconds(time: float) -> int:
     """A time in seconds since the epoch, in milliseconds."""
     return int(time * 1000)
+
+
+MOST, DIGEST = 500, 36
+"""Characters of a data set's name and digest that MLflow takes."""
+
+
+def data_set(section: Mapping[str, Any], told: Mapping[str, Any]) -> DatasetInput:
+    """A data set as MLflow's column of them shows it.
+
+    Args:
+        section: the `data` section of a study or trial.
+        told: what the ledger says of it, see `study.data.inventory`.
+    """
+    kind, source = _source(str(section["name"]), told["sources"])
+    profile = json.dumps({"rows": told["rows"], "shape": told.get("shape")})
+    found = Dataset(told["title"][:MOST], told["digest"][:DIGEST], kind, source, profile=profile)
+    return DatasetInput(found, [InputTag("mlflow.data.context", ", ".join(told["rows"]))])
+
+
+def _source(name: str, sources: list[str]) -> tuple[str, str]:
+    """Kind of a data set's source, in MLflow's words, and JSON with the first address, and all where there are more."""
+    if not sources:
+        return "code", json.dumps({"tags": {"mlflow.source.name": f"study.data.sets.{name}"}})
+    several = {"files": sources} if len(sources) > 1 else {}
+    if sources[0].startswith(("http://", "https://")):
+        return "http", json.dumps({"url": sources[0], **several})
+    return "local", json.dumps({"uri": sources[0], **several})
 
 
 # The runs themselves.
@@ -106,8 +138,27 @@ Hyperparameter studies of this name: each is a run, and its trials are nested in
 a run's name marks the best configuration, on each of its seeds; of several metrics that which `search.choose` chose of
 the front. The description of a study's run says what came of it.
 
-A table of the trials: filter by ``tags.`study.kind` = 'trial'``; {metric} and the parameters are under *Columns*.
+A table of the trials, the best first, with {metric} and what is searched: *Views*, *Trials*.
 """
+
+SAVED_VIEW = f"mlflow.sharedViewState.{VIEW}"
+"""Tag of an experiment: a view that the UI's menu *Views* offers, in the form in which the UI itself saves one."""
+
+
+def saved_view(spec: StudySpec) -> str:
+    """The view of a study's trials, the best first, with the metrics, the searched parameters and the data alone."""
+    goal = spec.objective
+    chosen = "chosen/" if goal.window is not None else ""
+    metrics = [f"metrics.`{chosen}{name}`" for name in goal.needed]
+    state = {
+        "searchFilter": "tags.`study.kind` = 'trial'",
+        "orderByKey": metrics[0],
+        "orderByAsc": goal.modes[0] == "min",
+        "selectedColumns": [*metrics, *(f"params.`{key}`" for key in spec.search.space), "attributes.`Dataset`"],
+    }
+    now = int(time.time() * 1000)
+    return json.dumps({"name": "Trials", "createdAt": now, "updatedAt": now, "state": json.dumps(state)})
+
 
 PRIMARY = "mlflow.experiment.primaryMetric.name"
 """Tag of an experiment: the metric of the UI's first charts and of its parallel coordinates."""
@@ -126,20 +177,21 @@ class Store:
     def __init__(self, client: MlflowClient, at_once: int = AT_ONCE) -> None:
         self.client, self._at_once = client, at_once
 
-    def experiment(self, name: str, artifacts: str | None, metric: str) -> str:
-        """The id of an experiment, which is made if there is none, and taken back if it was marked as deleted.
+    def experiment(self, spec: StudySpec, artifacts: str | None) -> str:
+        """The id of a study's experiment, which is made if there is none, and taken back if it was marked as deleted.
+        The UI's charts begin with the study's metric.
 
         Args:
-            metric: what is searched for, which the UI's charts begin with.
             artifacts: where those of its runs lie, None: where MLflow puts them.
         """
-        experiment = self.client.get_experiment_by_name(name)
+        experiment = self.client.get_experiment_by_name(spec.name)
         if experiment is None:
-            tags = {PRIMARY: metric, ABOUT: DESCRIPTION.format(metric=metric)}
-            return self.client.create_experiment(name, artifacts, UI_TAGS | tags)
+            tags = {PRIMARY: spec.metric, ABOUT: DESCRIPTION.format(metric=spec.metric), SAVED_VIEW: saved_view(spec)}
+            return str(self.client.create_experiment(spec.name, artifacts, UI_TAGS | tags))
         if experiment.lifecycle_stage == "deleted":
             self.client.restore_experiment(experiment.experiment_id)
-        return experiment.experiment_id
+        self.client.set_experiment_tag(experiment.experiment_id, SAVED_VIEW, saved_view(spec))
+        return str(experiment.experiment_id)
 
     def lacks(self, runs: Mapping[str, str]) -> bool:
         """Return whether runs are not there that were: the first or the last made of them, which are the study's own
@@ -179,18 +231,16 @@ class Store:
         log = self.client.log_artifacts if path.is_dir() else self.client.log_artifact
         log(run_id, str(path), folder)
 
-    def write(
-        self, experiment: str, changes: list[RunUpdate], runs: dict[str, str], former: Mapping[str, str] | None = None
-    ) -> None:
+    def write(self, experiment: str, changes: list[RunUpdate], runs: dict[str, str]) -> None:
         """Apply changes: runs are made after those that they are nested under, and the study's run ends last.
 
         Args:
             runs: id by key of the runs that exist; the new ones are added.
-            former: ids of runs that were lost, which a home's own database gives them again; a server has new ones.
         """
         study = [change for change in changes if change.key == STUDY]
         for change in study:
             self._make(experiment, change, runs)
+            self._log_inputs(change, runs)  # before those of trials: of two requests that make one at once, one fails
         left = {change.key: change for change in changes if change.key != STUDY}
         while left:
             level = [change for change in left.values() if change.parent not in left] or [*left.values()]
@@ -207,6 +257,10 @@ class Store:
             change.status = None if change.status == "RUNNING" else change.status
             change.untag = set()
 
+    def _log_inputs(self, change: RunUpdate, runs: Mapping[str, str]) -> None:
+        if change.inputs:
+            self.client.log_inputs(runs[change.key], change.inputs)
+
     def _apply(self, experiment: str, change: RunUpdate, runs: dict[str, str]) -> None:
         self._make(experiment, change, runs)
         run_id = runs[change.key]
@@ -218,6 +272,8 @@ class Store:
             [Param(key, value) for key, value in change.params.items()],
             [RunTag(key, value) for key, value in change.tags.items()],
         )
+        if change.key != STUDY:
+            self._log_inputs(change, runs)
         if change.rename is not None:
             self.client.update_run(run_id, name=change.rename)
         if change.end is not None:

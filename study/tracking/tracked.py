@@ -16,12 +16,16 @@ from study.address import MODE, mlflow_page
 from study.errors import UserError
 from study.files import read_json, write_whole
 from study.home.folder import Home, StudyFolder, path_of
+from study.home.ledger import Tail
 from study.text import tell
 from study.tracking.connection import check_database, error_line, open_mlflow, public
 from study.upstream.environment import Part, variables
 
 STUDY = "study"
 """Key of the study's own run; those of its trials are their numbers, as text."""
+
+VIEW = "study"
+"""Key of the view of an experiment that shows a study's trials."""
 
 
 @dataclass
@@ -35,7 +39,7 @@ class Tracked:
         last: check value of the line that ends there.
         experiment: id of the experiment that the runs are in.
         runs: run id by key.
-        former: run id by key, of runs that MLflow lost.
+        former: run id by key, of runs that MLflow lost; their artifacts lie there still, in a home of its own.
         epochs: last epoch that the run of each trial holds which may run again.
         open: keys of the trials whose runs are not terminated.
         results: the last value of each metric of the study's own run.
@@ -66,6 +70,13 @@ class Tracked:
     def save(self, path: Path) -> None:
         """Write it in one step."""
         write_whole(path, json.dumps(vars(self)))
+
+
+def study_id(ledger: Path) -> str:
+    """The id of a study, which its ledger begins with; empty where there is none yet, or its first line is lost."""
+    with suppress(ValueError):  # damage behind it does not matter
+        return str(next(Tail(ledger).new(), {}).get("id", ""))
+    return ""
 
 
 # Files of a study that were made anew after it ended, into MLflow.
@@ -115,6 +126,11 @@ def run_page(uri: str, experiment: str, run_id: str, artifact: str = "") -> str:
     server = f"{public(uri).rstrip('/')}/" if uri else ""
     page = f"{server}#/experiments/{experiment}/runs/{run_id}"
     return f"{page}{f'/artifacts/{quote(artifact)}' if artifact else ''}?{MODE}"
+
+
+def trials_page(experiment: str) -> str:
+    """The trials of an experiment's studies, the best first; an address on the server that it is read on."""
+    return f"#/experiments/{experiment}/runs?viewStateShareKey={VIEW}&{MODE}"
 
 
 def is_server(uri: str) -> bool:

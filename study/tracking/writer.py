@@ -10,11 +10,10 @@ from study.home.ledger import Tail, check_value
 from study.home.line import Entry
 from study.home.record import StudyRecord
 from study.spec import StudySpec
-from study.tracking.connection import open_mlflow, public, set_aside
-from study.tracking.database import Database, close_connections
+from study.tracking.connection import open_mlflow, public, relocate, set_aside
 from study.tracking.events import NOTE, Events, note
 from study.tracking.store import AT_ONCE, RunUpdate, Store, milliseconds
-from study.tracking.tracked import STUDY, Tracked, run_page
+from study.tracking.tracked import STUDY, Tracked, run_page, study_id, trials_page
 
 SHARE = 500
 """Events that are brought at once."""
@@ -41,22 +40,24 @@ class Writer:
     def __init__(self, home: Home, folder: StudyFolder, spec: StudySpec, since: int | None = None) -> None:
         self._home, self._folder, self._spec, self._since = home, folder, spec, since
         damaged = set_aside(home.database) if home.owns_tracking else None
-        close_connections(home.tracking_uri)
-        self._store = _store(home)
+        is_server = home.tracking_uri.startswith(("http:", "https:"))
+        self._store = Store(open_mlflow(home), AT_ONCE if is_server else 1)
         self._progress = Tracked.load(folder.tracking_file, home.tracking_uri)
         if check_value(folder.ledger_file, self._progress.offset) != self._progress.last:
             self._progress = Tracked(self._progress.uri)  # the ledger has lost its end since, and may have another now
             cut = [f"MLflow had more of {folder.name} than its ledger tells; it is brought there anew"]
         else:
             cut = []
-        is_lost = self._store.lacks(self._progress.runs)
+        self._above = self._found_above()
+        is_lost = self._is_lost()
         self.notes = cut + _notes(home, folder, damaged, is_lost)
         if is_lost:
             self._progress = Tracked(self._progress.uri, former=self._progress.former | self._progress.runs)
             self._progress.save(folder.tracking_file)
         self._tail = Tail(folder.ledger_file, self._progress.offset)
         record = StudyRecord.fold(_before(folder.ledger_file, self._progress.offset))
-        self._study, self._events = record.id, Events(spec, self._progress, record, folder.own_runs)
+        self._study = record.id
+        self._events = Events(spec, self._progress, record, folder.own_runs, self._above.runs.get(STUDY, ""))
         self._sure = False
         self.reached: int | None = None
 
@@ -70,18 +71,19 @@ class Writer:
         progress = self._progress
         if not progress.experiment:
             own = (self._home.artifacts / self._spec.name).as_uri() if self._home.owns_tracking else None
-            progress.experiment = self._store.experiment(self._spec.name, own, self._spec.metric)
+            progress.experiment = self._above.experiment or self._store.experiment(self._spec, own)
         if not self._sure:
             self._take_up_runs(self.reached)
         changes = self._events.changes(events)
-        self._store.write(progress.experiment, changes, progress.runs, progress.former)
+        self._store.write(progress.experiment, changes, progress.runs)
+        self._take_back_artifacts()
         for key, path, place in ((change.key, *file) for change in changes for file in change.files):
-            self._store.attach(progress.runs[key], path, place)
+            self._attach(key, path, place)
             shutil.rmtree(path, ignore_errors=True)
             path.mkdir(exist_ok=True)  # MLflow knows no run without this folder
         names = {event["event"] for event in events}
         if "opened" in names:
-            self._store.attach(progress.runs[STUDY], self._folder.spec_file, None)
+            self._attach(STUDY, self._folder.spec_file, None)
         if "closed" in names and self._since is not None:
             self._take_up_runs(self._since)  # a request that was given up may have been carried out late
         self._sure, progress.offset = True, self._tail.offset
@@ -98,13 +100,52 @@ class Writer:
         progress = self._progress
         run_id = progress.runs[STUDY]
         for path, folder in files.items():
-            self._store.attach(run_id, path, folder)
+            self._attach(STUDY, path, folder)
         shown = {path.name: f"{folder}/{path.name}" if folder else path.name for path, folder in files.items()}
-        links = {name: run_page("", progress.experiment, run_id, shown[name]) for name in LINKED if name in shown}
+        links = {"the trials": trials_page(progress.experiment)}
+        links |= {name: run_page("", progress.experiment, run_id, shown[name]) for name in LINKED if name in shown}
         text = note(self._spec, self._events.record, lead, links)
         self._store.write(progress.experiment, [RunUpdate(STUDY, tags={NOTE: text})], progress.runs)
         progress.attached = True
         self._progress.save(self._folder.tracking_file)
+
+    def _is_lost(self) -> bool:
+        """Return whether MLflow lacks runs that it had. In a home's own database each is looked for: its page has a
+        button that deletes one."""
+        runs, experiment = self._progress.runs, self._progress.experiment
+        if not self._home.owns_tracking or not runs or self._store.lacks(runs):
+            return self._store.lacks(runs)
+        there = {run_id for _, run_id in self._store.find(experiment, study_id(self._folder.ledger_file))}
+        return not set(runs.values()) <= there
+
+    def _found_above(self) -> Tracked:
+        """What MLflow has of the study whose configuration a final training trains: its runs are nested in that one's.
+        Nothing for others, and where this home or its MLflow has not got that study."""
+        origin = self._spec.origin or {}
+        folder = next((one for one in self._home.studies() if one.name == origin.get("study")), None)
+        if folder is None or self._spec.final_seeds is None or folder.name == self._spec.name:
+            return Tracked()
+        found, own = Tracked.load(folder.tracking_file, self._home.tracking_uri), study_id(folder.ledger_file)
+        if STUDY not in found.runs or origin.get("study_id", own) != own or self._store.lacks(found.runs):
+            return Tracked()
+        return found
+
+    def _attach(self, key: str, path: Path, place: str | None) -> None:
+        """Log a file, or all in a folder, as artifacts of a run. A machine that sees a home by another path may have
+        looked at it meanwhile, and then its database says that they lie there."""
+        if self._home.owns_tracking:
+            relocate(self._home.database, self._home.artifacts)
+        self._store.attach(self._progress.runs[key], path, place)
+
+    def _take_back_artifacts(self) -> None:
+        """Give runs that were made again the artifacts that they had: they have other ids now, and another place."""
+        former = self._progress.former if self._home.owns_tracking else {}
+        for key in former.keys() & self._progress.runs.keys():
+            if former[key] != self._progress.runs[key]:
+                for folder in self._home.artifacts.glob(f"*/{former[key]}/artifacts"):
+                    self._attach(key, folder, None)
+                    shutil.rmtree(folder.parent)
+            del former[key]
 
     def _take_up_runs(self, since: int) -> None:
         """Take up the runs that MLflow has; of two of one trial the first."""
@@ -119,13 +160,6 @@ LINKED = ("report.html", "best.yaml", "model_card.md")
 
 MARGIN = 60_000
 """Milliseconds that a clock may be set back by."""
-
-
-def _store(home: Home) -> Store:
-    client = open_mlflow(home)
-    if home.owns_tracking:
-        return Database(client, home)
-    return Store(client, AT_ONCE if home.tracking_uri.startswith(("http:", "https:")) else 1)
 
 
 def _notes(home: Home, folder: StudyFolder, damaged: tuple[str, Path] | None, is_lost: bool) -> list[str]:

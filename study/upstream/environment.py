@@ -84,6 +84,7 @@ SETTINGS = (
     Setting("MLFLOW_DISABLE_TELEMETRY", "true", _MLFLOW, "nothing is sent to anybody"),
     Setting("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true", _CLIENT, "it prints two lines for each run that ends"),
     Setting("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false", _CLIENT, "its bars would cross the study's own lines"),
+    Setting("MLFLOW_SQLALCHEMYSTORE_POOL_RECYCLE", "1", _CLIENT, "a database may be made anew meanwhile"),
     Setting("MLFLOW_UV_AUTO_DETECT", "false", _CLIENT, "else a model is given the uv.lock of the current folder"),
     Setting("MLFLOW_SERVER_ENABLE_JOB_EXECUTION", "false", _SERVER, "eight helper processes that nothing here uses"),
 )

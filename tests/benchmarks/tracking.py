@@ -1,6 +1,6 @@
 """How fast a ledger gets into MLflow, and what that costs the driver's process.
 
-    uv run python tests/benchmarks/tracking.py          1,000 one-report trials; 30 trials of 20 reports
+    uv run python tests/benchmarks/tracking.py          1,000 one-report trials; 30 trials of 20; 300 of 10
 
 Each into the SQLite of a home and into a real `mlflow server` (one worker, SQLite). The whole ledger is there from the
 start, so that the rate is the most that MLflow takes; a sweep of empty trials ends some 15 per second. `ms CPU` is what
@@ -26,7 +26,7 @@ from study.home.ledger import Ledger
 from study.spec import StudySpec
 
 METRICS = {"val/accuracy": 0.5} | {f"train/figure_{number}": 0.5 for number in range(14)}
-SIZES = ((1000, 1), (30, 20))
+SIZES = ((1000, 1), (30, 20), (300, 10))
 
 
 def make(home: Home, spec: StudySpec, trials: int, reports: int) -> StudyFolder:

@@ -97,22 +97,40 @@ def test_a_file_that_another_process_writes_to_is_not_damaged(home: Home, monkey
 
 
 def runs_of(home: Home) -> dict[str, Any]:
-    return {name: run.to_dictionary() for name, run in Runs(home.tracking_uri, SPEC.name).by_name.items()}
+    """The runs by name, with their parents by name, and without what a run that is made again has anew."""
+    by_name = Runs(home.tracking_uri, SPEC.name).by_name
+    names, found = {run.info.run_id: name for name, run in by_name.items()}, {}
+    for name, run in by_name.items():
+        told = run.to_dictionary()
+        told["data"]["tags"]["mlflow.parentRunId"] = names.get(run.data.tags.get("mlflow.parentRunId"))
+        told["data"]["tags"].pop("mlflow.note.content", None)  # it has links to the run
+        told["info"] |= {"run_id": "", "run_uuid": "", "artifact_uri": ""}
+        found[name] = told
+    return found
 
 
-def files(folder: Path) -> dict[Path, bytes]:
-    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+def files(home: Home) -> dict[tuple[str, str], bytes]:
+    """The artifacts by their run's name and their path."""
+    names = {run.info.run_id: name for name, run in Runs(home.tracking_uri, SPEC.name).by_name.items()}
+    return {
+        (names[folder.name], path.relative_to(folder).as_posix()): path.read_bytes()
+        for folder in home.artifacts.glob("*/*")
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
 
 
 @pytest.mark.slow
 def test_the_runs_of_a_complete_study_are_made_again(home: Home, folder: StudyFolder) -> None:
-    """With the ids that they had, so that what was exported still names them and their artifacts are theirs."""
+    """With the artifacts that they had, also those that the study itself has no more."""
     record = StudyRecord.load(folder.ledger_file)
     made = outputs(folder, Results(SPEC, record)), lead_parts(Results(SPEC, record))
     with pytest.raises(UserError, match="complete, there is nothing to go on with"):
         resumed(home, folder)
     assert Tracker(home, folder, SPEC).attach(*made) is None  # as at the end of a run
-    before, artifacts = runs_of(home), files(home.artifacts)
+    runs = Runs(home.tracking_uri, SPEC.name)
+    runs.client.log_text(runs.by_name["trial 0, seed 0"].info.run_id, "by a function of one's own", "made/note.txt")
+    before, artifacts = runs_of(home), files(home)
     halve(home.database)
     end = resumed(home, folder)
     assert end.untracked is None
@@ -124,7 +142,7 @@ def test_the_runs_of_a_complete_study_are_made_again(home: Home, folder: StudyFo
     assert after.keys() == before.keys()
     for name, run in before.items():
         assert after[name] == run, name
-    assert artifacts.items() <= files(home.artifacts).items()
+    assert artifacts.items() <= files(home).items()
     with pytest.raises(UserError, match="complete, there is nothing to go on with"):
         resumed(home, folder)
 
@@ -211,9 +229,8 @@ def test_a_study_that_goes_on_has_its_runs_again_too(
     ledger.append(Evaluated(trial=4, split="test", by="ada"))
     ledger.close()
     assert tracker.finish() is None
-    assert [note.split(": ", 1)[1] for note in tracker.notes] == [
-        f"runs of quickstart were missing; the runs of quickstart are made again from its ledger, {OTHERS}"
-    ]
+    (note,) = tracker.notes
+    assert note.endswith(f"the runs of quickstart are made again from its ledger, {OTHERS}")
     runs = Runs(home.tracking_uri, SPEC.name)
     assert {name: run.info.status for name, run in runs.by_name.items()} == STATUS
     assert runs.history("trial 4, seed 0", "val/accuracy") == [(1, 0.1), (2, 0.2)]

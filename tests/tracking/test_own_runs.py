@@ -4,6 +4,7 @@ import math
 from pathlib import Path
 
 import pytest
+from helpers import quickstart
 from mlflow import MlflowClient
 
 from study.tracking.own_runs import read
@@ -61,7 +62,7 @@ def test_a_store_makes_them_once_each_after_the_run_that_it_is_under(logged: tup
     folder, outer = logged
     client = MlflowClient(f"sqlite:///{tmp_path}/mlflow.db")
     store, runs = Store(client, at_once=1), dict[str, str]()
-    experiment = store.experiment("mine", None, "val/accuracy")
+    experiment = store.experiment(quickstart("name=mine"), None)
     trial = RunUpdate("3", None, "trial 3", start=1, tags={"study.id": "s", "study.trial": "3"})
     for _ in range(2):
         found = read(folder, 3, "KILLED", END)

@@ -33,6 +33,18 @@ def test_the_ui_reads_the_mode_from_the_address() -> None:
         assert "/experiments/:experimentId/runs/:runUuid/*" in script
 
 
+def test_the_ui_keeps_the_views_of_its_menu_in_tags_of_the_experiment() -> None:
+    build = Path(mlflow.__file__).parent / "server" / "js" / "build" / "static" / "js"
+    with contract("mlflow", "a saved view: its tag, its address and its form", "saved_view in study/tracking/store.py"):
+        scripts = [path.read_text(encoding="utf-8") for path in build.glob("*.js")]
+        words = [
+            '"viewStateShareKey"',
+            '"mlflow.sharedViewState."',
+            "JSON.stringify({name:e,createdAt:i,updatedAt:a,state:t})",
+        ]
+        assert all(any(word in script for script in scripts) for word in words)
+
+
 def test_a_server_elsewhere_is_named_by_the_same_page(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "https://ada:hidden@mlflow.example.org")
     with pytest.raises(UserError) as error:

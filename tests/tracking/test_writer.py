@@ -1,8 +1,8 @@
-"""A ledger brought into a real MLflow, through its client and into its tables, whatever happens on the way."""
+"""A ledger brought into a real MLflow, whatever happens on the way."""
 
-import shutil
+import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,23 +22,12 @@ from study.tracking.tracked import Tracked
 from study.tracking.writer import Writer
 
 
-@contextmanager
-def through(way: str) -> Iterator[None]:
-    """Write through MLflow's client, as on a server, or into a home's own database."""
+@pytest.fixture(scope="module")
+def brought(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> Iterator[Runs]:
+    """The example, in MLflow."""
+    home = make_home(tmp_path_factory.mktemp("brought") / "home", empty_database)
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("MLFLOW_TRACKING_URI", raising=False)
-        if way == "client":
-            patch.setattr(writing, "Database", lambda client, *_: Store(client))
-        yield
-
-
-@pytest.fixture(scope="module", params=["client", "database"])
-def brought(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, empty_database: Path
-) -> Iterator[Runs]:
-    """The example, in MLflow, written either way."""
-    home = make_home(tmp_path_factory.mktemp("brought") / "home", empty_database)
-    with through(request.param):
         bring(home, make_study(home))
         yield Runs(home.tracking_uri, SPEC.name)
 
@@ -69,6 +58,7 @@ def test_runs_are_nested_and_end_as_the_ledger_says(brought: Runs) -> None:
 
 def test_runs_say_what_they_were(brought: Runs) -> None:
     """Parameters under their keys, seed, code, libraries, data, node, and why one ended."""
+    run_of_study = brought.by_name["quickstart"]
     for name, run in brought.by_name.items():
         tags = run.data.tags
         expected = {"study.version": "1", "study.dirty": "False", "study.data": "d", "version.torch": "2"}
@@ -77,10 +67,11 @@ def test_runs_say_what_they_were(brought: Runs) -> None:
         assert (tags["study.owner"], tags["mlflow.user"]) == ("ada", "ada")
         assert (tags["mlflow.source.name"], tags["mlflow.source.type"]) == ("study 1", "LOCAL")
         if name != "quickstart":
-            document = SPEC.trial_document({**PARAMS, "train.seed": int(name == "trial 0, seed 1")})
-            assert run.data.params == {
-                f"{section}.{key}": str(value) for section, keys in document.items() for key, value in keys.items()
-            }
+            seed = {"train.seed": int(name == "trial 0, seed 1")}
+            differing = {key: value for key, value in {**PARAMS, **seed}.items() if key not in run_of_study.data.params}
+            assert run.data.params == {key: str(value) for key, value in {**differing, **seed}.items()}
+        (read,) = run.inputs.dataset_inputs
+        assert (read.dataset.name, read.dataset.digest) == ("digits", "d"), "MLflow's column of data sets"
     tags = {name: run.data.tags for name, run in brought.by_name.items()}
     assert tags["trial 2, seed 0"]["pruned_by"] == "asha"
     assert tags["trial 3, seed 0"]["failure"] == "ValueError: no"
@@ -106,54 +97,35 @@ def test_a_configuration_has_the_mean_over_its_seeds(brought: Runs) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("way", ["client", "database"])
-def test_a_sitting_without_news_adds_nothing_to_the_results(home: Home, folder: StudyFolder, way: str) -> None:
+def test_a_sitting_without_news_adds_nothing_to_the_results(home: Home, folder: StudyFolder) -> None:
     """Each driver added a row of each metric at step 0; a result that changes is a point further on."""
-    with through(way):
-        bring(home, folder)
-        for state in ("interrupted", "complete"):
-            ledger = Ledger(folder.ledger_file)
-            ledger.append(Opened(**SESSION))
-            ledger.append(Closed(state=state))
-            ledger.close()
-            runs = bring(home, folder)
-        folder.tracking_file.unlink()
-        bring(home, folder)
-        best = {name: runs.history("quickstart", f"best/val/{name}") for name in ("accuracy", "accuracy_n")}
-        assert best == {"accuracy": [(4, pytest.approx(0.3))], "accuracy_n": []}
-        assert runs.by_name["quickstart"].data.tags["study.best_seeds"] == "0, 1"
-        assert runs.history("quickstart", "baseline/val/accuracy") == []
+    bring(home, folder)
+    for state in ("interrupted", "complete"):
         ledger = Ledger(folder.ledger_file)
         ledger.append(Opened(**SESSION))
-        for trial, repeats in ((5, None), (6, 5)):
-            stage = "search" if repeats is None else "replicate"
-            ledger.append(Decided(trial=trial, stage=stage, params=PARAMS, seed=trial - 5, repeats=repeats))
-            ledger.append(Started(trial=trial, node="here"))
-            for epoch in (1, 2):
-                ledger.append(Report(trial=trial, epoch=epoch, metrics={"val/accuracy": 0.9}))
-            ledger.append(Ended(trial=trial, state="complete"))
-        ledger.append(Closed(state="complete"))
+        ledger.append(Closed(state=state))
         ledger.close()
         runs = bring(home, folder)
-        assert runs.history("quickstart", "best/val/accuracy") == [(4, pytest.approx(0.3)), (7, 0.9)]
-        assert runs.by_name["quickstart"].data.metrics["best/val/accuracy"] == 0.9
-
-
-@pytest.mark.slow
-def test_both_ways_write_the_same(home: Home, folder: StudyFolder, tmp_path: Path, empty_database: Path) -> None:
-    other = make_home(tmp_path / "other", empty_database)
-    shutil.copytree(folder.path, other.path / folder.name)
-    with through("client"):
-        one = bring(other, StudyFolder(other.path / folder.name))
-    two = bring(home, folder)
-    for name in STATUS:
-        first, second = one.by_name[name], two.by_name[name]
-        for run in (first, second):
-            run.data.tags.pop("mlflow.parentRunId", None)
-        assert first.data.to_dictionary() == second.data.to_dictionary()
-        info = [dict(run.info) | {"run_id": "", "run_uuid": "", "artifact_uri": ""} for run in (first, second)]
-        assert info[0] == info[1]
-        assert second.info.artifact_uri == f"{home.artifacts.as_uri()}/quickstart/{second.info.run_id}/artifacts"
+    folder.tracking_file.unlink()
+    bring(home, folder)
+    best = {name: runs.history("quickstart", f"best/val/{name}") for name in ("accuracy", "accuracy_n")}
+    assert best == {"accuracy": [(4, pytest.approx(0.3))], "accuracy_n": []}
+    assert runs.by_name["quickstart"].data.tags["study.best_seeds"] == "0, 1"
+    assert runs.history("quickstart", "baseline/val/accuracy") == []
+    ledger = Ledger(folder.ledger_file)
+    ledger.append(Opened(**SESSION))
+    for trial, repeats in ((5, None), (6, 5)):
+        stage = "search" if repeats is None else "replicate"
+        ledger.append(Decided(trial=trial, stage=stage, params=PARAMS, seed=trial - 5, repeats=repeats))
+        ledger.append(Started(trial=trial, node="here"))
+        for epoch in (1, 2):
+            ledger.append(Report(trial=trial, epoch=epoch, metrics={"val/accuracy": 0.9}))
+        ledger.append(Ended(trial=trial, state="complete"))
+    ledger.append(Closed(state="complete"))
+    ledger.close()
+    runs = bring(home, folder)
+    assert runs.history("quickstart", "best/val/accuracy") == [(4, pytest.approx(0.3)), (7, 0.9)]
+    assert runs.by_name["quickstart"].data.metrics["best/val/accuracy"] == 0.9
 
 
 @pytest.mark.slow
@@ -191,20 +163,18 @@ def test_without_the_note_of_what_is_there_nothing_changes(home: Home, folder: S
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("way", ["client", "database"])
 def test_a_writer_that_ends_after_any_share_is_made_up_for(
-    home: Home, folder: StudyFolder, way: str, monkeypatch: pytest.MonkeyPatch
+    home: Home, folder: StudyFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each share is written twice: its note is lost the first time, as when a process is killed in between."""
     monkeypatch.setattr(writing, "SHARE", 5)
-    with through(way):
-        more = True
-        while more:
-            with monkeypatch.context() as patch:
-                patch.setattr(Tracked, "save", lambda *_: None)
-                Writer(home, folder, SPEC).write_new()
-            more = Writer(home, folder, SPEC).write_new()
-        check(Runs(home.tracking_uri, SPEC.name))
+    more = True
+    while more:
+        with monkeypatch.context() as patch:
+            patch.setattr(Tracked, "save", lambda *_: None)
+            Writer(home, folder, SPEC).write_new()
+        more = Writer(home, folder, SPEC).write_new()
+    check(Runs(home.tracking_uri, SPEC.name))
 
 
 class Failing:
@@ -233,12 +203,11 @@ def test_a_request_that_fails_is_made_up_for(
     home: Home, folder: StudyFolder, monkeypatch: pytest.MonkeyPatch, fails_at: int, after: bool
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(writing, "Database", lambda client, *_: Store(Failing(client, fails_at, after)))  # type: ignore[arg-type]
+        patch.setattr(writing, "Store", lambda client, *_: Store(Failing(client, fails_at, after)))  # type: ignore[arg-type]
         writer = Writer(home, folder, SPEC)
         with pytest.raises(ConnectionError):
             writer.write_new()
-    with through("client"):
-        check(bring(home, folder))
+    check(bring(home, folder))
 
 
 @pytest.mark.slow
@@ -246,14 +215,46 @@ def test_a_request_that_was_given_up_and_is_carried_out_late_leaves_no_second_ru
     home: Home, folder: StudyFolder
 ) -> None:
     """As on a server that slept: a run is made again, and the first request for it arrives after that."""
-    with through("client"):
-        runs = bring(home, folder)
-        first = runs.by_name["trial 2, seed 0"]
-        client = MlflowClient(home.tracking_uri)
-        client.create_run(first.info.experiment_id, first.info.start_time, first.data.tags, "trial 2, seed 0")
-        held, last = Ledger(folder.ledger_file), read(folder.ledger_file)[-1]
-        held.append(event_of(last))
-        held.close()
-        Writer(home, folder, SPEC, since=first.info.start_time).write_new()
-        check(Runs(home.tracking_uri, SPEC.name))
-        assert folder.tracking_file.read_text().count(first.info.run_id) == 1
+    runs = bring(home, folder)
+    first = runs.by_name["trial 2, seed 0"]
+    client = MlflowClient(home.tracking_uri)
+    client.create_run(first.info.experiment_id, first.info.start_time, first.data.tags, "trial 2, seed 0")
+    held, last = Ledger(folder.ledger_file), read(folder.ledger_file)[-1]
+    held.append(event_of(last))
+    held.close()
+    Writer(home, folder, SPEC, since=first.info.start_time).write_new()
+    check(Runs(home.tracking_uri, SPEC.name))
+    assert folder.tracking_file.read_text().count(first.info.run_id) == 1
+
+
+def test_a_final_training_is_nested_in_its_study_in_one_experiment(home: Home, folder: StudyFolder) -> None:
+    """Also where it is deleted later: the study stays. One whose study this MLflow has not got has an experiment."""
+    runs = bring(home, folder)
+    own_id = read(folder.ledger_file)[0]["id"]
+    for origin, place in (({"study": SPEC.name, "study_id": own_id}, SPEC.name), ({"study": "elsewhere"}, "alone")):
+        final = replace(SPEC, name=place if place == "alone" else "final", final_seeds=(7,), origin=origin)
+        trained = home.create(final)
+        ledger = Ledger(trained.ledger_file)
+        ledger.append(Opened(**SESSION))
+        ledger.append(Decided(trial=0, stage="final", params={}, seed=7))
+        ledger.append(Closed(state="complete"))
+        ledger.close()
+        writer = Writer(home, trained, final)
+        assert writer.write_new()
+        found = Runs(home.tracking_uri, place).by_name
+        above = runs.by_name["quickstart"].info.run_id if place == SPEC.name else None
+        assert found[final.name].data.tags.get("mlflow.parentRunId") == above
+        assert found["final, seed 7"].data.tags["mlflow.parentRunId"] == found[final.name].info.run_id
+    assert remove(home, home.find("final")) == 2
+    check(Runs(home.tracking_uri, SPEC.name))
+
+
+def test_the_page_offers_a_view_with_the_metric_and_what_is_searched(brought: Runs) -> None:
+    """In the form in which MLflow's page keeps a view that a user saves: a tag of the experiment."""
+    experiment = brought.client.get_experiment(brought.all[0].info.experiment_id)
+    view = json.loads(experiment.tags["mlflow.sharedViewState.study"])
+    assert (view["name"], type(view["createdAt"])) == ("Trials", int)
+    state = json.loads(view["state"])
+    assert (state["orderByKey"], state["orderByAsc"]) == ("metrics.`val/accuracy`", False)
+    assert state["selectedColumns"][0] == "metrics.`val/accuracy`"
+    assert {f"params.`{key}`" for key in SPEC.search.space} <= set(state["selectedColumns"])

@@ -174,18 +174,10 @@ def test_no_other_module_touches_what_ray_does_not_promise() -> None:
         for room in ROOMS
         for path in (ROOT / "study" / room).rglob("*.py")
         for node, name in hidden(path)
-        if (path.name, name) not in MLFLOWS | PYTHONS
+        if (path.name, name) not in PYTHONS
     ]
     assert touches == []
 
-
-MLFLOWS = {
-    ("database.py", "_engine_map"),
-    ("database.py", "_hard_delete_logged_model"),
-    ("database.py", "_hard_delete_run"),
-    ("database.py", "_hard_delete_experiment"),
-}
-"""What `tests/tracking/test_mlflow_internals.py` holds."""
 
 PYTHONS = {("fork_server.py", "_exit"), ("fork_server.py", "_run_exitfuncs")}
 """How a forked process ends (os._exit is documented) and does what a function of the user's asked for at its end."""
