@@ -10,6 +10,7 @@ import base64
 import math
 import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -76,6 +77,17 @@ class Verdict:
         return others[:, None].repeat(1, classes).scatter(1, target.clamp(min=0)[:, None], own[:, None])
 
 
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """PyTorch computes on one thread, as what is small does fastest beside trials."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
 def _is_kept(name: str, draws: Sequence[float]) -> bool:
     """Whether a metric's draws are kept: not those of single groups, of which there may be many."""
     return name.removeprefix("val/") not in metrics.GROUPS and bool(np.isfinite(draws).all())
@@ -93,6 +105,13 @@ class Joiner:
         self._spec, self._facts, self._folds = spec, dataset.facts.on("val"), dataset.folds
         self._target = torch.from_numpy(self._folds.learn.target)
         self._bias = None if self._folds.learn.bias is None else torch.from_numpy(self._folds.learn.bias)
+        cells, same = holdout.cells(self._folds.learn), self._folds.same
+        unit = np.arange(len(cells)) if same is None else np.unique(same, return_inverse=True)[1]
+        of_unit = cells[np.unique(unit, return_index=True)[1]]
+        self._units = [np.flatnonzero(of_unit == cell) for cell in np.unique(of_unit)]
+        self._members = None
+        if same is not None:
+            self._members = np.split(np.argsort(unit, kind="stable"), np.cumsum(np.bincount(unit))[:-1])
 
     def new(self, record: StudyRecord) -> Iterator[Joined]:
         """What is to be told of configurations whose runs have all ended since."""
@@ -114,6 +133,10 @@ class Joiner:
         Args:
             repeats: what was said of the samples outside test, once for each time that all folds ran.
         """
+        with one_thread():
+            return self._judged(repeats)
+
+    def _judged(self, repeats: Sequence[Verdict]) -> tuple[dict[str, float | None], dict[str, list[float]]]:
         whole = [np.arange(len(self._target))] * len(repeats)
         values = self._metrics(repeats, whole)
         of_rows, of_repeats = np.random.default_rng(SEED), np.random.default_rng(SEED)  # rows for any number of repeats
@@ -159,12 +182,5 @@ class Joiner:
 
     def _drawn(self, generator: np.random.Generator) -> NDArray[np.int64]:
         """As many units of each cell as there are, drawn with replacement: samples, or groups that stay together."""
-        same, cells = self._folds.same, holdout.cells(self._folds.learn)
-        unit = np.arange(len(cells)) if same is None else np.unique(same, return_inverse=True)[1]
-        first = np.unique(unit, return_index=True)[1]
-        of_cells = [np.flatnonzero(cells[first] == cell) for cell in np.unique(cells[first])]
-        chosen = np.concatenate([generator.choice(units, len(units)) for units in of_cells])
-        if same is None:
-            return chosen
-        members = np.split(np.argsort(unit, kind="stable"), np.cumsum(np.bincount(unit))[:-1])
-        return np.concatenate([members[one] for one in chosen])
+        chosen = np.concatenate([units[generator.integers(0, len(units), len(units))] for units in self._units])
+        return chosen if self._members is None else np.concatenate([self._members[one] for one in chosen])
