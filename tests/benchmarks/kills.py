@@ -5,9 +5,10 @@
     python tests/benchmarks/kills.py --who starter    a script that called `study.run`; or its driver, or both
 
 Each kill is a SIGKILL of `study run`, later of `study resume`, within ten seconds of its start, or, every other time,
-within thirty (on a machine that is kept busy: `--longest 100`). The study's processes are known by their STUDY_HOME; those that live 10 s after the kill (30 s where the
-driver ends in good order, as nobody waits for it any more) are left over, and so is what is in the temporary folder
-after `study doctor --clean` at the end. Fails where something is left, or where a command ended before it was killed.
+within thirty; on a machine that is kept busy, `--longest 100`. The study's processes are known by their STUDY_HOME;
+those that live 10 s after the kill (30 s where the driver ends in good order, as nobody waits for it any more) are left
+over, and so is what is in the temporary folder after `study doctor --clean` at the end. Fails where something is left,
+or where a command ended before it was killed.
 """
 
 import argparse
