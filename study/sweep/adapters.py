@@ -11,7 +11,7 @@ from typing import Any
 
 import ray
 from ray import cloudpickle
-from ray.tune import ProgressReporter, Stopper
+from ray.tune import Stopper
 from ray.tune.experiment import Trial as TuneTrial
 from ray.tune.schedulers import FIFOScheduler, TrialScheduler
 from ray.tune.search import Searcher
@@ -513,10 +513,3 @@ class AgendaStopper(Stopper):
 
     def __reduce__(self) -> tuple[type, tuple[()]]:
         return NoopStopper, ()  # see `study.sweep.adapters.JobSearcher.save`
-
-
-class NoReports(ProgressReporter):
-    """Has Tune show nothing: in a notebook its own reporter clears the cell's output, whatever its verbosity."""
-
-    def should_report(self, trials: list[TuneTrial], done: bool = False) -> bool:
-        return False

@@ -388,7 +388,7 @@ def _tune(
     from ray import tune
 
     from study.sweep import tune_errors
-    from study.sweep.adapters import AgendaStopper, JobSearcher, NoReports, ReportingScheduler, StudyOver
+    from study.sweep.adapters import AgendaStopper, JobSearcher, ReportingScheduler, StudyOver
     from study.sweep.nodes import Nodes, wish
     from study.sweep.own_ray import run_job
 
@@ -418,7 +418,6 @@ def _tune(
             storage_path=str(folder.scratch),
             stop=AgendaStopper(agenda),
             verbose=0,
-            progress_reporter=NoReports(),
         ),
     )
     tune_errors.tell_them()
@@ -434,11 +433,7 @@ def _tune(
 @contextmanager
 def old_objects_left_alone() -> Iterator[None]:
     """Have Python look for garbage only among what the block makes: most objects are those of libraries, which stay.
-    To look at all of them keeps the driver from hearing reports for a third of a second. A program that leaves some
-    alone itself is left as it is."""
-    if gc.get_freeze_count():
-        yield
-        return
+    To look at all of them keeps the driver from hearing reports for a third of a second."""
     gc.freeze()
     try:
         yield

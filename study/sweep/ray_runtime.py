@@ -8,7 +8,6 @@ import resource
 import socket
 import tempfile
 import time
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import partial
@@ -247,8 +246,6 @@ def ray_runtime(
     import ray  # noqa: F401 (it sets up the loggers)
 
     hush("ray", "ray.tune", level=logging.CRITICAL)
-    if not is_verbose():
-        warnings.filterwarnings("ignore", category=FutureWarning, module=r"ray\.")  # of 2.54, in a notebook too
     if address is None:
         with own_ray(processes, tell, stopping, _leave) as own:
             yield own

@@ -5,9 +5,10 @@
     python tests/benchmarks/kills.py --who starter    a script that called `study.run`; or its driver, or both
 
 Each kill is a SIGKILL of `study run`, later of `study resume`, within ten seconds of its start, or, every other time,
-within thirty. The study's processes are known by their STUDY_HOME; those that live 10 s after the kill (30 s where the
-driver ends in good order, as nobody waits for it any more) are left over, and so is what is in the temporary folder
-after `study doctor --clean` at the end. Fails where something is left, or where a command ended before it was killed.
+within thirty; on a machine that is kept busy, `--longest 100`. The study's processes are known by their STUDY_HOME;
+those that live 10 s after the kill (30 s where the driver ends in good order, as nobody waits for it any more) are left
+over, and so is what is in the temporary folder after `study doctor --clean` at the end. Fails where something is left,
+or where a command ended before it was killed.
 """
 
 import argparse
@@ -114,6 +115,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--who", choices=("command", "starter", "driver", "both"), default="command")
+    parser.add_argument("--longest", type=float, default=30.0, help="seconds until every other kill, at most")
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
@@ -127,7 +129,7 @@ def main() -> int:
         environment = {name: value for name, value in os.environ.items() if name != "MLFLOW_TRACKING_URI"}
         environment |= {"STUDY_HOME": str(work / "home"), "PYTHONPATH": str(ROOT), "TMPDIR": str(temporary)}
         for number in range(given.kills):
-            found.append(kill(work, environment, drawn.uniform(0, 10 if number % 2 else 30), given.who))
+            found.append(kill(work, environment, drawn.uniform(0, 10 if number % 2 else given.longest), given.who))
             print(number, found[-1], file=sys.stderr, flush=True)
         clean = [sys.executable, "-m", "study", "doctor", "--clean"]
         subprocess.run(clean, cwd=work, env=environment, stdout=subprocess.DEVNULL, check=False)

@@ -36,17 +36,6 @@ def run_trials(old: weakref.ref[Circle]) -> None:
     raise InterruptedError
 
 
-@pytest.mark.slow
-def test_what_the_program_itself_leaves_alone_stays_so() -> None:
-    gc.freeze()
-    try:
-        with old_objects_left_alone():
-            assert gc.get_freeze_count()
-        assert gc.get_freeze_count()
-    finally:
-        gc.unfreeze()
-
-
 @pytest.mark.parametrize(("module", "told"), [("ray.air.execution", 0), ("study.sweep.driver", 1)])
 def test_once_ray_has_ended_its_own_destructors_say_nothing(
     module: str, told: int, monkeypatch: pytest.MonkeyPatch
