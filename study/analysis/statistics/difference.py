@@ -7,7 +7,7 @@ interval allows for that, see `chosen_quantile`.
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import chain
@@ -46,8 +46,7 @@ def chosen_quantile(level: float, freedom: float, among: int = 1) -> float:
         freedom: degrees of freedom of a single one's standard error.
         among: 1: Student's quantile.
     """
-    from scipy.optimize import brentq  # here: what has no interval is told at once
-    from scipy.special import chdtr, ndtr, stdtrit
+    from scipy.special import chdtr, ndtr, stdtrit  # here: what has no interval is told at once
 
     student = float(stdtrit(freedom, level))
     if among == 1:
@@ -58,7 +57,20 @@ def chosen_quantile(level: float, freedom: float, among: int = 1) -> float:
     def beyond(quantile: float) -> float:
         return float(np.trapezoid(density * chdtr(freedom, freedom * (LUCK / quantile) ** 2), LUCK)) - (1 - level)
 
-    return float(brentq(beyond, student * 0.99, bonferroni * 1.01, xtol=1e-9))
+    return root(beyond, student * 0.99, bonferroni * 1.01)
+
+
+def root(function: Callable[[float], float], low: float, high: float) -> float:
+    """Return where a function that falls or rises all the way is zero, to the last digits, by halving: to import
+    scipy.optimize for it takes most of a second.
+
+    Args:
+        low, high: its signs differ there.
+    """
+    falls = function(low) > 0
+    while low < (middle := (low + high) / 2) < high and high - low > 1e-12 * max(1.0, abs(high)):
+        low, high = (middle, high) if (function(middle) > 0) == falls else (low, middle)
+    return middle
 
 
 CONFIDENCE = 0.95
