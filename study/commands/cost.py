@@ -1,8 +1,11 @@
 """The cost of a study, from its ledger, and of one that would run, by its plan."""
 
 import math
+import os
 import platform
+import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -83,11 +86,23 @@ class Pace:
         seconds: of one epoch.
         basis: where this number is from, in words.
         caveats: what it leaves out, and how the study may differ.
+        load: how many others wanted a CPU of this machine before it was measured.
     """
 
     seconds: float
     basis: str
     caveats: tuple[str, ...]
+    load: float = 0.0
+
+    def together(self, cpus: float, at_once: int, machine: float) -> float:
+        """How many times longer an epoch takes among trials that run at once, than alone.
+
+        Args:
+            cpus: of each trial.
+            machine: CPUs of all.
+        """
+        among, alone = (max(1.0, (trials * cpus + self.load) / machine) for trials in (at_once, 1))
+        return among / alone
 
 
 def estimate(spec: StudySpec, document: dict[str, Any], begins: Callable[[], object] = bool) -> dict[str, Any]:
@@ -116,8 +131,9 @@ def measured_pace(spec: StudySpec, begins: Callable[[], object] = bool) -> Pace 
     if any(source.existing_path() is None for source in data.sources(spec.base["data"])):
         return f"its data are not here, see study data prepare {spec.base['data']['name']}"
     begins()
+    load = os.getloadavg()[0]
     try:
-        first_epoch = next(one_trial.run(spec))
+        first_epoch = as_a_worker(lambda: next(one_trial.run(spec)))
     except (UserError, RuntimeError, MemoryError) as error:  # torch's errors are RuntimeErrors
         if isinstance(error, UserError):
             data.load(spec.base["data"])  # was it this that could not be done?
@@ -127,13 +143,51 @@ def measured_pace(spec: StudySpec, begins: Callable[[], object] = bool) -> Pace 
         "the first epoch is slower than later ones; a trial's start, checkpoints and final classifiers are left out",
         "it ran alone: trials that run at the same time slow each other down",
     ]
+    if load > BUSY * (os.cpu_count() or 1):
+        caveats.append(f"the machine is busy, with a load of {load:.1f} on {os.cpu_count()} CPUs: taken to stay so")
     if searched_keys := [key for key in spec.space.domains if key.startswith(("data.", "model.")) or key in COSTLY]:
         caveats.append(f"searched, but measured with the file's values: {', '.join(searched_keys)}")
     if spec.resources.gpu:
         caveats.append(f"its tensors took at most {first_epoch['memory/peak_mib'] / 1024:.1f} GiB of the GPU")
     return Pace(
-        first_epoch["time/epoch"], f"one epoch of the file's own configuration, measured on {device}", tuple(caveats)
+        first_epoch["time/epoch"],
+        f"one epoch of the file's own configuration, measured on {device}",
+        tuple(caveats),
+        load,
     )
+
+
+BUSY = 0.25
+"""The load of each CPU from which a machine is called busy."""
+
+NICENESS = "RAY_worker_niceness", 15
+"""Ray's variable for how far its workers stand back behind all else on a machine, and its value where it is not set."""
+
+
+def as_a_worker(function: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """Call a function in a thread that stands back behind all else on this machine, as the processes of trials do: on a
+    busy one it takes several times as long.
+
+    Raises:
+        Exception: what the function raises.
+    """
+    made: list[dict[str, Any]] = []
+    raised: list[Exception] = []
+
+    def work() -> None:
+        with suppress(OSError, ValueError):  # Linux takes a thread here, others do not; the variable may be anything
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), int(os.environ.get(*map(str, NICENESS))))
+        try:
+            made.append(function())
+        except Exception as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=work, name="one epoch", daemon=True)  # Ctrl-C waits for none of it
+    thread.start()
+    thread.join()
+    if raised:
+        raise raised[0]
+    return made[0]
 
 
 def cost(spec: StudySpec, document: dict[str, Any], pace: Pace) -> dict[str, Any]:
@@ -141,6 +195,7 @@ def cost(spec: StudySpec, document: dict[str, Any], pace: Pace) -> dict[str, Any
     from study.sweep.ray_runtime import fitting
 
     at_once = fitting(spec.resources, spec.search.concurrency)
+    seconds = pace.seconds * pace.together(spec.resources.cpu, max(1, at_once), os.cpu_count() or 1)
     trials, full = document["trials"], spec.epochs
     searched_trials = sum(count for stage, count in trials.items() if stage not in ("confirm", "rule"))
     hours = {}
@@ -150,9 +205,9 @@ def cost(spec: StudySpec, document: dict[str, Any], pace: Pace) -> dict[str, Any
         search = epochs - fresh * full
         longest = max(full, search / max(1, min(at_once, searched_trials))) + waves * full
         hours[name] = {
-            "trial_hours": epochs * pace.seconds / HOUR,
-            "gpu_hours": epochs * pace.seconds * spec.resources.gpu / HOUR,
-            "wall_hours": longest * pace.seconds / HOUR if at_once else None,
+            "trial_hours": epochs * seconds / HOUR,
+            "gpu_hours": epochs * seconds * spec.resources.gpu / HOUR,
+            "wall_hours": longest * seconds / HOUR if at_once else None,
         }
     return {
         "seconds_per_epoch": pace.seconds,

@@ -7,7 +7,7 @@ interval allows for that, see `chosen_quantile`.
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
@@ -44,7 +44,6 @@ def chosen_quantile(level: float, freedom: float, among: int = 1) -> float:
         among: 1: Student's quantile.
     """
     import numpy as np  # here: what has no interval is told at once
-    from scipy.optimize import brentq
     from scipy.special import chdtr, ndtr, stdtrit
 
     student = float(stdtrit(freedom, level))
@@ -57,7 +56,20 @@ def chosen_quantile(level: float, freedom: float, among: int = 1) -> float:
     def beyond(quantile: float) -> float:
         return float(np.trapezoid(density * chdtr(freedom, freedom * (luck / quantile) ** 2), luck)) - (1 - level)
 
-    return float(brentq(beyond, student * 0.99, bonferroni * 1.01, xtol=1e-9))
+    return root(beyond, student * 0.99, bonferroni * 1.01)
+
+
+def root(function: Callable[[float], float], low: float, high: float) -> float:
+    """Return where a function that falls or rises all the way is zero, to the last digits, by halving: to import
+    scipy.optimize for it takes most of a second.
+
+    Args:
+        low, high: its signs differ there.
+    """
+    falls = function(low) > 0
+    while low < (middle := (low + high) / 2) < high and high - low > 1e-12 * max(1.0, abs(high)):
+        low, high = (middle, high) if (function(middle) > 0) == falls else (low, middle)
+    return middle
 
 
 CONFIDENCE = 0.95

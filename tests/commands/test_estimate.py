@@ -2,6 +2,7 @@
 
 import json
 import os
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -106,3 +107,28 @@ def test_a_plan_runs_no_code_that_a_study_file_names(tmp_path: Path, monkeypatch
     assert "runs no function" in told["not_measured"]
     assert not begun
     assert not (tmp_path / "ran").exists()
+
+
+def test_on_a_busy_machine_trials_at_once_are_slower_than_one_alone() -> None:
+    """One of two that share a CPU which others want half of; where there is room for all, none is slower."""
+    pace = cost.Pace(1.0, "by hand", (), load=4.0)
+    assert pace.together(1.0, 2, 2.0) == pytest.approx(3.0 / 2.5)
+    assert pace.together(1.0, 2, 64.0) == 1.0
+    assert cost.Pace(1.0, "by hand", ()).together(1.0, 2, 2.0) == 1.0
+
+
+def test_the_epoch_is_measured_behind_all_else_as_trials_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With an error of its own, and without a change to the process that asked."""
+    monkeypatch.setenv("RAY_worker_niceness", "7")
+    before = os.getpriority(os.PRIO_PROCESS, 0)
+
+    def told() -> dict[str, int]:
+        return {"nice": os.getpriority(os.PRIO_PROCESS, threading.get_native_id())}
+
+    def broken() -> dict[str, int]:
+        raise UserError("its data are gone")
+
+    assert cost.as_a_worker(told) == {"nice": 7}
+    with pytest.raises(UserError, match="are gone"):
+        cost.as_a_worker(broken)
+    assert os.getpriority(os.PRIO_PROCESS, 0) == before

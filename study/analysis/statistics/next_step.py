@@ -31,6 +31,7 @@ from study.ranking.difference import (
     Difference,
     Side,
     chosen_quantile,
+    root,
     side_of,
 )
 from study.spec import StudySpec, objective
@@ -295,7 +296,6 @@ def _enough_seeds(size: float, seeds: int, among: int) -> int | None:
 
 def _noncentrality(measured: float, freedom: float, level: float, limit: float = math.inf) -> float:
     """With which noncentrality T is at most the measured one with chance `level`, given that it is below a limit."""
-    from scipy.optimize import brentq  # here, so that what needs no interval is told at once
 
     def beyond(noncentrality: float) -> float:
         return _below(measured, freedom, noncentrality) / _below(limit, freedom, noncentrality) - level
@@ -303,7 +303,7 @@ def _noncentrality(measured: float, freedom: float, level: float, limit: float =
     largest = float(_deviations(freedom)[-1]) * measured + 4
     if beyond(0.0) <= 0:
         return 0.0
-    return math.inf if beyond(largest) > 0 else float(brentq(beyond, 0.0, largest, xtol=1e-6))
+    return math.inf if beyond(largest) > 0 else root(beyond, 0.0, largest)
 
 
 def power(size: float, seeds: int, among: int = 1) -> float:
