@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from study.analysis.statistics import formatting
+from study.documents import plain
 from study.errors import UserError
 from study.home.folder import StudyFolder
 from study.home.ledger import Ledger
@@ -123,7 +124,7 @@ def result(folder: StudyFolder) -> dict[str, Any]:
     known = progress(results)
     assert known is not None  # just asked for
     state = results.record.state
-    return {"name": results.spec.name, "state": state, **known, "effects": effects_document(results)}
+    return {"name": results.spec.name, "state": state, **plain(known), "effects": effects_document(results)}
 
 
 def table(result: dict[str, Any]) -> str:

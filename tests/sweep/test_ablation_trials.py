@@ -204,14 +204,16 @@ def test_progress_counts_the_trials_to_come(study: tuple[StudyFolder, StudySpec]
 
 def test_the_status_says_how_far_it_is(study: tuple[StudyFolder, StudySpec]) -> None:
     folder, spec = study
-    assert status.document(folder)["ablation"] is None
+    assert status.document(folder).ablation is None
     commands.ask(folder, spec, Request())
-    assert (way := status.document(folder)["ablation"])["complete"] == 0
-    assert not way["is_measured"]
+    way = status.document(folder).ablation
+    assert way is not None
+    assert (way.complete, way.is_measured) == (0, False)
     Course(folder.ledger_file, spec).play()
     document = status.document(folder)
-    assert document["ablation"]["is_measured"]
-    best = document["ablation"]["best"]
+    assert document.ablation is not None
+    assert document.ablation.is_measured
+    best = document.ablation.best
     line = f"ablation  from the baseline to trial {best} in 3 steps on 2 seeds: 16 of 16 trials complete"
     assert line in status.lines(document)
 
