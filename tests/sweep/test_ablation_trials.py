@@ -274,6 +274,6 @@ def test_with_one_knob_the_step_is_the_whole_gain(tmp_path: Path) -> None:
     record = StudyRecord.load(folder.ledger_file)
     document = commands.document(Results(spec, record), commands.planned(Results(spec, record), Request()))
     assert "they differ in one step, which is the whole gain" in commands.lines(document)
-    assert (document["configurations"], document["to_run"]) == (2, 0)
+    assert (document.configurations, document.to_run) == (2, 0)
     assert commands.ask(folder, spec, Request()), "the event says that it is wanted, though all of it ran"
     assert not list(Course(folder.ledger_file, spec).play().record.by_stage("ablation"))
