@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from study import ranking
+from study.documents import plain
 from study.errors import UserError, nearest
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
@@ -77,7 +78,7 @@ class Study:
         self._home, self.folder = home, folder
 
     def __repr__(self) -> str:
-        return "\n".join(summary.lines(self.summary))
+        return "\n".join(summary.lines(summary.summary(self.results)))
 
     @property
     def name(self) -> str:
@@ -113,7 +114,8 @@ class Study:
     @property
     def summary(self) -> dict[str, Any]:
         """The results as `study status --json` prints them: baseline and best with their metrics."""
-        return summary.summary(self.results)
+        found: dict[str, Any] = plain(summary.summary(self.results))
+        return found
 
     @property
     def trials(self) -> "pd.DataFrame":

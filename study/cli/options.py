@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from study.cluster import answer
+from study.documents import plain
 from study.errors import UserError
 from study.text import tell
 from study.upstream.ray_internals import is_job
@@ -83,7 +84,7 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
 
 def print_json(document: Any) -> None:
     """One JSON document on standard output; null for what is not a number."""
-    document = _finite(document)
+    document = _finite(plain(document))
     print(json.dumps(document, indent=2, allow_nan=False))
     answer.write_answer(document)
 

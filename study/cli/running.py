@@ -226,7 +226,7 @@ def ablate(
 
     request = ablation.Request(seeds, _keys(knobs), _keys(order))
 
-    def planned(plan: dict[str, Any]) -> None:
+    def planned(plan: ablation.Plan) -> None:
         print_json(plan) if as_json else tell("\n".join(ablation.lines(plan)))
 
     if is_elsewhere(address, follow):

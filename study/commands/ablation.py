@@ -1,11 +1,12 @@
 """The trials of `study ablate`: the steps from a study's baseline to its best configuration."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
 from study.analysis.statistics import formatting
+from study.documents import plain
 from study.errors import UserError
 from study.home.folder import StudyFolder
 from study.home.ledger import Ledger
@@ -61,6 +62,32 @@ class Planned:
     to_run: int
 
 
+@dataclass(frozen=True)
+class Plan:
+    """What an ablation would run.
+
+    Attributes:
+        baseline, best: the trials that it leads from and to.
+        steps: the values of both, by key.
+        together: keys of one step, and why.
+        there, to_run: trials that there are, and those to come.
+        epochs: of these.
+    """
+
+    name: str
+    baseline: int
+    best: int
+    steps: Sequence[Mapping[str, Sequence[Any]]]
+    order: str
+    together: Mapping[str, str]
+    seeds: Sequence[int]
+    configurations: int
+    trials: int
+    there: int
+    to_run: int
+    epochs: int
+
+
 def planned(results: Results, request: Request) -> Planned:
     """Return what an ablation of a study would run.
 
@@ -105,8 +132,8 @@ def ask(folder: StudyFolder, spec: StudySpec, request: Request) -> bool:
         return True
 
 
-def plan_of(folder: StudyFolder, request: Request) -> dict[str, Any]:
-    """Return what an ablation of a study would run, as plain values for JSON.
+def plan_of(folder: StudyFolder, request: Request) -> Plan:
+    """Return what an ablation of a study would run.
 
     Raises:
         UserError: see `planned`.
@@ -123,7 +150,7 @@ def result(folder: StudyFolder) -> dict[str, Any]:
     known = progress(results)
     assert known is not None  # just asked for
     state = results.record.state
-    return {"name": results.spec.name, "state": state, **known, "effects": effects_document(results)}
+    return {"name": results.spec.name, "state": state, **plain(known), "effects": effects_document(results)}
 
 
 def table(result: dict[str, Any]) -> str:
@@ -138,45 +165,43 @@ def table(result: dict[str, Any]) -> str:
     return f"{markdown_table(printed_ablation(frame))}\n\n{' '.join(ablation_notes(frame))}"
 
 
-def document(results: Results, plan: Planned) -> dict[str, Any]:
-    """A plan as plain values for JSON."""
-    spec = results.spec
-    ablation = plan.ablation
+def document(results: Results, plan: Planned) -> Plan:
+    """A plan with its counts."""
+    spec, ablation = results.spec, plan.ablation
     ends = ablation.reference.params, ablation.best.params
-    return {
-        "name": spec.name,
-        "baseline": ablation.reference.number,
-        "best": ablation.best.number,
-        "steps": [{key: [value(spec, params, key) for params in ends] for key in step} for step in ablation.steps],
-        "order": plan.order,
-        "together": {", ".join(merge.keys): merge.reason for merge in plan.merges},
-        "seeds": list(ablation.seeds),
-        "configurations": len(ablation.configurations),
-        "trials": len(ablation.configurations) * len(ablation.seeds),
-        "there": sum(len(by_seed) for by_seed in runs(results, ablation).values()),
-        "to_run": plan.to_run,
-        "epochs": plan.to_run * spec.epochs,
-    }
+    return Plan(
+        spec.name,
+        ablation.reference.number,
+        ablation.best.number,
+        [{key: [value(spec, params, key) for params in ends] for key in step} for step in ablation.steps],
+        plan.order,
+        {", ".join(merge.keys): merge.reason for merge in plan.merges},
+        list(ablation.seeds),
+        len(ablation.configurations),
+        len(ablation.configurations) * len(ablation.seeds),
+        sum(len(by_seed) for by_seed in runs(results, ablation).values()),
+        plan.to_run,
+        plan.to_run * spec.epochs,
+    )
 
 
-def lines(document: dict[str, Any]) -> list[str]:
+def lines(plan: Plan) -> list[str]:
     """The same for people."""
-    steps = document["steps"]
     texts = [
-        f"ablation of {document['name']}: from trial {document['baseline']} (baseline) to trial {document['best']} in "
-        f"{formatting.count(len(steps), 'step')}, {document['order']}"
+        f"ablation of {plan.name}: from trial {plan.baseline} (baseline) to trial {plan.best} in "
+        f"{formatting.count(len(plan.steps), 'step')}, {plan.order}"
     ]
-    for step in steps:
+    for step in plan.steps:
         moves = (
             f"{key} {formatting.setting(one)} -> {formatting.setting(other)}" for key, (one, other) in step.items()
         )
         texts.append(f"  {', '.join(moves)}")
-    texts += [f"{keys} move together: {reason}" for keys, reason in document["together"].items()]
-    if len(steps) == 1:
+    texts += [f"{keys} move together: {reason}" for keys, reason in plan.together.items()]
+    if len(plan.steps) == 1:
         texts.append("they differ in one step, which is the whole gain")
     texts.append(
-        f"{document['configurations']} configurations on {formatting.seeds(document['seeds'])}: {document['trials']} "
-        f"trials, {document['there']} of them are there, {document['to_run']} to run ({document['epochs']} epochs)"
+        f"{plan.configurations} configurations on {formatting.seeds(plan.seeds)}: {plan.trials} trials, {plan.there} "
+        f"of them are there, {plan.to_run} to run ({plan.epochs} epochs)"
     )
     return texts
 

@@ -4,7 +4,7 @@ import math
 import os
 import platform
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -19,52 +19,70 @@ from study.spec import StudySpec
 HOUR = 3600.0
 
 
-def document(results: Results) -> dict[str, Any]:
-    """Hours of wall-clock time, trials, CPUs and GPUs, and what early stopping saved; plain values for JSON.
+@dataclass(frozen=True)
+class Cost:
+    """What a study took, and what early stopping saved.
 
-    `wall_hours`: while a driver was at work. `trial_hours`: of all trials that ended or were cut off, lost runs and
-    confirm trials included; a running trial counts once it ends. CPU and GPU hours are these times a trial's
-    `resources`, as they were while it ran. `epoch_hours`: the times that trials reported with their epochs.
+    Attributes:
+        wall_hours: while a driver was at work.
+        trial_hours: of all trials that ended or were cut off, lost runs and confirm trials included; a running trial
+            counts once it ends.
+        cpu_hours, gpu_hours: these times a trial's `resources`, as they were while it ran.
+        epoch_hours: the times that trials reported with their epochs, by phase.
     """
-    record = results.record
-    trial_hours, resources = record.busy / HOUR, results.spec.resources
+
+    name: str
+    state: str
+    trials: Mapping[str, int]
+    epochs: int
+    wall_hours: float
+    trial_hours: float
+    cpu_hours: float
+    gpu_hours: float
+    resources_per_trial: Mapping[str, float]
+    trials_at_once: float | None
+    epoch_hours: Mapping[str, float]
+    early_stopping: str | None
+
+
+def document(results: Results) -> Cost:
+    """Hours of wall-clock time, trials, CPUs and GPUs, and what early stopping saved."""
+    record, resources = results.record, results.spec.resources
     told = (("cpu", resources.cpu), ("gpu", resources.gpu))
     reports = [report for trial in record.trials.values() for report in trial.reports]
-    return {
-        "name": results.spec.name,
-        "state": record.state,
-        "trials": record.counts(),
-        "epochs": sum(trial.epochs for trial in record.trials.values()),
-        "wall_hours": record.worked / HOUR,
-        "trial_hours": trial_hours,
-        "cpu_hours": record.taken("cpu", resources.cpu) / HOUR,
-        "gpu_hours": record.taken("gpu", resources.gpu) / HOUR,
-        "resources_per_trial": {key: record.placement.get(f"resources.{key}", planned) for key, planned in told},
-        "trials_at_once": record.busy / record.worked if record.worked else None,
-        "epoch_hours": {
-            name: sum(report.get(f"time/{name}") or 0.0 for report in reports) / HOUR for name in ("epoch", *PHASES)
-        },
-        "early_stopping": spent.sentence(results),
-    }
+    phases = ("epoch", *PHASES)
+    return Cost(
+        results.spec.name,
+        record.state,
+        record.counts(),
+        sum(trial.epochs for trial in record.trials.values()),
+        record.worked / HOUR,
+        record.busy / HOUR,
+        record.taken("cpu", resources.cpu) / HOUR,
+        record.taken("gpu", resources.gpu) / HOUR,
+        {key: record.placement.get(f"resources.{key}", planned) for key, planned in told},
+        record.busy / record.worked if record.worked else None,
+        {name: sum(report.get(f"time/{name}") or 0.0 for report in reports) / HOUR for name in phases},
+        spent.sentence(results),
+    )
 
 
-def text(document: dict[str, Any]) -> str:
+def text(cost: Cost) -> str:
     """The same for people."""
-    per_trial, saved, epochs = document["resources_per_trial"], document["early_stopping"], document["epoch_hours"]
-    running = document["trials"]["running"]
+    per_trial, epochs, running = cost.resources_per_trial, cost.epoch_hours, cost.trials["running"]
     lines = [
-        f"study {document['name']} ({document['state']}): {document['epochs']} epochs",
-        f"clock        {duration(document['wall_hours'])} with a driver at work",
-        f"trials       {duration(document['trial_hours'])}, summed over trials"
-        + (f", {document['trials_at_once']:.1f} at once on average" if document["trials_at_once"] else "")
+        f"study {cost.name} ({cost.state}): {cost.epochs} epochs",
+        f"clock        {duration(cost.wall_hours)} with a driver at work",
+        f"trials       {duration(cost.trial_hours)}, summed over trials"
+        + (f", {cost.trials_at_once:.1f} at once on average" if cost.trials_at_once else "")
         + (f"; {running} still running are not included" if running else ""),
-        f"CPU          {duration(document['cpu_hours'])} ({per_trial['cpu']:g} for each trial)",
-        f"GPU          {duration(document['gpu_hours'])} ({per_trial['gpu']:g} for each trial)",
+        f"CPU          {duration(cost.cpu_hours)} ({per_trial['cpu']:g} for each trial)",
+        f"GPU          {duration(cost.gpu_hours)} ({per_trial['gpu']:g} for each trial)",
     ]
     if epochs["epoch"]:
         shares = ", ".join(f"{100 * epochs[name] / epochs['epoch']:.0f}% {name}" for name in PHASES)
         lines.append(f"epochs       {duration(epochs['epoch'])} of trial time: {shares}")
-    return "\n".join([*lines, f"stopping     {saved or 'no trial was pruned'}"])
+    return "\n".join([*lines, f"stopping     {cost.early_stopping or 'no trial was pruned'}"])
 
 
 def duration(hours: float) -> str:

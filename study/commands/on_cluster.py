@@ -5,6 +5,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from study.cluster.head import Head, HeadGone
@@ -28,7 +29,7 @@ LAST = 5
 
 
 def document(
-    name: str, drivers: Sequence[Job], cluster: dict[str, Any], study: dict[str, Any] | None, reason: str | None
+    name: str, drivers: Sequence[Job], cluster: dict[str, Any], study: status.Status | None, reason: str | None
 ) -> dict[str, Any]:
     """The newest driver of a study, the document of `study status`, and the cluster's resources.
 
@@ -225,11 +226,11 @@ class Elsewhere:
         study, reason = None, None
         try:
             self._mirror.update(self._head, name, drivers)
-            study = status.document(self._mirror.home.find(name)) | {"fetched": None}
+            study = replace(status.document(self._mirror.home.find(name)), fetched=None)
         except NotMade as error:
             reason = str(error)
             if known := self._mirror.as_it_was(name):  # its node is gone, and the head does not know yet
-                study = status.document(self._mirror.home.find(name)) | {"fetched": None}
+                study = replace(status.document(self._mirror.home.find(name)), fetched=None)
                 reason = f"as it was on {known.when}; {reason}"
         return document(name, drivers, self._head.resources(), study, reason)
 

@@ -1,6 +1,7 @@
 """Changes of a study that goes on: where its trials run and how many at once, not what they compute."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from study.errors import UserError
@@ -51,15 +52,23 @@ def placement(folder: StudyFolder, record: StudyRecord, assignments: Iterable[st
     return spec.placed(told.of_placement).placement
 
 
-def told(results: Results) -> dict[str, Any]:
-    """Return what a study's last driver was told in place of its file: by key `now` and `file`."""
+@dataclass(frozen=True)
+class Now:
+    """What a study's last driver was told in place of what its file says."""
+
+    now: str | float | None
+    file: str | float | None
+
+
+def told(results: Results) -> dict[str, Now]:
+    """Return what a study's last driver was told in place of its file: by key."""
     own = results.spec.placed(results.record.placement)
-    return {key: {"now": value, "file": results.spec.of_placement[key]} for key, value in own.placement.items()}
+    return {key: Now(value, results.spec.of_placement[key]) for key, value in own.placement.items()}
 
 
-def lines(told: Mapping[str, Any]) -> list[str]:
+def lines(told: Mapping[str, Now]) -> list[str]:
     """The same for people."""
-    words = [f"{key} {_told(value['now'])} (in its file {_told(value['file'])})" for key, value in told.items()]
+    words = [f"{key} {_told(value.now)} (in its file {_told(value.file)})" for key, value in told.items()]
     return [f"placement {', '.join(words)}"] if words else []
 
 
@@ -71,5 +80,5 @@ def _refusal(key: str, name: str) -> str:
     return f"cannot change while {name} goes on. {instead.format(name=name)}. What can: {', '.join(PLACEMENT)}"
 
 
-def _told(value: Any) -> str:
+def _told(value: str | float | None) -> str:
     return "null" if value is None else f"{value:g}" if isinstance(value, float) else str(value)

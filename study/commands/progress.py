@@ -2,6 +2,7 @@
 
 import math
 import time
+from dataclasses import dataclass
 
 from study import ranking
 from study.commands.plan import confirm_trials, rule_trials
@@ -32,6 +33,14 @@ TESTING = "testing"
 
 ENDING, STOPS = "ending the search", "stopping"
 """The stage of a study once a user has ended its search, and once a signal has come."""
+
+
+@dataclass(frozen=True)
+class Pace:
+    """Epochs per minute, and seconds to go at that pace; None once the study is complete."""
+
+    epochs_per_minute: float
+    remaining: float | None
 
 
 class StudyProgress:
@@ -144,9 +153,9 @@ class StudyProgress:
     def remaining(self) -> float | None:
         """Seconds to go; None before the first epoch."""
         pace = self.pace()
-        return (pace["remaining"] or 0.0) if pace else None
+        return (pace.remaining or 0.0) if pace else None
 
-    def pace(self) -> dict[str, float | None] | None:
+    def pace(self) -> Pace | None:
         """Epochs per minute while drivers worked, and seconds to go at that pace (None once the study is complete).
 
         The time before the first trial of this session does not count. Of the trials that run, that which was heard
@@ -164,9 +173,9 @@ class StudyProgress:
         running = sum(trial.state == "running" for trial in trials)
         rate = (done + max(0, running - 1) / 2) / seconds
         if record.state == "complete":
-            return {"epochs_per_minute": 60 * rate, "remaining": None}
+            return Pace(60 * rate, None)
         since = max(0.0, time.time() - record.heard) if record.state == "running" else 0.0
-        return {"epochs_per_minute": 60 * rate, "remaining": max(0.0, (self.expected() - done) / rate - since)}
+        return Pace(60 * rate, max(0.0, (self.expected() - done) / rate - since))
 
     def line(self) -> str:
         """All that is known of it, in one line."""

@@ -1,15 +1,16 @@
 """The studies of a home at a glance."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import dataclass, field
 from typing import Any
 
-from study import __version__, ranking
+from study import __version__
 from study.analysis.report import lead
 from study.commands import placement, progress
 from study.commands.progress import StudyProgress
+from study.documents import INNER
 from study.errors import UserError
 from study.files import write_whole
 from study.home.events import ENDED
@@ -18,93 +19,147 @@ from study.home.provenance import devices, in_words
 from study.home.record import StudyRecord
 from study.home.requests import waiting
 from study.metrics import printed
-from study.ranking import Results, ablation, summary
-from study.ranking.remaining_gain import remaining_gain, sentence
+from study.ranking import Results, ablation, spreads, summary
+from study.ranking.ablation import Progress
+from study.ranking.candidates import Tie
+from study.ranking.remaining_gain import RemainingGain, remaining_gain, sentence
 from study.ranking.selection import trials_of
+from study.ranking.summary import Summary
 from study.text import in_columns, moment
 
 
-def document(folder: StudyFolder) -> dict[str, Any]:
+@dataclass(frozen=True)
+class TieTold:
+    """A tie, and what is said of it."""
+
+    tie: Tie = field(metadata=INNER)
+    message: str
+
+
+@dataclass(frozen=True)
+class Remaining:
+    """What more search would gain, and what is said of it."""
+
+    gain: RemainingGain = field(metadata=INNER)
+    message: str
+
+
+@dataclass(frozen=True)
+class DeviceTold:
+    """A device, see `study.home.provenance.Device`."""
+
+    facts: Mapping[str, str] = field(metadata=INNER)
+    trials: int
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What users asked of a study that is still to come.
+
+    Attributes:
+        ending: whether one ended the search, some of which still runs.
+        stopping: the trials that end at their next report.
+        enqueued: how many configurations are to be tried next.
+        unanswered: how many requests no driver has answered yet.
+    """
+
+    ending: bool
+    stopping: Sequence[int]
+    enqueued: int
+    unanswered: int
+
+
+@dataclass(frozen=True)
+class Status:
     """A study's summary, the lead of its report and, once it has begun, its pace."""
+
+    summary: Summary = field(metadata=INNER)
+    lead: Mapping[str, Any]
+    ablation: Progress | None
+    pace: progress.Pace | None
+    ties: Sequence[TieTold]
+    devices: Sequence[DeviceTold]
+    unusable_nodes: Mapping[str, str]
+    placement: Mapping[str, placement.Now]
+    asked: Asked | None
+    remaining: Remaining
+    fetched: str | None
+
+
+def document(folder: StudyFolder) -> Status:
+    """What is known of a study."""
     results = Results.load(folder)
     spec, record = results.spec, results.record
-    tied = [asdict(tie) | {"message": str(tie)} for tie in results.ties]
-    remaining = remaining_gain(results)
-    told = {
-        "lead": lead.document(results),
-        "ablation": ablation.progress(results),
-        "pace": StudyProgress(spec, record).pace(),
-        "ties": tied,
-        "devices": [{**device.facts, "trials": device.trials} for device in devices(record)],
-        "unusable_nodes": dict(record.unusable),
-        "placement": placement.told(results),
-        "asked": asked(folder, record),
-        "remaining": asdict(remaining) | {"message": sentence(spec, remaining)},
-    }
-    source = fetched(folder)
-    return {
-        **summary.summary(results),
-        **told,
-        "fetched": source.words(folder.name) if source else None,
-    }
+    remaining, source = remaining_gain(results), fetched(folder)
+    return Status(
+        summary.summary(results),
+        lead.document(results),
+        ablation.progress(results),
+        StudyProgress(spec, record).pace(),
+        [TieTold(tie, str(tie)) for tie in results.ties],
+        [DeviceTold(device.facts, device.trials) for device in devices(record)],
+        record.unusable,
+        placement.told(results),
+        asked(folder, record),
+        Remaining(remaining, sentence(spec, remaining)),
+        source.words(folder.name) if source else None,
+    )
 
 
-def lines(document: dict[str, Any]) -> list[str]:
+def lines(status: Status) -> list[str]:
     """The same for people."""
-    texts = summary.lines(document)
-    if "lead" in document and (document["state"] != "running" or document.get("final") or document.get("best")):
-        texts += lead.lines(document["lead"])
-    texts += [f"warning   {tie['message']}" for tie in document["ties"]]
-    if way := document.get("ablation"):
+    told = status.summary
+    texts = summary.lines(told)
+    if told.state != "running" or told.final or "best" in told.sides:
+        texts += lead.lines(status.lead)
+    texts += [f"warning   {tie.message}" for tie in status.ties]
+    if way := status.ablation:
         texts.append(
-            f"ablation  from the baseline to trial {way['best']} in {len(way['steps'])} steps on {len(way['seeds'])} "
-            f"seeds: {way['complete']} of {way['trials']} trials complete"
+            f"ablation  from the baseline to trial {way.best} in {len(way.steps)} steps on {len(way.seeds)} "
+            f"seeds: {way.complete} of {way.trials} trials complete"
         )
-    if pace := document["pace"]:
-        to_go = "to go" if document["state"] == "running" else "left to do"
-        left = "" if pace["remaining"] is None else f", about {progress.clock(pace['remaining'])} {to_go}"
-        texts.append(f"pace      {pace['epochs_per_minute']:.1f} epochs per minute{left}")
-    elif document["state"] == "running":
+    if pace := status.pace:
+        to_go = "to go" if told.state == "running" else "left to do"
+        left = "" if pace.remaining is None else f", about {progress.clock(pace.remaining)} {to_go}"
+        texts.append(f"pace      {pace.epochs_per_minute:.1f} epochs per minute{left}")
+    elif told.state == "running":
         texts.append("pace      not known before the first epoch")
-    for device in document.get("devices", ()):
-        texts.append(f"device    {in_words(device)}: {device['trials']} trial{'s' * (device['trials'] > 1)}")
-    texts += placement.lines(document.get("placement") or {})
-    texts += [f"warning   {node} is not used: {why}" for node, why in document.get("unusable_nodes", {}).items()]
-    texts += asked_lines(document.get("asked"))
-    if source := document.get("fetched"):
-        texts.append(f"fetched   {source}")
-    if document["lost"]:
-        texts.append(f"lost      {document['lost']} run(s) of trials, which had to run again")
+    for device in status.devices:
+        texts.append(f"device    {in_words(device.facts)}: {device.trials} trial{'s' * (device.trials > 1)}")
+    texts += placement.lines(status.placement)
+    texts += [f"warning   {node} is not used: {why}" for node, why in status.unusable_nodes.items()]
+    texts += asked_lines(status.asked)
+    texts += [f"fetched   {status.fetched}"] if status.fetched else []
+    texts += [f"lost      {told.lost} run(s) of trials, which had to run again"] if told.lost else []
     return texts
 
 
-def asked(folder: StudyFolder, record: StudyRecord) -> dict[str, Any] | None:
+def asked(folder: StudyFolder, record: StudyRecord) -> Asked | None:
     """Return what users asked of the study that is still to come; None: of one that is over, or nothing."""
     if record.state in ("complete", "failed"):
         return None
     searched = record.by_stage("baseline", "search", "replicate")
-    found = {
-        "ending": record.ending and any(trial.state not in ENDED for trial in searched),
-        "stopping": progress.to_stop(record),
-        "enqueued": progress.to_try(record),
-        "unanswered": sum(
-            request is not None and request.id not in record.requests for _, request in waiting(folder.requests)
-        ),
-    }
-    return found if any(found.values()) else None
+    given = [request for _, request in waiting(folder.requests) if request is not None]
+    found = Asked(
+        record.ending and any(trial.state not in ENDED for trial in searched),
+        progress.to_stop(record),
+        progress.to_try(record),
+        sum(request.id not in record.requests for request in given),
+    )
+    return found if found.ending or found.stopping or found.enqueued or found.unanswered else None
 
 
-def asked_lines(asked: Mapping[str, Any] | None) -> Iterator[str]:
+def asked_lines(asked: Asked | None) -> Iterator[str]:
     if asked is None:
         return
-    if asked["ending"]:
+    if asked.ending:
         yield "ending    a user ended the search; what runs of it goes on, then the study does"
-    if numbers := asked["stopping"]:
+    if numbers := asked.stopping:
         ends = "s {} end at their" if len(numbers) > 1 else " {} ends at its"
         yield f"stopping  trial{ends.format(', '.join(map(str, numbers)))} next report, as a user asked"
-    if count := asked["enqueued"]:
+    if count := asked.enqueued:
         yield f"enqueued  {count} configuration{'s' * (count > 1)} to try next"
-    if count := asked["unanswered"]:
+    if count := asked.unanswered:
         yield f"asked     {count} request{'s' * (count > 1)} that no driver has answered yet"
 
 
@@ -168,7 +223,7 @@ def _figure(results: Results) -> tuple[str, float | None, int]:
             return results.spec.metric, None, 0
         return results.spec.metric, best.confirmed.mean if best.confirmed else best.value, len(trials_of(best))
     trials = [trial for trial in results.record.by_stage("final") if trial.state == "complete"]
-    found = ranking.spreads(results.spec.objective, trials)
+    found = spreads(results.spec.objective, trials)
     on_test = f"test/{results.spec.metric.partition('/')[2]}"
     metric = on_test if on_test in found else results.spec.metric
     return metric, found[metric].mean if metric in found else None, len(trials)

@@ -299,21 +299,39 @@ def is_measured(results: Results) -> bool:
     return all(trial.state in ENDED and (trial.state != "complete" or _is_read(trial)) for trial in trials)
 
 
-def progress(results: Results) -> dict[str, Any] | None:
-    """Return how far the ablation that was asked for is, as plain values; None without one."""
+@dataclass(frozen=True)
+class Progress:
+    """How far an ablation is.
+
+    Attributes:
+        baseline, best: the trials that it leads from and to.
+        trials, complete: of all its configurations; `is_measured`: and test was read.
+    """
+
+    baseline: int
+    best: int
+    steps: Steps
+    seeds: Sequence[int]
+    trials: int
+    complete: int
+    is_measured: bool
+
+
+def progress(results: Results) -> Progress | None:
+    """Return how far the ablation that was asked for is; None without one."""
     ablation = asked(results.record)
     if ablation is None:
         return None
     trials = [trial for by_seed in runs(results, ablation).values() for trial in by_seed.values()]
-    return {
-        "baseline": ablation.reference.number,
-        "best": ablation.best.number,
-        "steps": [list(step) for step in ablation.steps],
-        "seeds": list(ablation.seeds),
-        "trials": len(ablation.configurations) * len(ablation.seeds),
-        "complete": sum(trial.state == "complete" for trial in trials),
-        "is_measured": is_measured(results),
-    }
+    return Progress(
+        ablation.reference.number,
+        ablation.best.number,
+        ablation.steps,
+        list(ablation.seeds),
+        len(ablation.configurations) * len(ablation.seeds),
+        sum(trial.state == "complete" for trial in trials),
+        is_measured(results),
+    )
 
 
 def as_event(ablation: Ablation) -> Ablating:

@@ -13,7 +13,7 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from study.ranking import Candidate, Results
 from study.spec import StudySpec
-from study.spec.distributions import distributions
+from study.spec.distributions import of_domains
 
 
 class Window(InMemoryStorage):
@@ -48,7 +48,7 @@ def as_optuna(results: Results) -> optuna.Study:
 
     Optuna's figures look for a trial's value at the place of its number: any other number has a trial that waits.
     """
-    domains = distributions(results.spec.space)
+    domains = of_domains(results.spec.search.space, results.integers)
     trials = {each.trial.number: _frozen(results.spec, each, domains) for each in results.as_searched.searched}
     for number in range(max(trials, default=0)):
         trials.setdefault(number, create_trial(state=TrialState.WAITING))

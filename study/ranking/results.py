@@ -151,6 +151,16 @@ class Results:
         """The study's metrics that do not tell its configurations apart, see `study.ranking.candidates.ties`."""
         return ties(self.spec, self.comparable)
 
+    @cached_property
+    def integers(self) -> frozenset[str]:
+        """The searched keys whose values are whole numbers, as the trials have them: their declarations, which say it
+        too, would load PyTorch."""
+        values: dict[str, list[object]] = {}
+        for trial in self.record.by_stage("search"):
+            for key, value in trial.params.items():
+                values.setdefault(key, []).append(value)
+        return frozenset(key for key, own in values.items() if all(type(value) is int for value in own))
+
     # Incumbents, and what needs no search.
 
     @cached_property

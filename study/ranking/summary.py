@@ -1,15 +1,15 @@
 """A study's results as one JSON document and in a few lines."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import Any
 
-from study import ranking
-from study.home.events import ENDED, Joined
+from study.documents import INNER, KNOWN
+from study.home.events import ENDED, Joined, Params
 from study.home.record import TrialRecord
 from study.metrics import printed, printed_range
 from study.metrics.rules import leading
-from study.ranking import Candidate, Results, Spread, epochs, spread
+from study.ranking import Candidate, Results, Spread, epochs, once, spread, spreads
 from study.ranking.epochs import LAST
 from study.spec import StudySpec
 from study.text import parameter
@@ -42,100 +42,220 @@ def _best(spec: StudySpec, trial: TrialRecord) -> float | None:
 # Which configurations of a study were extended beyond its number of epochs, and what may be compared then.
 
 
-def extended(results: Results) -> dict[str, Any] | None:
-    """The last extension as plain values, with earlier ones to as many epochs; None where there was none.
+@dataclass(frozen=True)
+class Extended:
+    """The last extension, with earlier ones to as many epochs.
 
-    `epochs`: of its trials; `of`: the study's; `trials`: the numbers of its configurations; `left`: how many trials of
-    it are still to end; `compared`: how many epochs the trials ran that the results compare.
+    Attributes:
+        epochs: of its trials.
+        of: the study's.
+        trials: the numbers of its configurations.
+        left: how many trials of it are still to end.
+        compared: how many epochs the trials ran that the results compare.
     """
-    if not results.record.lengthened:
+
+    epochs: int
+    of: int
+    trials: Sequence[int]
+    left: int
+    compared: int
+
+
+def extended(results: Results) -> Extended | None:
+    """The last extension, None where there was none."""
+    record = results.record
+    if not record.lengthened:
         return None
-    epochs = results.record.lengthened[-1].epochs
-    alike = (each.trials for each in results.record.lengthened if each.epochs == epochs)
-    trials = [results.record.trials[number] for number in dict.fromkeys(chain.from_iterable(alike))]
-    return {
-        "epochs": epochs,
-        "of": results.spec.epochs,
-        "trials": [trial.number for trial in trials if trial.stage in ("baseline", "search")],
-        "left": sum(trial.state not in ENDED for trial in trials),
-        "compared": results.compared_at,
-    }
+    epochs = record.lengthened[-1].epochs
+    alike = (each.trials for each in record.lengthened if each.epochs == epochs)
+    trials = [record.trials[number] for number in dict.fromkeys(chain.from_iterable(alike))]
+    configurations = [trial.number for trial in trials if trial.stage in ("baseline", "search")]
+    left = sum(trial.state not in ENDED for trial in trials)
+    return Extended(epochs, results.spec.epochs, configurations, left, results.compared_at)
 
 
-def sentence(found: dict[str, Any]) -> str:
+def sentence(found: Extended) -> str:
     """The same for people."""
-    numbers = found["trials"]
-    which = f"trial{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))}"
-    if found["epochs"] == found["of"]:
-        return f"{which} went on to epoch {found['epochs']} after early stopping had ended them"
-    if found["compared"] == found["epochs"] and not found["left"]:
+    which = f"trial{'s' * (len(found.trials) > 1)} {', '.join(map(str, found.trials))}"
+    if found.epochs == found.of:
+        return f"{which} went on to epoch {found.epochs} after early stopping had ended them"
+    if found.compared == found.epochs and not found.left:
         return (
-            f"{which} went on to epoch {found['epochs']} and are compared with one another alone; the other trials "
+            f"{which} went on to epoch {found.epochs} and are compared with one another alone; the other trials "
             "are as they ended"
         )
-    why = "until all of them have ended" if found["left"] else "none of the search's is complete, so"
-    return f"{which} go on to epoch {found['epochs']}; {why} results are those of {found['compared']} epochs"
+    why = "until all of them have ended" if found.left else "none of the search's is complete, so"
+    return f"{which} go on to epoch {found.epochs}; {why} results are those of {found.compared} epochs"
 
 
-def summary(results: Results) -> dict[str, Any]:
-    """State, trials by state, baseline and best with their metrics, as plain values for JSON."""
-    best, reference = results.best, results.baseline
-    several = results.spec.objective.several
-    document: dict[str, Any] = {
-        "name": results.spec.name,
-        "state": results.record.state,
-        "owner": results.record.owner,
-        "metric": results.spec.metric,
-        "metrics": list(results.spec.objective.metrics),
-        "epoch": epochs.words(results.spec.objective),
-        "constraints": results.spec.search.constraints,
-        "trials": results.record.counts(),
-        "epochs": sum(trial.epochs for trial in results.record.trials.values()),
-        "extended": extended(results),
-        "lost": sum(trial.attempt for trial in results.record.trials.values()),
-        "test_readings": results.record.test_readings,
-        "failures": {trial.number: trial.why for trial in results.record.trials.values() if trial.state == "failed"},
-        "untested": {trial.number: trial.untested for trial in results.record.trials.values() if trial.untested},
-    }
-    if results.spec.final_seeds is not None:
-        final = _final(results)
-        return document | {"final": final, "shown": _shown(results, {"final": final})}
-    sides = {"baseline": _candidate(results.spec, reference) if reference else None}
-    sides["best"] = _candidate(results.spec, best) if best else None
-    return document | {
-        "shown": _shown(results, sides),
-        **sides,
-        "searched": sum(candidate.trial.stage == "search" for candidate in results.candidates),
-        "search_ended_by": results.record.enough,
-        **_references(results),
-        **({"front": _front(results), "chosen_by": results.spec.objective.rule} if several else {}),
-    }
+@dataclass(frozen=True)
+class Value:
+    """A metric over trials of several seeds, as `Spread`; its interval where the split's error is known."""
+
+    mean: float
+    sd: float | None
+    n: int
+    split_error: float | None = field(default=None, metadata=KNOWN)
+    interval: tuple[float, float] | None = field(default=None, metadata=KNOWN)
+
+    @classmethod
+    def of(cls, spread: Spread) -> "Value":
+        ends = spread.interval()
+        return cls(spread.mean, spread.deviation, spread.count, spread.split_error if ends else None, ends)
 
 
-def _references(results: Results) -> dict[str, Any]:
-    """What needs no search, the best first, `result`: the name of the one that is the study's, and whether one is above
-    what the search found; nothing where nothing was fitted."""
+Values = Mapping[str, Value]
+"""By metric."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Told:
+    """A configuration with the trials that its metrics are taken from, or a final training.
+
+    Attributes:
+        trial, params, search_value, violation: of a configuration; by how much it misses the constraints.
+        seeds, folds: of its trials, as they stand; the folds that they ran on.
+        epochs: the chosen one of each.
+        beside: the study's metrics at other epochs, by which.
+    """
+
+    trial: int | None = field(default=None, metadata=KNOWN)
+    params: Params | None = field(default=None, metadata=KNOWN)
+    search_value: float | None = field(default=None, metadata=KNOWN)
+    violation: float | None = field(default=None, metadata=KNOWN)
+    seeds: Sequence[int]
+    folds: Sequence[int] | None = field(default=None, metadata=KNOWN)
+    epochs: Sequence[float | None]
+    metrics: Values
+    beside: Mapping[str, Values]
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a search found, and which limit had ended it when its driver closed it."""
+
+    baseline: Told | None
+    best: Told | None
+    searched: int
+    search_ended_by: str | None
+
+
+@dataclass(frozen=True)
+class Unsearched:
+    """What needs no search: its name, that of a list, and its metrics."""
+
+    name: str
+    words: str
+    metrics: Mapping[str, float | None]
+
+
+@dataclass(frozen=True)
+class References:
+    """What needs no search, the best first; why others could not be fitted; the name of the one that is the study's
+    result, and whether one is above what the search found."""
+
+    references: Sequence[Unsearched]
+    references_failed: Mapping[str, str]
+    result: str | None
+    is_surpassed: bool
+
+
+@dataclass(frozen=True)
+class OnFront:
+    """A configuration of the front: its values, and whether these are of fresh seeds."""
+
+    trial: int
+    params: Params
+    values: Mapping[str, float]
+    violation: float
+    fresh: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Summary:
+    """A study's results: those of a final training in `final`, of a search in `found`, with its references and, of
+    several metrics, the front and what chooses of it."""
+
+    name: str
+    state: str
+    owner: str | None
+    metric: str
+    metrics: Sequence[str]
+    epoch: str
+    constraints: Sequence[str]
+    trials: Mapping[str, int]
+    epochs: int
+    extended: Extended | None
+    lost: int
+    test_readings: int
+    failures: Mapping[int, str | None]
+    untested: Mapping[int, str]
+    final: Told | None = field(default=None, metadata=KNOWN)
+    shown: Sequence[str]
+    found: Found | None = field(default=None, metadata=INNER)
+    references: References | None = field(default=None, metadata=INNER)
+    front: Sequence[OnFront] | None = field(default=None, metadata=KNOWN)
+    chosen_by: str | None = field(default=None, metadata=KNOWN)
+
+    @property
+    def sides(self) -> dict[str, Told]:
+        """Baseline, best and final training, those that there are."""
+        found = {"baseline": self.found and self.found.baseline, "best": self.found and self.found.best}
+        return {who: side for who, side in {**found, "final": self.final}.items() if side}
+
+
+@once
+def summary(results: Results) -> Summary:
+    """State, trials by state, baseline and best with their metrics."""
+    spec, record, goal = results.spec, results.record, results.spec.objective
+    trials = record.trials.values()
+    baseline, best = (_candidate(spec, one) if one else None for one in (results.baseline, results.best))
+    is_final, several = spec.final_seeds is not None, goal.several
+    final = _told(spec, results.final_trials) if is_final else None
+    searched = sum(candidate.trial.stage == "search" for candidate in results.candidates)
+    return Summary(
+        name=spec.name,
+        state=record.state,
+        owner=record.owner,
+        metric=spec.metric,
+        metrics=goal.metrics,
+        epoch=epochs.words(goal),
+        constraints=spec.search.constraints,
+        trials=record.counts(),
+        epochs=sum(trial.epochs for trial in trials),
+        extended=extended(results),
+        lost=sum(trial.attempt for trial in trials),
+        test_readings=record.test_readings,
+        failures={trial.number: trial.why for trial in trials if trial.state == "failed"},
+        untested={trial.number: trial.untested for trial in trials if trial.untested},
+        final=final,
+        shown=_shown(results, [final] if is_final else [baseline, best]),
+        found=None if is_final else Found(baseline, best, searched, record.enough),
+        references=None if is_final else _references(results),
+        front=_front(results) if several and not is_final else None,
+        chosen_by=goal.rule if several and not is_final else None,
+    )
+
+
+def _references(results: Results) -> References | None:
+    """None where nothing was fitted."""
     if not results.record.references:
-        return {}
+        return None
     stays = results.unbeaten
-    found = [{"name": one.name, "words": one.label, "metrics": dict(one.metrics)} for one in results.references]
-    return {
-        "references": found,
-        "references_failed": dict(results.failed_references),
-        "result": stays.name if stays else None,
-        "is_surpassed": bool(results.above),
-    }
+    found = [Unsearched(one.name, one.label, one.metrics) for one in results.references]
+    return References(found, results.failed_references, stays.name if stays else None, bool(results.above))
 
 
-def _front(results: Results) -> list[dict[str, Any]]:
+def _front(results: Results) -> list[OnFront]:
+    names = results.spec.objective.metrics
     return [
-        {
-            "trial": candidate.trial.number,
-            "params": candidate.trial.params,
-            "values": dict(zip(results.spec.objective.metrics, score.values, strict=True)),
-            "violation": score.violation,
-            "fresh": score is candidate.confirmed_score,
-        }
+        OnFront(
+            candidate.trial.number,
+            candidate.trial.params,
+            dict(zip(names, score.values, strict=True)),
+            score.violation,
+            score is candidate.confirmed_score,
+        )
         for candidate, score in results.front
     ]
 
@@ -145,28 +265,25 @@ def result_metrics(results: Results) -> dict[str, float]:
 
     For a final training every metric; for a study its own on both splits, of the baseline and the best.
     """
-    document = summary(results)
-    by_side = {who: document[who]["metrics"] for who in ("baseline", "best", "final") if document.get(who)}
-    of_side = {
-        who: metrics if who == "final" else _only_study_metrics(results.spec, metrics)
-        for who, metrics in by_side.items()
+    values = {
+        f"{who}/{name}": value
+        for who, side in summary(results).sides.items()
+        for name, value in (side.metrics if who == "final" else _only_study_metrics(results.spec, side.metrics)).items()
     }
-    values = {f"{who}/{name}": value for who, metrics in of_side.items() for name, value in metrics.items()}
-    numbers = {f"{name}{suffix}": value[key] for name, value in values.items() for key, suffix in PARTS.items()}
+    numbers = {
+        f"{name}{suffix}": one
+        for name, value in values.items()
+        for one, suffix in ((value.mean, ""), (value.sd, "_sd"))
+    }
     return {name: float(number) for name, number in numbers.items() if number is not None}
-
-
-PARTS = {"mean": "", "sd": "_sd"}
 
 
 def result_seeds(results: Results) -> dict[str, str]:
     """The seeds that these results rest on, as `study.WHO_seeds`."""
-    document = summary(results)
-    sides = {who: document[who] for who in ("baseline", "best", "final") if document.get(who)}
-    return {f"study.{who}_seeds": ", ".join(map(str, side["seeds"])) for who, side in sides.items()}
+    return {f"study.{who}_seeds": ", ".join(map(str, side.seeds)) for who, side in summary(results).sides.items()}
 
 
-def _only_study_metrics(spec: StudySpec, metrics: dict[str, Any]) -> dict[str, Any]:
+def _only_study_metrics(spec: StudySpec, metrics: Values) -> Values:
     return {name: metrics[name] for name in _study_metrics(spec) if name in metrics}
 
 
@@ -175,152 +292,128 @@ def _study_metrics(spec: StudySpec) -> list[str]:
     return [f"{split}/{name.split('/')[1]}" for name in spec.objective.needed for split in ("test", "val")]
 
 
-def _shown(results: Results, sides: Mapping[str, dict[str, Any] | None]) -> list[str]:
+def _shown(results: Results, sides: Iterable[Told | None]) -> list[str]:
     """The metrics for people: the study's own, and of those that each side has what stands beside them."""
-    of_each = [side["metrics"] for side in sides.values() if side]
+    of_each = [side.metrics for side in sides if side]
     known = [name for name in of_each[0] if all(name in metrics for metrics in of_each)] if of_each else []
-    return list(
-        dict.fromkeys(
-            [*_study_metrics(results.spec), *leading(results.spec.objective.needed, known, results.record.groups or {})]
-        )
-    )
+    beside = leading(results.spec.objective.needed, known, results.record.groups or {})
+    return list(dict.fromkeys([*_study_metrics(results.spec), *beside]))
 
 
-def lines(document: dict[str, Any]) -> list[str]:
+def lines(told: Summary) -> list[str]:
     """The same for people: the baseline against the best, validation and test, with spread and seeds."""
-    counts = ", ".join(f"{count} {state}" for state, count in document["trials"].items() if count)
-    whose = f", of {document['owner']}" if document["owner"] else ""
-    texts = [f"study {document['name']}{whose}: {document['state']} ({counts or 'no trial yet'})"]
-    if "final" in document:
-        rows = [("final", document["final"])]
-        return texts + _rows(rows, dict.fromkeys(document["shown"])) + _what_is_meant(rows) + _epochs(document)
-    leading = "search" if document.get("is_surpassed") else "best"
-    rows = [(who, document[of]) for who, of in (("baseline", "baseline"), (leading, "best")) if document[of]]
-    rows = rows[:1] if len(rows) > 1 and rows[0][1]["trial"] == rows[1][1]["trial"] else rows
-    if not rows:
+    counts = ", ".join(f"{count} {state}" for state, count in told.trials.items() if count)
+    whose = f", of {told.owner}" if told.owner else ""
+    texts = [f"study {told.name}{whose}: {told.state} ({counts or 'no trial yet'})"]
+    leading = "search" if told.references and told.references.is_surpassed else "best"
+    rows = [(leading if who == "best" else who, side) for who, side in told.sides.items()]
+    rows = rows[:1] if len(rows) > 1 and rows[0][1].trial == rows[1][1].trial else rows
+    if told.final or rows:
+        texts += _rows(rows, dict.fromkeys(told.shown)) + _what_is_meant(rows) + _epochs(told)
+    best = told.sides.get("best")
+    if best is None or told.found is None:
         return texts
-    texts += _rows(rows, dict.fromkeys(document["shown"])) + _what_is_meant(rows) + _epochs(document)
-    if longer := document.get("extended"):
-        texts.append(sentence(longer))
-    best, limits = document["best"], document["constraints"]
-    if missed := limits and best["violation"]:
-        what = "first" if document.get("is_surpassed") else "best"
-        texts.append(f"no configuration keeps {', '.join(limits)}; the {what} misses by {missed:.4g}")
-    texts += _front_lines(document)
-    params = ", ".join(f"{key} = {parameter(value)}" for key, value in best["params"].items())
-    rule = f", {document['chosen_by']}" if len(document.get("front", ())) > 1 and "chosen_by" in document else ""
-    texts.append(f"{leading}{rule}: trial {best['trial']}{f', {params}' if params else ''}")
-    texts += _reference_lines(document)
-    for why in dict.fromkeys(document["untested"].values()):
-        numbers = [str(number) for number, other in document["untested"].items() if other == why]
+    if told.extended:
+        texts.append(sentence(told.extended))
+    if told.constraints and best.violation:
+        what = "first" if leading == "search" else "best"
+        texts.append(f"no configuration keeps {', '.join(told.constraints)}; the {what} misses by {best.violation:.4g}")
+    texts += _front_lines(told)
+    params = ", ".join(f"{key} = {parameter(value)}" for key, value in (best.params or {}).items())
+    rule = f", {told.chosen_by}" if len(told.front or ()) > 1 else ""
+    texts.append(f"{leading}{rule}: trial {best.trial}{f', {params}' if params else ''}")
+    texts += _reference_lines(told.references, told.metrics) if told.references else []
+    for why in dict.fromkeys(told.untested.values()):
+        numbers = [str(number) for number, other in told.untested.items() if other == why]
         texts.append(f"test split not read for trial{'s' * (len(numbers) > 1)} {', '.join(numbers)}: {why}")
-    searched = document.get("searched", True)  # what a cluster runs may lack it
-    if searched and document["baseline"] and best["trial"] == document["baseline"]["trial"]:
+    if told.found.searched and told.found.baseline and best.trial == told.found.baseline.trial:
         texts.append("The search gained nothing over the baseline.")
     return texts
 
 
-def _reference_lines(document: dict[str, Any]) -> list[str]:
+def _reference_lines(told: References, own: Sequence[str]) -> list[str]:
     """Return what needs no search, by the study's own metrics, and whether that is the result."""
-    found, own = document.get("references", ()), document["metrics"]
-    lines = ["without a search:"] if found else []
+    lines = ["without a search:"] if told.references else []
     on_test = [f"test/{name.split('/')[1]}" for name in own]
     shown = dict.fromkeys([*own, *on_test, *(name.replace("log_loss", "accuracy") for name in on_test)])
-    for one in found:
-        metrics = {name: one["metrics"].get(name) for name in shown}
+    for one in told.references:
+        metrics = {name: one.metrics.get(name) for name in shown}
         values = [f"{name} {printed(name, value)}" for name, value in metrics.items() if value is not None]
-        lines.append(f"  {one['words']}: {', '.join(values) or 'not judged by ' + ', '.join(own)}")
-    lines += [f"  {name} could not be fitted: {why}" for name, why in document.get("references_failed", {}).items()]
-    words = next((one["words"] for one in found if one["name"] == document["result"]), None)
+        lines.append(f"  {one.words}: {', '.join(values) or 'not judged by ' + ', '.join(own)}")
+    lines += [f"  {name} could not be fitted: {why}" for name, why in told.references_failed.items()]
+    words = next((one.words for one in told.references if one.name == told.result), None)
     return [*lines, f"best: {words}, which needs no search"] if words else lines
 
 
-def _front_lines(document: dict[str, Any]) -> list[str]:
+def _front_lines(told: Summary) -> list[str]:
     """Return what is on the front, where that is more than one configuration that keeps the constraints."""
-    front = document.get("front", ())
-    if len(front) < 2 or front[0]["violation"]:
+    front, baseline = told.front or (), told.sides.get("baseline")
+    if len(front) < 2 or front[0].violation:
         return []
-    where = "on fresh seeds" if front[0].get("fresh") else "in the search"
+    where = "on fresh seeds" if front[0].fresh else "in the search"
     lines = [f"no configuration is best in every metric; the front, {where}:"]
     for each in front:
-        values = ", ".join(f"{name} {printed(name, value)}" for name, value in each["values"].items())
-        is_baseline = document["baseline"] and each["trial"] == document["baseline"]["trial"]
-        lines.append(f"  {'the baseline' if is_baseline else 'trial {}'.format(each['trial'])}: {values}")
+        values = ", ".join(f"{name} {printed(name, value)}" for name, value in each.values.items())
+        is_baseline = baseline and each.trial == baseline.trial
+        lines.append(f"  {'the baseline' if is_baseline else f'trial {each.trial}'}: {values}")
     return lines
 
 
-def _rows(rows: list[tuple[str, dict[str, Any]]], metrics: Collection[str]) -> list[str]:
+def _rows(rows: Iterable[tuple[str, Told]], metrics: Collection[str]) -> list[str]:
     lines = []
     for who, side in rows:
-        lines += _values(who, side["metrics"], metrics, len(side.get("folds", ())))
-        for which, values in side["beside"].items():
+        lines += _values(who, side.metrics, metrics, len(side.folds or ()))
+        for which, values in side.beside.items():
             lines += [f"{line}, {which}" for line in _values(who, values, metrics)]
     return lines
 
 
-def _values(who: str, values: dict[str, Any], metrics: Collection[str], folds: int = 0) -> list[str]:
+def _values(who: str, values: Values, metrics: Collection[str], folds: int = 0) -> list[str]:
     lines, wide = [], max([26, *map(len, metrics)])
     for metric in metrics:
         if value := values.get(metric):
-            seeds = f"{value['n']} seeds" if value["n"] > 1 else "1 seed"
+            seeds = f"{value.n} seeds" if value.n > 1 else "1 seed"
             seeds = f"{folds} folds, {seeds}" if folds > 1 else seeds
-            low, high = value.get("interval") or (None, None)
-            split = "" if low is None or high is None else f", 95%: {printed_range(metric, low, high)}"
-            lines.append(f"{who:<9} {metric:<{wide}} {printed(metric, value['mean'], value['sd'])} ({seeds}){split}")
+            split = f", 95%: {printed_range(metric, *value.interval)}" if value.interval else ""
+            lines.append(f"{who:<9} {metric:<{wide}} {printed(metric, value.mean, value.sd)} ({seeds}){split}")
     return lines
 
 
-def _what_is_meant(rows: list[tuple[str, dict[str, Any]]]) -> list[str]:
+def _what_is_meant(rows: Sequence[tuple[str, Told]]) -> list[str]:
     """Return what the intervals of such rows are of, where there are some."""
-    if not any(value.get("interval") for _, side in rows for value in side["metrics"].values()):
+    if not any(value.interval for _, side in rows for value in side.metrics.values()):
         return []
-    if any(side.get("folds") for _, side in rows):
+    if any(side.folds for _, side in rows):
         return ["±: over folds and seeds; 95%: of val over samples drawn anew, of test with its samples' own error"]
     return ["±: over seeds; 95%: with the error of the split's own samples, which seeds share"]
 
 
-def _epochs(document: dict[str, Any]) -> list[str]:
+def _epochs(told: Summary) -> list[str]:
     """Return which epochs were chosen, where they are not all the last."""
-    sides = [(who, document[who]) for who in ("baseline", "best", "final") if document.get(who)]
-    if document["epoch"] == epochs.LAST or not any(side["epochs"] for _, side in sides):
+    if told.epoch == epochs.LAST or not any(side.epochs for side in told.sides.values()):
         return []
-    chosen = "; ".join(f"{who} epoch {', '.join(map(str, side['epochs']))}" for who, side in sides)
-    return [f"values are those {document['epoch']}: {chosen}"]
+    chosen = "; ".join(f"{who} epoch {', '.join(map(str, side.epochs))}" for who, side in told.sides.items())
+    return [f"values are those {told.epoch}: {chosen}"]
 
 
-def _candidate(spec: StudySpec, candidate: Candidate) -> dict[str, Any]:
-    trials = candidate.repeats or candidate.replicates
-    return {
-        "trial": candidate.trial.number,
-        "params": candidate.trial.params,
-        "search_value": candidate.value,
-        "violation": (candidate.confirmed_score or candidate.score).violation,
-        **_results(spec, trials, candidate.joined),
-    }
+def _candidate(spec: StudySpec, candidate: Candidate) -> Told:
+    violation = (candidate.confirmed_score or candidate.score).violation
+    told = _told(spec, candidate.repeats or candidate.replicates, candidate.joined)
+    of_trial = candidate.trial
+    return replace(
+        told, trial=of_trial.number, params=of_trial.params, search_value=candidate.value, violation=violation
+    )
 
 
-def _final(results: Results) -> dict[str, Any]:
-    trials = [trial for trial in results.record.by_stage("final") if trial.state == "complete"]
-    return _results(results.spec, trials)
+def _told(spec: StudySpec, trials: Sequence[TrialRecord], joined: Joined | None = None) -> Told:
+    return Told(
+        seeds=[trial.seed for trial in trials],
+        folds=sorted({trial.fold for trial in trials if trial.fold is not None}) or None,
+        epochs=[epochs.values(spec.objective, trial)["epoch"] for trial in trials],
+        metrics=_each(spreads(spec.objective, trials, joined)),
+        beside={which: _each(of) for which, of in beside(spec, trials).items()},
+    )
 
 
-def _results(spec: StudySpec, trials: list[TrialRecord], joined: Joined | None = None) -> dict[str, Any]:
-    """Seeds, the epoch that was chosen on each, metrics there, and the study's own at other epochs."""
-    folds = sorted({trial.fold for trial in trials if trial.fold is not None})
-    others = {which: _documents(spreads) for which, spreads in beside(spec, trials).items()}
-    return {
-        "seeds": [trial.seed for trial in trials],
-        **({"folds": folds} if folds else {}),
-        "epochs": [epochs.values(spec.objective, trial)["epoch"] for trial in trials],
-        "metrics": _documents(ranking.spreads(spec.objective, trials, joined)),
-        "beside": others,
-    }
-
-
-def _documents(spreads: Mapping[str, Spread]) -> dict[str, Any]:
-    """As plain values, with `split_error` and `interval` where the split's error is known."""
-    found = {name: value.to_document() for name, value in spreads.items()}
-    for name, value in spreads.items():
-        if ends := value.interval():
-            found[name] |= {"split_error": value.split_error, "interval": list(ends)}
-    return found
+def _each(of: Mapping[str, Spread]) -> Values:
+    return {name: Value.of(one) for name, one in of.items()}

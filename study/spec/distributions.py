@@ -1,6 +1,7 @@
 """The values of a key in Optuna's terms, and as a coordinate between 0 and 1."""
 
 import math
+from collections.abc import Container, Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -32,7 +33,12 @@ class CategoricalDistribution(optuna.distributions.CategoricalDistribution):
 
 def distributions(space: Space) -> dict[str, BaseDistribution]:
     """The distribution of each key of a space."""
-    return {key: _distribution(domain, key in space.integers) for key, domain in space.domains.items()}
+    return of_domains(space.domains, space.integers)
+
+
+def of_domains(domains: Mapping[str, Domain], integers: Container[str]) -> dict[str, BaseDistribution]:
+    """The same, where it is known which keys have whole numbers."""
+    return {key: _distribution(domain, key in integers) for key, domain in domains.items()}
 
 
 def at(distribution: BaseDistribution, unit: float) -> Any:

@@ -205,6 +205,13 @@ class StudySpec:
         """The sections of the trials."""
         return Sections(self.base, self.search.alternatives)
 
+    @property
+    def is_conditional(self) -> bool:
+        """Whether a searched key may be there or not by the value of another: that is so of names and words alone, and
+        of what `when` says. It is told without loading networks and methods."""
+        domains = self.search.space.values()
+        return any(one.when or any(isinstance(choice, str) for choice in one.choices or ()) for one in domains)
+
     @cached_property
     def space(self) -> Space:
         """The searched space, in the order in which a trial's parameters are decided."""

@@ -73,10 +73,10 @@ def measure(home: Path, study: str, search: str, seed: int, assignments: Sequenc
     record = StudyRecord.fold(events)
     found = summary(Results(spec, record))
     began = next(event["time"] for event in events if event["event"] == "started")
-    metrics = found["best"]["metrics"]
-    shown = [metrics[spec.metric]["mean"], metrics[spec.test_metric]["mean"]]
-    shown.append(found["baseline"]["metrics"][spec.metric]["mean"])
-    epochs = [sum(trial.epochs for trial in record.by_stage("search")), found["epochs"]]
+    metrics = found.sides["best"].metrics
+    shown = [metrics[spec.metric].mean, metrics[spec.test_metric].mean]
+    shown.append(found.sides["baseline"].metrics[spec.metric].mean)
+    epochs = [sum(trial.epochs for trial in record.by_stage("search")), found.epochs]
     minutes = (events[-1]["time"] - began) / 60
     return dict(zip(FIGURES, [*epochs, minutes, *(100 * one for one in shown)], strict=True))
 

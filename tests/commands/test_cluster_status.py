@@ -9,7 +9,9 @@ from study.analysis.report import lead
 from study.cluster.jobs import Job
 from study.commands import on_cluster as there
 from study.commands.progress import StudyProgress
+from study.commands.status import Remaining, Status
 from study.ranking import Results
+from study.ranking.remaining_gain import remaining_gain
 from study.ranking.summary import summary
 
 CLUSTER: dict[str, Any] = {"nodes": 3, "lost": [], "usage": {"CPU": {"used": 2.0, "there": 2.0}}}
@@ -26,17 +28,14 @@ def a_job(state: str = "running", message: str = "", began: float | None = 101.0
     return Job(name, "mine", "hash", number, state, message, began, None, "python", {})
 
 
-def a_study() -> dict[str, Any]:
+def a_study() -> Status:
     spec, found = quickstart("name=mine"), record(Told("baseline", [0.5]), Told("search", [0.75, 0.8], "running"))
-    return {
-        **summary(Results(spec, found)),
-        "pace": StudyProgress(spec, found).pace(),
-        "ties": [],
-        "lead": lead.document(Results(spec, found)),
-    }
+    results = Results(spec, found)
+    pace, remaining = StudyProgress(spec, found).pace(), Remaining(remaining_gain(results), "")
+    return Status(summary(results), lead.document(results), None, pace, [], [], {}, {}, None, remaining, None)
 
 
-def told(jobs: list[Job], study: dict[str, Any] | str) -> dict[str, Any]:
+def told(jobs: list[Job], study: Status | str) -> dict[str, Any]:
     cluster = {**CLUSTER, "lost": LOST}
     found, reason = (None, study) if isinstance(study, str) else (study, None)
     return there.document("mine", jobs, cluster, found, reason)
@@ -45,7 +44,7 @@ def told(jobs: list[Job], study: dict[str, Any] | str) -> dict[str, Any]:
 def test_what_is_asked_of_a_running_study() -> None:
     """Its job, trials by state, the best so far, rate and time to go, resources in use, nodes lost since it began."""
     document = told([a_job()], a_study())
-    assert (document["study"]["name"], document["reason"]) == ("mine", None)
+    assert (document["study"].summary.name, document["reason"]) == ("mine", None)
     assert [node["ended"] for node in document["cluster"]["lost"]] == [101.0, 102.0]
     lines = there.text(document).splitlines()
     assert lines[:2] == ["job       study-mine: running", "study mine, of ada: running (1 running, 1 complete)"]

@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from study.cli import app
 from study.commands.cost import document, text
+from study.documents import plain
 from study.home.folder import Home
 from study.home.record import StudyRecord
 from study.ranking import Results
@@ -25,16 +26,14 @@ def seconds(hours: float) -> float:
 def test_the_hours_by_hand() -> None:
     """An event a second: a full trial takes 5, one that ends after an epoch 2; opened at 1, the last event at 12."""
     told = document(Results(SPEC, record(Told("baseline", [0.5] * 4), Told("search", [0.1], "pruned"))))
-    assert json.loads(json.dumps(told, allow_nan=False)) == told
-    assert seconds(told["wall_hours"]) == pytest.approx(11)
-    assert seconds(told["trial_hours"]) == pytest.approx(7)
-    assert seconds(told["cpu_hours"]) == pytest.approx(14)
-    assert seconds(told["gpu_hours"]) == pytest.approx(3.5)
-    assert told["trials_at_once"] == pytest.approx(7 / 11)
-    assert told["epochs"] == 5
-    assert told["early_stopping"] == (
-        "asha pruned 1 trial and saved 38% of the search's epochs, about 6 s of trial time."
-    )
+    assert json.loads(json.dumps(plain(told), allow_nan=False)) == plain(told)
+    assert seconds(told.wall_hours) == pytest.approx(11)
+    assert seconds(told.trial_hours) == pytest.approx(7)
+    assert seconds(told.cpu_hours) == pytest.approx(14)
+    assert seconds(told.gpu_hours) == pytest.approx(3.5)
+    assert told.trials_at_once == pytest.approx(7 / 11)
+    assert told.epochs == 5
+    assert told.early_stopping == ("asha pruned 1 trial and saved 38% of the search's epochs, about 6 s of trial time.")
 
 
 def test_runs_that_were_lost_or_cut_off_were_paid_for() -> None:
@@ -55,9 +54,9 @@ def test_runs_that_were_lost_or_cut_off_were_paid_for() -> None:
     told += [{"event": "report", "trial": 0, "epoch": 1, "metrics": metrics, "time": 1006.0}]
     told += [{"event": "ended", "trial": 0, "state": "complete", "time": 1007.0}]
     found = document(Results(SPEC, StudyRecord.fold(told)))
-    assert seconds(found["trial_hours"]) == pytest.approx(30 + 0 + 6), "its last second before the stop is not known"
-    assert seconds(found["wall_hours"]) == pytest.approx(50 + 7), "the pause between the sessions is nobody's work"
-    assert {name: seconds(hours) for name, hours in found["epoch_hours"].items()} == pytest.approx(
+    assert seconds(found.trial_hours) == pytest.approx(30 + 0 + 6), "its last second before the stop is not known"
+    assert seconds(found.wall_hours) == pytest.approx(50 + 7), "the pause between the sessions is nobody's work"
+    assert {name: seconds(hours) for name, hours in found.epoch_hours.items()} == pytest.approx(
         {"epoch": 4.0, "data": 1.0, "training": 2.0, "evaluation": 0.5}
     )
     assert "25% data, 50% training, 12% evaluation" in text(found)

@@ -13,7 +13,7 @@ from study.errors import UserError
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord, TrialRecord, as_searched
 from study.ranking import Results
-from study.ranking.summary import extended, sentence, summary
+from study.ranking.summary import Extended, extended, sentence, summary
 from study.spec import StudySpec
 from study.sweep.early_stopping import early_stopping
 from study.sweep.search_stage import SearchStage
@@ -155,7 +155,7 @@ def test_a_second_extension_goes_further(tmp_path: Path) -> None:
     assert [version.epochs for version in best.trial.versions] == [16, 8, 4]
     assert {each.epochs for each in Results(SPEC, after).ranked} == {16, 8, 4}
     told = summary(Results(SPEC, after))
-    assert told["extended"] == {"epochs": 16, "of": 4, "trials": [0, best.trial.number], "left": 0, "compared": 16}
+    assert told.extended == Extended(16, of=4, trials=[0, best.trial.number], left=0, compared=16)
     with pytest.raises(UserError, match="--epochs 8: trials of quickstart have run 16; at least that many"):
         extending.planned(folder, Results(SPEC, after), Request(8))
 
@@ -166,7 +166,7 @@ def test_replicates_go_on_with_their_configuration(tmp_path: Path) -> None:
     after = went_on(folder, Request(8, top=1, trials=two_stopped(folder)[:1]), spec)
     chosen = extended(Results(spec, after))
     assert chosen is not None
-    for number in chosen["trials"]:
+    for number in chosen.trials:
         seeds = [after.trials[number], *after.repeats_of(number, "replicate")]
         assert [(trial.state, trial.epochs) for trial in seeds] == [("complete", 8)] * 2
 

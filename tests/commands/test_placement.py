@@ -58,7 +58,7 @@ def test_what_may_not_change_is_refused(folder: StudyFolder, assignment: str, me
 def test_it_is_told_by_the_ledger_and_counted_as_it_was(folder: StudyFolder) -> None:
     Course(folder.ledger_file, SPEC).play()
     before = cost.document(Results(SPEC, StudyRecord.load(folder.ledger_file)))
-    assert before["cpu_hours"] == pytest.approx(2 * before["trial_hours"])
+    assert before.cpu_hours == pytest.approx(2 * before.trial_hours)
     append_event(
         folder.ledger_file, "opened", owner="ada", version="1", placement={"resources.cpu": 8, "search.concurrency": 3}
     )
@@ -68,5 +68,5 @@ def test_it_is_told_by_the_ledger_and_counted_as_it_was(folder: StudyFolder) -> 
         "placement resources.cpu 8 (in its file 2), search.concurrency 3 (in its file null)"
     ]
     after = cost.document(Results(SPEC, record))
-    assert after["cpu_hours"] == before["cpu_hours"], "what ran before took what it took"
-    assert after["resources_per_trial"] == {"cpu": 8, "gpu": 0}
+    assert after.cpu_hours == before.cpu_hours, "what ran before took what it took"
+    assert after.resources_per_trial == {"cpu": 8, "gpu": 0}

@@ -10,7 +10,7 @@ from helpers import Told, quickstart, record
 from rich.console import Console
 
 from study.commands.final_training import final_study
-from study.commands.progress import StudyProgress
+from study.commands.progress import Pace, StudyProgress
 from study.commands.progress_view import ProgressView
 from study.home.record import StudyRecord
 from study.spec import StudySpec
@@ -219,7 +219,7 @@ def test_the_time_to_go_is_told_from_the_first_epoch_on_and_is_that_of_status() 
     first_epoch = record(Told("baseline", [0.25], "running"))
     assert StudyProgress(SPEC, begun).pace() is None
     assert StudyProgress(SPEC, begun).numbers() != StudyProgress(SPEC, first_epoch).numbers()
-    assert StudyProgress(SPEC, first_epoch).pace() == {"epochs_per_minute": 60.0, "remaining": 8 * 4 - 1}
+    assert StudyProgress(SPEC, first_epoch).pace() == Pace(60.0, 8 * 4 - 1)
     assert StudyProgress(SPEC, first_epoch).line().endswith("about 0:31 to go")
 
 

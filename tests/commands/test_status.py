@@ -9,6 +9,7 @@ from ruamel.yaml import YAML
 
 from study.commands import logs, status
 from study.commands.final_training import final_study
+from study.documents import plain
 from study.errors import UserError
 from study.home import requests
 from study.home.events import Closed, Decided, Ended, Ending, Enqueued, Opened, Report, Started, Stopping, Unusable
@@ -46,7 +47,7 @@ def test_whose_study_it_is_is_shown(home: Home) -> None:
         "hers": "ada",
     }
     hers = home.find("hers")
-    assert status.document(hers)["owner"] == "ada"
+    assert status.document(hers).summary.owner == "ada"
     told = status.lines(status.document(hers))
     assert told[0] == "study hers, of ada: interrupted (no trial yet)"
 
@@ -132,7 +133,7 @@ def test_the_studys_metric_comes_first_then_groups_and_gaps_and_the_lead_is_told
     ]
     assert "how sure  On seed 0 alone nothing tells trial 2 from the other complete configuration." in found
     assert "search    The best of the search came as the 2nd of 2." in found
-    assert status.document(home.find("mine"))["lead"]["best_came"] == {"place": 2, "of": 2}
+    assert status.document(home.find("mine")).lead["best_came"] == {"place": 2, "of": 2}
 
 
 def test_a_study_without_an_epoch_has_no_pace_yet(home: Home) -> None:
@@ -200,7 +201,7 @@ def test_the_devices_of_trials_and_the_nodes_that_are_not_used_are_shown(home: H
     ledger.append(Closed(state="interrupted"))
     ledger.close()
     document = status.document(folder)
-    assert document["devices"] == [{**card, "trials": 2}, {"name": "cpu", "trials": 1}]
+    assert plain(document)["devices"] == [{**card, "trials": 2}, {"name": "cpu", "trials": 1}]
     lines = status.lines(document)
     assert "device    NVIDIA L4 (driver 580.65.06, CUDA 13.2, compute capability 8.9): 2 trials" in lines
     assert "device    CPU: 1 trial" in lines
@@ -212,7 +213,7 @@ def test_the_devices_of_trials_and_the_nodes_that_are_not_used_are_shown(home: H
 def test_what_users_asked_for_is_said_until_it_is_done(tmp_path: Path) -> None:
     folder = Home(tmp_path).create(quickstart())
     write_ledger(folder.ledger_file, Told("baseline", [0.5], "running"), Told("search", [0.5], "running"))
-    assert status.document(folder)["asked"] is None
+    assert status.document(folder).asked is None
     requests.ask(folder.requests, requests.Request("end"))
     ledger = Ledger(folder.ledger_file)
     for request in "ab":
@@ -221,7 +222,7 @@ def test_what_users_asked_for_is_said_until_it_is_done(tmp_path: Path) -> None:
     ledger.append(Ending(request="d"))
     record = StudyRecord.told(folder.ledger_file)
     asked = status.asked(folder, record)
-    assert asked == {"ending": True, "stopping": [1], "enqueued": 0, "unanswered": 1}
+    assert asked == status.Asked(ending=True, stopping=[1], enqueued=0, unanswered=1)
     assert list(status.asked_lines(asked)) == [
         "ending    a user ended the search; what runs of it goes on, then the study does",
         "stopping  trial 1 ends at its next report, as a user asked",
@@ -231,7 +232,7 @@ def test_what_users_asked_for_is_said_until_it_is_done(tmp_path: Path) -> None:
         ledger.append(Ended(trial=trial, state="complete"))
     ledger.append(Closed(state="complete"))
     ledger.close()
-    assert status.document(folder)["asked"] is None
+    assert status.document(folder).asked is None
 
 
 def test_a_line_of_the_log_holds_no_tables(home: Home) -> None:

@@ -131,7 +131,7 @@ def test_a_test_split_that_was_read_later_is_no_longer_told_as_unread() -> None:
     told.take({"event": "untested", "trial": 1, "reason": "weights are gone", "time": 9.0})
     told.take({"event": "tested", "trial": 1, "metrics": {"test/accuracy": 0.5}, "time": 9.5})
     assert told.trials[1].untested is None
-    assert summary(Results(quickstart(), told))["untested"] == {}
+    assert summary(Results(quickstart(), told)).untested == {}
     assert not [said for said in caveats(Results(quickstart(), told)) if "could not be read" in said]
 
 

@@ -23,14 +23,16 @@ import torch
 from counterparts import COUNTERPARTS, WITHOUT_COUNTERPART, Case
 from ruamel.yaml import YAML
 from small import digits, trained
+from typer.testing import CliRunner
 
 from study.analysis import epochs_frame, picks_frame, trials_frame
 from study.analysis.report.lead import document
 from study.analysis.report.sections import report_page
 from study.analysis.statistics.frame import param, param_keys
+from study.cli import app
 from study.commands.export import export
 from study.home.events import Event, entry_of
-from study.home.folder import StudyFolder
+from study.home.folder import StudyFolder, write_format
 from study.home.ledger import Ledger, read
 from study.home.record import StudyRecord, TrialRecord
 from study.ranking import Results, Spread, epochs
@@ -141,6 +143,37 @@ def _summary(results: Results) -> pd.DataFrame:
             low, high = (gain and gain.interval) or (None, None)
             row |= {"difference": gain and gain.value, "low": low, "high": high}
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("metric")
+
+
+COMMANDS = {
+    "status": ("status", "{}"),
+    "cost": ("cost", "{}"),
+    "extend": ("extend", "{}", "--epochs", "60", "--dry-run"),
+    "ablate": ("ablate", "{}", "--dry-run"),
+    "compare": ("compare", "single", "{}"),
+}
+"""What is asked of each study with `--json`."""
+
+
+def documents(name: str) -> dict[str, dict[str, Any]]:
+    """What commands print of a study with `--json`, value by value in their order; nothing where they refuse it."""
+    folder("single")
+    home = folder(name).path.parent
+    write_format(home)
+    found = {}
+    for command, words in COMMANDS.items():
+        given = [word.format(name) for word in words]
+        printed = CliRunner().invoke(app, [*given, "--json"], env={"STUDY_HOME": str(home)}).stdout
+        found[command] = _leaves(json.loads(printed)) if printed else {}
+    return found
+
+
+def _leaves(value: Any, place: str = "") -> dict[str, Any]:
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    found: dict[str, Any] = {}
+    for key, one in inner:
+        found |= _leaves(one, f"{place}.{key}" if place else str(key))
+    return found or {place: str(value) if isinstance(value, dict | list) else value}
 
 
 def sentences(name: str) -> dict[str, list[str]]:

@@ -28,6 +28,9 @@ def main(only: list[str]) -> None:
             _list(list(keeping.changes(leads.get(name, {}), found, place=(name, "lead"))))
             leads[name] = found
     keeping.save("leads.json", leads)
+    if printed := [name for name in reading.STUDIES if name in wanted]:
+        kept = keeping.load("documents.json.gz")
+        _rewrite("documents.json.gz", "documents", kept | {name: reading.documents(name) for name in printed})
     if "losses" in wanted:
         _rewrite("losses.json", "losses", reading.losses())
     if "metrics" in wanted:

@@ -12,7 +12,8 @@ from kept import keeping, reading
 
 def test_every_study_has_kept_values() -> None:
     files = {path.name for path in keeping.VALUES.iterdir()}
-    assert files == {f"{name}.json.gz" for name in reading.STUDIES} | {"leads.json", "losses.json", "metrics.json"}
+    packed = {f"{name}.json.gz" for name in (*reading.STUDIES, "documents")}
+    assert files == packed | {"leads.json", "losses.json", "metrics.json"}
     assert sum(path.stat().st_size for path in reading.HERE.rglob("*") if path.is_file()) < 1_500_000
 
 
@@ -24,6 +25,17 @@ def test_a_study_gives_its_kept_decisions_and_numbers(name: str) -> None:
 @pytest.mark.parametrize("name", reading.STUDIES)
 def test_a_study_gives_its_kept_sentences(name: str) -> None:
     _same(keeping.load("leads.json").get(name, {}), reading.sentences(name), name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", reading.STUDIES)
+def test_commands_print_their_kept_documents(name: str) -> None:
+    """Every key of `--json` in its place, and its value."""
+    kept, now = keeping.load("documents.json.gz").get(name, {}), reading.documents(name)
+    assert {command: list(values) for command, values in now.items()} == {
+        command: list(values) for command, values in kept.items()
+    }
+    _same(kept, now, name)
 
 
 def test_losses_are_the_kept_ones() -> None:

@@ -76,7 +76,8 @@ def test_the_result_is_what_no_configuration_beats(case: str) -> None:
     stays = Results(spec, found).unbeaten
     assert (stays and stays.name) == expected
     document = summary.summary(Results(spec, found))
-    assert document["result"] == expected
+    assert document.references is not None
+    assert document.references.result == expected
     text, lines = result(spec, found), summary.lines(document)
     assert text.startswith("The result needs no search") == (expected is not None) or spec.objective.several
     if stays:

@@ -3,6 +3,7 @@
 import pytest
 from helpers import Told, quickstart, record
 
+from study.documents import plain
 from study.ranking import Results
 from study.ranking.summary import lines, result_metrics, summary
 
@@ -15,7 +16,7 @@ BEST = quickstart("search.confirm={top: 0}", "search.epoch=best", "search.epoch_
 
 def test_values_are_those_of_the_chosen_epoch_and_the_last_stands_beside() -> None:
     document = summary(Results(BEST, TOLD))
-    best = document["best"]
+    best = plain(document)["best"]
     assert (best["trial"], best["epochs"], best["search_value"]) == (1, [3], pytest.approx(0.7))
     assert best["metrics"]["val/accuracy"] == {"mean": pytest.approx(0.7), "sd": None, "n": 1}
     assert best["beside"] == {"at the last epoch": {"val/accuracy": {"mean": 0.3, "sd": None, "n": 1}}}
@@ -31,5 +32,6 @@ def test_values_are_those_of_the_chosen_epoch_and_the_last_stands_beside() -> No
 
 def test_where_the_last_epoch_counts_nothing_stands_beside() -> None:
     document = summary(Results(quickstart("search.confirm={top: 0}"), TOLD))
-    assert (document["best"]["epochs"], document["best"]["beside"], document["epoch"]) == ([4], {}, "at the last epoch")
+    best = document.sides["best"]
+    assert (best.epochs, best.beside, document.epoch) == ([4], {}, "at the last epoch")
     assert not [line for line in lines(document) if "epoch" in line]

@@ -85,6 +85,6 @@ def test_status_and_report_say_it(tmp_path: Path) -> None:
     folder = Home(tmp_path).create(SPEC)
     write_ledger(folder.ledger_file, *TIED)
     document = status.document(folder)
-    assert document["ties"][0]["instead"] == ("val/accuracy",)
+    assert document.ties[0].tie.instead == ("val/accuracy",)
     assert any(line.startswith(f"warning   {METRIC} is 0") for line in status.lines(document))
     assert next(caveats(Results(SPEC, record(*TIED)))).startswith(f"{METRIC} is 0 in 4 of 4")

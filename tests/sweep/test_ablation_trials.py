@@ -204,14 +204,16 @@ def test_progress_counts_the_trials_to_come(study: tuple[StudyFolder, StudySpec]
 
 def test_the_status_says_how_far_it_is(study: tuple[StudyFolder, StudySpec]) -> None:
     folder, spec = study
-    assert status.document(folder)["ablation"] is None
+    assert status.document(folder).ablation is None
     commands.ask(folder, spec, Request())
-    assert (way := status.document(folder)["ablation"])["complete"] == 0
-    assert not way["is_measured"]
+    way = status.document(folder).ablation
+    assert way is not None
+    assert (way.complete, way.is_measured) == (0, False)
     Course(folder.ledger_file, spec).play()
     document = status.document(folder)
-    assert document["ablation"]["is_measured"]
-    best = document["ablation"]["best"]
+    assert document.ablation is not None
+    assert document.ablation.is_measured
+    best = document.ablation.best
     line = f"ablation  from the baseline to trial {best} in 3 steps on 2 seeds: 16 of 16 trials complete"
     assert line in status.lines(document)
 
@@ -272,6 +274,6 @@ def test_with_one_knob_the_step_is_the_whole_gain(tmp_path: Path) -> None:
     record = StudyRecord.load(folder.ledger_file)
     document = commands.document(Results(spec, record), commands.planned(Results(spec, record), Request()))
     assert "they differ in one step, which is the whole gain" in commands.lines(document)
-    assert (document["configurations"], document["to_run"]) == (2, 0)
+    assert (document.configurations, document.to_run) == (2, 0)
     assert commands.ask(folder, spec, Request()), "the event says that it is wanted, though all of it ran"
     assert not list(Course(folder.ledger_file, spec).play().record.by_stage("ablation"))

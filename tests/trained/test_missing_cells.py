@@ -21,6 +21,7 @@ from study.analysis.statistics.frame import trials_frame
 from study.commands.final_training import final_study
 from study.data import Dataset, Split
 from study.data.cells import group_sizes
+from study.documents import plain
 from study.home.record import StudyRecord, finite
 from study.metrics.worst_group import worst_group
 from study.ranking import Results, summary
@@ -81,7 +82,7 @@ def all_that_is_told(spec: StudySpec, told: StudyRecord) -> None:
     to_html(page, {}, {}, None)
     trials_frame(Results(spec, told))
     document = summary.summary(Results(spec, told))
-    json.dumps([document, lead.document(Results(spec, told))], allow_nan=False)
+    json.dumps([plain(document), lead.document(Results(spec, told))], allow_nan=False)
     summary.lines(document)
     lead.lines(lead.document(Results(spec, told)))
     printed_comparison(compare([Results(spec, told), Results(replace(spec, name="other"), told)]))

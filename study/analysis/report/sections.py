@@ -431,7 +431,8 @@ def _settings(results: Results) -> dict[str, str]:
 
 
 def _domain_text(spec: StudySpec, key: str) -> str:
-    domain, condition = spec.search.space[key], spec.space.condition(key)
+    domain = spec.search.space[key]
+    condition = spec.space.condition(key) if spec.is_conditional else {}
     where = " and ".join(f"{other} is {' or '.join(map(parameter, values))}" for other, values in condition.items())
     where_clause = f", where {where}" if where else ""
     if domain.choices is not None:

@@ -1,36 +1,70 @@
 """Several studies side by side: their results and what they cost."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pandas as pd
 
 from study.analysis.statistics import formatting
+from study.documents import INNER
 from study.errors import UserError
 from study.home.events import ENDED
-from study.ranking import Results, Spread, summary
+from study.ranking import Results, Spread
 from study.ranking.difference import (
     Difference,
     Side,
     difference,
     side_of,
 )
+from study.ranking.summary import Summary, Told, summary
 from study.spec import StudySpec
 from study.text import parameter
+
+
+@dataclass(frozen=True)
+class Gap:
+    """A `Difference`, and whether too few seeds stand behind it to tell."""
+
+    difference: float
+    interval: tuple[float, float] | None
+    paired: bool
+    among: int
+    too_few_seeds: bool
+
+    @classmethod
+    def of(cls, gap: Difference) -> "Gap":
+        return cls(gap.value, gap.interval, gap.paired, gap.among, gap.is_vague)
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A study among others.
+
+    Attributes:
+        gain: best minus baseline by metric, with its 95% interval.
+        against: best minus the first study's best, see `against`.
+        settings: the keys that differ between these studies, without the searched ones.
+    """
+
+    summary: Summary = field(metadata=INNER)
+    gain: Mapping[str, Gap]
+    against: Mapping[str, Gap]
+    settings: Mapping[str, Any]
+
 
 # The best configurations of two studies, or two final trainings, against each other, where they ran on the same seeds,
 # data and splits.
 
 
-def against(first: Results, other: Results) -> dict[str, Any]:
+def against(first: Results, other: Results) -> dict[str, Gap]:
     """The other study's best minus the first one's, by metric of the study and split; of final trainings the same.
 
     Both bests were chosen by what they are compared by. The interval allows for each pair that could have been chosen.
     Final trainings chose nothing.
 
     Returns:
-        Each as `Difference.to_document`, with `too_few_seeds` to tell; empty for the same study, or where data, splits
+        Empty for the same study, or where data, splits
         or epochs differ, or the bests share fewer than two seeds.
     """
     one, two = _best(other), _best(first)
@@ -39,13 +73,9 @@ def against(first: Results, other: Results) -> dict[str, Any]:
         return {}
     gaps = {
         name: difference(one.values(name), two.values(name), one.among * two.among)
-        for name in _compared_metrics([summary.summary(first)])
+        for name in _compared_metrics([summary(first)])
     }
-    return {name: _document(gap) for name, gap in gaps.items() if gap and gap.paired}
-
-
-def _document(gap: Difference) -> dict[str, Any]:
-    return gap.to_document() | {"too_few_seeds": gap.is_vague}
+    return {name: Gap.of(gap) for name, gap in gaps.items() if gap and gap.paired}
 
 
 def _best(results: Results) -> Side | None:
@@ -61,13 +91,8 @@ def _measured_by(spec: StudySpec) -> list[Any]:
     return [*spec.data_sections, spec.objective.window]
 
 
-def compare(studies: Sequence[Results]) -> list[dict[str, Any]]:
-    """Each study's summary (see `study.ranking.summary`), in the given order, and the settings in which they differ.
-
-    Returns:
-        Plain values for JSON: those of `study.ranking.summary.summary`; `gain`: best minus baseline by metric, with its
-        95% interval; `against`: best minus the first study's best, see `study.ranking.difference`;
-        `settings`: the keys that differ between these studies, without the searched ones.
+def compare(studies: Sequence[Results]) -> list[Compared]:
+    """Each study, in the given order, and the settings in which they differ.
 
     Raises:
         UserError: fewer than two studies, the same one twice, some without a search beside some with one, one not begun
@@ -75,70 +100,65 @@ def compare(studies: Sequence[Results]) -> list[dict[str, Any]]:
     """
     _check(studies)
     is_final = studies[0].spec.final_seeds is not None
-    documents = [summary.summary(results) for results in studies]
     settings = [_settings(results.spec) for results in studies]
     keys = dict.fromkeys(key for values in settings for key in values)
     differing = [key for key in keys if any(values.get(key) != settings[0].get(key) for values in settings)]
     return [
-        document
-        | {
-            "gain": {} if is_final else _gains(results, document),
-            "against": against(studies[0], results),
-            "settings": {key: values[key] for key in differing if key in values},
-        }
-        for results, document, values in zip(studies, documents, settings, strict=True)
+        Compared(
+            summary(results),
+            {} if is_final else _gains(results),
+            against(studies[0], results),
+            {key: values[key] for key in differing if key in values},
+        )
+        for results, values in zip(studies, settings, strict=True)
     ]
 
 
-def printed_comparison(documents: Sequence[dict[str, Any]]) -> pd.DataFrame:
-    """The documents of `compare` as text, a column per study; no row in which none has a value."""
-    metrics = _compared_metrics(documents)
-    is_final = "final" in documents[0]
+def printed_comparison(compared: Sequence[Compared]) -> pd.DataFrame:
+    """The studies of `compare` as text, a column per study; no row in which none has a value."""
+    told = [one.summary for one in compared]
+    metrics, is_final = _compared_metrics(told), told[0].final is not None
     whose = ("final",) if is_final else ("baseline", "best")
-    keys = dict.fromkeys(key for document in documents for key in document["settings"])
-    best_params = [document["best"]["params"] if document.get("best") else {} for document in documents]
+    keys = dict.fromkeys(key for one in compared for key in one.settings)
+    best_params = [best.params or {} if (best := one.sides.get("best")) else {} for one in told]
     searched = dict.fromkeys(key for params in best_params for key in params)
     rows = {
-        "state": [document["state"] for document in documents],
-        "trials": [_trials(document["trials"]) for document in documents],
-        "epochs run": [str(document["epochs"]) for document in documents],
-        **({} if is_final else {"best trial": [_best_trial(document) for document in documents]}),
-        "chosen as": [document.get("chosen_by") or formatting.MISSING for document in documents],
+        "state": [one.state for one in told],
+        "trials": [_trials(one.trials) for one in told],
+        "epochs run": [str(one.epochs) for one in told],
+        **({} if is_final else {"best trial": [_best_trial(one) for one in told]}),
+        "chosen as": [one.chosen_by or formatting.MISSING for one in told],
+        **{f"{who} {name}": [_number(one.sides.get(who), name) for one in told] for name in metrics for who in whose},
         **{
-            f"{who} {name}": [_number(document[who], name) for document in documents]
-            for name in metrics
-            for who in whose
-        },
-        **{
-            f"gain {name}": [_gain(document["gain"].get(name), name) for document in documents]
+            f"gain {name}": [_gain(one.gain.get(name), name) for one in compared]
             for name in ([] if is_final else metrics)
         },
-        **_against(documents, metrics),
+        **_against(compared, metrics, whose[-1]),
         **{f"best {key}": [_setting(params, key) for params in best_params] for key in searched},
-        **{key: [_setting(document["settings"], key) for document in documents] for key in keys},
+        **{key: [_setting(one.settings, key) for one in compared] for key in keys},
     }
     rows = {name: row for name, row in rows.items() if set(row) != {formatting.MISSING}}
-    columns = {"": list(rows)} | {
-        document["name"]: [row[at] for row in rows.values()] for at, document in enumerate(documents)
-    }
+    columns = {"": list(rows)} | {one.name: [row[at] for row in rows.values()] for at, one in enumerate(told)}
     return pd.DataFrame(columns, dtype=object)
 
 
-def _against(documents: Sequence[dict[str, Any]], metrics: Sequence[str]) -> dict[str, list[str]]:
+def _against(compared: Sequence[Compared], metrics: Sequence[str], whose: str) -> dict[str, list[str]]:
     """A line per metric in which two of the studies can be compared seed by seed."""
-    first, whose = documents[0]["name"], "final" if "final" in documents[0] else "best"
     return {
-        f"{whose} {name}, minus that of {first}": [_gain(document["against"].get(name), name) for document in documents]
+        f"{whose} {name}, minus that of {compared[0].summary.name}": [
+            _gain(one.against.get(name), name) for one in compared
+        ]
         for name in metrics
-        if any(name in document["against"] for document in documents)
+        if any(name in one.against for one in compared)
     }
 
 
-def _compared_metrics(documents: Sequence[dict[str, Any]]) -> list[str]:
+def _compared_metrics(told: Sequence[Summary]) -> list[str]:
     """Those of the study on both splits; of final trainings also what stands beside them."""
-    if "final" in documents[0]:
-        return [name for name in documents[0]["shown"] if all(name in each["final"]["metrics"] for each in documents)]
-    return [f"{split}/{metric.split('/')[1]}" for metric in documents[0]["metrics"] for split in ("val", "test")]
+    finals = [one.final.metrics for one in told if one.final]
+    if finals:
+        return [name for name in told[0].shown if all(name in metrics for metrics in finals)]
+    return [f"{split}/{metric.split('/')[1]}" for metric in told[0].metrics for split in ("val", "test")]
 
 
 def _check(studies: Sequence[Results]) -> None:
@@ -181,49 +201,40 @@ COMPARED = ("sampler", "trials", "seed", "replicates", "constraints", "early_sto
 """Keys of `search` that are compared."""
 
 
-def _gains(results: Results, document: dict[str, Any]) -> dict[str, Any]:
+def _gains(results: Results) -> dict[str, Gap]:
     """Best minus baseline, by metric; empty where the baseline is the best or one of the two is missing."""
-    baseline, best = results.sides
-    if not baseline or not best or best.number != document["best"]["trial"]:
+    (baseline, best), chosen = results.sides, summary(results).sides.get("best")
+    if not baseline or not best or not chosen or best.number != chosen.trial:
         return {}
-    gains = {}
-    for name in document["best"]["metrics"]:
-        gain = best.against(baseline, name)
-        if gain:
-            gains[name] = _document(gain)
-    return gains
+    return {name: Gap.of(gain) for name in chosen.metrics if (gain := best.against(baseline, name))}
 
 
-def _spread(side: dict[str, Any] | None, name: str) -> Spread | None:
-    values = side["metrics"].get(name) if side else None
-    return Spread(values["mean"], values["sd"], values["n"]) if values else None
-
-
-def _trials(counts: dict[str, int]) -> str:
+def _trials(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{counts[state]} {state}" for state in ENDED if counts[state]) or "none ended"
 
 
-def _number(side: dict[str, Any] | None, name: str) -> str:
+def _number(side: Told | None, name: str) -> str:
     """A side's mean ± sd (n), `-` without values."""
-    spread = _spread(side, name)
-    return f"{formatting.mean(name, spread)} ({spread.count})" if spread else formatting.MISSING
+    value = side.metrics.get(name) if side else None
+    return (
+        f"{formatting.mean(name, Spread(value.mean, value.sd, value.n))} ({value.n})" if value else formatting.MISSING
+    )
 
 
-def _best_trial(document: dict[str, Any]) -> str:
-    if not document["best"]:
+def _best_trial(told: Summary) -> str:
+    best, baseline = told.sides.get("best"), told.sides.get("baseline")
+    if best is None:
         return formatting.MISSING
-    number, reference = document["best"]["trial"], document["baseline"]
-    return f"{number} (baseline)" if reference and reference["trial"] == number else str(number)
+    return f"{best.trial} (baseline)" if baseline and baseline.trial == best.trial else str(best.trial)
 
 
-def _gain(gain: dict[str, Any] | None, name: str) -> str:
-    if gain is None:
+def _gain(gap: Gap | None, name: str) -> str:
+    if gap is None:
         return formatting.MISSING
-    gained = Difference(gain["difference"], tuple(gain["interval"]) if gain["interval"] else None)
-    if gain.get("too_few_seeds"):
-        return f"{formatting.change(name, gained.value)} ({formatting.VAGUE})"
-    return formatting.amount(name, gained, words="")
+    if gap.too_few_seeds:
+        return f"{formatting.change(name, gap.difference)} ({formatting.VAGUE})"
+    return formatting.amount(name, Difference(gap.difference, gap.interval), words="")
 
 
-def _setting(values: dict[str, Any], key: str) -> str:
+def _setting(values: Mapping[str, Any], key: str) -> str:
     return parameter(values[key]) if key in values else formatting.MISSING

@@ -207,12 +207,12 @@ class Axis:
         return float(np.clip(unit(self._distribution, value), 0.0, 1.0 - 1e-12))
 
 
-def axes(spec: StudySpec) -> dict[str, Axis]:
+def axes(results: Results) -> dict[str, Axis]:
     """The searched parameters of a study, constants left out, by key."""
-    from study.spec.distributions import distributions
+    from study.spec.distributions import of_domains
 
-    of_space = distributions(spec.space)
-    return {key: _axis(key, of_space[key]) for key in varied(spec)}
+    of_space = of_domains(results.spec.search.space, results.integers)
+    return {key: _axis(key, of_space[key]) for key in varied(results.spec)}
 
 
 def _axis(key: str, distribution: "BaseDistribution") -> Axis:
@@ -298,7 +298,7 @@ def explained(results: Results) -> Importances:
     for members, keys in _groups(results.spec, trials).items():
         if len(members) < LEAST or np.ptp(responses[list(members)]) == 0:
             continue
-        of_group = _of_group(results.spec, [trials[place] for place in members], responses[list(members)], keys)
+        of_group = _of_group(results, [trials[place] for place in members], responses[list(members)], keys)
         found.shares.update(of_group.shares)
         found.trials.update(of_group.trials)
         if len(members) > rest:
@@ -335,10 +335,10 @@ def _groups(spec: StudySpec, trials: Sequence[TrialRecord]) -> dict[tuple[int, .
 
 
 def _of_group(
-    spec: StudySpec, trials: Sequence[TrialRecord], responses: NDArray[np.float64], keys: Sequence[str]
+    results: Results, trials: Sequence[TrialRecord], responses: NDArray[np.float64], keys: Sequence[str]
 ) -> Importances:
     """The shares of these parameters, among all that these trials have in common."""
-    shared = {key: axis for key, axis in axes(spec).items() if all(key in trial.params for trial in trials)}
+    shared = {key: axis for key, axis in axes(results).items() if all(key in trial.params for trial in trials)}
     params = [trial.params for trial in trials]
     inputs, weights = [axis.columns(params) for axis in shared.values()], [axis.weights for axis in shared.values()]
     shares = variance_shares(inputs, weights, responses)

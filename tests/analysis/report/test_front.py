@@ -81,8 +81,8 @@ def test_every_place_that_calls_a_configuration_best_means_the_same_and_names_th
     assert origin is not None
     assert words in origin["chosen_by"]
     told = summary.summary(Results(spec, record))
-    assert (told["best"]["trial"], told["chosen_by"]) == (number, words)
-    assert [each["trial"] for each in told["front"]] == [1, 2]
+    assert (told.sides["best"].trial, told.chosen_by) == (number, words)
+    assert [each.trial for each in told.front or ()] == [1, 2]
     assert any(f"best, {words}: trial {number}" in line for line in lines(document(folder)))
     home = Home(tmp_path / "home")
     assert f"{spec.objective.choose.name} of the front" in table(home, overview(home))

@@ -13,6 +13,7 @@ from study.analysis.report.page import markdown_table
 from study.analysis.statistics.compare_studies import compare, printed_comparison
 from study.cli import app
 from study.commands.final_training import final_study
+from study.documents import plain
 from study.errors import UserError
 from study.home.folder import Home
 from study.home.record import StudyRecord
@@ -63,7 +64,7 @@ def test_what_no_study_has_is_no_row() -> None:
 
 
 def test_it_is_plain_json() -> None:
-    first, second = json.loads(json.dumps(compare([Results(FEW, RAN), Results(LONG, BEGUN)]), allow_nan=False))
+    first, second = json.loads(json.dumps(plain(compare([Results(FEW, RAN), Results(LONG, BEGUN)])), allow_nan=False))
     assert first["best"]["metrics"]["val/accuracy"] == {"mean": 0.7, "sd": pytest.approx(0.02**0.5), "n": 2}
     assert first["gain"]["val/accuracy"]["difference"] == pytest.approx(0.2)
     assert second["gain"] == {}
@@ -126,12 +127,12 @@ def study(*values: float, name: str = "few", seeds: tuple[int, ...] = (1, 2, 3))
 def test_the_bests_of_two_studies_are_compared_seed_by_seed() -> None:
     one, two = study(0.70, 0.72, 0.76), study(0.75, 0.78, 0.80, name="long")
     first, second = compare([one, two])
-    assert first["against"] == {}
-    found = second["against"]["val/accuracy"]
-    assert found["difference"] == pytest.approx(0.05)
-    assert (found["paired"], found["among"]) == (True, 4)
+    assert first.against == {}
+    found = second.against["val/accuracy"]
+    assert found.difference == pytest.approx(0.05)
+    assert (found.paired, found.among) == (True, 4)
     reach = chosen_quantile(0.975, 2, 4) * 0.01 / 3**0.5  # 0.05, 0.06 and 0.04
-    assert found["interval"] == pytest.approx([0.05 - reach, 0.05 + reach])
+    assert found.interval == pytest.approx([0.05 - reach, 0.05 + reach])
     assert "best val/accuracy, minus that of few" in markdown_table(printed_comparison([first, second]))
 
 
@@ -142,5 +143,5 @@ def test_on_other_seeds_or_splits_the_bests_are_not_compared() -> None:
     )
     for other in (study(0.75, 0.78, 0.80, name="long", seeds=(4, 5, 6)), other_split):
         documents = compare([one, other])
-        assert documents[1]["against"] == {}
+        assert documents[1].against == {}
         assert "minus that of" not in markdown_table(printed_comparison(documents))

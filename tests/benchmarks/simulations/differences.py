@@ -208,7 +208,7 @@ def _between(draws: int) -> Iterator[Row]:
             kept = {name: _only(record, first, truth.top) for name, first in (("one", 0), ("two", truth.top + 1))}
             one, two = (Results(replace(_spec(truth.top, truth.seeds), name=name), kept[name]) for name in kept)
             gap = against(one, two)[spec.metric]
-            inside += gap["interval"][0] <= 0 <= gap["interval"][1]
+            inside += gap.interval is not None and gap.interval[0] <= 0 <= gap.interval[1]
         said = f"no difference; {truth}, in each of two studies"
         yield Row("95% interval, best - best of another study", "compare", said, "at least 95%", 0.95, 1.0,
                   inside / draws, draws)  # fmt: skip
