@@ -8,6 +8,7 @@ two cores: some of its cells, one thing of the protocol changed at a time.
 """
 
 import argparse
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,6 +23,17 @@ from study.reproduce import Request, compared_readings
 from study.reproduce.readings import Comparison, markdown
 from study.spec.document import shipped
 from study.spec.load import declared_readings
+
+RESULTS = Path(__file__).parent / "results"
+EARLIER = {
+    "fairkl-table12": ("squared", "fairkl-table12"),
+    **{f"fairkl-table{number}": ("squared", f"fairkl-table{number}") for number in (3, 4, 10, 11)},
+    **{f"fairkl-table{number}": ("of_scaled", f"fairkl-table{number}") for number in (2, 8)},
+    "cclk-table4": ("rbf", "cclk-table4"),
+    "cclk-table6": ("rbf", "cclk-table6"),
+    "wcl-table1": ("frozen", "wcl-table1-longer"),
+}
+"""Tables that were measured before readings were declared: which one they had, and their page."""
 
 
 def measured(home: Home, table: str, name: str | None) -> Comparison | None:
@@ -45,7 +57,21 @@ def overview(comparisons: list[Comparison]) -> Iterator[dict[str, str]]:
                 "order": formatting.MISSING if order is None else f"{order.mean:.2f} of {comparison.pairs} pairs",
                 "seeds": str(len(result.order)),
                 "the choice": "taken" if result.reading.taken else "",
+                "where": "below",
             }
+    for table, (name, file) in EARLIER.items():
+        section = (RESULTS / f"{file}.md").read_text(encoding="utf-8").partition("## Claims")[2].partition("\n## ")[0]
+        words = [line.split(" | ")[1] for line in section.splitlines() if line.startswith("| ")][2:]
+        yield {
+            "table": table,
+            "reading": name,
+            "claims that hold": f"{words.count('holds')} of {len(words)}",
+            "contradicted": str(words.count("does not hold")),
+            "order": formatting.MISSING,
+            "seeds": formatting.MISSING,
+            "the choice": "taken" if declared_readings(table)[name].taken else "",
+            "where": f"[its page]({file}.md)",
+        }
 
 
 def declared() -> Iterator[dict[str, str]]:
@@ -68,7 +94,8 @@ def page(comparisons: list[Comparison], results: Path | None) -> Iterator[str]:
         "`tests/benchmarks/readings.py` printed it: first whole tables under a reading, then cells of tables with one "
         "thing of the protocol changed at a time. [Papers](papers.md) says what follows."
     )
-    yield markdown_table(pd.DataFrame(list(overview(comparisons)), dtype=object))
+    lines = pd.DataFrame(list(overview(comparisons)), dtype=object)
+    yield re.sub(r"\\([_\[\]])", r"\1", markdown_table(lines))
     yield (
         "Order: of the pairs of cells in one row or column that the print tells apart, the share in the printed order "
         "less the share in the contrary one, mean over seeds."
