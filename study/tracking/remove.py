@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from study.errors import UserError
@@ -65,6 +66,11 @@ def _remove_from(home: Home, client: "MlflowClient", experiment_id: str, study: 
         for name in (*(f"models/{model_id}" for model_id in models), *runs):
             for left in home.artifacts.glob(f"*/{name}"):
                 shutil.rmtree(left, ignore_errors=True)
+        for folder in home.artifacts.glob("*"):
+            with suppress(OSError):  # not empty: another study's
+                (folder / "models").rmdir()
+            with suppress(OSError):
+                folder.rmdir()
     return len(runs)
 
 

@@ -1,5 +1,10 @@
 """The difference of two configurations: in pairs where they ran on the same seeds, and with the choice allowed for."""
 
+import math
+import subprocess
+import sys
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -8,7 +13,7 @@ from scipy import stats
 
 from study.analysis.statistics import formatting
 from study.ranking import Spread, spread
-from study.ranking.difference import Difference, chosen_quantile, difference
+from study.ranking.difference import Difference, chosen_quantile, difference, root
 
 SPREADS = st.builds(Spread, st.floats(0, 1), st.none() | st.floats(0, 0.5), st.integers(2, 9))
 
@@ -147,3 +152,26 @@ def test_an_interval_as_it_is_printed_has_its_two_ends_and_their_signs(value, re
     for end, shown in zip(found.interval, (low, high), strict=True):
         assert np.sign(round(end, 12)) == np.sign(shown), printed
     assert np.sign(float(formatting.change(metric, value).split()[0])) == np.sign(value)
+
+
+@pytest.mark.parametrize(
+    ("function", "low", "high", "zero"),
+    [
+        (lambda x: math.exp(-x) - 0.3, 0.0, 9.0, -math.log(0.3)),
+        (lambda x: x**3 - 2, 0.0, 5.0, 2 ** (1 / 3)),
+        (lambda x: 1 - x, 0.0, 2.0, 1.0),
+        (lambda x: x, 0.0, 2.0, 0.0),
+    ],
+)
+def test_a_root_is_found_to_ten_digits(
+    function: Callable[[float], float], low: float, high: float, zero: float
+) -> None:
+    assert root(function, low, high) == pytest.approx(zero, abs=1e-10)
+
+
+@pytest.mark.slow
+def test_an_interval_is_told_without_scipys_optimizers() -> None:
+    """`study status` waited most of a second for their import."""
+    code = "import sys; from study.analysis.statistics.next_step import power; power(1.0, 3, 4); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not {"scipy.optimize", "torch", "pandas"} & set(done.stdout.split())
