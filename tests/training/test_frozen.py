@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -210,8 +210,11 @@ def test_folds_are_views_of_features_that_are_made_once_and_scaled_by_their_own_
         own = config({**METHOD, "bias_source": "early_layers"}, epochs=1, batch_size=4)
         trial = Trial(replace(own, model={**MODEL, "adapter": 0}), of_fold(whole, fold), "cpu")
         list(trial.run())
-        mean = parts[fold].splits["train"].samples[:, -1280:].mean(0, dtype=np.float64)
-        assert np.allclose(trial.method.encoders()["encoder"].mean, mean, atol=1e-4)
+        mean, encoder = (
+            parts[fold].splits["train"].samples[:, -1280:].mean(0, dtype=np.float64),
+            trial.method.encoders(),
+        )
+        assert np.allclose(cast(frozen.Frozen, encoder["encoder"]).mean.numpy(), mean, atol=1e-4)
 
 
 def rows(early_sees_it: bool, count: int = 600) -> Dataset:
