@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -134,7 +134,7 @@ def extend(
 
     request = extending.Request(epochs, top, _numbers(trials))
 
-    def planned(plan: dict[str, Any]) -> None:
+    def planned(plan: extending.Plan) -> None:
         print_json(plan) if as_json else tell("\n".join(extending.lines(plan)))
 
     if is_elsewhere(address, follow):
@@ -142,7 +142,7 @@ def extend(
 
         asked = options(epochs=epochs, top=top, trials=trials)
         if dry_run:  # asked there: only its home knows which trials' states were kept
-            planned(Jobs(address).ask(name, "extend", name, *asked, "--dry-run"))
+            planned(extending.told(Jobs(address).ask(name, "extend", name, *asked, "--dry-run")))
             return
         command = ["extend", *asked, *options(quiet=quiet)]
         go_on(address, command, name, follow, as_json, lambda folder: extending.plan_of(folder, request))

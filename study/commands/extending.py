@@ -1,7 +1,7 @@
 """Extending a study that ended: more configurations to try, more seeds for the best, more epochs for its trials."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -132,7 +132,7 @@ def seeds_asked(results: Results, top: int | None, seeds: int | None, rules: boo
     """Return what the ledger is told for `more_seeds`, which has the arguments.
 
     Args:
-        record: is changed: it has this request then.
+        results: their record is changed: it has this request then.
 
     Raises:
         UserError: see `more_seeds`.
@@ -149,8 +149,9 @@ def seeds_asked(results: Results, top: int | None, seeds: int | None, rules: boo
     if top > (complete := len(results.searched)):
         raise UserError(f"--top {top}: {spec.name} has {complete} complete configurations")
     record.apply(asked)
-    if _is_confirmed(results):
-        raise UserError(f"{spec.name}: {_confirmed(results)}. More: --top, --seeds")
+    then = Results(spec, record)
+    if _is_confirmed(then):
+        raise UserError(f"{spec.name}: {_confirmed(then)}. More: --top, --seeds")
     return asked
 
 
@@ -201,40 +202,71 @@ class Request:
     trials: tuple[int, ...] = ()
 
 
-def lines(document: dict[str, Any]) -> list[str]:
+@dataclass(frozen=True)
+class GoesOn:
+    """A trial, and the epoch behind which it goes on; 0: it runs again from its first."""
+
+    trial: int
+    behind: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What goes on.
+
+    Attributes:
+        epochs: the last one of each.
+        configurations: their trials, the baseline first.
+        trials: these and those of their further seeds.
+        to_run: epochs of all trials together.
+        again: those that run a second time because their trial's state was not kept.
+    """
+
+    epochs: int
+    configurations: Sequence[int]
+    trials: Sequence[GoesOn]
+    to_run: int
+    again: int
+
+
+def told(document: Mapping[str, Any]) -> Plan:
+    """A plan as a cluster's command printed it."""
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(Plan).validate_python(document)
+
+
+def lines(plan: Plan) -> list[str]:
     """The same for people."""
-    numbers, trials = document["configurations"], document["trials"]
-    further = len(trials) - len(numbers)
+    numbers, further = plan.configurations, len(plan.trials) - len(plan.configurations)
     seeds = f", with {further} trial{'s' * (further > 1)} on further seeds" if further else ""
     texts = [
-        f"trial{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))} to epoch {document['epochs']}{seeds}: "
-        f"{document['to_run']:,} epochs"
+        f"trial{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))} to epoch {plan.epochs}{seeds}: "
+        f"{plan.to_run:,} epochs"
     ]
-    if again := [trial for trial in trials if not trial["behind"]]:
+    if again := sum(not one.behind for one in plan.trials):
         texts.append(
-            f"{len(again)} of {len(trials)} run again from their first epoch, as their state was not kept: "
-            f"{document['again']:,} of these epochs (resources.keep_checkpoints)"
+            f"{again} of {len(plan.trials)} run again from their first epoch, as their state was not kept: "
+            f"{plan.again:,} of these epochs (resources.keep_checkpoints)"
         )
     return texts
 
 
-def ask(folder: StudyFolder, spec: StudySpec, request: Request) -> dict[str, Any]:
+def ask(folder: StudyFolder, spec: StudySpec, request: Request) -> Plan:
     """Note in the ledger what is to go on; a UserError as `planned`, or another process runs the study."""
     with _opened(folder) as (ledger, record):
         plan = planned(folder, Results(spec, record), request)
-        ledger.append(TrialsLengthened(plan["epochs"], tuple(one["trial"] for one in plan["trials"])))
+        ledger.append(TrialsLengthened(plan.epochs, tuple(one.trial for one in plan.trials)))
     return plan
 
 
-def plan_of(folder: StudyFolder, request: Request) -> dict[str, Any]:
+def plan_of(folder: StudyFolder, request: Request) -> Plan:
     """Return what would go on; raises as `planned`."""
     return planned(folder, Results.load(folder), request)
 
 
-def planned(folder: StudyFolder, results: Results, request: Request) -> dict[str, Any]:
-    """Return what goes on, as plain values: `configurations`, the baseline first; `trials`, theirs and those of their
-    further seeds, each with the epoch behind which it goes on (0: it runs again from its first); `to_run`, epochs of
-    all trials together; `again`, those that run a second time because their state was not kept.
+def planned(folder: StudyFolder, results: Results, request: Request) -> Plan:
+    """Return what goes on.
 
     Raises:
         UserError: the search is not over, there are not so many trials, one of them has run these epochs or cannot go
@@ -264,13 +296,8 @@ def planned(folder: StudyFolder, results: Results, request: Request) -> dict[str
     found = [trial for trial in _with_seeds(results.record, chosen) if not _is_done(trial, results.spec, epochs)]
     behind = {trial.number: trial.epochs if _is_kept(folder, trial) else 0 for trial in found}
     again = sum(trial.epochs for trial in found if not behind[trial.number])
-    return {
-        "epochs": epochs,
-        "configurations": numbers,
-        "trials": [{"trial": number, "behind": begun} for number, begun in behind.items()],
-        "to_run": sum(epochs - begun for begun in behind.values()),
-        "again": again,
-    }
+    to_run = sum(epochs - begun for begun in behind.values())
+    return Plan(epochs, numbers, [GoesOn(*one) for one in behind.items()], to_run, again)
 
 
 def _chosen(results: Results, request: Request) -> list[TrialRecord]:

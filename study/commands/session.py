@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from study import data
 from study.analysis.report import lead
 from study.analysis.report.lead import wrapped
-from study.analysis.statistics.next_step import is_over_baseline
+from study.analysis.statistics.next_step import Step, is_over_baseline
 from study.cluster.log_share import shown
 from study.commands import extending, final_training
 from study.commands.export import export
@@ -128,7 +128,7 @@ def closing_lines(end: RunEnd) -> list[str]:
             *_mlflow(folder.tracking_uri),
             *_failed(end),
             "",
-            *_next_commands(end, told["next"], beside is not None),
+            *_next_commands(end, told.next, beside is not None),
         ]
     else:
         lines += [*_first_failure(end), *_how_it_goes_on(end)]
@@ -195,7 +195,7 @@ def _failed(end: RunEnd) -> list[str]:
     return [told, f"           once its cause is mended: study resume {end.spec.name} --failed"]
 
 
-def _next_commands(end: RunEnd, steps: Sequence[Mapping[str, Any]], has_baseline: bool) -> list[str]:
+def _next_commands(end: RunEnd, steps: Sequence[Step], has_baseline: bool) -> list[str]:
     """Return what the numbers ask for, where they do, and the final training, or that of its baseline as well.
 
     Args:
@@ -216,9 +216,9 @@ def _next_commands(end: RunEnd, steps: Sequence[Mapping[str, Any]], has_baseline
         uses = ["keep the baseline, which best.yaml holds", f"{uses[0]}   the baseline on new seeds"]
     elif is_over is None:
         uses.append("keep the baseline, from which it is not told apart")
-    why = wrapped("advice", steps[0]["why"]) if steps else []
-    if steps and steps[0]["command"]:
-        uses.insert(0, steps[0]["command"])
+    why = wrapped("advice", steps[0].why) if steps else []
+    if steps and steps[0].command:
+        uses.insert(0, steps[0].command)
     return [*why, *(f"{'or:   ' if place else 'next: '}{use}" for place, use in enumerate(uses))]
 
 

@@ -222,13 +222,13 @@ def test_a_schedule_that_depends_on_the_total_is_refused(course_folder: StudyFol
 def test_what_runs_again_is_told_before(tmp_path: Path) -> None:
     folder = played(tmp_path)
     plan = extending.plan_of(folder, Request(8, top=1))
-    assert plan["to_run"] == 8 * len(plan["trials"])
-    assert plan["again"] == 4 * len(plan["trials"])
+    assert plan.to_run == 8 * len(plan.trials)
+    assert plan.again == 4 * len(plan.trials)
     folder.checkpoints.mkdir()
     folder.end_file(0).touch()
     kept = extending.plan_of(folder, Request(8, top=1))
-    assert (kept["to_run"], kept["again"]) == (plan["to_run"] - 4, plan["again"] - 4)
-    best = plan["configurations"][1]
+    assert (kept.to_run, kept.again) == (plan.to_run - 4, plan.again - 4)
+    best = plan.configurations[1]
     assert extending.lines(kept) == [
         f"trials 0, {best} to epoch 8, with 4 trials on further seeds: 44 epochs",
         "5 of 6 run again from their first epoch, as their state was not kept: 20 of these epochs "

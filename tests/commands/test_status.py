@@ -7,6 +7,7 @@ import pytest
 from helpers import Told, append_event, quickstart, write_ledger
 from ruamel.yaml import YAML
 
+from study.analysis.statistics.next_step import Came
 from study.commands import logs, status
 from study.commands.final_training import final_study
 from study.documents import plain
@@ -133,7 +134,7 @@ def test_the_studys_metric_comes_first_then_groups_and_gaps_and_the_lead_is_told
     ]
     assert "how sure  On seed 0 alone nothing tells trial 2 from the other complete configuration." in found
     assert "search    The best of the search came as the 2nd of 2." in found
-    assert status.document(home.find("mine")).lead["best_came"] == {"place": 2, "of": 2}
+    assert status.document(home.find("mine")).lead.best_came == Came(2, 2)
 
 
 def test_a_study_without_an_epoch_has_no_pace_yet(home: Home) -> None:

@@ -31,6 +31,7 @@ from study.analysis.report.sections import report_page
 from study.analysis.statistics.frame import param, param_keys
 from study.cli import app
 from study.commands.export import export
+from study.documents import plain
 from study.home.events import Event, entry_of
 from study.home.folder import StudyFolder, write_format
 from study.home.ledger import Ledger, read
@@ -78,7 +79,8 @@ def loaded(name: str) -> Results:
 @cache
 def lead(name: str) -> dict[str, Any]:
     """The lead of its report, as plain values."""
-    return document(loaded(name))
+    found: dict[str, Any] = plain(document(loaded(name)))
+    return found
 
 
 def values(name: str) -> dict[str, Table]:

@@ -82,7 +82,7 @@ def all_that_is_told(spec: StudySpec, told: StudyRecord) -> None:
     to_html(page, {}, {}, None)
     trials_frame(Results(spec, told))
     document = summary.summary(Results(spec, told))
-    json.dumps([plain(document), lead.document(Results(spec, told))], allow_nan=False)
+    json.dumps(plain([document, lead.document(Results(spec, told))]), allow_nan=False)
     summary.lines(document)
     lead.lines(lead.document(Results(spec, told)))
     printed_comparison(compare([Results(spec, told), Results(replace(spec, name="other"), told)]))

@@ -3,13 +3,12 @@
 import math
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from study.analysis.report.conclusions import conclusions, more_search
 from study.analysis.statistics import formatting, spent
 from study.analysis.statistics.debiased import worst_group
-from study.analysis.statistics.next_step import Rivals, came, edges, next_steps, rivals
+from study.analysis.statistics.next_step import Came, Edge, Step, came, edges, next_steps, rivals
 from study.ranking import Results, epochs
 from study.ranking.difference import Side, side_of
 from study.ranking.summary import extended, sentence
@@ -132,28 +131,51 @@ def lead(results: Results) -> list[Part]:
     return [Part(title, tuple(sentences)) for title, sentences in parts.items() if sentences]
 
 
-def document(results: Results) -> dict[str, Any]:
-    """The same as plain values for JSON.
+@dataclass(frozen=True)
+class RunnerUp:
+    """The configuration behind the best, and the difference of the two."""
 
-    `parts`: the sentences by title. `runner_up`: its trial and the difference to the best, `undecided`: all trials that
-    cannot be told from the best; both None where that is not known. `best_came`: as which of how many trials.
-    `edges`: ranges at whose edge the best lies. `next`: the steps that
-    apply, the one to take first, each with its `kind`, `why` and `command`.
+    trial: int
+    difference: float
+    interval: tuple[float, float] | None
+
+
+@dataclass(frozen=True)
+class Lead:
+    """The lead of a report, and what it says in numbers.
+
+    Attributes:
+        parts: the sentences by title.
+        undecided: all trials that cannot be told from the best; None as `runner_up` where that is not known.
+        best_came: as which of how many trials.
+        edges: ranges at whose edge the best lies.
+        next: the steps that apply, the one to take first.
     """
-    against, when = rivals(results), came(results.as_searched)
-    return {
-        "parts": {part.title: list(part.sentences) for part in lead(results)},
-        "runner_up": _runner_up(against) if against else None,
-        "undecided": list(against.undecided) if against else None,
-        "best_came": {"place": when.place, "of": when.of} if when else None,
-        "edges": [asdict(edge) for edge in edges(results.as_searched)] if results.spec.final_seeds is None else [],
-        "next": [asdict(step) for step in next_steps(results)],
-    }
+
+    parts: Mapping[str, Sequence[str]]
+    runner_up: RunnerUp | None
+    undecided: Sequence[int] | None
+    best_came: Came | None
+    edges: Sequence[Edge]
+    next: Sequence[Step]
 
 
-def lines(document: Mapping[str, Any], but: Sequence[str] = ()) -> list[str]:
-    """The parts of a `document` for a terminal, but some of them."""
-    parts = document["parts"].items()
+def document(results: Results) -> Lead:
+    """The same with its numbers."""
+    against, is_final = rivals(results), results.spec.final_seeds is not None
+    return Lead(
+        {part.title: part.sentences for part in lead(results)},
+        RunnerUp(against.runner_up.number, against.gap.value, against.gap.interval) if against else None,
+        against.undecided if against else None,
+        came(results.as_searched),
+        [] if is_final else edges(results.as_searched),
+        next_steps(results),
+    )
+
+
+def lines(told: Lead, but: Sequence[str] = ()) -> list[str]:
+    """The parts for a terminal, but some of them."""
+    parts = told.parts.items()
     return [line for title, texts in parts if title not in but for line in wrapped(title.lower(), " ".join(texts))]
 
 
@@ -161,12 +183,6 @@ def wrapped(title: str, text: str) -> list[str]:
     """A text for a terminal, its title before it. Names and options stay in one piece, as they are typed."""
     wrapper = textwrap.TextWrapper(WIDTH, f"{title:<10}", " " * 10, break_on_hyphens=False, break_long_words=False)
     return wrapper.wrap(text)
-
-
-def _runner_up(against: Rivals) -> dict[str, Any]:
-    gap = against.gap
-    interval = list(gap.interval) if gap.interval else None
-    return {"trial": against.runner_up.number, "difference": gap.value, "interval": interval}
 
 
 def _values(results: Results) -> Iterator[str]:

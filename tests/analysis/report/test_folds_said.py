@@ -30,7 +30,7 @@ def test_conclusions_name_folds_and_give_the_value_of_all_samples(confirmed: tup
     assert f"{100 * best.joined.metrics['val/accuracy']:.1f}%" in told
     assert "3 folds, each time on a seed of its own (1, 2, 3)" in told
     assert "over seeds" not in told
-    parts = document(Results(spec, record))["parts"]
+    parts = document(Results(spec, record)).parts
     assert "over seeds" not in str(parts)
 
 

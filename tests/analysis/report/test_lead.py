@@ -1,7 +1,5 @@
 """The lead of a report: each sentence where its numbers carry it, and the next step by its rule."""
 
-import json
-
 import pytest
 from helpers import Told, quickstart, record
 
@@ -9,6 +7,7 @@ from study.analysis.report import lead
 from study.analysis.report.front import front_note, printed_front
 from study.analysis.report.sections import groups
 from study.analysis.statistics.next_step import next_steps
+from study.documents import plain
 from study.home.record import StudyRecord
 from study.metrics import rules
 from study.ranking import Results
@@ -55,7 +54,7 @@ def test_what_won_how_sure_what_it_cost_and_what_next() -> None:
     assert parts["Cost"].startswith("11 configurations and 9 further trials on other seeds, 20 epochs: ")
     assert parts["Cost"].endswith("no GPU. The test split was read 0 times.")
     assert parts["Next"] == ("Nothing that was measured asks for a wider range, more trials or more seeds.")
-    assert json.loads(json.dumps(lead.document(Results(PLAIN, found))))["runner_up"]["trial"] == 2
+    assert plain(lead.document(Results(PLAIN, found)))["runner_up"]["trial"] == 2
     printed = lead.lines(lead.document(Results(PLAIN, found)), but=("Result",))
     assert printed[0].startswith("how sure  Trial 1 is the best")
     assert all(len(line) <= lead.WIDTH for line in printed)
@@ -142,8 +141,8 @@ def test_the_command_to_type_ends_the_lead_and_is_not_broken_at_a_hyphen() -> No
         spec = quickstart(f"name={'a-' * length}b", "train.epochs=1", "search.early_stopping={name: none}",
                           "search.confirm={top: 0}")  # fmt: skip
         found = lead.document(Results(spec, over(*TRIALS)))
-        command = found["next"][0]["command"]
-        assert found["parts"]["Next"][-1] == f"The command: {command}"
+        command = found.next[0].command
+        assert found.parts["Next"][-1] == f"The command: {command}"
         assert spec.name in " ".join(lead.lines(found)).split(), "the name is one word, as it is typed"
 
 
