@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from study.api.losses import loss
-    from study.api.running import run
-    from study.api.studies import Study, load, studies
+    from study.api.run_study import run
+    from study.api.study_object import Study, load, studies
     from study.errors import UserError
 
 __version__ = "0.1.0"
@@ -23,12 +23,12 @@ __version__ = "0.1.0"
 __all__ = ["Study", "UserError", "load", "loss", "run", "studies"]
 
 _PLACES = {
-    "Study": "study.api.studies",
+    "Study": "study.api.study_object",
     "UserError": "study.errors",
-    "load": "study.api.studies",
+    "load": "study.api.study_object",
     "loss": "study.api.losses",
-    "run": "study.api.running",
-    "studies": "study.api.studies",
+    "run": "study.api.run_study",
+    "studies": "study.api.study_object",
 }
 
 

@@ -47,20 +47,20 @@ class UserError(Exception):
         return [f"error: {self}"]
 
 
-class NoSuchStudy(UserError):
+class StudyNotFoundError(UserError):
     """A home, or a cluster, has no study of the name that was given."""
 
     code = "no_such_study"
 
 
-class Stopped(Exception):
+class StudyStoppedError(Exception):
     """A study had to stop, through no fault of the user's; the message says why and how it goes on."""
 
     code: ClassVar[str] = "stopped"
     exit_status: ClassVar[int] = 1
 
 
-class Interrupted(Exception):
+class StartInterruptedError(Exception):
     """Ctrl-C or a signal came before a study ran; the message says what there is now."""
 
     code: ClassVar[str] = "interrupted"
@@ -75,7 +75,7 @@ def of_disk(error: BaseException | None) -> OSError | None:
     Ray does not bring from one process to another. A message of ours says already what is the matter.
     """
     seen: list[BaseException] = []
-    while isinstance(error, Exception) and not isinstance(error, UserError | Stopped | Interrupted):
+    while isinstance(error, Exception) and not isinstance(error, UserError | StudyStoppedError | StartInterruptedError):
         if any(error is one for one in seen):
             break
         seen.append(error)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from study.catalogue import later
 
 if TYPE_CHECKING:
-    from study.analysis.report.report import write_report
+    from study.analysis.report.write_report import write_report
     from study.analysis.statistics.ablation_effects import ablation_frame, load_ablation
     from study.analysis.statistics.cell_tables import ablation, sensitivity
     from study.analysis.statistics.frame import epochs_frame, load, trials_frame
@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 __getattr__ = later(
-    {"write_report": "study.analysis.report.report"}
+    {"write_report": "study.analysis.report.write_report"}
     | dict.fromkeys(("ablation", "sensitivity"), "study.analysis.statistics.cell_tables")
     | dict.fromkeys(("ablation_frame", "load_ablation"), "study.analysis.statistics.ablation_effects")
     | dict.fromkeys(("epochs_frame", "load", "trials_frame"), "study.analysis.statistics.frame")

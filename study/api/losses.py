@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from study.errors import UserError, nearest
-from study.losses import catalogue
+from study.losses import loss_catalogue
 
 
 def loss(name: str) -> Callable[..., Any]:
@@ -28,7 +28,7 @@ def loss(name: str) -> Callable[..., Any]:
         >>> round(float(loss(views, target=torch.tensor([0, 0, 1, 1]), epsilon=0.0, temperature=0.1)), 4)
         1.6094
     """
-    known = catalogue.losses() | catalogue.regularisers() | catalogue.classification_losses()
+    known = loss_catalogue.losses() | loss_catalogue.regularisers() | loss_catalogue.classification_losses()
     if name not in known:
         raise UserError(f"{name!r}: no such loss. {nearest(name, known)}There are: {', '.join(sorted(known))}")
     return known[name]

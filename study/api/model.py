@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from study.trained import Classifier
-from study.trained.predict import predict, predict_rows
+from study.trained.prediction import predict, predict_rows
 
 
 class Model:

@@ -24,9 +24,9 @@ from typing import Annotated, Any
 import typer
 
 from study import places
-from study.cli import cluster, help, models, preparing, running, studies
+from study.cli import cluster, help, models, preparing, run_commands, study_commands
 from study.cluster import answer
-from study.errors import Interrupted, Stopped, UserError, disk_remedy, of_disk
+from study.errors import StartInterruptedError, StudyStoppedError, UserError, disk_remedy, of_disk
 from study.text import tell
 from study.upstream import interrupt
 from study.upstream.logging import is_verbose, let_through
@@ -44,33 +44,33 @@ cluster_app = typer.Typer(help="A Ray cluster on this machine, for trying things
 
 COMMANDS: dict[typer.Typer, dict[str, Callable[..., None]]] = {
     app: {
-        "run": running.run,
-        "resume": running.resume,
-        "confirm": running.confirm,
-        "extend": running.extend,
-        "ablate": running.ablate,
-        "attach": running.attach,
-        "stop": studies.stop,
-        "enqueue": studies.enqueue,
-        "delete": studies.delete,
+        "run": run_commands.run,
+        "resume": run_commands.resume,
+        "confirm": run_commands.confirm,
+        "extend": run_commands.extend,
+        "ablate": run_commands.ablate,
+        "attach": run_commands.attach,
+        "stop": study_commands.stop,
+        "enqueue": study_commands.enqueue,
+        "delete": study_commands.delete,
         "init": preparing.init,
         "spaces": preparing.spaces,
         "schema": preparing.schema,
-        "plan": studies.plan,
-        "trial": running.trial,
-        "list": studies.list_studies,
-        "status": studies.show_status,
+        "plan": study_commands.plan,
+        "trial": run_commands.trial,
+        "list": study_commands.list_studies,
+        "status": study_commands.show_status,
         "logs": cluster.logs,
-        "cost": studies.cost,
-        "report": studies.report,
-        "compare": studies.compare,
-        "suite": running.suite,
-        "reproduce": running.reproduce,
-        "export": studies.export,
+        "cost": study_commands.cost,
+        "report": study_commands.report,
+        "compare": study_commands.compare,
+        "suite": run_commands.suite,
+        "reproduce": run_commands.reproduce,
+        "export": study_commands.export,
         "train": models.train,
         "predict": models.predict,
         "evaluate": models.evaluate,
-        "ui": studies.ui,
+        "ui": study_commands.ui,
         "submit": cluster.submit,
         "fetch": cluster.fetch,
         "doctor": help.doctor,
@@ -86,7 +86,7 @@ for group, commands in COMMANDS.items():
     for name, command in commands.items():
         group.command(name)(command)
 app.command("share", hidden=True)(cluster.share_logs)
-app.command("drive", hidden=True)(running.drive)
+app.command("drive", hidden=True)(run_commands.drive)
 app.add_typer(data_app, name="data")
 app.add_typer(models_app, name="models")
 app.add_typer(cluster_app, name="cluster")
@@ -115,12 +115,12 @@ def main() -> None:
         if isinstance(getattr(ended.__context__, "__cause__", None), KeyboardInterrupt):  # no command has answered it
             _stopped("stopped")
         if (
-            ended.code == Interrupted.exit_status
+            ended.code == StartInterruptedError.exit_status
         ):  # while it leaves, Python has no handlers any more: a second signal would end it
             for number in interrupt.NUMBERS:
                 signal.signal(number, signal.SIG_IGN)
         raise
-    except Interrupted as interrupted:
+    except StartInterruptedError as interrupted:
         _stopped(str(interrupted))
     except Exception as error:
         expected = _expected(error)
@@ -128,7 +128,7 @@ def main() -> None:
             _stopped("stopped")
         if expected is None or is_verbose():
             traceback.print_exc()
-        told = expected or Stopped(f"{_name(error)}. {REPORT}")
+        told = expected or StudyStoppedError(f"{_name(error)}. {REPORT}")
         tell(f"error: {told}", sys.stderr)
         answer.write_error(told)
         raise SystemExit(told.exit_status) from None
@@ -223,22 +223,22 @@ def _stopped(message: str) -> None:
     """End with status 130. Python itself would end by SIGINT where the interrupt came in the midst of an `exec`, as of
     a library that is being imported."""
     tell(message, sys.stderr)
-    answer.write_error(Interrupted(message))
+    answer.write_error(StartInterruptedError(message))
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(Interrupted.exit_status)
+    os._exit(StartInterruptedError.exit_status)
 
 
 REPORT = "This is a bug in study: please report it, with the traceback above and what `study doctor` prints"
 
 
-def _expected(error: Exception) -> UserError | Stopped | None:
+def _expected(error: Exception) -> UserError | StudyStoppedError | None:
     """The error that a command ends by; None for a bug."""
-    if isinstance(error, UserError | Stopped):
+    if isinstance(error, UserError | StudyStoppedError):
         return error
     if problem := of_disk(error):
         reason = f"{problem.filename or 'disk'}: {problem.strerror}"
-        return Stopped(f"{reason}. {disk_remedy(problem)}, then type the same command again")
+        return StudyStoppedError(f"{reason}. {disk_remedy(problem)}, then type the same command again")
     if isinstance(error, OSError) and error.errno in (errno.EACCES, errno.EPERM):
         return UserError(f"{error.filename or 'disk'}: {error.strerror}")
     return None

@@ -10,8 +10,8 @@ from study.errors import UserError
 from study.text import tell, typed
 
 if TYPE_CHECKING:
-    from study.cluster.job import Job
-    from study.cluster.jobs import Jobs, Submitted
+    from study.cluster.driver_job import Job
+    from study.cluster.job_client import Jobs, Submitted
     from study.home.folder import StudyFolder
 
 # Where --address names a cluster elsewhere: a command there, as a job, followed from here if wished.
@@ -62,7 +62,7 @@ def go_on(
     Raises:
         Exit: see `follow_driver`.
     """
-    from study.cluster.jobs import Jobs
+    from study.cluster.job_client import Jobs
     from study.commands import on_cluster
 
     check_follow(follow, as_json)
@@ -95,7 +95,7 @@ def follow_driver(remote: "Jobs", name: str, job: str) -> None:
 
     Raises:
         Exit: with the exit status that its command has at home; 130 too where Ctrl-C detached.
-        Stopped: the connection was lost.
+        StudyStoppedError: the connection was lost.
     """
     from study.commands.on_cluster import closing_lines
 
@@ -115,7 +115,7 @@ def _shown_to_its_end(remote: "Jobs", job: str, study: str, detached: str) -> "J
 
     Raises:
         Exit: Ctrl-C detached.
-        Stopped: the connection was lost.
+        StudyStoppedError: the connection was lost.
     """
     from study.cluster.following import followed, outcome
 
@@ -167,8 +167,8 @@ def submit(
     as_json: Json = False,
 ) -> None:
     """Have a cluster run a study. Example: study submit quickstart --address http://head:8265 --follow"""
-    from study.cluster.job import from_this_shell
-    from study.cluster.jobs import Jobs
+    from study.cluster.driver_job import from_this_shell
+    from study.cluster.job_client import Jobs
     from study.home.provenance import owner
     from study.home.sharing import Limits
     from study.spec import load_study
@@ -192,7 +192,7 @@ def logs(
 ) -> None:
     """Show a study's log, or what became of a trial. Example: study logs quickstart --trial 3"""
     from study.cluster.following import COLOURS
-    from study.cluster.jobs import Jobs
+    from study.cluster.job_client import Jobs
     from study.commands import logs as history
     from study.commands.on_cluster import Elsewhere
     from study.home.folder import Home
@@ -246,8 +246,8 @@ def carry_out(address: str, command: list[str], python: str, env: Sequence[str],
     Raises:
         Exit: 1 if it failed there.
     """
-    from study.cluster.job import from_this_shell
-    from study.cluster.jobs import Jobs
+    from study.cluster.driver_job import from_this_shell
+    from study.cluster.job_client import Jobs
 
     remote = Jobs(address)
     job = remote.begin([*command, "--json"] if as_json else command, python, from_this_shell(env))

@@ -80,7 +80,7 @@ def train(
 
     changes = [*(assignments or ()), *([f"train.epochs={epochs}"] if epochs else [])]
     if is_elsewhere(address, follow):
-        from study.cluster.jobs import Jobs, train_there
+        from study.cluster.job_client import Jobs, train_there
         from study.commands import on_cluster
         from study.home.provenance import owner
         from study.spec.load import load_for_elsewhere
@@ -132,8 +132,8 @@ def predict(
     from study.files import check_output, write_output
     from study.home.folder import Home
     from study.trained import Classifier
-    from study.trained.predict import predict
-    from study.trained.predictions import table, unreadable_lines
+    from study.trained.prediction import predict
+    from study.trained.prediction_table import table, unreadable_lines
 
     if out is not None:
         check_output(out)

@@ -10,17 +10,17 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from study.errors import Interrupted, NoSuchStudy, Stopped, UserError
+from study.errors import StartInterruptedError, StudyNotFoundError, StudyStoppedError, UserError
 from study.text import shortened, tell
 
 if TYPE_CHECKING:  # brings study.spec, which a command that prints its answer may not need
-    from study.cluster.job import Job
+    from study.cluster.driver_job import Job
 
 VARIABLE = "STUDY_ANSWER_AS"
 """The variable that holds the job's id in a job that is to answer."""
 
 MARK = "study-answer"
-ERRORS = {kind.code: kind for kind in (UserError, NoSuchStudy, Stopped, Interrupted)}
+ERRORS = {kind.code: kind for kind in (UserError, StudyNotFoundError, StudyStoppedError, StartInterruptedError)}
 MAX_LENGTH = 2000
 """Characters that are shown of an error, and of a log without one, counted from its end."""
 
@@ -30,7 +30,7 @@ def write_answer(document: Any) -> None:
     _write({"answer": document})
 
 
-def write_error(error: UserError | Stopped | Interrupted) -> None:
+def write_error(error: UserError | StudyStoppedError | StartInterruptedError) -> None:
     """Write why there is no answer, where the command is a job that was asked."""
     _write({"error": {"code": error.code, "message": str(error)}})
 
@@ -47,8 +47,8 @@ def answered(ended: "Job", log: str) -> Any:
         log: what the job wrote. Whoever reaches the cluster may have: nothing in it is taken on trust.
 
     Raises:
-        UserError, NoSuchStudy, Stopped, Interrupted: what went wrong there; a `UserError`, too, where a job that
-            succeeded has no answer in its log.
+        UserError, StudyNotFoundError, StudyStoppedError, StartInterruptedError: what went wrong there; a `UserError`,
+            too, where a job that succeeded has no answer in its log.
     """
     found = _found(log, ended.id)
     if ended.state == "succeeded":
@@ -58,7 +58,7 @@ def answered(ended: "Job", log: str) -> Any:
     error = found.get("error")
     told = error if isinstance(error, dict) else {}
     said = shortened(str(told.get("message") or log[-MAX_LENGTH:].strip()), MAX_LENGTH) or ended.message
-    by_status = {kind.exit_status: kind for kind in (UserError, Stopped, Interrupted)}
+    by_status = {kind.exit_status: kind for kind in (UserError, StudyStoppedError, StartInterruptedError)}
     raise ERRORS.get(str(told.get("code")), by_status[ended.exit_status])(said)
 
 

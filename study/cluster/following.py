@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 from typing import Protocol
 
-from study.cluster.job import Job
-from study.errors import Stopped, UserError
+from study.cluster.driver_job import Job
+from study.errors import StudyStoppedError, UserError
 from study.text import typed
 
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
@@ -21,7 +21,7 @@ It has as long to answer."""
 
 
 class Jobs(Protocol):
-    """The part of `study.cluster.jobs.Jobs` that following a job needs."""
+    """The part of `study.cluster.job_client.Jobs` that following a job needs."""
 
     address: str
 
@@ -62,7 +62,7 @@ def followed(jobs: Jobs, job: str, study: str = "") -> Iterator[str]:
         study: whose driver it is, if it is one.
 
     Raises:
-        Stopped: the connection was lost; says what to do.
+        StudyStoppedError: the connection was lost; says what to do.
     """
     from aiohttp import ClientError
 
@@ -77,7 +77,7 @@ def outcome(jobs: Jobs, job: str, study: str = "") -> Job:
     """Return what became of a job whose log has ended.
 
     Raises:
-        Stopped: as for `followed`: a log ends, too, where the head does.
+        StudyStoppedError: as for `followed`: a log ends, too, where the head does.
     """
     try:
         return jobs.wait(job)
@@ -85,11 +85,11 @@ def outcome(jobs: Jobs, job: str, study: str = "") -> Job:
         raise _lost(jobs.address, job, study) from None
 
 
-def _lost(address: str, job: str, study: str) -> Stopped:
+def _lost(address: str, job: str, study: str) -> StudyStoppedError:
     if not study:
-        return Stopped(f"the connection to {address} was lost; {job} may go on there or not")
+        return StudyStoppedError(f"the connection to {address} was lost; {job} may go on there or not")
     state = typed("status", study, "--address", address)
-    return Stopped(
+    return StudyStoppedError(
         f"the connection to {address} was lost. {study} may go on or not; no trial that has ended is lost. Once the "
         f"cluster answers: {state}. If it was started anew and has forgotten the study: study submit of the same file"
     )

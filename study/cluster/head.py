@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from study.address import check_jobs, refused, token
-from study.cluster.job import Job
+from study.cluster.driver_job import Job
 from study.errors import UserError
 from study.text import printed
 from study.upstream import ray_internals
@@ -85,21 +85,21 @@ MOST = 64 << 20
 """Bytes of an answer in JSON that are read."""
 
 
-class HeadGone(UserError):
+class DashboardUnreachableError(UserError):
     """Nothing answers at the address."""
 
 
-class NotThere(UserError):
+class RemoteFileNotFoundError(UserError):
     """The node does not have the file."""
 
 
-class NodeGone(UserError):
+class NodeNotFoundError(UserError):
     """The cluster does not have the node."""
 
 
-def gone(address: str) -> HeadGone:
+def gone(address: str) -> DashboardUnreachableError:
     """Return what is told of an address where nothing answers."""
-    return HeadGone(f"--address {address}: no Ray dashboard answers there")
+    return DashboardUnreachableError(f"--address {address}: no Ray dashboard answers there")
 
 
 class Head:
@@ -122,7 +122,7 @@ class Head:
         """Every study's drivers, the oldest first.
 
         Raises:
-            HeadGone: nothing answers.
+            DashboardUnreachableError: nothing answers.
             UserError: it refuses the token, or is no dashboard of Ray.
         """
         told = self._json(JOBS)
@@ -152,7 +152,7 @@ class Head:
         one that is missing, as it may hear that the answer ended before it hears why.
 
         Raises:
-            NotThere, NodeGone: the file or the node is not there.
+            RemoteFileNotFoundError, NodeNotFoundError: the file or the node is not there.
             UserError: as `jobs`, or the file broke off or is longer than that.
         """
         query = {"node_id": node, "filename": name, "lines": lines, "timeout": LONGEST}
@@ -163,7 +163,7 @@ class Head:
                 raise UserError(f"--address {self.address}: {name} has more than {most} bytes")
             yield block
         if not count and not self._is_there(node, name):
-            raise NotThere(f"{ray_internals.NO_FILE}: {name}")
+            raise RemoteFileNotFoundError(f"{ray_internals.NO_FILE}: {name}")
 
     def _is_there(self, node: str, name: str) -> bool:
         told = self._json(f"{ray_internals.LOGS}?{urlencode({'node_id': node, 'glob': glob.escape(name)})}")
@@ -218,9 +218,9 @@ class Head:
         if error.code in (401, 403):
             return refused(self.address)
         if error.code == 500 and text.startswith(ray_internals.NO_FILE):
-            return NotThere(text)
+            return RemoteFileNotFoundError(text)
         if error.code == 500 and text.startswith(ray_internals.NO_NODE):
-            return NodeGone(text)
+            return NodeNotFoundError(text)
         if error.code == 404 and path != VERSION:
             told = self._json(VERSION)
             with self._as_ray_answers():

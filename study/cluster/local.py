@@ -26,7 +26,7 @@ from annotated_types import Gt, Lt
 
 from study.address import LOOPBACK
 from study.cluster.following import COLOURS
-from study.errors import Interrupted, Stopped, UserError
+from study.errors import StartInterruptedError, StudyStoppedError, UserError
 from study.files import PRIVATE, lock, read_json, write_whole, writing
 from study.home import lease
 from study.home.folder import ANOTHER_HOME, Home, address_of
@@ -63,14 +63,14 @@ class Process:
         """The process that has a number at this moment; one that has ended already is never alive."""
         try:
             return cls(name, pid, lease.Process.of(pid).started, machine())
-        except lease.NotThere:
+        except lease.ProcessGoneError:
             return cls(name, pid, "", machine())
 
     @property
     def is_alive(self) -> bool:
         try:
             return self.machine == machine() and lease.Process.of(self.pid).started == self.began
-        except lease.NotThere:
+        except lease.ProcessGoneError:
             return False
 
     def tree(self) -> set[psutil.Process]:
@@ -429,8 +429,8 @@ class LocalCluster(LocalState):
 
         Raises:
             UserError: one is there already, or is being started; or it cannot be written in the home.
-            Stopped: a part does not come up; then nothing stays behind.
-            Interrupted: a signal came; likewise.
+            StudyStoppedError: a part does not come up; then nothing stays behind.
+            StartInterruptedError: a signal came; likewise.
         """
         self.check_host()
         with writing(home.path, ANOTHER_HOME):
@@ -458,9 +458,9 @@ class LocalCluster(LocalState):
                     tell("stopping what was started")
                 self.stop()
             if isinstance(error, KeyboardInterrupt):
-                raise Interrupted(f"stopped; {LEFT}") from None
-            if isinstance(error, Stopped):
-                raise Stopped(f"{error}\n{LEFT} but logs in {self.path}") from None
+                raise StartInterruptedError(f"stopped; {LEFT}") from None
+            if isinstance(error, StudyStoppedError):
+                raise StudyStoppedError(f"{error}\n{LEFT} but logs in {self.path}") from None
             raise
 
     def stop(self) -> int:
@@ -512,7 +512,7 @@ class LocalCluster(LocalState):
         """Start parts at the same time, and wait until all are up.
 
         Raises:
-            Stopped: one has ended each time that it was started, or does not answer in time.
+            StudyStoppedError: one has ended each time that it was started, or does not answer in time.
         """
         tell(f"starting {', '.join(part.name for part in parts)}")
         waiting = {part: (self._start(part), 1) for part in parts}
@@ -528,7 +528,7 @@ class LocalCluster(LocalState):
                 elif process.is_alive and time.monotonic() < deadline:
                     continue
                 elif attempt == part.tries or time.monotonic() > deadline:
-                    raise Stopped(f"{part.name} does not come up. {self._last_words(part)}")
+                    raise StudyStoppedError(f"{part.name} does not come up. {self._last_words(part)}")
                 else:
                     self._give_up(process)
                     tell(f"{part.name} has ended by itself, attempt {attempt + 1}")
@@ -558,7 +558,7 @@ class LocalCluster(LocalState):
                     start_new_session=True,
                 )
             except OSError as error:  # no memory or no number for one more process
-                raise Stopped(f"{part.name} cannot be started: {error.strerror}") from None
+                raise StudyStoppedError(f"{part.name} cannot be started: {error.strerror}") from None
         self._children[started.pid] = started
         process = Process.of(part.name, started.pid)
         self.processes.append(process)

@@ -14,11 +14,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from study import __version__
-from study.cluster.head import Head, NodeGone, NotThere
-from study.cluster.job import Job
+from study.cluster.driver_job import Job
+from study.cluster.head import Head, NodeNotFoundError, RemoteFileNotFoundError
 from study.cluster.log_share import FOLDER as WINDOW
 from study.cluster.log_share import FOLDERS, MANIFEST, PLACE, RENEWAL, SINGLE
-from study.errors import NoSuchStudy, UserError, of_disk
+from study.errors import StudyNotFoundError, UserError, of_disk
 from study.files import below, digest_of_file, is_plain_name, whole, write_whole
 from study.home.folder import FORMAT, Fetched, Home, StudyFolder, fetched, write_format
 from study.home.lease import Holder
@@ -44,11 +44,11 @@ GROWTH = 16 << 20
 """Bytes by which a file may have grown since it was announced."""
 
 
-class Changed(UserError):
+class RemoteFileChangedError(UserError):
     """The file that came is not the one that the cluster announced, which may have changed meanwhile."""
 
 
-class Apart(UserError):
+class LedgerMismatchError(UserError):
     """The ledger here does not begin as that on the cluster does, or is longer."""
 
 
@@ -124,8 +124,8 @@ def download(read: Read, manifest: Manifest, folder: Path, wish: Wish) -> list[s
     The ledger comes first: where it is refused, nothing else comes.
 
     Raises:
-        Changed: a file is not what the manifest says.
-        Apart: the ledger here has events of its own, and so has that on the cluster; nothing was written then.
+        RemoteFileChangedError: a file is not what the manifest says.
+        LedgerMismatchError: the ledger here and that on the cluster have events of their own; nothing was written.
         UserError: the ledger on the cluster is damaged, or a file cannot be had.
     """
     for needed in (STUDY, LEDGER):
@@ -160,7 +160,9 @@ def _download_file(
                 found.update(block)
                 file.write(block)
         if count != size or found.hexdigest() != digest:
-            raise Changed(f"{name}: what came is not what the cluster says of it ({count} bytes of {size})")
+            raise RemoteFileChangedError(
+                f"{name}: what came is not what the cluster says of it ({count} bytes of {size})"
+            )
         if change is not None:
             change(part)
     return True
@@ -170,7 +172,7 @@ def _download_ledger(read: Read, manifest: Manifest, path: Path, own: bool) -> b
     """Bring the lines of the ledger that are new; says whether there were any.
 
     Raises:
-        Changed, Apart: see `download`.
+        RemoteFileChangedError, LedgerMismatchError: see `download`.
     """
     size, digest = manifest.files[LEDGER]
     here = _whole_lines(path.read_bytes()) if path.exists() else b""
@@ -182,12 +184,14 @@ def _download_ledger(read: Read, manifest: Manifest, path: Path, own: bool) -> b
                 return False
             if own:
                 is_other = here.partition(b"\n")[0] != there.partition(b"\n")[0]
-                raise Apart("is another study" if is_other else "has events of its own")
+                raise LedgerMismatchError("is another study" if is_other else "has events of its own")
             here = b""
         new = there[len(here) :]
     data = here + new
     if len(data) < size or hashlib.sha256(data[:size]).hexdigest() != digest:
-        raise Changed(f"{LEDGER}: what came is not what the cluster says of it ({len(data)} bytes, {size} or more)")
+        raise RemoteFileChangedError(
+            f"{LEDGER}: what came is not what the cluster says of it ({len(data)} bytes, {size} or more)"
+        )
     _check_chain(new, here)
     if new:
         with whole(path) as part:
@@ -212,7 +216,7 @@ def _check_chain(new: bytes, here: bytes) -> None:
     """See that lines follow one another, and those that are here.
 
     Raises:
-        Changed: they do not.
+        RemoteFileChangedError: they do not.
     """
     chain = Chain()
     if here:
@@ -221,7 +225,9 @@ def _check_chain(new: bytes, here: bytes) -> None:
         chain.passes(last)
     for line in new.splitlines(keepends=True):
         if not chain.passes(line):
-            raise Changed(f"{LEDGER}: is damaged on the cluster at event {chain.number}, or was on the way")
+            raise RemoteFileChangedError(
+                f"{LEDGER}: is damaged on the cluster at event {chain.number}, or was on the way"
+            )
 
 
 def _whole_lines(data: bytes) -> bytes:
@@ -237,7 +243,7 @@ JOB = 180.0
 """Seconds that a job that shares a study's files may take: all cores of the head may be busy."""
 
 
-class NotMade(UserError):
+class RemoteStudyNotFoundError(UserError):
     """The cluster has no such study, or not yet."""
 
 
@@ -260,7 +266,7 @@ class Reading:
         """Bring what is new into a folder, which then says where it came from; gives that, and the files that came.
 
         Raises:
-            NotMade: there is no such study, or not yet.
+            RemoteStudyNotFoundError: there is no such study, or not yet.
             UserError: see `study.cluster.mirror.download`, or the cluster does not answer.
         """
         manifest = self._manifest_there()
@@ -268,12 +274,14 @@ class Reading:
             try:
                 came = download(self._read, manifest, folder, wish)
                 break
-            except Changed:
+            except RemoteFileChangedError:
                 if not left:
                     raise
                 manifest = self._renewed()
-            except NotThere:
-                raise NotMade(f"{self._name}: its files are no more in {manifest.folder} on the cluster") from None
+            except RemoteFileNotFoundError:
+                raise RemoteStudyNotFoundError(
+                    f"{self._name}: its files are no more in {manifest.folder} on the cluster"
+                ) from None
         last = self._last
         found = Fetched(
             address=self._head.address,
@@ -306,15 +314,15 @@ class Reading:
             self._node = node
             try:
                 return self._manifest()
-            except NotThere:
+            except RemoteFileNotFoundError:
                 continue
-            except NodeGone:
+            except NodeNotFoundError:
                 lost = True
         if not lost or (self._last and not self._last.is_over):
             what = f"{self._last.id}, {self._last.state}" if self._last else "no driver"
             ended = self._last and self._last.is_over
             why = "its driver ended before it made it, or it was deleted" if ended else "its driver has not made it yet"
-            raise NotMade(f"{self._name}: no such study on the cluster: {why} ({what})")
+            raise RemoteStudyNotFoundError(f"{self._name}: no such study on the cluster: {why} ({what})")
         return self._made()
 
     def _renewed(self) -> Manifest:
@@ -336,18 +344,18 @@ class Reading:
         """By a job that shares the study's files.
 
         Raises:
-            NotMade: there is no such study.
+            RemoteStudyNotFoundError: there is no such study.
         """
-        from study.cluster.jobs import Jobs
+        from study.cluster.job_client import Jobs
 
         jobs = Jobs(self._head.address)
         job = jobs.begin(["share", self._name, "--json"], self._python, self._last.environment if self._last else {})
         self._node = jobs.wait(job, JOB, "answer").node or ""
         try:
             return Manifest.of(self._name, jobs.answer(job))
-        except NoSuchStudy as error:
+        except StudyNotFoundError as error:
             submit = typed("submit", "FILE", "--address", self._head.address)
-            raise NotMade(f"{error} (on the cluster). A first one: {submit}") from None
+            raise RemoteStudyNotFoundError(f"{error} (on the cluster). A first one: {submit}") from None
 
 
 # What was read of a cluster's studies, in a folder of the local home that is none of its studies: a home of its own,

@@ -6,8 +6,8 @@ from typing import Any
 
 from study import data
 from study.errors import UserError, nearest
-from study.spec.checks import fault
 from study.spec.document import Document, override
+from study.spec.section_checks import fault
 
 Check = Callable[[str], None]
 """Raises a UserError if an answer cannot be used."""

@@ -7,7 +7,7 @@ from study import data
 from study.data import Dataset, Facts, cells
 from study.errors import UserError
 from study.metrics import GROUPS
-from study.metrics.rules import DEBIASED, RULES
+from study.metrics.selection_rules import DEBIASED, RULES
 from study.spec import StudySpec
 from study.text import quoted
 

@@ -142,7 +142,7 @@ def measured_pace(spec: StudySpec, begins: Callable[[], object] = bool) -> Pace 
     """
     import torch
 
-    from study.commands import trial as one_trial
+    from study.commands import single_trial as one_trial
 
     if spec.function:
         return "a plan runs no function of a study file; study trial does, and says what an epoch takes"

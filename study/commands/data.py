@@ -148,8 +148,8 @@ def checked_section(name: str, assignments: Iterable[str], verb: str) -> dict[st
     Raises:
         UserError: a name or key is not known, or a key cannot have its value.
     """
-    from study.spec.checks import Problems, check, section_model  # these bring torch, which takes seconds
     from study.spec.document import Document, override
+    from study.spec.section_checks import Problems, check, section_model  # these bring torch, which takes seconds
 
     if name not in data.names():
         raise UserError(f"{name!r}: no such data set. {nearest(name, data.names())}Known: {', '.join(data.names())}")

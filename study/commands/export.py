@@ -14,13 +14,13 @@ from study.ranking import Candidate, Reference, Results, epochs
 from study.ranking.remaining_gain import remaining_gain, sentence
 from study.ranking.selection import Choice, choose, trials_of
 from study.spec import StudySpec
-from study.spec.checks import plain
 from study.spec.configuration import FORMAT, configuration_digest
 from study.spec.objective import Objective
 from study.spec.schema import AIM, Search
-from study.spec.sections import train_knobs
+from study.spec.section_checks import plain
+from study.spec.trial_sections import train_knobs
 from study.text import typed
-from study.tracking.tracked import Tracked
+from study.tracking.tracking_state import Tracked
 
 NOT_OF_CODE = ("event", "time", "spec", "owner")
 """What a session says besides the code that ran."""

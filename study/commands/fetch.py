@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from study.cluster.head import Head
-from study.cluster.mirror import Apart, Reading, Wish, read_files
+from study.cluster.mirror import LedgerMismatchError, Reading, Wish, read_files
 from study.errors import UserError, of_disk
 from study.files import below
 from study.home import ledger
@@ -74,7 +74,7 @@ def fetch(home: Home, name: str, address: str, models: bool = False, rename: str
         if not known:
             home.check_new(local)
             place.rename(folder.path)
-    except Apart as error:
+    except LedgerMismatchError as error:
         raise UserError(
             f"{local}: {error} in {home.path}, and {name} at {address} goes on otherwise. "
             f"Beside it: {typed('fetch', name, '--address', address, '--name', f'{local}-2')}"
@@ -138,8 +138,8 @@ def _tracked(home: Home, folder: StudyFolder) -> str | None:
     """Bring it into the MLflow of this home; one from elsewhere may be the cluster's, which has it."""
     if not home.owns_tracking:
         return None
+    from study.commands.driver_session import lead_parts
     from study.commands.report import result_files
-    from study.commands.session import lead_parts
     from study.tracking import Tracker
 
     results = Results.load(folder)

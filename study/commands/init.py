@@ -33,10 +33,10 @@ from study.data.table_format import TABLES
 from study.errors import UserError, nearest
 from study.files import check_output, write_output
 from study.knobs import Knob
-from study.spec.checks import fault
 from study.spec.document import Document, override, parse, shipped_folder
 from study.spec.json_schema import FILE
 from study.spec.load import check_name, resolve
+from study.spec.section_checks import fault
 from study.text import is_utf8, quoted, some
 
 OWN = ("image_folder", "table")

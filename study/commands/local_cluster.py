@@ -26,7 +26,7 @@ def up(home: Home, nodes: int, cpus: int, gpus: int, console: Console | None) ->
 
     Raises:
         UserError: there is one already, or this machine has fewer cards or none that can be used.
-        Stopped, Interrupted: see `LocalCluster.start`.
+        StudyStoppedError, StartInterruptedError: see `LocalCluster.start`.
     """
     check_database(home)
     chosen = cards(gpus) if gpus else []

@@ -8,12 +8,12 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from study.cluster.head import Head, HeadGone
-from study.cluster.job import FINAL, Job
-from study.cluster.jobs import Jobs
-from study.cluster.mirror import Mirror, NotMade
+from study.cluster.driver_job import FINAL, Job
+from study.cluster.head import DashboardUnreachableError, Head
+from study.cluster.job_client import Jobs
+from study.cluster.mirror import Mirror, RemoteStudyNotFoundError
 from study.commands import final_training, status
-from study.errors import NoSuchStudy, UserError, nearest
+from study.errors import StudyNotFoundError, UserError, nearest
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
 from study.spec import StudySpec
@@ -156,14 +156,14 @@ def delete(jobs: Jobs, name: str) -> int:
 
     Raises:
         UserError: there is neither a study nor a job of this name, it runs, or MLflow there does not answer.
-        Stopped: it failed there.
+        StudyStoppedError: it failed there.
     """
     drivers = jobs.of(name)
     if drivers:
         jobs.idle(drivers[-1])
     try:
         jobs.compute(name, "delete", name, "--yes")
-    except NoSuchStudy:
+    except StudyNotFoundError:
         if not drivers:
             raise
     for driver in drivers:
@@ -195,7 +195,7 @@ class Elsewhere:
         """
         try:
             jobs = self._head.jobs()
-        except HeadGone:
+        except DashboardUnreachableError:
             if any(self._mirror.known(name) is None for name in names):
                 raise
             jobs = None
@@ -227,7 +227,7 @@ class Elsewhere:
         try:
             self._mirror.update(self._head, name, drivers)
             study = replace(status.document(self._mirror.home.find(name)), fetched=None)
-        except NotMade as error:
+        except RemoteStudyNotFoundError as error:
             reason = str(error)
             if known := self._mirror.as_it_was(name):  # its node is gone, and the head does not know yet
                 study = replace(status.document(self._mirror.home.find(name)), fetched=None)
@@ -271,9 +271,9 @@ class Elsewhere:
     def _jobs(self, *names: str) -> list[Job]:
         try:
             return self._head.jobs()
-        except HeadGone as error:
+        except DashboardUnreachableError as error:
             told = [words for name in names if (words := self._told(name))]
-            raise HeadGone(". ".join([str(error), *told])) from None
+            raise DashboardUnreachableError(". ".join([str(error), *told])) from None
 
     def _told(self, name: str) -> str:
         """Return what is known of a study from when it was last read, where its ledger lies, and what to do."""
@@ -317,7 +317,7 @@ def seeds(jobs: Jobs, spec: StudySpec, name: str | None, with_val: bool) -> list
     trained = final_training.final_study(spec, range(1), name, with_val).name
     home = Home.locate()
     if jobs.of(trained):
-        with suppress(NotMade):
+        with suppress(RemoteStudyNotFoundError):
             home = Home(folder_there(jobs, trained).path.parent)
     return final_training.default_seeds(home, spec, name, with_val)
 

@@ -16,7 +16,7 @@ import json, os, sys
 path, function, where, answer = json.loads(sys.argv[1])
 sys.path[:] = path
 from study.errors import UserError
-from study.training.own_function import TAKEN, load, takes
+from study.training.function_loading import TAKEN, load, takes
 try:
     loaded = load(function, where)
     told = {"takes": [name for name in TAKEN if takes(loaded, name)]}
@@ -32,10 +32,10 @@ def taken(function: str, where: str) -> list[str]:
     it is imported may change anything of the one that it is in, and log to MLflow.
 
     Args:
-        where: as `study.training.own_function.place` gives it.
+        where: as `study.training.function_loading.place` gives it.
 
     Raises:
-        UserError: as `study.training.own_function.load`.
+        UserError: as `study.training.function_loading.load`.
     """
     answers, answer = os.pipe()
     with open(answers, "rb") as told, tempfile.TemporaryDirectory() as folder:

@@ -12,11 +12,11 @@ from study.data.dataset import Facts
 from study.data.findings import Finding
 from study.errors import UserError
 from study.metrics import group_names
-from study.metrics.rules import RULES
+from study.metrics.selection_rules import RULES
 from study.ranking import epochs
 from study.ranking.picks import at_most
 from study.spec import StudySpec, search_checks
-from study.spec.references import wanted
+from study.spec.reference_models import wanted
 from study.spec.rungs import schedule
 from study.spec.schema import Confirm, same
 from study.text import ends, parameter

@@ -9,7 +9,7 @@ from study.commands.plan import confirm_trials, rule_trials
 from study.home.events import ENDED, Stage
 from study.home.record import StudyRecord, TrialRecord
 from study.metrics import printed, searchable
-from study.ranking import Candidate, Results, ablation
+from study.ranking import Candidate, Results, ablation_steps
 from study.spec import StudySpec, objective
 from study.sweep import LOADING, STARTING, STEPS, STOPPING
 
@@ -249,7 +249,7 @@ class StudyProgress:
     def _ablating(self) -> int:
         """Trials of ablations that there are, and those that are to come."""
         record = self._record
-        to_come = ablation.missing(self._results(), ablation.asked(record))
+        to_come = ablation_steps.missing(self._results(), ablation_steps.asked(record))
         return len(list(record.by_stage("ablation"))) + sum(1 for _ in to_come)
 
     def _configurations(self) -> int:

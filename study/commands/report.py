@@ -14,7 +14,7 @@ from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
 from study.ranking import Results
 from study.text import typed
-from study.tracking.tracked import refresh
+from study.tracking.tracking_state import refresh
 
 SHARE = 0.05
 """Of a core, that a watched report takes at most: the driver may need the same one."""
@@ -41,7 +41,7 @@ def report(
     folder = home.find(name)
     _check_writable(name, out or folder.report)
     results = Results.load(folder)
-    from study.analysis.report.report import write_report
+    from study.analysis.report.write_report import write_report
     from study.analysis.statistics.embedding import embeddings
 
     learned = embeddings(results, folder.model_file) if models else ()
@@ -64,7 +64,7 @@ def watch(home: Home, name: str, out: Path | None, tell: Callable[[Path], object
     folder = home.find(name)
     _check_writable(name, out or folder.report)
     spec, page, rest = folder.spec(), None, 2 * LOOK
-    from study.analysis.report.report import write_report
+    from study.analysis.report.write_report import write_report
 
     while True:
         runs, size = ledger.is_open(folder.ledger_file), folder.ledger_file.stat().st_size

@@ -11,13 +11,10 @@ from typing import TYPE_CHECKING
 
 from study.address import check_cluster
 from study.cluster.log_share import shown
-from study.commands import ablation, check_metrics, extending, final_training
-from study.commands.ablation import Request
+from study.commands import ablate_study, check_metrics, extend_study, final_training
+from study.commands.ablate_study import Request
 from study.commands.delete import delete
-from study.commands.fetch import check_not_there
-from study.commands.own_functions import taken
-from study.commands.placement import placement
-from study.commands.session import (
+from study.commands.driver_session import (
     GO_ON,
     RunEnd,
     View,
@@ -29,8 +26,11 @@ from study.commands.session import (
     resumable,
     run_session,
 )
+from study.commands.fetch import check_not_there
+from study.commands.own_functions import taken
+from study.commands.placement import placement
 from study.data.folds import check_fold
-from study.errors import Interrupted, Stopped, UserError
+from study.errors import StartInterruptedError, StudyStoppedError, UserError
 from study.files import write_whole, writing
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
@@ -43,7 +43,7 @@ from study.sweep.ray_runtime import SharedRay, check_machine, check_taken, set_v
 from study.text import flat
 from study.tracking import Tracker
 from study.tracking.connection import check_server
-from study.training.own_function import FILE, PICKLE, check_folds, digest, place
+from study.training.function_loading import FILE, PICKLE, check_folds, digest, place
 from study.upstream.ray_internals import is_job
 
 if TYPE_CHECKING:
@@ -152,8 +152,8 @@ def start(
     Raises:
         UserError: its name is taken, a trial does not fit the machine or its data cannot be loaded or have no
             metric that it looks at, or the cluster cannot be reached; nothing is left behind.
-        Stopped: see `study.sweep.driver.drive`; `study resume` tries again.
-        Interrupted: a signal came before the driver had the study.
+        StudyStoppedError: see `study.sweep.driver.drive`; `study resume` tries again.
+        StartInterruptedError: a signal came before the driver had the study.
     """
     with interrupted_as("stopped before the study began; nothing is left behind"):
         home.check_new(spec.name)
@@ -173,7 +173,7 @@ def _withdrawn_if_refused(home: Home, folder: StudyFolder) -> Iterator[None]:
     work once that is mended."""
     try:
         yield
-    except (Stopped, Interrupted):
+    except (StudyStoppedError, StartInterruptedError):
         raise
     except Exception:
         with suppress(UserError, OSError):  # what refused it is told
@@ -206,7 +206,7 @@ def start_or_resume(
             f"{spec.name}: another study of that name is in {home.path}. Run this one under another: --name"
         )
     record = StudyRecord.load(existing.ledger_file)
-    if extending.is_spent(Results(spec, record)) or (
+    if extend_study.is_spent(Results(spec, record)) or (
         record.state == "complete" and not Tracker(home, existing, spec).is_behind
     ):
         with shown(existing):  # whoever submitted it again reads it as any other
@@ -269,7 +269,7 @@ def resume(
     Raises:
         UserError: there is no such study, it is complete and all in MLflow, or has failed and nothing else is left, or
             it runs; it cannot be extended, has nothing that failed, or what is assigned cannot change.
-        Stopped, Interrupted: as for `start`.
+        StudyStoppedError, StartInterruptedError: as for `start`.
     """
     with interrupted_as(GO_ON.format(name)):
         folder = home.find(name)
@@ -280,13 +280,13 @@ def resume(
             _check_place(home, spec.placed(told), address)
         with resumable(folder):
             if trials is not None:
-                record = extending.more_trials(folder, spec, trials)
+                record = extend_study.more_trials(folder, spec, trials)
             if failed:
-                record = extending.failed_again(folder, spec)
+                record = extend_study.failed_again(folder, spec)
         if record.state != "complete" or trials is not None:
-            if extending.is_spent(Results(spec, record)):
+            if extend_study.is_spent(Results(spec, record)):
                 raise UserError(
-                    f"{name}: has failed, and all that is left is what failed. {extending.RETRY.format(name)}"
+                    f"{name}: has failed, and all that is left is what failed. {extend_study.RETRY.format(name)}"
                 )
             return run_session(home, folder, loaded(spec, view), view, address, shared, told)
         tracker = Tracker(home, folder, spec)
@@ -295,7 +295,7 @@ def resume(
         is_told = shared is not None or folder.report_page.exists()  # what another study runs has no report of its own
         with shown(folder), resumable(folder), closing(Ledger(folder.ledger_file)):
             if not is_cut_off and not tracker.is_behind and not tracker.is_lost() and is_told:
-                again = f". {extending.RETRY.format(name)}" if extending.failed_trials(record) else ""
+                again = f". {extend_study.RETRY.format(name)}" if extend_study.failed_trials(record) else ""
                 further = "" if spec.final_seeds else f". To search on: study resume {name} --trials +10"
                 raise UserError(
                     f"{name}: complete, there is nothing to go on with. Its results: study report {name}{further}. A "
@@ -323,28 +323,28 @@ def confirm(
     """Run the best configurations of a study whose search is over again, on fresh seeds, and the baseline with them.
 
     Args:
-        top, seeds, rules: see `study.commands.extending.more_seeds`.
+        top, seeds, rules: see `study.commands.extend_study.more_seeds`.
 
     Raises:
-        UserError: see `resume`; or nothing would be run, see `study.commands.extending.more_seeds`.
+        UserError: see `resume`; or nothing would be run, see `study.commands.extend_study.more_seeds`.
     """
     folder, spec = _going_on(home, name, address)
     datasets = loaded(spec, view)
     with resumable(folder):
-        extending.more_seeds(folder, spec, top, seeds, rules)
+        extend_study.more_seeds(folder, spec, top, seeds, rules)
     return run_session(home, folder, datasets, view, address)
 
 
-def extend(home: Home, name: str, view: View, request: extending.Request, address: str | None = None) -> RunEnd:
+def extend(home: Home, name: str, view: View, request: extend_study.Request, address: str | None = None) -> RunEnd:
     """Let trials of a study whose search is over go on beyond their last epoch.
 
     Raises:
-        UserError: see `resume`; or these cannot go on, see `study.commands.extending.planned`.
+        UserError: see `resume`; or these cannot go on, see `study.commands.extend_study.planned`.
     """
     folder, spec = _going_on(home, name, address)
     datasets = loaded(spec, view)
     with resumable(folder):
-        extending.ask(folder, spec, request)
+        extend_study.ask(folder, spec, request)
     return run_session(home, folder, datasets, view, address)
 
 
@@ -364,12 +364,12 @@ def ablate(home: Home, name: str, view: View, request: Request, address: str | N
         None: all that is asked for has run.
 
     Raises:
-        UserError: see `resume`; or there is nothing to ablate, see `study.commands.ablation.planned`.
+        UserError: see `resume`; or there is nothing to ablate, see `study.commands.ablate_study.planned`.
     """
     folder, spec = _going_on(home, name, address)
     datasets = loaded(spec, view)
     with resumable(folder):
-        is_measured = not ablation.ask(folder, spec, request)
+        is_measured = not ablate_study.ask(folder, spec, request)
     return None if is_measured else run_session(home, folder, datasets, view, address)
 
 

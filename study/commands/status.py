@@ -7,20 +7,20 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from study import __version__
-from study.analysis.report import lead
+from study.analysis.report import result_sentences
 from study.commands import placement, progress
 from study.commands.progress import StudyProgress
 from study.documents import INNER
 from study.errors import UserError
 from study.files import write_whole
+from study.home.driver_requests import waiting
 from study.home.events import ENDED
 from study.home.folder import Home, StudyFolder, fetched
 from study.home.provenance import devices, in_words
 from study.home.record import StudyRecord
-from study.home.requests import waiting
 from study.metrics import printed
-from study.ranking import Results, ablation, spreads, summary
-from study.ranking.ablation import Progress
+from study.ranking import Results, ablation_steps, spreads, summary
+from study.ranking.ablation_steps import Progress
 from study.ranking.candidates import Tie
 from study.ranking.remaining_gain import RemainingGain, remaining_gain, sentence
 from study.ranking.selection import trials_of
@@ -74,7 +74,7 @@ class Status:
     """A study's summary, the lead of its report and, once it has begun, its pace."""
 
     summary: Summary = field(metadata=INNER)
-    lead: lead.Lead
+    lead: result_sentences.Lead
     ablation: Progress | None
     pace: progress.Pace | None
     ties: Sequence[TieTold]
@@ -93,8 +93,8 @@ def document(folder: StudyFolder) -> Status:
     remaining, source = remaining_gain(results), fetched(folder)
     return Status(
         summary.summary(results),
-        lead.document(results),
-        ablation.progress(results),
+        result_sentences.document(results),
+        ablation_steps.progress(results),
         StudyProgress(spec, record).pace(),
         [TieTold(tie, str(tie)) for tie in results.ties],
         [DeviceTold(device.facts, device.trials) for device in devices(record)],
@@ -111,7 +111,7 @@ def lines(status: Status) -> list[str]:
     told = status.summary
     texts = summary.lines(told)
     if told.state != "running" or told.final or "best" in told.sides:
-        texts += lead.lines(status.lead)
+        texts += result_sentences.lines(status.lead)
     texts += [f"warning   {tie.message}" for tie in status.ties]
     if way := status.ablation:
         texts.append(

@@ -6,8 +6,8 @@ A library that may be broken, such as torch, is imported only by the check of it
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from study.doctor import checks
-from study.doctor.checks import STATES, Finding, isolated
+from study.doctor import health_checks
+from study.doctor.health_checks import STATES, Finding, isolated
 from study.home import provenance
 
 if TYPE_CHECKING:
@@ -23,18 +23,18 @@ def diagnose(address: str | None = None) -> list[Finding]:
         address: of a Ray cluster to check as well: its dashboard, `auto` or HOST:PORT.
     """
     each: dict[str, Callable[[], Iterable[Finding]]] = {
-        "python": checks.python,
-        "libraries": checks.libraries,
-        "torch": checks.torch,
-        "torchvision": checks.torchvision,
-        "GPUs": checks.gpus,
-        "CPUs": checks.cpus,
-        "memory": checks.memory,
-        "shared memory": checks.shared_memory,
-        "home": lambda: checks.home(_home()),
-        "disk": lambda: checks.disks(_home().path),
-        "MLflow": lambda: checks.mlflow(_home()),
-        "Ray": lambda: checks.ray(_home(), address),
+        "python": health_checks.python,
+        "libraries": health_checks.libraries,
+        "torch": health_checks.torch,
+        "torchvision": health_checks.torchvision,
+        "GPUs": health_checks.gpus,
+        "CPUs": health_checks.cpus,
+        "memory": health_checks.memory,
+        "shared memory": health_checks.shared_memory,
+        "home": lambda: health_checks.home(_home()),
+        "disk": lambda: health_checks.disks(_home().path),
+        "MLflow": lambda: health_checks.mlflow(_home()),
+        "Ray": lambda: health_checks.ray(_home(), address),
     }
     return [finding for name, check in each.items() for finding in isolated(name, check)]
 

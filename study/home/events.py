@@ -186,7 +186,7 @@ class Confirming(BaseEvent):
 
 @dataclass(frozen=True)
 class Ablating(BaseEvent):
-    """The way from the baseline to a trial is to be measured, see `study.ranking.ablation`.
+    """The way from the baseline to a trial is to be measured, see `study.ranking.ablation_steps`.
 
     Attributes:
         trial: the number of the trial whose configuration it leads to.
@@ -383,7 +383,7 @@ class Referenced(BaseEvent, kind="reference"):
     """What needs no search was fitted beside it, or could not be; a later one of the same name takes its place.
 
     Attributes:
-        name: see `study.spec.references`.
+        name: see `study.spec.reference_models`.
         metrics: by name, of the validation split, and of test where that was read.
         seconds: of one core, of fitting and judging; of the first also of loading data and libraries.
         reason: why it could not be fitted.
@@ -402,7 +402,7 @@ class Enqueued(BaseEvent):
     """A user asked for a configuration, which the search tries next.
 
     Attributes:
-        request: the id of what was asked (`study.home.requests`).
+        request: the id of what was asked (`study.home.driver_requests`).
         params: searched keys and their values.
     """
 
@@ -491,7 +491,7 @@ Event = (
 KINDS: Mapping[str, type[Event]] = {kind.event: kind for kind in get_args(Event)}
 
 
-class Unknown(ValueError):
+class UnknownEventError(ValueError):
     """An event of a kind that this version does not know; of such it reads the times alone."""
 
 
@@ -506,7 +506,7 @@ def event_of(entry: Entry) -> Event:
     """The event that an entry, of which `event` is known to be text, stands for.
 
     Raises:
-        Unknown: it is of a kind that this version does not know.
+        UnknownEventError: it is of a kind that this version does not know.
         ValueError: a field of it is not what it has to be; says which.
     """
     try:
@@ -516,7 +516,7 @@ def event_of(entry: Entry) -> Event:
     if "time" not in entry:
         raise ValueError("its time is None")
     if type(event) is BaseEvent:
-        raise Unknown
+        raise UnknownEventError
     return event
 
 

@@ -13,13 +13,13 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from study import __version__, places
-from study.errors import NoSuchStudy, UserError, nearest
+from study.errors import StudyNotFoundError, UserError, nearest
 from study.files import PRIVATE, from_json, read_json, write_whole, writing
 from study.home.ledger import Ledger
 from study.spec import StudySpec, load_checked, load_resolved
 from study.spec.load import check_name
 from study.text import moment, typed
-from study.training import own_function
+from study.training import function_loading
 
 # The form that a home is in, told by its file `format`: which form, and which version of this package made it.
 #
@@ -135,7 +135,7 @@ class StudyFolder:
 
     @property
     def requests(self) -> Path:
-        """The folder of what users ask of its driver, see `study.home.requests`."""
+        """The folder of what users ask of its driver, see `study.home.driver_requests`."""
         return self.path / "requests"
 
     @property
@@ -269,7 +269,7 @@ class Home:
         """The folder of an existing study.
 
         Raises:
-            NoSuchStudy: there is none; says which there are.
+            StudyNotFoundError: there is none; says which there are.
             UserError: the name cannot be a study's, or the home is of another form.
         """
         check_name(name)
@@ -277,7 +277,7 @@ class Home:
         names = [folder.name for folder in self.studies()]
         if name not in names:
             there = f"Studies there: {', '.join(names)}" if names else "There is no study there yet"
-            raise NoSuchStudy(f"{name}: no such study in {self.path}. {nearest(name, names)}{there}")
+            raise StudyNotFoundError(f"{name}: no such study in {self.path}. {nearest(name, names)}{there}")
         return StudyFolder(self.path / name)
 
     def check_new(self, name: str) -> None:
@@ -328,7 +328,7 @@ class Home:
             try:
                 StudyFolder(draft).write_spec(spec)
                 if function is not None:
-                    write_whole(draft / own_function.FILE, function, PRIVATE)
+                    write_whole(draft / function_loading.FILE, function, PRIVATE)
                 Ledger.create(draft / folder.ledger_file.name)
                 draft.chmod(0o755)
                 draft.rename(folder.path)

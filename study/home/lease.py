@@ -31,7 +31,7 @@ LATEST = 253_402_300_800.0
 # Which process a number means: the same number is another process after a while, and in another container at once.
 
 
-class NotThere(Exception):
+class ProcessGoneError(Exception):
     """The process is gone, or its number is another one's now; says which."""
 
 
@@ -61,35 +61,35 @@ class Process:
         """The process that has a number at this moment.
 
         Raises:
-            NotThere: there is none, or it has ended and waits for its parent to hear so.
+            ProcessGoneError: there is none, or it has ended and waits for its parent to hear so.
         """
         import psutil
 
         try:
             process = psutil.Process(pid)
             if process.status() == psutil.STATUS_ZOMBIE:
-                raise NotThere(f"process {pid} has ended")
+                raise ProcessGoneError(f"process {pid} has ended")
             command = " ".join(process.cmdline()).encode("utf-8", "replace").decode()  # a name may be no UTF-8
             return cls(pid, _namespace(), _started(process), command)
         except (psutil.Error, OSError):
-            raise NotThere(f"there is no process {pid}") from None
+            raise ProcessGoneError(f"there is no process {pid}") from None
 
     def send(self, number: signal.Signals) -> None:
         """Send it a signal, and not to another process that has its number by now.
 
         Raises:
-            NotThere: it is gone.
+            ProcessGoneError: it is gone.
             PermissionError: it is another user's.
         """
         now = Process.of(self.pid)
         if now.started != self.started:
-            raise NotThere(f"process {self.pid} is another one now")
+            raise ProcessGoneError(f"process {self.pid} is another one now")
         if now != self:
-            raise NotThere(f"process {self.pid} runs another command now: {now.command[:200]}")
+            raise ProcessGoneError(f"process {self.pid} runs another command now: {now.command[:200]}")
         try:
             os.kill(self.pid, number)
         except ProcessLookupError:
-            raise NotThere(f"there is no process {self.pid}") from None
+            raise ProcessGoneError(f"there is no process {self.pid}") from None
 
 
 def _namespace() -> str:
@@ -114,7 +114,7 @@ SETTLING = 1.0
 a lease that is being written can be read."""
 
 
-class TakenOver(Exception):
+class LeaseLostError(Exception):
     """Another driver has taken the study over; this one must not write any more."""
 
 
@@ -177,7 +177,7 @@ class Lease:
         is_lost: whether another process was found to have it.
 
     Raises:
-        TakenOver: another machine took it at the same moment.
+        LeaseLostError: another machine took it at the same moment.
         OSError: the folder cannot be written.
     """
 
@@ -192,12 +192,12 @@ class Lease:
         """To be called before each write.
 
         Raises:
-            TakenOver: another driver has the study now.
+            LeaseLostError: another driver has the study now.
         """
         if time.monotonic() - self._renewed > EXPIRY / 2:  # this process was stopped for a while
             self._renew()
         if self.is_lost:
-            raise TakenOver(f"another driver took the study over: {holder(self._path) or 'its folder is gone'}")
+            raise LeaseLostError(f"another driver took the study over: {holder(self._path) or 'its folder is gone'}")
 
     def release(self) -> None:
         """Give it back, if it is still this process's; on a disk that cannot be written it expires by itself."""
@@ -234,11 +234,11 @@ class Lease:
         """Take that of a driver that is gone.
 
         Raises:
-            TakenOver: it is not gone, or another machine takes its lease, too.
+            LeaseLostError: it is not gone, or another machine takes its lease, too.
         """
         before = _written(self._path)
         if elsewhere(self._path):
-            raise TakenOver(f"another driver took the study: {before}")
+            raise LeaseLostError(f"another driver took the study: {before}")
         is_old = True
         with suppress(FileNotFoundError):
             is_old = before is None or before.machine != self._mine.machine or age(self._path) > EXPIRY / 2

@@ -20,11 +20,11 @@ from study.errors import UserError
 from study.files import lock
 from study.home import lease
 from study.home.awake import Awake
-from study.home.events import Created, Event, Unknown, entry_of, event_of
-from study.home.lease import Lease, TakenOver
+from study.home.events import Created, Event, UnknownEventError, entry_of, event_of
+from study.home.lease import Lease, LeaseLostError
 from study.home.line import CHAIN_BYTES, Chain, Entry, decode, encode, own_check
 
-__all__ = ["Ledger", "Tail", "TakenOver", "check_value", "is_open", "read"]
+__all__ = ["LeaseLostError", "Ledger", "Tail", "check_value", "is_open", "read"]
 
 PATIENCE = 0.5
 """Seconds that whoever takes a ledger waits for its lock, which who looks whether it is open holds for a moment."""
@@ -42,12 +42,12 @@ class Ledger:
         self._file = open(path, "ab", buffering=0)  # noqa: SIM115 (closed by close())
         try:
             if not lock(self._file, PATIENCE) or lease.elsewhere(lease_file(path)):
-                raise TakenOver
+                raise LeaseLostError
             self._lease = Lease(lease_file(path))
             self._size = path.read_bytes().rfind(b"\n") + 1
             self._file.truncate(self._size)  # a crash in mid-write leaves a part of a line, which nobody has acted on
             self._awake = Awake()
-        except TakenOver:
+        except LeaseLostError:
             self._file.close()
             raise UserError(_held(path)) from None
         except BaseException:
@@ -65,7 +65,7 @@ class Ledger:
         """Look whether this is still the study's driver.
 
         Raises:
-            TakenOver: another one has the study now.
+            LeaseLostError: another one has the study now.
         """
         self._lease.check()
 
@@ -78,7 +78,7 @@ class Ledger:
         """Write one event, and give it as it is read back. It is on disk when this returns.
 
         Raises:
-            TakenOver: another driver has the study now; nothing is written.
+            LeaseLostError: another driver has the study now; nothing is written.
             UserError: a line of the ledger is damaged; nothing is written.
             OSError: there is no room, or the disk fails; nothing of the event is left in the file.
             ValueError: the event could not be read back; nothing is written.
@@ -89,7 +89,7 @@ class Ledger:
         line = self._end.close(entry)
         self.check()
         if os.stat(self.path).st_size != self._size:
-            raise TakenOver("another driver has written to its ledger")
+            raise LeaseLostError("another driver has written to its ledger")
         try:
             written = self._file.write(line)
             while written < len(line):  # a disk that is nearly full takes a part and refuses the rest
@@ -129,7 +129,7 @@ def read(path: Path) -> list[Entry]:
     for event in tail.new():
         try:
             event_of(event)
-        except Unknown:
+        except UnknownEventError:
             pass
         except ValueError as fault:
             kind = event["event"]

@@ -10,17 +10,17 @@ from typing import Literal
 from study import __version__
 from study.errors import UserError
 from study.home import ledger
-from study.home.events import STATES, Closed, Event, Referenced, Stage, Unknown, event_of
+from study.home.events import STATES, Closed, Event, Referenced, Stage, UnknownEventError, event_of
 from study.home.line import Entry
-from study.home.reducer import Folded, Foreign
-from study.home.trial import BY_HAND, EVERY_CONFIGURATION, LARGEST, Epoch, TrialRecord, finite, infinite
+from study.home.reducer import Folded, InvalidLedgerError
+from study.home.trial_record import BY_HAND, EVERY_CONFIGURATION, LARGEST, Epoch, TrialRecord, finite, infinite
 
 __all__ = [
     "BY_HAND",
     "EVERY_CONFIGURATION",
     "LARGEST",
     "Epoch",
-    "Foreign",
+    "InvalidLedgerError",
     "StudyRecord",
     "TrialRecord",
     "as_searched",
@@ -71,7 +71,7 @@ class StudyRecord(Folded):
                 for line in tail.new():
                     record.take(line)
                     begin = tail.offset
-        except Foreign as error:
+        except InvalidLedgerError as error:
             raise UserError(f"{path}: {error}. It stands at byte {begin}") from None
         if not begin:
             raise UserError(ledger.empty(path))
@@ -85,11 +85,14 @@ class StudyRecord(Folded):
         return record
 
     def take(self, entry: Entry) -> Event:
-        """Take in an event as it stands in the ledger, and give it; raises Foreign: another version wrote it, or it
-        cannot follow those before it."""
+        """Take in an event as it stands in the ledger, and give it.
+
+        Raises:
+            InvalidLedgerError: another version wrote it, or it cannot follow those before it.
+        """
         try:
             event = event_of(entry)
-        except Unknown:
+        except UnknownEventError:
             raise self._foreign(f"{entry['event']!r}, which study {__version__} does not know") from None
         except ValueError as fault:
             raise self._unreadable(entry["event"], str(fault)) from None

@@ -7,14 +7,14 @@ from study import __version__
 from study.errors import UserError
 from study.home import events
 from study.home.events import Event, entry_of
-from study.home.trial import Epoch, Stretch, TrialRecord
+from study.home.trial_record import Epoch, Stretch, TrialRecord
 
 Happening = tuple[Literal["trial", "report", "ended", "enqueued"], int, int, Epoch | None]
 """The events of trials: which trial, behind which of its epochs, and what it reported; of what was enqueued its place
 among `Folded.enqueued` instead of a trial. A report stays when its trial has to run the epoch again."""
 
 
-class Foreign(UserError):
+class InvalidLedgerError(UserError):
     """A ledger has an event that this version does not know, knows in another form, or that cannot follow the ones
     before it."""
 
@@ -34,10 +34,10 @@ class Folded:
         lengthened: the extensions of trials beyond their last epoch, in order.
         placement: keys of `resources`, and `search.concurrency`, that the last driver was told in the file's place.
         confirming: `top`, `seeds`, `rules` of what was to be confirmed later, None: those of the study file.
-        ablating: whose way from the baseline is measured, None: nobody asked; see `study.ranking.ablation`.
+        ablating: whose way from the baseline is measured, None: nobody asked; see `study.ranking.ablation_steps`.
         joined: by trial, what its configuration is worth on the samples of all folds together.
         enqueued, ending: the configurations that users asked for while it ran, in order; whether one ended the search.
-        requests: the ids of the requests that were answered (`study.home.requests`), each with why it was refused.
+        requests: the ids of answered requests (`study.home.driver_requests`), each with why it was refused.
         unusable: the nodes on which the last driver placed no more trials, each with why and the remedy.
         references: the newest event of each, by name.
         evaluations: how often a trained model was evaluated on the test split afterwards.
@@ -73,7 +73,7 @@ class Folded:
     _stages: dict[str, list[TrialRecord]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def apply(self, event: Event) -> None:
-        """Take one event in; raises Foreign: it cannot follow those before it."""
+        """Take one event in; raises InvalidLedgerError: it cannot follow those before it."""
         if not self.id and not isinstance(event, events.Created):
             raise self._unreadable(event.event, "a study is created once, by its first event")
         is_closed = isinstance(event, events.Closed)
@@ -146,18 +146,18 @@ class Folded:
                 assert_never(event)
 
     def _known(self, event: Event, *numbers: int) -> list[TrialRecord]:
-        """The trials of an event; raises Foreign: one was not decided on."""
+        """The trials of an event; raises InvalidLedgerError: one was not decided on."""
         try:
             return [self.trials[number] for number in numbers]
         except KeyError as unknown:
             raise self._unreadable(event.event, f"there is no trial {unknown} yet") from None
 
-    def _unreadable(self, kind: str, fault: str) -> Foreign:
+    def _unreadable(self, kind: str, fault: str) -> InvalidLedgerError:
         return self._foreign(f"{kind!r} that study {__version__} cannot read: {fault}")
 
-    def _foreign(self, what: str) -> Foreign:
+    def _foreign(self, what: str) -> InvalidLedgerError:
         wrote = f"study {self.sessions[-1].get('version', '')}".strip() if self.sessions else "a newer study"
-        return Foreign(f"has an event {what}. Use what wrote it: {wrote}")
+        return InvalidLedgerError(f"has an event {what}. Use what wrote it: {wrote}")
 
     def _opened(self, event: events.Opened) -> None:
         self.groups = self.groups if event.groups is None else event.groups

@@ -3,7 +3,7 @@
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from study.losses.catalogue import loss
+from study.losses.loss_catalogue import loss
 from study.losses.pairs import cosines, guarded, log_sum_exp, rescaled
 from study.losses.ranges import BaseTemperature, Guard, Temperature
 

@@ -9,8 +9,8 @@ from torch.nn.functional import normalize
 from typing_extensions import Doc
 
 from study.knobs import Range, Searched
-from study.losses.catalogue import full_precision, loss, pair_loss
 from study.losses.fair_sup_con import fair_sup_con
+from study.losses.loss_catalogue import full_precision, loss, pair_loss
 from study.losses.pairs import between_views, cosines, log_sum_exp, other_samples, rescaled, softplus
 from study.losses.ranges import BaseTemperature, Positive, Temperature, Width
 from study.losses.sup_con import sup_con

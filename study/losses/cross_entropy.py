@@ -8,7 +8,7 @@ from torch.nn.functional import cross_entropy
 from typing_extensions import Doc
 
 from study.knobs import Range, Searched
-from study.losses.catalogue import classification_loss
+from study.losses.loss_catalogue import classification_loss
 
 
 @classification_loss

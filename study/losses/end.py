@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from typing_extensions import Doc
 
-from study.losses.catalogue import regulariser
+from study.losses.loss_catalogue import regulariser
 from study.losses.pairs import cosines, group, same
 from study.losses.ranges import Weight
 

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 from typing_extensions import Doc
 
-from study.losses.catalogue import regulariser
+from study.losses.loss_catalogue import regulariser
 from study.losses.pairs import cells, cosines, once, same
 from study.losses.ranges import Count, Positive, Weight
 

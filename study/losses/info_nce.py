@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from study.losses.catalogue import pair_loss
+from study.losses.loss_catalogue import pair_loss
 from study.losses.pairs import cosines, log_sum_exp, rescaled, softplus
 from study.losses.ranges import BaseTemperature, Margin, Temperature
 

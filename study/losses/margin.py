@@ -9,7 +9,7 @@ from torch.nn.functional import logsigmoid
 from typing_extensions import Doc
 
 from study.knobs import Searched
-from study.losses.catalogue import loss
+from study.losses.loss_catalogue import loss
 from study.losses.pairs import (
     NOTHING,
     cosines,

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-from study.losses.catalogue import full_precision
+from study.losses.loss_catalogue import full_precision
 
 # The n x n matrix of cosines and sums over its rows: the part of every loss that costs time and memory.
 

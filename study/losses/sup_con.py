@@ -7,7 +7,7 @@ from torch import Tensor
 from typing_extensions import Doc
 
 from study.knobs import Searched
-from study.losses.catalogue import loss
+from study.losses.loss_catalogue import loss
 from study.losses.pairs import (
     cosines,
     group,

@@ -49,7 +49,7 @@ def method_knobs(method: Mapping[str, Any]) -> dict[str, Knob]:
 
 def about(name: str) -> str:
     """Return what a method is, in a line: from the docstring of the loss of its name, else of its module."""
-    from study.losses.catalogue import classification_losses, losses
+    from study.losses.loss_catalogue import classification_losses, losses
 
     CATALOGUE.find(name)  # a loss of another distribution is known once its method is loaded
     function = {**losses(), **classification_losses()}.get(name)

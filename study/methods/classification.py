@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from study.data.dataset import Facts
 from study.knobs import Knob, knobs
-from study.losses.catalogue import classification_losses
+from study.losses.loss_catalogue import classification_losses
 from study.methods.balance import balance_knobs, mean_cross_entropy
 from study.methods.batch import UNKNOWN, Batch, Labels, Method, NewNetwork
 from study.methods.debiasing import (

@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from study.data.dataset import Facts
 from study.knobs import Knob, Range, Searched, knobs
-from study.losses.catalogue import losses, needs_two_views
+from study.losses.loss_catalogue import losses, needs_two_views
 from study.losses.sup_con import sup_con
 from study.methods.balance import balance_knobs
 from study.methods.batch import DIAGNOSES, UNKNOWN, Batch, Labels, Method, NewNetwork, PerSample

@@ -12,7 +12,7 @@ from torch.nn import functional
 from typing_extensions import Doc
 
 from study.knobs import Knob, Range, Searched, knobs, options
-from study.losses.catalogue import Loss, regularisers
+from study.losses.loss_catalogue import Loss, regularisers
 from study.losses.pairs import gram
 from study.methods.batch import UNKNOWN
 

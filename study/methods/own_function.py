@@ -1,6 +1,6 @@
 """own_function: a training function of the user's own, with a data set and a network that only it knows.
 
-`study.training.own_function` calls it. The section's keys are the function's: whichever the file gives or searches.
+`study.training.function_loading` calls it. The section's keys are the function's: whichever the file gives or searches.
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,6 +1,6 @@
 """reference: a model of scikit-learn or fairlearn that needs no search, fitted at once, to be compared with or used.
 
-`study.training.references` fits it.
+`study.training.reference_fitting` fits it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -45,7 +45,7 @@ REFERENCES: Mapping[str, Kind] = {
     "threshold_optimizer": Kind("ThresholdOptimizer on logistic regression", "two", needs_group=True),
     "exponentiated_gradient": Kind("ExponentiatedGradient of logistic regressions", "two", needs_group=True),
 }
-"""The references that there are, by name; `study.training.references` fits them."""
+"""The references that there are, by name; `study.training.reference_fitting` fits them."""
 
 
 CAN_BE_USED = tuple(name for name, kind in REFERENCES.items() if not kind.needs_group)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from study.metrics.group_names import Names, group
-from study.metrics.rules import FEWEST
+from study.metrics.selection_rules import FEWEST
 
 ALIKE = 1e-6
 """Difference of accuracies below which they are the same."""

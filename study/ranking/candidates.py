@@ -14,12 +14,12 @@ from typing import Any, Generic, TypeVar
 from study.home.events import Joined
 from study.home.record import TrialRecord
 from study.metrics import is_share, is_standard_error
-from study.metrics.rules import RULES
+from study.metrics.selection_rules import RULES
 from study.metrics.worst_group import wilson
 from study.ranking import epochs
 from study.spec import StudySpec
 from study.spec.objective import Objective, Score
-from study.spec.references import REFERENCES, Kind
+from study.spec.reference_models import REFERENCES, Kind
 from study.spec.schema import same
 
 MANY = 1e6

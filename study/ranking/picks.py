@@ -1,4 +1,4 @@
-"""The picks of each selection rule: the rules of `study.metrics.rules` on the trials of one study.
+"""The picks of each selection rule: the rules of `study.metrics.selection_rules` on the trials of one study.
 
 A rule picks as a user would have who searched by it: by the values of the search, the mean over replicates, among all
 complete configurations of as many epochs as the best, the baseline too. With several metrics the study's own pick is
@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from study.home.record import StudyRecord, TrialRecord
 from study.metrics import better
-from study.metrics.rules import RULES, Need, Rule
+from study.metrics.selection_rules import RULES, Need, Rule
 from study.ranking.candidates import Candidate, mean_score
 from study.spec import StudySpec
 from study.spec.objective import Choosing, Constraint, Objective, Score
@@ -25,7 +25,7 @@ class StudyRule:
 
     Attributes:
         name: in words.
-        needs: what must be known of the validation samples, see `study.metrics.rules.Need`; None: the study's own
+        needs: what must be known of validation samples, see `study.metrics.selection_rules.Need`; None: the study's own
             rule, which the table does not have.
         goal: its metric on the validation split, and its limit.
         is_own: whether the study itself searched by it.

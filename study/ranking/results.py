@@ -46,7 +46,7 @@ from study.ranking.difference import Side, side_of
 from study.ranking.picks import Pick, fresh_trials, is_asked, picks
 from study.spec import StudySpec, objective
 from study.spec.objective import Score
-from study.spec.references import REFERENCES
+from study.spec.reference_models import REFERENCES
 from study.spec.schema import Confirm
 
 T = TypeVar("T")

@@ -8,7 +8,7 @@ from study.documents import INNER, KNOWN
 from study.home.events import ENDED, Joined, Params
 from study.home.record import TrialRecord
 from study.metrics import printed, printed_range
-from study.metrics.rules import leading
+from study.metrics.selection_rules import leading
 from study.ranking import Candidate, Results, Spread, epochs, once, spread, spreads
 from study.ranking.epochs import LAST
 from study.spec import StudySpec

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from study import published
+from study.commands.driver_session import RunEnd, View
 from study.commands.final_training import parse_seeds
 from study.commands.run import differences, listed, run_left
-from study.commands.session import RunEnd, View
 from study.errors import UserError, nearest
 from study.home.folder import Home
 from study.home.record import StudyRecord
-from study.reproduce.readings import Comparison, compare
+from study.reproduce.reading_tables import Comparison, compare
 from study.reproduce.reproduction import (
     Reproduction,
     build_reproduction,

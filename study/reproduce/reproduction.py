@@ -14,7 +14,6 @@ from study.analysis import epochs_frame, to_csv, to_latex, to_markdown, trials_f
 from study.analysis.report.page import markdown_table
 from study.analysis.statistics import formatting
 from study.analysis.statistics.cell_tables import Cell, cell
-from study.analysis.tables.grid import Along, Entry, Grid
 from study.analysis.tables.paper_comparison import (
     CLAIM_RULE,
     OURS,
@@ -28,6 +27,7 @@ from study.analysis.tables.paper_comparison import (
     decreasing,
     increasing,
 )
+from study.analysis.tables.printed_table import Along, Entry, Grid
 from study.commands.run import write_forms
 from study.home.folder import StudyFolder
 from study.home.record import StudyRecord

@@ -5,9 +5,9 @@ from typing import Any
 
 from study import files
 from study.errors import nearest
-from study.spec.checks import Problems, params_text, shown
 from study.spec.document import Document, assigned
 from study.spec.schema import Domain, among
+from study.spec.section_checks import Problems, params_text, shown
 from study.spec.space import Space
 from study.training.config import SECTIONS
 

@@ -185,7 +185,7 @@ def parse(text: str, source: str) -> Document:
     """
     try:
         values, lines = _parse(text)
-    except _NotYaml as error:
+    except _YamlError as error:
         place = source if error.line is None else f"{source}:{error.line}"
         raise UserError(f"{place}: not valid YAML: {error}") from None
     if lines is None:
@@ -218,7 +218,7 @@ def assigned(assignment: str, option: str = "--set") -> tuple[str, Any, str]:
         raise UserError(f"{place}: not of the form key=value, as in {option} train.epochs=10")
     try:
         return key, _value(text), place
-    except _NotYaml as error:
+    except _YamlError as error:
         raise UserError(f"{place}: the value is not valid YAML: {error}") from None
 
 
@@ -274,7 +274,7 @@ def dump(values: dict[str, Any]) -> str:
     return stream.getvalue()
 
 
-class _NotYaml(Exception):
+class _YamlError(Exception):
     """A text is not YAML, or not YAML that a study file may be."""
 
     def __init__(self, problem: str, line: int | None = None) -> None:
@@ -288,10 +288,10 @@ class _Constructor(RoundTripConstructor):
     def construct_object(self, node: Node, deep: bool = False) -> Any:
         try:
             return super().construct_object(node, deep)
-        except (_NotYaml, YAMLError, RecursionError):
+        except (_YamlError, YAMLError, RecursionError):
             raise
         except Exception as error:  # whatever the reading of a date or number stumbles over
-            raise _NotYaml(f"a value that cannot be read: {error}", node.start_mark.line + 1) from None
+            raise _YamlError(f"a value that cannot be read: {error}", node.start_mark.line + 1) from None
 
 
 @lru_cache(maxsize=64)
@@ -306,16 +306,16 @@ def _parse(text: str) -> tuple[Any, dict[Key, int] | None]:
     except MarkedYAMLError as error:
         mark, begun = error.problem_mark, error.context_mark
         since = f" ({error.context}, which begins in line {begun.line + 1})" if begun else ""
-        raise _NotYaml(f"{error.problem}{since}", mark.line + 1 if mark else 1) from None
+        raise _YamlError(f"{error.problem}{since}", mark.line + 1 if mark else 1) from None
     except ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
-        raise _NotYaml(f"the character U+{ord(text[error.position]):04X} is not allowed", line) from None
+        raise _YamlError(f"the character U+{ord(text[error.position]):04X} is not allowed", line) from None
     except RecursionError:
-        raise _NotYaml("nested too deeply") from None
-    except (_NotYaml, YAMLError) as error:
-        raise error if isinstance(error, _NotYaml) else _NotYaml(str(error)) from None
+        raise _YamlError("nested too deeply") from None
+    except (_YamlError, YAMLError) as error:
+        raise error if isinstance(error, _YamlError) else _YamlError(str(error)) from None
     except Exception as error:  # of the parser itself, as for a key that is a list of lists
-        raise _NotYaml(f"a key or value that cannot be read: {error}") from None
+        raise _YamlError(f"a key or value that cannot be read: {error}") from None
     values = _plain(tree, itertools.count(1))
     return values, dict(_lines(tree, ())) if isinstance(tree, CommentedMap) else None
 
@@ -323,11 +323,11 @@ def _parse(text: str) -> tuple[Any, dict[Key, int] | None]:
 def _plain(node: Any, count: Iterator[int], above: tuple[int, ...] = ()) -> Any:
     """Plain values. Aliases are written out: without limits, a few lines could fill the memory."""
     if next(count) > MOST_VALUES:
-        raise _NotYaml(f"more than {MOST_VALUES} values, those of aliases counted each time")
+        raise _YamlError(f"more than {MOST_VALUES} values, those of aliases counted each time")
     if id(node) in above:
-        raise _NotYaml("a value holds itself")
+        raise _YamlError("a value holds itself")
     if len(above) > DEEPEST:
-        raise _NotYaml("nested too deeply")
+        raise _YamlError("nested too deeply")
     if isinstance(node, dict):
         return {str(key): _plain(value, count, (*above, id(node))) for key, value in node.items()}
     if isinstance(node, list):

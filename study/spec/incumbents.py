@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from study.spec.checks import Problems
 from study.spec.document import Key
 from study.spec.schema import Search, same
 from study.spec.search_checks import points
+from study.spec.section_checks import Problems
 
 MARK = "incumbent"
 """In a configuration that a search is given: whether another one has to beat it by `search.margin`."""

@@ -17,14 +17,14 @@ from typing_extensions import TypeAliasType
 from study import metrics
 from study.knobs import Knob
 from study.methods import OWN
-from study.spec.checks import STRICT, checked, one_of, plain
 from study.spec.document import ASIDE
 from study.spec.incumbents import MARK
 from study.spec.load import NAME_RULE
 from study.spec.readings import Reading
 from study.spec.schema import Domain, Layout, Resources, Scalar, Search
 from study.spec.search_checks import NEVER_SEARCHED
-from study.spec.sections import CATALOGUES, section_knobs
+from study.spec.section_checks import STRICT, checked, one_of, plain
+from study.spec.trial_sections import CATALOGUES, section_knobs
 from study.training.config import SECTIONS
 
 Schema = dict[str, Any]

@@ -15,12 +15,11 @@ from study import data, methods, metrics
 from study.errors import UserError, nearest
 from study.knobs import Searched, knobs
 from study.spec import search_checks
-from study.spec.checks import Problems, check, section_model, shown
 from study.spec.configuration import FORMAT, configuration_digest
 from study.spec.document import Document, Key, apply_profile, assigned, find, override, read
 from study.spec.incumbents import check_incumbents, with_incumbents
 from study.spec.readings import Reading, apply_reading, take_readings
-from study.spec.references import check_references
+from study.spec.reference_models import check_references
 from study.spec.rungs import schedule, with_grace
 from study.spec.sampler_facts import SAMPLERS
 from study.spec.schema import Domain, Layout, Search, distinct
@@ -39,7 +38,10 @@ from study.spec.search_checks import (
     with_folds,
     with_front,
 )
-from study.spec.sections import (
+from study.spec.section_checks import Problems, check, section_model, shown
+from study.spec.space import MOST_CELLS, Space, space
+from study.spec.study_spec import StudySpec
+from study.spec.trial_sections import (
     CATALOGUES,
     Forms,
     Sections,
@@ -49,8 +51,6 @@ from study.spec.sections import (
     section_knobs,
     train_knobs,
 )
-from study.spec.space import MOST_CELLS, Space, space
-from study.spec.study_spec import StudySpec
 from study.text import quoted, tell
 from study.training.config import MOST_THREADS, SECTIONS, TrainOptions
 

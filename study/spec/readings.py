@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from study.errors import UserError
-from study.spec.checks import Problems, Strict, check
 from study.spec.document import Document, split
+from study.spec.section_checks import Problems, Strict, check
 
 ABSENT = object()
 

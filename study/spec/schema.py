@@ -8,9 +8,9 @@ from pydantic import AfterValidator, BeforeValidator, Field, field_validator, mo
 
 from study.knobs import MOST
 from study.metrics import Direction
-from study.metrics.rules import RULES
-from study.spec.checks import Strict
+from study.metrics.selection_rules import RULES
 from study.spec.objective import Constraint
+from study.spec.section_checks import Strict
 from study.text import shortened
 
 # Which values of a key are the same: false, 0, true and 1 are four, though Python calls two of them equal.
@@ -97,7 +97,7 @@ if TYPE_CHECKING:
     RuleName = str
 else:
     RuleName = Literal[tuple(rule.name for rule in RULES)]
-"""The name of a selection rule of `study.metrics.rules`."""
+"""The name of a selection rule of `study.metrics.selection_rules`."""
 SamplerName = Literal["cmaes", "gp", "grid", "nsga2", "nsga3", "qmc", "random", "tpe"]
 StoppingName = Literal["asha", "hyperband", "median", "none"]
 Scalar = bool | int | Annotated[float, Field(allow_inf_nan=False)] | str | None

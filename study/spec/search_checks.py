@@ -16,13 +16,13 @@ from study.data.dataset import Facts
 from study.errors import nearest
 from study.knobs import Knob
 from study.methods import OWN
-from study.spec.checks import Noted, Problems, fault, params_text
 from study.spec.document import Key
 from study.spec.objective import Objective
 from study.spec.sampler_facts import SAMPLERS, SamplerFacts
 from study.spec.schema import FRONT, Domain, Resources, Search, distinct
-from study.spec.sections import CATALOGUES, Domains, Forms, Params, Sections, names
+from study.spec.section_checks import Noted, Problems, fault, params_text
 from study.spec.space import MOST_CELLS, Space, grid_size, grid_values, last_grid_value
+from study.spec.trial_sections import CATALOGUES, Domains, Forms, Params, Sections, names
 from study.training import augment
 from study.training.config import TrainOptions, TrialConfig
 

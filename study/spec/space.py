@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any
 
 from study.spec.schema import Domain, among
-from study.spec.sections import Forms, Params, Sections, forms
+from study.spec.trial_sections import Forms, Params, Sections, forms
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,10 @@ from study.metrics import METRICS, Direction, available, better
 from study.spec.document import dump
 from study.spec.objective import Choosing, Constraint, Objective
 from study.spec.schema import Resources, Search
-from study.spec.sections import Sections
 from study.spec.space import Space, space
+from study.spec.trial_sections import Sections
 from study.training.config import SECTIONS, TrialConfig
-from study.training.own_function import PICKLE
+from study.training.function_loading import PICKLE
 
 CONCURRENCY = "search.concurrency"
 

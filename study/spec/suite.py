@@ -14,11 +14,11 @@ from pydantic import Field
 from study.errors import UserError, nearest
 from study.knobs import MOST
 from study.metrics import available
-from study.metrics.rules import RULES
-from study.spec.checks import Problems, Strict, check
+from study.metrics.selection_rules import RULES
 from study.spec.document import Document, Key, apply_profile, find, read, shipped_folder
 from study.spec.load import NAME_RULE, resolve
 from study.spec.schema import Positive, RuleName
+from study.spec.section_checks import Problems, Strict, check
 from study.spec.study_spec import StudySpec
 
 # The keys of a suite file; what its sections may hold beyond that is checked by the studies that they become.
@@ -190,7 +190,7 @@ class Suite:
 
     Attributes:
         methods, data: their labels, in the file's order.
-        rules: names of `study.metrics.rules.RULES`.
+        rules: names of `study.metrics.selection_rules.RULES`.
         searches: how many of each method on each data set.
         judge: the test metric of the table.
         seeds: fresh training seeds of each pick.

@@ -18,19 +18,28 @@ from ray.tune.search import Searcher
 from ray.tune.stopper import NoopStopper
 
 from study.errors import of_disk
+from study.home.driver_requests import name_of, removed, waiting
 from study.home.events import ENDED
 from study.home.folder import StudyFolder
 from study.home.record import StudyRecord, TrialRecord, infinite
-from study.home.requests import name_of, removed, waiting
 from study.sweep.agenda import Agenda, CannotGoOn, Job
-from study.sweep.failures import HUNG, NODE_LOST, PROCESS_DIED, Broken, Failure, NodeUnusable, failure, is_out_of_reach
+from study.sweep.failures import (
+    HUNG,
+    NODE_LOST,
+    PROCESS_DIED,
+    Failure,
+    NodeUnusableError,
+    TrialFailedError,
+    failure,
+    is_out_of_reach,
+)
 from study.sweep.host_memory import Deaths, Memory
 from study.sweep.job_payload import JobPayload
 from study.sweep.kept_states import KeptStates
 from study.sweep.nodes import Nodes
-from study.sweep.references import References
+from study.sweep.reference_process import References
 from study.sweep.share import Share
-from study.training import own_function
+from study.training import function_loading
 from study.upstream.tune import (
     actor,
     actor_id,
@@ -206,7 +215,7 @@ class JobSearcher(Searcher):
         self._agenda, self._spec, self._folder, self._nodes = agenda, agenda.spec, folder, nodes
         self._states = states or KeptStates(folder, agenda.spec, agenda.record)
         function = agenda.spec.function
-        self._function = own_function.place(function, folder.path) if function else None
+        self._function = function_loading.place(function, folder.path) if function else None
         self._slots, self._share = slots, share
         self._under_way: set[str] = set()
 
@@ -252,7 +261,7 @@ class JobSearcher(Searcher):
             goal=json.dumps(asdict(goal)) if job.needs_chosen_weights(self._spec) else None,
             function=self._function,
             needed=[] if self._spec.base["train"]["with_val"] else goal.needed,
-            fresh=self._function is not None and own_function.is_fresh(document["method"]),
+            fresh=self._function is not None and function_loading.is_fresh(document["method"]),
             output=folder.output_file(trial.number),
             own_runs=folder.own_runs(trial.number),
             fold=trial.fold,
@@ -432,7 +441,7 @@ class ReportingScheduler(FIFOScheduler):
         job, error = _job(trial), error_of(trial)
         number = job.trial
         broken = getattr(error, "cause", None) or error
-        if isinstance(broken, NodeUnusable):
+        if isinstance(broken, NodeUnusableError):
             self._leave_out(broken.machine, broken.host, broken.reason)
         if problem := of_disk(error):
             raise CannotGoOn(problem, self._folder.path) from error
@@ -451,7 +460,7 @@ class ReportingScheduler(FIFOScheduler):
     def _write_error(self, number: int, error: BaseException) -> None:
         try:
             broken = getattr(error, "cause", None)
-            self._folder.write_error(number, broken.text if isinstance(broken, Broken) else str(error))
+            self._folder.write_error(number, broken.text if isinstance(broken, TrialFailedError) else str(error))
         except OSError as problem:
             raise CannotGoOn(problem, self._folder.path) from problem
 

@@ -14,11 +14,11 @@ from typing import Literal, get_args
 
 from study import ranking
 from study.home import events
+from study.home.driver_requests import Request
 from study.home.events import ENDED, End, Event, Kind, Outcome, Stage
-from study.home.ledger import Ledger, TakenOver
+from study.home.ledger import LeaseLostError, Ledger
 from study.home.record import BY_HAND, LARGEST, StudyRecord, TrialRecord, finite, infinite
-from study.home.requests import Request
-from study.ranking import Results, ablation
+from study.ranking import Results, ablation_steps
 from study.ranking.picks import fresh_trials
 from study.spec import StudySpec
 from study.sweep.early_stopping import EarlyStopping, Verdict
@@ -76,7 +76,7 @@ class LaterStages:
             chosen += results.tested
         repeats = [trial for choice in chosen if choice for trial in choice.repeats]
         repeats += [trial for pick in self._rule_picks() for trial in fresh_trials(self._record, pick.number)]
-        repeats += ablation.to_test(results)
+        repeats += ablation_steps.to_test(results)
         return repeats + [trial for trial in self._record.by_stage("final") if trial.state == "complete"]
 
     def under_way(self, *stages: Stage) -> bool:
@@ -116,8 +116,8 @@ def repeat(results: Results, stage: Stage, chosen: Iterable[TrialRecord], *count
 
 def ablation_step(results: Results) -> Decision | None:
     """The next step of the ablation that was asked for, on one of its seeds; None: there is none."""
-    asked = ablation.asked(results.record)
-    step = next(ablation.missing(results, asked), None)
+    asked = ablation_steps.asked(results.record)
+    step = next(ablation_steps.missing(results, asked), None)
     if asked is None or step is None:
         return None
     repeated, params = asked.repeated(step[0]), asked.params(results.spec, step[0])
@@ -161,7 +161,7 @@ class Journal:
     def _ends_the_study(self) -> Iterator[None]:
         try:
             yield
-        except (OSError, TakenOver) as problem:
+        except (OSError, LeaseLostError) as problem:
             raise CannotGoOn(problem, self._ledger.path) from problem
 
 

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Protocol
 import torch
 
 from study.errors import of_disk
-from study.sweep.failures import Broken
+from study.sweep.failures import TrialFailedError
 from study.sweep.host_memory import Memory
 from study.sweep.job_payload import JobPayload
-from study.training import PAUSE, Diverged, FunctionTrial, Trial, TrialConfig, Unusable
-from study.training.device import CUDA, CardFull, NoDevice, before_cuda, facts, keep_to, try_cards
+from study.training import PAUSE, DivergedError, FunctionTrial, Trial, TrialConfig, UnusableFileError
+from study.training.device import CUDA, CardFullError, NoDeviceError, before_cuda, facts, keep_to, try_cards
 from study.training.gpu_errors import fault
 from study.upstream.environment import Part, variables
 
@@ -45,7 +45,7 @@ def prepare(job: JobPayload, config: TrialConfig, try_gpu: bool = True) -> None:
     """Make this process ready for a job: its share of the GPU, which is tried once.
 
     Raises:
-        NoDevice: a GPU is asked for, and the one that Ray gave cannot be used, or not any more.
+        NoDeviceError: a GPU is asked for, and the one that Ray gave cannot be used, or not any more.
         OutOfMemoryError: its memory is full, and it may be that of other trials.
     """
     keep_to(1.0 if job.alone else job.gpu)
@@ -62,12 +62,12 @@ def try_card(whole: bool) -> None:
         whole: no other trial has a share of it.
 
     Raises:
-        NoDevice: it cannot be used.
+        NoDeviceError: it cannot be used.
         OutOfMemoryError: its memory is full, and it may be that of other trials.
     """
     try:
         try_cards()
-    except CardFull as why:
+    except CardFullError as why:
         if not whole:
             raise torch.OutOfMemoryError(str(why)) from None
         raise
@@ -107,14 +107,14 @@ def run(make: Callable[[], Trial | FunctionTrial], job: JobPayload, listener: Li
             return
         try:
             _train(trial, job, listener)
-        except Unusable as unusable:  # states of another version, of which the trial has some by now
+        except UnusableFileError as unusable:  # states of another version, of which the trial has some by now
             job.checkpoint.unlink(missing_ok=True)
             _train(make(), job, listener, str(unusable))
-    except Diverged as diverged:
+    except DivergedError as diverged:
         listener.diverged(str(diverged))
 
 
-def meaning(error: BaseException, device: str, memory: Memory) -> NoDevice | OSError | Broken:
+def meaning(error: BaseException, device: str, memory: Memory) -> NoDeviceError | OSError | TrialFailedError:
     """Return what the driver is told of an error that ended a job: the GPU that Ray gave cannot be used any more, the
     disk is full or fails, whatever a library made of that, or the trial has failed otherwise.
 
@@ -122,13 +122,13 @@ def meaning(error: BaseException, device: str, memory: Memory) -> NoDevice | OSE
         device: of the job, `cpu` or `cuda`.
         memory: of its process when the job began.
     """
-    if isinstance(error, NoDevice | Broken):
+    if isinstance(error, NoDeviceError | TrialFailedError):
         return error
     if device == CUDA and (why := fault(error)):
-        return NoDevice(why)
+        return NoDeviceError(why)
     if problem := of_disk(error):
         return OSError(problem.errno, problem.strerror, problem.filename)  # Ray brings no more over
-    return Broken.by(error, memory)
+    return TrialFailedError.by(error, memory)
 
 
 def choice(goal: str | None) -> "EpochChoice | None":
@@ -142,7 +142,7 @@ def choice(goal: str | None) -> "EpochChoice | None":
 
 
 def _train(trial: Trial | FunctionTrial, job: JobPayload, listener: Listener, why_anew: str | None = None) -> None:
-    """Train it, and report each epoch; raises Unusable before anything is reported.
+    """Train it, and report each epoch; raises UnusableFileError before anything is reported.
 
     Args:
         why_anew: why it does not go on from the states of before.
@@ -168,7 +168,7 @@ def goes_on_behind(trial: Trial | FunctionTrial, checkpoint: Path, heard: int) -
     """The epoch behind which the trial goes on; where the file is of no use it is removed, and why is said."""
     try:
         epoch, note = trial.epochs_in(checkpoint), None
-    except Unusable as unusable:
+    except UnusableFileError as unusable:
         epoch, note = 0, str(unusable)
     if epoch > heard:
         epoch, note = 0, f"{checkpoint}: is of epoch {epoch}, the study knows of {heard}"

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 from study import data, models
 from study.data import Dataset, inventory
 from study.data.cells import group_sizes
-from study.errors import Stopped, UserError
+from study.errors import StudyStoppedError, UserError
 from study.files import parts
 from study.home.events import Closed, Opened, Outcome
 from study.home.folder import StudyFolder
-from study.home.ledger import Ledger, TakenOver
+from study.home.ledger import LeaseLostError, Ledger
 from study.home.provenance import owner, provenance
 from study.home.record import StudyRecord
 from study.home.sharing import Limits
@@ -30,12 +30,12 @@ from study.sweep.adapters import RequestInbox
 from study.sweep.agenda import Agenda, CannotGoOn, Joins
 from study.sweep.early_stopping import early_stopping
 from study.sweep.kept_states import KeptStates, tidy
-from study.sweep.own_ray import CannotStart, OwnRay, Processes
+from study.sweep.own_ray import OwnRay, Processes, RayStartError
 from study.sweep.ray_runtime import JoinedRay, Slots, StartsRay, fitting, gpus, nothing, ray_runtime
-from study.sweep.references import References
+from study.sweep.reference_process import References
 from study.sweep.share import Share, newcomer
 from study.text import tell, typed
-from study.training import own_function
+from study.training import function_loading
 from study.upstream.interrupt import NUMBERS, dropped_ones_come_again, has_come, once
 from study.upstream.ray_internals import end_at_once, is_job, job_metadata, let_trials_inherit_environment
 from study.upstream.tune import do_not_block_for_trials
@@ -166,7 +166,7 @@ EVERY = 0.25
 """Seconds between two looks."""
 
 
-class RayEnded(Exception):
+class RayEndedError(Exception):
     """One of Ray's processes has ended under a study; the message says which, and how."""
 
 
@@ -204,7 +204,7 @@ def watched(ray: OwnRay | JoinedRay, agenda: Agenda, remedy: str) -> Iterator[No
         remedy: what to do then. It is said here only where the block does not end, and this process is ended instead.
 
     Raises:
-        RayEnded: one has.
+        RayEndedError: one has.
     """
     over, lost = threading.Event(), list[str]()
 
@@ -226,13 +226,13 @@ def watched(ray: OwnRay | JoinedRay, agenda: Agenda, remedy: str) -> Iterator[No
         yield
     except BaseException:
         if ended := ray.missing():  # whatever Ray, and Tune after it, made of that
-            raise RayEnded(ended) from None
+            raise RayEndedError(ended) from None
         raise
     finally:
         over.set()
         thread.join()
     if lost:
-        raise RayEnded(lost[0])
+        raise RayEndedError(lost[0])
 
 
 def drive(
@@ -262,7 +262,7 @@ def drive(
 
     Raises:
         UserError: the data or weights are not those that the study began with, or the cluster cannot be used.
-        Stopped: there is no room on the disk, or another driver took the study over; or Ray cannot start, or has ended.
+        StudyStoppedError: the disk is full, another driver took the study over, or Ray cannot start, or has ended.
         KeyboardInterrupt: a signal came while Ray was starting, or a second one.
     """
     if record.state == "running":  # the last driver died without a word
@@ -311,16 +311,16 @@ def drive(
         _tidy(folder, spec, record)
         record.apply(agenda.journal.append(Closed(state, enough)))
         is_told = True
-    except CannotStart as trouble:
-        raise Stopped(f"Ray cannot start on this machine: {trouble}\n{remedy}") from trouble
-    except RayEnded as trouble:
+    except RayStartError as trouble:
+        raise StudyStoppedError(f"Ray cannot start on this machine: {trouble}\n{remedy}") from trouble
+    except RayEndedError as trouble:
         let_rays_objects_go()  # those that the error's frames still hold
-        raise Stopped(f"{trouble}. {without_ray}") from trouble
+        raise StudyStoppedError(f"{trouble}. {without_ray}") from trouble
     except CannotGoOn as trouble:
-        raise Stopped(f"{trouble}. {remedy}") from trouble
+        raise StudyStoppedError(f"{trouble}. {remedy}") from trouble
     finally:
         if not is_told:
-            with suppress(OSError, TakenOver):  # a ledger that is not closed reads as interrupted
+            with suppress(OSError, LeaseLostError):  # a ledger that is not closed reads as interrupted
                 record.apply(ledger.append(Closed(state, enough)))
 
 
@@ -352,7 +352,11 @@ def initial_weights(spec: StudySpec, record: StudyRecord) -> list[dict[str, str]
 
 def _function(spec: StudySpec, folder: StudyFolder) -> list[dict[str, str]]:
     """The file of the training function of the user's own, see `own_function.source`; nothing where there is none."""
-    return own_function.source(spec.function, own_function.place(spec.function, folder.path)) if spec.function else []
+    return (
+        function_loading.source(spec.function, function_loading.place(spec.function, folder.path))
+        if spec.function
+        else []
+    )
 
 
 def _tidy(folder: StudyFolder, spec: StudySpec, record: StudyRecord) -> None:

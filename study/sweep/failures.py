@@ -14,7 +14,7 @@ from study.training.gpu_errors import Sign, sign_in
 
 if TYPE_CHECKING:  # tenths of a second, which processes of trials have no use for
     from study.home.events import Kind
-    from study.home.ledger import TakenOver
+    from study.home.ledger import LeaseLostError
     from study.home.record import TrialRecord
     from study.spec import StudySpec
 
@@ -76,7 +76,7 @@ PROCESS_DIED = Failure("PREEMPTED", "its process died")
 NODE_LOST = Failure("PREEMPTED", "its node died", node_died=True)
 
 
-class NodeUnusable(Exception):
+class NodeUnusableError(Exception):
     """A trial's process found that the GPU it was given cannot be used.
 
     Args:
@@ -90,7 +90,7 @@ class NodeUnusable(Exception):
         self.machine, self.host, self.reason = machine, host, reason
 
 
-class Broken(Exception):
+class TrialFailedError(Exception):
     """The exception that ended a trial, as its process tells the driver: one of the user's own cannot always be made
     anew elsewhere, and whoever tries so tells of that instead.
 
@@ -107,7 +107,7 @@ class Broken(Exception):
         return self.text
 
     @classmethod
-    def by(cls, error: BaseException, memory: Memory) -> "Broken":
+    def by(cls, error: BaseException, memory: Memory) -> "TrialFailedError":
         """That of what was raised in a trial, in characters that every file and database takes.
 
         Args:
@@ -124,7 +124,7 @@ class Broken(Exception):
         return *astuple(self.failure), self.text
 
     @classmethod
-    def from_document(cls, *values: Any) -> "Broken":
+    def from_document(cls, *values: Any) -> "TrialFailedError":
         """It from these values."""
         *failure, text = values
         return cls(Failure(*failure), text)
@@ -138,19 +138,19 @@ def failure(error: BaseException) -> Failure:
     """
     from ray import exceptions
 
-    from study.sweep.tune_errors import EndedForMemory, StillBusy
+    from study.sweep.tune_errors import MemoryKillError, ProcessBusyError
 
     if isinstance(error, exceptions.RayTaskError):
         error = error.cause
-    if isinstance(error, Broken):
+    if isinstance(error, TrialFailedError):
         return error.failure
-    if isinstance(error, NodeUnusable):
+    if isinstance(error, NodeUnusableError):
         return Failure("PREEMPTED", f"{error.host} is not used: {error.reason}"[:300], node_died=True)
-    if isinstance(error, EndedForMemory):
+    if isinstance(error, MemoryKillError):
         return Failure("OOM", _reason(error))
     if isinstance(error, exceptions.NodeDiedError):
         return NODE_LOST
-    if isinstance(error, StillBusy):
+    if isinstance(error, ProcessBusyError):
         return Failure("PREEMPTED", "its process was still busy with the trial before it")
     if isinstance(error, exceptions.RayActorError):
         if NODE_DIED in str(error):
@@ -213,7 +213,7 @@ class CannotGoOn(BaseException):
         place: what could not be written, where the problem does not name a file.
     """
 
-    def __init__(self, problem: "OSError | TakenOver", place: Path) -> None:
+    def __init__(self, problem: "OSError | LeaseLostError", place: Path) -> None:
         text = str(problem)
         if isinstance(problem, OSError):
             text = f"{problem.filename or place}: {problem.strerror}"

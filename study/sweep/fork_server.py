@@ -34,13 +34,13 @@ import safetensors.numpy  # noqa: F401 (as it is imported for each trial)
 
 from study.errors import UserError
 from study.sweep import course
-from study.sweep.failures import Broken
+from study.sweep.failures import TrialFailedError
 from study.sweep.host_memory import Memory
 from study.sweep.job_payload import JobPayload
 from study.training import FunctionTrial, TrialConfig
-from study.training.device import NoDevice
+from study.training.device import NoDeviceError
+from study.training.function_loading import Function
 from study.training.function_trial import loaded
-from study.training.own_function import Function
 from study.upstream.end_with_parent import end_with_parent
 
 GO, END = b"g", b"e"
@@ -342,7 +342,7 @@ def _run(files: Forked, task: Task, function: Function | None) -> NoReturn:
 def _end(error: BaseException, device: str, memory: Memory) -> tuple[Any, ...]:
     """What is told of an error, as plain values; `raised` makes it an error again."""
     told = course.meaning(error, device, memory)
-    if isinstance(told, NoDevice):
+    if isinstance(told, NoDeviceError):
         return "unusable", str(told)
     if isinstance(told, OSError):
         return "disk", told.errno, told.strerror, told.filename
@@ -351,7 +351,7 @@ def _end(error: BaseException, device: str, memory: Memory) -> tuple[Any, ...]:
 
 def raised(name: str, *given: Any) -> Exception:
     """The error that ended a trial, as its process told of it."""
-    kinds = {"unusable": NoDevice, "disk": OSError, "broken": Broken.from_document}
+    kinds = {"unusable": NoDeviceError, "disk": OSError, "broken": TrialFailedError.from_document}
     if name not in kinds:
         return UserError(f"{name}: a trial's process told what is not known")
     error: Exception = kinds[name](*given)

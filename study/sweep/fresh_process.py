@@ -15,7 +15,7 @@ from typing import IO, Any
 
 from study.files import clear_scratch
 from study.sweep.course import Listener
-from study.sweep.failures import Broken, Failure
+from study.sweep.failures import Failure, TrialFailedError
 from study.sweep.fork_server import ANSWER, END, GO, ON, STOP, UNFIT, Task, raised
 from study.sweep.host_memory import Memory
 from study.sweep.job_payload import JobPayload
@@ -36,7 +36,7 @@ main(int(sys.argv[2]), sys.argv[3] == "fresh")
 """
 
 
-class ServerEnded(Exception):
+class ServerEndedError(Exception):
     """The server has ended, and the trial with it."""
 
 
@@ -61,7 +61,7 @@ class ForkServer:
         """Have it run a trial; return the channel to its process.
 
         Raises:
-            ServerEnded: it has ended.
+            ServerEndedError: it has ended.
         """
         ours, theirs = socket.socketpair()
         with theirs:
@@ -70,7 +70,7 @@ class ForkServer:
                 socket.send_fds(self.control, [GO], [theirs.fileno(), output.fileno()])
                 channel.send_bytes(pickle.dumps(Task(job, os.getcwd(), not self._tried)))
             except OSError:
-                raise ServerEnded from None
+                raise ServerEndedError from None
         return channel
 
     @property
@@ -85,7 +85,7 @@ class ForkServer:
         """Its next answer; None after so many seconds.
 
         Raises:
-            ServerEnded: it has ended.
+            ServerEndedError: it has ended.
         """
         self.control.settimeout(patience)
         try:
@@ -95,7 +95,7 @@ class ForkServer:
         except OSError:
             told = b""
         if len(told) < ANSWER.size:
-            raise ServerEnded
+            raise ServerEndedError
         kind, status, held = ANSWER.unpack(told)
         return kind, status, held
 
@@ -119,17 +119,17 @@ def run_fresh(job: JobPayload, listener: Listener) -> None:
     """Run a job of a training function in a process of its own, which is gone afterwards with all that it started.
 
     Raises:
-        NoDevice, OSError, Broken: see `study.sweep.course.meaning`.
+        NoDeviceError, OSError, TrialFailedError: see `study.sweep.course.meaning`.
     """
     with _output(job.output) as output:
         try:
             if not _ran(_server(job), job, listener, output):
                 _server(job, fresh=True)
                 _ran(_server(job), job, listener, output)
-        except ServerEnded:
+        except ServerEndedError:
             _servers.clear()
-            raise Broken(Failure("PREEMPTED", "the process that starts its own has ended"), "") from None
-        except Broken:
+            raise TrialFailedError(Failure("PREEMPTED", "the process that starts its own has ended"), "") from None
+        except TrialFailedError:
             clear_scratch()  # a process that was ended leaves its folder
             raise
 
@@ -188,13 +188,13 @@ def _ends(server: ForkServer, channel: "Connection[Any, Any]") -> None:
     """Have the trial end here, and wait until its process is gone."""
     with suppress(OSError):
         channel.send_bytes(STOP)
-    with suppress(ServerEnded):
+    with suppress(ServerEndedError):
         if server.answer(CLEAN_UP) is None:
             server.end_trial()
             server.answer()
 
 
-def _died(status: int, held: int, memory: Memory) -> Broken:
+def _died(status: int, held: int, memory: Memory) -> TrialFailedError:
     """That a trial's process ended before it told so.
 
     Args:
@@ -205,12 +205,12 @@ def _died(status: int, held: int, memory: Memory) -> Broken:
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)
         if number == signal.SIGKILL and (cause := memory.cause_of_death(held)):
-            return Broken(Failure("OOM", cause), cause)
+            return TrialFailedError(Failure("OOM", cause), cause)
         name = signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
         why = Failure("PREEMPTED", f"its process was ended by {name}")
     else:
         why = Failure("BUG", f"the function ended its process, with status {os.waitstatus_to_exitcode(status)}")
-    return Broken(why, why.reason)
+    return TrialFailedError(why, why.reason)
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from typing import Any
 import psutil
 
 from study.address import LOOPBACK, token_for
-from study.errors import Interrupted
+from study.errors import StartInterruptedError
 from study.files import OWNER, RUN, scratch_folder
 from study.places import for_sockets
 from study.sweep.host_memory import Memory
@@ -115,7 +115,7 @@ LONGEST = 103 - SESSION - len(f"/{RUN}12345678")
 """Characters of the folder around Ray's: the path of a socket has at most 107 on Linux, 103 elsewhere."""
 
 
-class CannotStart(Exception):
+class RayStartError(Exception):
     """Ray did not start; the message says why."""
 
 
@@ -204,7 +204,7 @@ def own_ray(
 
     Raises:
         UserError: there is no folder for it.
-        CannotStart: each of `TRIES` starts failed.
+        RayStartError: each of `TRIES` starts failed.
         KeyboardInterrupt: nobody wants it any more.
     """
     with scratch_folder(RUN, for_sockets(LONGEST)) as folder, token_for(folder):
@@ -239,7 +239,7 @@ def _started(
         except BaseException:
             _end(ray, leave)
             raise
-    raise CannotStart(f"{why}{no_room(folder)}")
+    raise RayStartError(f"{why}{no_room(folder)}")
 
 
 def no_room(folder: Path) -> str:
@@ -254,7 +254,7 @@ def _start(ray: OwnRay, folder: Path, processes: Processes | None, patience: "Pa
     from ray.util import get_node_ip_address
 
     if (address := get_node_ip_address()) != LOOPBACK:
-        raise CannotStart(f"it would listen at {address}, for everybody")
+        raise RayStartError(f"it would listen at {address}, for everybody")
     variables = {**preloading(PRELOAD), **processes.variables(folder / "ready")} if processes else {}
     count = processes.count if processes else 0
     variables[OWNER] = str(folder)
@@ -311,7 +311,7 @@ def _end(ray: OwnRay, leave: Callable[[], None]) -> None:
         _let_functions_clean_up(tree)
         leave()
     except KeyboardInterrupt:  # a second signal; what is left of Ray here would wait for a dead one when Python ends
-        forget(Interrupted.exit_status)
+        forget(StartInterruptedError.exit_status)
         raise
     finally:
         ray.kill(tree)
@@ -333,7 +333,7 @@ class Patience:
         """Until it is there.
 
         Raises:
-            CannotStart: one of Ray's processes has ended, or they do nothing.
+            RayStartError: one of Ray's processes has ended, or they do nothing.
             KeyboardInterrupt: nobody wants it any more.
         """
         began, starved = time.monotonic(), self._ray.starved()
@@ -341,9 +341,9 @@ class Patience:
             if self._stopping():
                 raise KeyboardInterrupt
             if ended := self._ray.ended():
-                raise CannotStart(ended)
+                raise RayStartError(ended)
             if time.monotonic() - began - (self._ray.starved() - starved) > STEP:
-                raise CannotStart(f"nothing happened in {STEP:g} s")
+                raise RayStartError(f"nothing happened in {STEP:g} s")
             self._tell_if_slow()
             time.sleep(0.05)
 

@@ -142,7 +142,7 @@ MAPPED, STORE = 6 * 2**30, 0.3
 takes besides: the largest of a study's processes had 13.0 GB where the memory was 23 GiB."""
 
 
-class NotJoined(UserError):
+class ClusterUnreachableError(UserError):
     """No Ray cluster answers at an address."""
 
 
@@ -238,7 +238,7 @@ def ray_runtime(
         stopping: says during the start that nobody wants it any more.
 
     Raises:
-        CannotStart: a Ray of its own does not start.
+        RayStartError: a Ray of its own does not start.
         KeyboardInterrupt: nobody wants it any more.
         UserError: a cluster cannot be reached; or a node of it does not see the home.
     """
@@ -284,7 +284,7 @@ def _join(address: str) -> None:
     """Connect to a cluster.
 
     Raises:
-        NotJoined: it does not answer.
+        ClusterUnreachableError: it does not answer.
     """
     import ray
 
@@ -296,9 +296,11 @@ def _join(address: str) -> None:
             with_own_signals(join)
     except Exception as error:  # Ray raises what it likes, bare Exception too
         if (differing := other_versions(str(error))) is not None:
-            raise NotJoined(f"--address {address}: {_of_other_versions(differing, str(error))}") from None
+            raise ClusterUnreachableError(f"--address {address}: {_of_other_versions(differing, str(error))}") from None
         lines = str(error).strip().splitlines()
-        raise NotJoined(f"--address {address}: no Ray cluster answers: {lines[0] if lines else error!r}") from None
+        raise ClusterUnreachableError(
+            f"--address {address}: no Ray cluster answers: {lines[0] if lines else error!r}"
+        ) from None
     check_token(ray.get_runtime_context().gcs_address.rsplit(":", 1)[0])
 
 
@@ -338,7 +340,7 @@ def check_taken(address: str) -> None:
     """Refuse a cluster that does not answer, or does not take the token, before anything is made for a study.
 
     Raises:
-        NotJoined: nothing answers there.
+        ClusterUnreachableError: nothing answers there.
         UserError: the token is refused.
     """
     if not HOST_PORT.fullmatch(address := _named(address)):
@@ -348,7 +350,7 @@ def check_taken(address: str) -> None:
     while (answer := gcs_answer(address, sent, GCS_PATIENCE)) == "UNAVAILABLE" and time.monotonic() < until:
         time.sleep(0.5)
     if answer == "UNAVAILABLE":
-        raise NotJoined(f"--address {address}: no Ray cluster answers")
+        raise ClusterUnreachableError(f"--address {address}: no Ray cluster answers")
     if answer == "UNAUTHENTICATED":
         raise refused(address)
 

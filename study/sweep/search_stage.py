@@ -15,9 +15,9 @@ from typing import Any
 import optuna
 from optuna.trial import FrozenTrial
 
+from study.home.driver_requests import Request
 from study.home.events import ENDED, Stage, State
 from study.home.record import EVERY_CONFIGURATION, Epoch, StudyRecord, TrialRecord
-from study.home.requests import Request
 from study.ranking import mean_score
 from study.ranking.epochs import EpochChoice, scores
 from study.ranking.remaining_gain import SoFar, unsuitable

@@ -5,11 +5,11 @@ from ray.exceptions import OutOfMemoryError, RayActorError
 from study.upstream import tune
 
 
-class EndedForMemory(RayActorError):
+class MemoryKillError(RayActorError):
     """The memory monitor ended a trial's process because its node was running out of memory."""
 
 
-class StillBusy(RayActorError):
+class ProcessBusyError(RayActorError):
     """A trial was to run in a process in which the one before it had not come to its end."""
 
 
@@ -17,6 +17,6 @@ def tell_them() -> None:
     """Have the Tune of this process take both as it takes a process that died. By itself it ends at the first, of
     which it knows no such error, and drops the trial of the second without a word: the study would wait for ever."""
     tune.change_errors_of_processes(
-        lambda error: EndedForMemory(error_msg=str(error)) if isinstance(error, OutOfMemoryError) else error
+        lambda error: MemoryKillError(error_msg=str(error)) if isinstance(error, OutOfMemoryError) else error
     )
-    tune.change_failed_reuse(lambda: StillBusy(error_msg="its process was still busy with the trial before"))
+    tune.change_failed_reuse(lambda: ProcessBusyError(error_msg="its process was still busy with the trial before"))

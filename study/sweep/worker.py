@@ -15,12 +15,12 @@ from ray import tune
 from study import data, models
 from study.data.folds import of_fold
 from study.sweep import course
-from study.sweep.failures import NodeUnusable
+from study.sweep.failures import NodeUnusableError
 from study.sweep.fresh_process import run_fresh
 from study.sweep.host_memory import Memory
 from study.sweep.job_payload import JobPayload
 from study.training import FunctionTrial, Trial, TrialConfig
-from study.training.device import CPU, NoDevice, free_memory
+from study.training.device import CPU, NoDeviceError, free_memory
 from study.upstream.environment import Part, set_here
 
 set_here(Part.TRIAL)
@@ -36,9 +36,9 @@ def run_job(config: Mapping[str, Any], *, datasets: Mapping[str, Any], weights: 
         weights: where the driver found the weights that trials begin from, see `study.models.weights_places`.
 
     Raises:
-        NodeUnusable: a GPU is asked for, and the one that Ray gave this process cannot be used, or not any more.
+        NodeUnusableError: a GPU is asked for, and the one that Ray gave this process cannot be used, or not any more.
         OSError: the disk is full or fails, whatever a library made of that.
-        Broken: the trial has failed otherwise.
+        TrialFailedError: the trial has failed otherwise.
     """
     job: JobPayload = config["job"]
     listener, memory = ToTune(job.heard), Memory.here()
@@ -49,7 +49,7 @@ def run_job(config: Mapping[str, Any], *, datasets: Mapping[str, Any], weights: 
             _run(job, datasets, weights, listener)
     except Exception as error:
         told = course.meaning(error, job.device, memory)
-        raise (_unusable(str(told)) if isinstance(told, NoDevice) else told) from None
+        raise (_unusable(str(told)) if isinstance(told, NoDeviceError) else told) from None
     finally:
         with suppress(RuntimeError):  # of a GPU that has failed; what ended the trial is to be told
             free_memory()  # the process stays for other trials
@@ -104,8 +104,8 @@ def tell(metrics: Mapping[str, float], epoch: int | None = None) -> None:
     tune.report(report if epoch is None else {"epoch": epoch, **report})
 
 
-def _unusable(why: str) -> NodeUnusable:
-    return NodeUnusable(ray.get_runtime_context().get_node_id(), socket.gethostname(), why)
+def _unusable(why: str) -> NodeUnusableError:
+    return NodeUnusableError(ray.get_runtime_context().get_node_id(), socket.gethostname(), why)
 
 
 _is_known = False

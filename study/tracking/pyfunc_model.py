@@ -8,7 +8,7 @@ import pandas as pd
 from mlflow.pyfunc import PythonModel, PythonModelContext
 
 from study.trained import Classifier
-from study.trained.predict import predict_images, predict_rows
+from study.trained.prediction import predict_images, predict_rows
 
 
 class StudyModel(PythonModel):

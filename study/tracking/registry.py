@@ -15,7 +15,7 @@ from study.errors import UserError, nearest
 from study.home.folder import Home, StudyFolder
 from study.models import published
 from study.tracking.connection import error_line, is_unknown_to_server, open_mlflow
-from study.tracking.tracked import STUDY, Tracked
+from study.tracking.tracking_state import STUDY, Tracked
 from study.trained import Description
 from study.trained.model_files import Model
 

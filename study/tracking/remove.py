@@ -9,7 +9,7 @@ from study.errors import UserError
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import empty
 from study.tracking.connection import check_database, error_line, is_unknown_to_server, open_mlflow
-from study.tracking.tracked import Tracked, study_id
+from study.tracking.tracking_state import Tracked, study_id
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient

@@ -14,7 +14,7 @@ from mlflow.exceptions import MlflowException
 
 from study.spec import StudySpec
 from study.text import printed
-from study.tracking.tracked import STUDY, VIEW
+from study.tracking.tracking_state import STUDY, VIEW
 
 # What a run in MLflow lacks.
 

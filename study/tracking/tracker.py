@@ -11,13 +11,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from study.errors import Stopped
+from study.errors import StudyStoppedError
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Tail
 from study.spec import StudySpec
 from study.text import tell
 from study.tracking.connection import error_line
-from study.tracking.tracked import STUDY, Tracked
+from study.tracking.tracking_state import STUDY, Tracked
 
 if TYPE_CHECKING:
     from study.tracking.writer import Writer
@@ -77,14 +77,14 @@ class Tracker:
         """Return whether MLflow lacks runs that it had; without `start`.
 
         Raises:
-            Stopped: MLflow cannot be asked.
+            StudyStoppedError: MLflow cannot be asked.
         """
         try:
             self._connected()
         except Exception as error:  # as in _follow
             name, database = self._folder.name, self._home.database
             remedy = f". Move {database} away, then study resume {name} makes its runs again"
-            raise Stopped(
+            raise StudyStoppedError(
                 f"{name} is complete, but whether MLflow has all of it cannot be told: "
                 f"{error_line(error, self._home.tracking_uri)}{remedy if self._home.owns_tracking else ''}"
             ) from error

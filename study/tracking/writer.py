@@ -11,9 +11,9 @@ from study.home.line import Entry
 from study.home.record import StudyRecord
 from study.spec import StudySpec
 from study.tracking.connection import open_mlflow, public, relocate, set_aside
-from study.tracking.events import NOTE, Events, note
+from study.tracking.mlflow_events import NOTE, Events, note
 from study.tracking.store import AT_ONCE, RunUpdate, Store, milliseconds
-from study.tracking.tracked import STUDY, Tracked, run_page, study_id, trials_page
+from study.tracking.tracking_state import STUDY, Tracked, run_page, study_id, trials_page
 
 SHARE = 500
 """Events that are brought at once."""

@@ -23,14 +23,14 @@ from study.home.record import finite
 from study.metrics import group_names
 from study.metrics.worst_group import Counts, WorstGroup, worst_group
 from study.spec import load_study
-from study.spec.checks import Problems, check, section_model
 from study.spec.document import Document, override
 from study.spec.search_checks import trial_faults
+from study.spec.section_checks import Problems, check, section_model
 from study.text import quoted, some
 from study.trained import Description
 from study.trained.classifier import weights
 from study.trained.model_files import fingerprint_of_test
-from study.training import Diverged, Trial, TrialConfig
+from study.training import DivergedError, Trial, TrialConfig
 from study.training.device import take
 
 ALL = "all"
@@ -117,7 +117,7 @@ def evaluate(
         try:
             measured = finite(trial.evaluate(split, final=True))
             return Evaluated(measured, len(dataset.splits[split]), _groups(trial, split, measured), left_out)
-        except Diverged as diverged:
+        except DivergedError as diverged:
             raise UserError(f"{model}: {diverged}: the model cannot be measured on these data") from None
 
 

@@ -6,15 +6,15 @@ from study.catalogue import later
 from study.training.config import TrainOptions, TrialConfig
 
 if TYPE_CHECKING:
-    from study.training.checkpoint import PAUSE, Unusable
-    from study.training.diverged import Diverged
+    from study.training.checkpoint import PAUSE, UnusableFileError
+    from study.training.diverged import DivergedError
     from study.training.function_trial import FunctionTrial
     from study.training.trial import Trial
 
-__all__ = ["PAUSE", "Diverged", "FunctionTrial", "TrainOptions", "Trial", "TrialConfig", "Unusable"]
+__all__ = ["PAUSE", "DivergedError", "FunctionTrial", "TrainOptions", "Trial", "TrialConfig", "UnusableFileError"]
 
 __getattr__ = later(
-    dict.fromkeys(("PAUSE", "Unusable"), "study.training.checkpoint")
-    | {"Diverged": "study.training.diverged", "Trial": "study.training.trial"}
+    dict.fromkeys(("PAUSE", "UnusableFileError"), "study.training.checkpoint")
+    | {"DivergedError": "study.training.diverged", "Trial": "study.training.trial"}
     | {"FunctionTrial": "study.training.function_trial"}
 )

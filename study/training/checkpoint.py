@@ -70,7 +70,7 @@ PARTS = ("states", "random")
 """The names of what a file holds, beside its epoch and what it was made from."""
 
 
-class Unusable(UserError):
+class UnusableFileError(UserError):
     """A file that a trial cannot go on from: it is damaged, or of another configuration, other data or code."""
 
 
@@ -101,7 +101,7 @@ class Checkpoint:
         """Take the state that `keep` wrote; the epoch that it was written after, 0 where there is no file.
 
         Raises:
-            Unusable: the state cannot be taken.
+            UnusableFileError: the state cannot be taken.
         """
         content = read(self._path, self._made_from)
         if content is None:
@@ -115,7 +115,9 @@ class Checkpoint:
         except (LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:
             # as another version wrote it
             reason = " ".join(f"{type(error).__name__}: {error}".split())[:100]
-            raise Unusable(f"{self._path}: is not a state that this trial can take ({reason}); remove it") from None
+            raise UnusableFileError(
+                f"{self._path}: is not a state that this trial can take ({reason}); remove it"
+            ) from None
         return int(content["epoch"])
 
     def keep(self, epoch: int) -> None:
@@ -153,7 +155,7 @@ def read(path: Path, made_from: Any) -> dict[str, Any] | None:
     """Return what `Checkpoint.keep` wrote, None where there is no file.
 
     Raises:
-        Unusable: the file is damaged, or another trial's.
+        UnusableFileError: the file is damaged, or another trial's.
     """
     if not path.exists():
         return None
@@ -166,7 +168,9 @@ def read(path: Path, made_from: Any) -> dict[str, Any] | None:
         if type(epoch) is not int or epoch < 1 or not all(isinstance(content[part], dict) for part in PARTS):
             raise ValueError("not of the form that is written")
     except Exception as error:  # whatever PyTorch makes of a damaged file
-        raise Unusable(f"{path}: is damaged ({' '.join(str(error).split())[:100]}); remove it") from None
+        raise UnusableFileError(f"{path}: is damaged ({' '.join(str(error).split())[:100]}); remove it") from None
     if written_for != made_from:
-        raise Unusable(f"{path}: is the state of a trial of another configuration, other data or code; remove it")
+        raise UnusableFileError(
+            f"{path}: is the state of a trial of another configuration, other data or code; remove it"
+        )
     return content

@@ -146,11 +146,11 @@ SIDE = 64
 """Rows of the matrix that a card multiplies to be tried."""
 
 
-class NoDevice(UserError):
+class NoDeviceError(UserError):
     """A GPU cannot be used; the message says why, and the remedy."""
 
 
-class CardFull(NoDevice):
+class CardFullError(NoDeviceError):
     """Other processes hold a GPU's memory; where trials share it, they may be trials."""
 
 
@@ -160,7 +160,7 @@ def best() -> torch.device:
         return torch.device(CPU)
     try:
         try_cards()
-    except NoDevice:
+    except NoDeviceError:
         return torch.device(CPU)
     return torch.device(CUDA)
 
@@ -169,7 +169,7 @@ def take(asked: str | None) -> torch.device:
     """The device of a user's option: `cpu`, `cuda` or `cuda:1`, which is tried; None or `auto`: see `best`.
 
     Raises:
-        NoDevice: that GPU cannot be used.
+        NoDeviceError: that GPU cannot be used.
         UserError: there is no such device.
     """
     if asked in (None, "auto"):
@@ -208,11 +208,11 @@ def try_cards() -> None:
     """Allocate, multiply and synchronise once on each card that this process sees.
 
     Raises:
-        NoDevice: one of them cannot be used, or there is none.
-        CardFull: it may be of use later.
+        NoDeviceError: one of them cannot be used, or there is none.
+        CardFullError: it may be of use later.
     """
     if why := unusable():
-        raise NoDevice(why)
+        raise NoDeviceError(why)
     for index in range(torch.cuda.device_count()):
         _try_card(index)
 
@@ -223,7 +223,7 @@ def _try_card(index: int) -> None:
     try:
         called = name(index)
         if not has_code(index):
-            raise NoDevice(f"{called}: {_no_code(index)}")
+            raise NoDeviceError(f"{called}: {_no_code(index)}")
         ones = torch.ones((SIDE, SIDE), device=torch.device(CUDA, index))
         ones @ ones
         torch.cuda.synchronize(index)
@@ -231,17 +231,17 @@ def _try_card(index: int) -> None:
         raise _meaning(called, index, error) from None
 
 
-def _meaning(called: str, index: int, error: RuntimeError) -> NoDevice:
+def _meaning(called: str, index: int, error: RuntimeError) -> NoDeviceError:
     """Return what an error of a card's first use means, and the remedy."""
     text = " ".join(str(error).split())
     if "no kernel image" in text:
-        return NoDevice(f"{called}: {_no_code(index)}")
+        return NoDeviceError(f"{called}: {_no_code(index)}")
     sign = sign_in(text)
     if isinstance(error, torch.OutOfMemoryError) or (sign and sign.meaning == "memory"):
         told = f"another process holds its memory{_free(index)}"
-        return CardFull(f"{called}: {told}. Remedy: nvidia-smi names it; end it, or use other cards")
+        return CardFullError(f"{called}: {told}. Remedy: nvidia-smi names it; end it, or use other cards")
     why = fault(error) or f"{text[:300]}. Remedy: nvidia-smi and the system's log (dmesg) say more"
-    return NoDevice(f"{called}: {why}")
+    return NoDeviceError(f"{called}: {why}")
 
 
 def _no_code(index: int) -> str:

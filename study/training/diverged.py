@@ -10,18 +10,18 @@ STATISTICS = ("running_mean", "running_var")
 """Buffers of PyTorch's normalisations that are computed from samples."""
 
 
-class Diverged(Exception):
+class DivergedError(Exception):
     """The loss, the networks or what they give became NaN or infinite; what, and in which epoch, is in the message."""
 
 
 def check_loss(loss: float, epoch: int) -> None:
-    """Raises Diverged if the mean loss of an epoch is not finite."""
+    """Raises DivergedError if the mean loss of an epoch is not finite."""
     if not math.isfinite(loss):
-        raise Diverged(f"loss is {loss} in epoch {epoch}")
+        raise DivergedError(f"loss is {loss} in epoch {epoch}")
 
 
 def check_networks(parameters: Iterable[Tensor], encoders: Iterable[nn.Module], epoch: int) -> None:
-    """Raises Diverged if a weight, or a statistic of an encoder's batch normalisation, is not finite.
+    """Raises DivergedError if a weight, or a statistic of an encoder's batch normalisation, is not finite.
 
     The loss alone does not tell. Behind a batch normalisation, and with embeddings of length 1, weights of 1e10 give a
     finite one, while the running variance overflows: the network that is evaluated then gives every sample the same
@@ -35,11 +35,11 @@ def check_networks(parameters: Iterable[Tensor], encoders: Iterable[nn.Module], 
     )
     floats = [tensor.detach() for tensor in (*parameters, *statistics) if tensor.is_floating_point()]
     if not torch.stack([tensor.isfinite().all() for tensor in floats]).all():
-        raise Diverged(f"a weight or a running statistic of the networks is not finite in epoch {epoch}")
+        raise DivergedError(f"a weight or a running statistic of the networks is not finite in epoch {epoch}")
 
 
 def check_features(features: Tensor, split: str) -> None:
-    """Raises Diverged if a sample's features are not finite: no class can be read off them."""
+    """Raises DivergedError if a sample's features are not finite: no class can be read off them."""
     lost = int((~features.isfinite()).any(1).sum())
     if lost:
-        raise Diverged(f"the features of {lost} of {len(features)} samples of {split} are not finite")
+        raise DivergedError(f"the features of {lost} of {len(features)} samples of {split} are not finite")

@@ -105,7 +105,7 @@ class Evaluation:
             final: also what `train.final` names, as `SPLIT/knn_accuracy`.
 
         Raises:
-            Diverged: the features of a sample are not finite.
+            DivergedError: the features of a sample are not finite.
         """
         values: dict[str, Tensor] = {}
         for name in self._method.encoders():

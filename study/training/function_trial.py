@@ -20,11 +20,11 @@ from study.errors import UserError
 from study.files import TRIAL, scratch_folder, whole, write_whole
 from study.methods.own_function import OURS
 from study.metrics import in_percent
-from study.training.checkpoint import FIRST, Choice, Unusable
+from study.training.checkpoint import FIRST, Choice, UnusableFileError
 from study.training.config import TrialConfig, identity
 from study.training.device import Clock, best
-from study.training.diverged import Diverged
-from study.training.own_function import PICKLE, TAKEN, Function, check_folds, forget, load, takes
+from study.training.diverged import DivergedError
+from study.training.function_loading import PICKLE, TAKEN, Function, check_folds, forget, load, takes
 
 # The folder of a training function between two epochs, in one file.
 
@@ -47,7 +47,7 @@ class KeptFolder:
         self._due = time.perf_counter() + pause * FIRST
 
     def holds(self) -> int:
-        """The epoch that it is of; 0 without a file. Raises Unusable."""
+        """The epoch that it is of; 0 without a file. Raises UnusableFileError."""
         return int(self._head()["epoch"])
 
     def _head(self) -> dict[str, Any]:
@@ -60,9 +60,13 @@ class KeptFolder:
                 head = dict(json.loads(archive.read(HEAD)))
             made_from, _ = head["made_from"], int(head["epoch"])
         except (OSError, ValueError, LookupError, TypeError, zipfile.BadZipFile) as error:
-            raise Unusable(f"{self._path}: is damaged ({' '.join(str(error).split())[:100]}); remove it") from None
+            raise UnusableFileError(
+                f"{self._path}: is damaged ({' '.join(str(error).split())[:100]}); remove it"
+            ) from None
         if made_from != self._digest:
-            raise Unusable(f"{self._path}: is the state of a trial of another configuration or function; remove it")
+            raise UnusableFileError(
+                f"{self._path}: is the state of a trial of another configuration or function; remove it"
+            )
         return head
 
     def restore(self) -> tuple[int, Any]:
@@ -95,7 +99,7 @@ class KeptFolder:
 METRIC = re.compile(r"(train|val|test)/\w+")
 
 
-class Wrong(UserError):
+class FunctionTrialError(UserError):
     """A function yields something that cannot be used, or stops too early; the message says what."""
 
 
@@ -107,7 +111,7 @@ def seed_all(seed: int) -> None:
 
 
 def loaded(function: str, where: str) -> Function:
-    """See `study.training.own_function.load`; what a module draws while it is imported is the same in every process."""
+    """See `study.training.function_loading.load`; what a module draws when imported is the same in every process."""
     seed_all(0)
     return load(function, where)
 
@@ -169,8 +173,8 @@ class FunctionTrial:
             ended: a file that keeps it behind the last one.
 
         Raises:
-            Diverged: a metric that is needed, or the loss, is not finite.
-            Wrong: the function yields too few epochs, or something else than metrics, or wants to end the process.
+            DivergedError: a metric that is needed, or the loss, is not finite.
+            FunctionTrialError: the function yields too few epochs or no metrics, or wants to end the process.
             Exception: what the function raises.
         """
         epochs, seed = self.config.train.epochs, self.config.train.seed
@@ -215,7 +219,7 @@ class FunctionTrial:
             yielded = next(running, _NOTHING)
         if yielded is _NOTHING:
             epochs = self.config.train.epochs
-            raise Wrong(
+            raise FunctionTrialError(
                 f"{self._name}: ended after {epoch - 1} of {epochs} epochs (train.epochs): it yields once for each"
             )
         return yielded
@@ -230,7 +234,7 @@ class FunctionTrial:
         """See `TrainingLoop.epochs_in`.
 
         Raises:
-            Unusable: it is damaged, or another trial's.
+            UnusableFileError: it is damaged, or another trial's.
         """
         return KeptFolder(path, Path(), self._identity()).holds() if self._resumes else 0
 
@@ -245,7 +249,7 @@ class FunctionTrial:
         """Take the values that `save` wrote.
 
         Raises:
-            Unusable: the file is missing or damaged.
+            UnusableFileError: the file is missing or damaged.
         """
         from safetensors import SafetensorError
         from safetensors.numpy import load_file
@@ -253,16 +257,16 @@ class FunctionTrial:
         try:
             self._test = {name: float(value) for name, value in load_file(path).items()}
         except (SafetensorError, OSError) as error:
-            raise Unusable(f"{path}: is damaged or cut short ({' '.join(str(error).split())[:200]})") from None
+            raise UnusableFileError(f"{path}: is damaged or cut short ({' '.join(str(error).split())[:200]})") from None
 
     def evaluate(self, split: str, final: bool = False) -> dict[str, float]:
         """Return what the function yielded of the test split in the epoch that the trial is taken at, `test/NAME`.
 
         Raises:
-            Wrong: nothing.
+            FunctionTrialError: nothing.
         """
         if not self._test:
-            raise Wrong(f"{self._name}: yielded no test/NAME in the epoch that the trial is taken at")
+            raise FunctionTrialError(f"{self._name}: yielded no test/NAME in the epoch that the trial is taken at")
         return {name: value for name, value in self._test.items() if name.startswith(f"{split}/")}
 
     @property
@@ -285,31 +289,33 @@ class FunctionTrial:
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread():
                 raise
-            raise Wrong(f"{self._name}: raised {error!r} in epoch {epoch}") from error
+            raise FunctionTrialError(f"{self._name}: raised {error!r} in epoch {epoch}") from error
 
     def _checked(self, yielded: Any, epoch: int) -> dict[str, float]:
         """Return what was yielded for an epoch as numbers; see `run`."""
         if not isinstance(yielded, Mapping):
-            raise Wrong(
+            raise FunctionTrialError(
                 f"{self._name}: yielded {type(yielded).__name__} in epoch {epoch}, allowed is a mapping of metrics"
             )
         metrics = {}
         for name, value in yielded.items():
             if not METRIC.fullmatch(str(name)):
-                raise Wrong(
+                raise FunctionTrialError(
                     f"{self._name}: yielded {name!r}, allowed are train/NAME, val/NAME and test/NAME, NAME of letters, "
                     "digits and underscores"
                 )
             metrics[str(name)] = self._number(name, value, epoch)
         if missing := [name for name in self._needed if name not in metrics]:
             there = ", ".join(metrics) or "nothing"
-            raise Wrong(f"{self._name}: did not yield {', '.join(missing)} in epoch {epoch}. It yielded: {there}")
+            raise FunctionTrialError(
+                f"{self._name}: did not yield {', '.join(missing)} in epoch {epoch}. It yielded: {there}"
+            )
         for name in (*self._needed, "train/loss"):
             if name in metrics and not math.isfinite(metrics[name]):
-                raise Diverged(f"{name} is {metrics[name]} in epoch {epoch}")
+                raise DivergedError(f"{name} is {metrics[name]} in epoch {epoch}")
         for name, value in metrics.items():
             if in_percent(name) and not -_ROUNDING <= value <= 1 + _ROUNDING and not math.isnan(value):
-                raise Wrong(
+                raise FunctionTrialError(
                     f"{self._name}: yielded {value:g} for {name!r} in epoch {epoch}, allowed is a fraction from 0 to "
                     "1, which tables print in percent"
                 )
@@ -324,7 +330,7 @@ class FunctionTrial:
             why = "too large: allowed is a number below 1.8e308"
         except Exception:  # whatever the object does when it is to be a number
             why = "allowed is a number"
-        raise Wrong(f"{self._name}: yielded {type(value).__name__} for {name!r} in epoch {epoch}, {why}")
+        raise FunctionTrialError(f"{self._name}: yielded {type(value).__name__} for {name!r} in epoch {epoch}, {why}")
 
 
 _ROUNDING = 1e-6

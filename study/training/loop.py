@@ -25,7 +25,7 @@ from study.methods import Batch, Labels, Method
 from study.methods.balance import mean_cross_entropy, weighed
 from study.models.frozen import Frozen
 from study.training import augment, checkpoint, features, optimization
-from study.training.checkpoint import Checkpoint, Choice, ChosenWeights, Unusable
+from study.training.checkpoint import Checkpoint, Choice, ChosenWeights, UnusableFileError
 from study.training.config import TrialConfig, identity
 from study.training.device import (
     Clock,
@@ -334,8 +334,8 @@ class TrainingLoop:
                 longer trial goes on from it, see `study.training.config.bound`.
 
         Raises:
-            Diverged: the loss of an epoch, the networks behind it or what they give for a split is not finite.
-            Unusable: at once: `resume` is damaged, another trial's, or its states are not those that this version has;
+            DivergedError: the loss of an epoch, the networks behind it or what they give for a split is not finite.
+            UnusableFileError: at once: `resume` is damaged, another trial's, or has states that this version has not;
                 this object is of no use then.
             OSError: `resume` or `ended` cannot be written.
         """
@@ -346,7 +346,7 @@ class TrainingLoop:
     def _fitted(self, name: str) -> Iterator[dict[str, float]]:
         """The one epoch of a model that is fitted at once, to the training split as it is."""
         from study.methods.fitted import Reference
-        from study.training.references import Rows, fitted  # scikit-learn, which no other trial needs
+        from study.training.reference_fitting import Rows, fitted  # scikit-learn, which no other trial needs
 
         train, clock = self.dataset.splits["train"], Clock(self.device)
         with clock.phase("training"):
@@ -368,7 +368,7 @@ class TrainingLoop:
                 state.kept.keep(epoch)
 
     def epoch(self, state: TrainingState, epoch: int, step: Step, clock: Clock) -> dict[str, float]:
-        """Train an epoch, the `epoch`-th, and give its metrics; raises `Diverged` as `run`."""
+        """Train an epoch, the `epoch`-th, and give its metrics; raises `DivergedError` as `run`."""
         self.evaluate.take({})
         self.method.begin_epoch(epoch, self.options.epochs)
         self.method.train()
@@ -465,7 +465,7 @@ class TrainingLoop:
         """The epoch behind which `run` would go on with this file, 0 where there is none.
 
         Raises:
-            Unusable: it is damaged, or another trial's.
+            UnusableFileError: it is damaged, or another trial's.
         """
         content = checkpoint.read(resume, self._identity())
         return int(content["epoch"]) if content else 0
@@ -489,7 +489,7 @@ class TrainingLoop:
         """Take the weights that `save` wrote for this configuration.
 
         Raises:
-            Unusable: the file is missing, cut short or otherwise damaged, or of other networks.
+            UnusableFileError: the file is missing, cut short or otherwise damaged, or of other networks.
         """
         from safetensors import SafetensorError
         from safetensors.torch import load_file
@@ -499,7 +499,7 @@ class TrainingLoop:
         except (SafetensorError, OSError, RuntimeError) as error:
             does_not_fit = isinstance(error, RuntimeError)
             what = "does not fit these data or this version of study" if does_not_fit else "is damaged or cut short"
-            raise Unusable(f"{path}: {what} ({' '.join(str(error).split())[:200]})") from None
+            raise UnusableFileError(f"{path}: {what} ({' '.join(str(error).split())[:200]})") from None
         self.evaluate.take(self._fitted_probes(path))
 
     def _fitted_probes(self, path: Path) -> dict[str, Tensor]:

@@ -20,7 +20,7 @@ from study.methods.debiasing import EARLY, LABELS, MODEL, SOME_LABELS, BiasModel
 from study.training import early_layers
 from study.training.config import TrainOptions, TrialConfig
 from study.training.device import tensor
-from study.training.diverged import Diverged
+from study.training.diverged import DivergedError
 from study.training.loop import TrainingLoop
 
 # A network that stands in for labels that the data do not have.
@@ -56,7 +56,7 @@ class StandIn:
 
         Raises:
             UserError: no folder for data can be written.
-            Diverged: the loss of the network is not finite.
+            DivergedError: the loss of the network is not finite.
         """
         config = self.config
         with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
@@ -75,8 +75,8 @@ class StandIn:
         try:
             for _ in loop.run():
                 pass
-        except Diverged as problem:
-            raise Diverged(f"the network that stands in for bias labels: {problem}") from None
+        except DivergedError as problem:
+            raise DivergedError(f"the network that stands in for bias labels: {problem}") from None
         return {split: self._outputs(loop, split) for split in self.splits}
 
     def _outputs(self, loop: TrainingLoop, split: str) -> Split:
@@ -102,7 +102,7 @@ def known_labels(labels: Labels, config: TrialConfig, dataset: Dataset) -> Label
 
     Raises:
         UserError: fewer than two samples would have a known bias, or no folder for data can be written.
-        Diverged: the loss of the network that stands in for labels is not finite.
+        DivergedError: the loss of the network that stands in for labels is not finite.
     """
     source = config.method.get("bias_source", LABELS)
     if source == SOME_LABELS:
@@ -200,7 +200,7 @@ def inferred_groups(config: TrialConfig, dataset: Dataset, device: torch.device)
 
     Raises:
         UserError: no folder for data can be written.
-        Diverged: the loss of the network is not finite.
+        DivergedError: the loss of the network is not finite.
     """
     own = config.train
     if own.inferred_groups == "none":

@@ -9,13 +9,13 @@ import pytest
 from pages import GUIDE, blocks
 
 import study
-from study.api import running
-from study.api.running import domain, function_study, reference
+from study.api import run_study
+from study.api.run_study import domain, function_study, reference
 from study.commands import run as functions
 from study.home.folder import Home
 from study.spec import StudySpec
 from study.training import FunctionTrial
-from study.training.own_function import PICKLE, load
+from study.training.function_loading import PICKLE, load
 
 SPACE = {"rate": (0.1, 0.9)}
 
@@ -143,7 +143,7 @@ def test_what_is_no_training_function_is_told(function: Any) -> None:
 )
 def test_arguments_that_do_not_go_together_are_told(given: dict[str, Any], message: str) -> None:
     with pytest.raises(study.UserError, match=message):
-        running.run(**given)
+        run_study.run(**given)
 
 
 def test_a_pickled_function_is_in_its_studys_folder_and_goes_to_studies_made_from_it(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ import numpy as np
 import own_functions
 import pytest
 
-from study.api import running
-from study.api.running import function_study
+from study.api import run_study
+from study.api.run_study import function_study
 from study.errors import UserError
 from study.spec import StudySpec
 from study.spec.document import parse
@@ -31,7 +31,7 @@ PAIRS = [
 
 def made(**changes: Any) -> StudySpec:
     """The study of a function as it is after it was written and read."""
-    changes["assignments"] = running.assignments(changes.pop("set", {}))
+    changes["assignments"] = run_study.assignments(changes.pop("set", {}))
     given: dict[str, Any] = {"space": {"rate": (0.1, 0.9)}, "fixed": {}, "baseline": None}
     rest: dict[str, Any] = {"name": "mine", "metric": "val/accuracy", "maximize": None, "epochs": 3}
     return function_study(own_functions.train, **{**rest, **given, **changes})[0]

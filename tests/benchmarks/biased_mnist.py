@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 from study import data, methods
-from study.training import Diverged, Trial, TrialConfig
+from study.training import DivergedError, Trial, TrialConfig
 
 CELLS = [
     {"alpha": 1.0, "lambda": 0.0},
@@ -43,7 +43,7 @@ def run(rho: float, cell: dict[str, Any], epochs: int, seed: int) -> dict[str, f
     trial = Trial(of, data.load(of.data), "cpu")
     try:
         *_, last = trial.run()
-    except Diverged as problem:
+    except DivergedError as problem:
         return {"test/accuracy": float("nan"), "diverged": str(problem)}  # type: ignore[dict-item]
     return trial.evaluate("test") | {"time/epoch": last["time/epoch"], "val/accuracy": last["val/accuracy"]}
 

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from study import methods
-from study.losses.catalogue import losses, regularisers
+from study.losses.loss_catalogue import losses, regularisers
 from study.methods import Batch, Labels
 
 MOST = 1e-4

@@ -20,7 +20,7 @@ from study.analysis.report.page import markdown_table
 from study.analysis.statistics import formatting
 from study.home.folder import Home
 from study.reproduce import Request, compared_readings
-from study.reproduce.readings import Comparison, markdown
+from study.reproduce.reading_tables import Comparison, markdown
 from study.spec.document import shipped
 from study.spec.load import declared_readings
 

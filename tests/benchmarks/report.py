@@ -182,7 +182,7 @@ def query(database: Path) -> int:
 def report(path: Path, trials: int, epochs: int) -> None:
     """Each phase of `write_report` by itself."""
     phases = Phases()
-    import study.analysis.report.report  # noqa: F401 (with all that it needs)
+    import study.analysis.report.write_report  # noqa: F401 (with all that it needs)
     from study.home.record import StudyRecord
     from study.ranking import Results
 
@@ -199,8 +199,8 @@ def make(results: "Results", phases: Phases) -> None:
     from study.analysis.figures import FIGURES
     from study.analysis.figures.by_optuna import by_optuna
     from study.analysis.report.page import to_html, to_markdown
-    from study.analysis.report.report import as_pdf, as_png
     from study.analysis.report.sections import report_page
+    from study.analysis.report.write_report import as_pdf, as_png
 
     trials_frame(results).to_csv()
     phases.done("trials.csv")

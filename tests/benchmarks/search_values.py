@@ -49,7 +49,7 @@ from study import data
 from study.data.dataset import Dataset, Facts, Split
 from study.spec import StudySpec, load_study
 from study.sweep.search_stage import Sampler
-from study.training import Diverged, Trial, metrics
+from study.training import DivergedError, Trial, metrics
 from study.training.class_offsets import ClassOffsets
 from study.training.counts import Cells, Counts, kinds
 
@@ -154,7 +154,7 @@ def measured(spec: StudySpec, dataset: Dataset, params: Mapping[str, Any]) -> di
                 for name, value, error in values(scores, dataset.splits["val"], dataset.facts):
                     found.setdefault(name, []).append(round(value, 6))
                     errors[name] = round(error, 6)
-    except Diverged as problem:
+    except DivergedError as problem:
         print(problem)
         return None
     of_test = trial.evaluate.scores("encoder", trial.evaluate.features("test")).float()

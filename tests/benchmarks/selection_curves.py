@@ -4,7 +4,7 @@
 
 One configuration is the plain loss; the others are drawn once from alpha, lambda, epsilon, temperature and learning
 rate, the same for all splits. Each is trained on one thread with eps-SupInfoNCE and FairKL. Every epoch is judged by
-all rules of `study.metrics.rules` on a validation split that is as biased as training (`val`), on one that is not
+all rules of `study.metrics.selection_rules` on a validation split as biased as training (`val`), on one that is not
 (`unbiased`), and on test. The curves of a split are added to `selection_curves.npz` beside this file, half precision.
 
 * digits: the quickstart's digits, rho 0.95, 20 epochs. Validation 359 digits, of which 20 conflict.
@@ -31,7 +31,7 @@ from torch import Tensor
 from study import data, methods, models
 from study.data import Dataset, colour_bias, holdout
 from study.data.dataset import Split
-from study.training import Diverged, Trial, TrialConfig, metrics
+from study.training import DivergedError, Trial, TrialConfig, metrics
 from study.training.config import TrainOptions
 
 FILE = Path(__file__).with_suffix(".npz")
@@ -192,7 +192,7 @@ def curves(of: Set, number: int, seed: int, tried: Sequence[Mapping[str, float]]
                     values = judged(scores, dataset.splits[split], dataset, loop.inferred.get(split))
                     for name in SHOWN[split]:
                         found[place, epoch, COLUMNS.index(f"{split}/{name}")] = values.get(name, np.nan)
-        except Diverged as problem:
+        except DivergedError as problem:
             print(f"configuration {place}: {problem}")
     return found
 

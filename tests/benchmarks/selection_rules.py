@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.stats import kendalltau
 from selection_curves import COLUMNS, FILE, SETS, curves
 
-from study.metrics.rules import RULES
+from study.metrics.selection_rules import RULES
 
 Curves = NDArray[np.float64]
 """(configurations, epochs, columns)."""

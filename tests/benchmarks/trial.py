@@ -39,7 +39,7 @@ from torchvision.transforms import Compose, Normalize, ToTensor
 from study import data, methods, models
 from study.data import Dataset, Split
 from study.errors import UserError
-from study.losses.catalogue import losses, regularisers
+from study.losses.loss_catalogue import losses, regularisers
 from study.training import Trial, TrialConfig
 
 sys.path.append(str(Path(__file__).parents[1] / "support"))

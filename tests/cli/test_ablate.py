@@ -12,7 +12,7 @@ from study import cli
 from study.home.events import Ablating, Decided, Ended, Report, SplitTested, Started
 from study.home.folder import Home
 from study.home.ledger import Ledger
-from study.ranking.ablation import configurations, mixed
+from study.ranking.ablation_steps import configurations, mixed
 
 SPEC = quickstart("search.early_stopping={}", "search.confirm={top: 1, seeds: 2}")
 STEPS = [(key,) for key in PARAMS]

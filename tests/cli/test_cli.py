@@ -9,7 +9,7 @@ import pytest
 from answers import answer
 
 from study.commands import status
-from study.errors import Stopped, UserError
+from study.errors import StudyStoppedError, UserError
 from study.upstream.logging import VERBOSE, hush
 
 
@@ -24,7 +24,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ("error", "code"),
     [
         (UserError("what was given"), 2),
-        (Stopped("no room"), 1),
+        (StudyStoppedError("no room"), 1),
         (OSError(28, "No space left on device", "/there"), 1),
         (PermissionError(13, "Permission denied", "/there"), 2),
     ],

@@ -32,7 +32,7 @@ def test_a_signal_while_python_leaves_changes_nothing(number: int) -> None:
 THREADED = """
 import threading, weakref
 from study import cli
-from study.errors import Stopped
+from study.errors import StudyStoppedError
 
 class Thing:
     pass
@@ -47,7 +47,7 @@ def make():
 
 def app(**_):
     threading.Thread(target=make, daemon=True).start()
-    raise Stopped("no room")
+    raise StudyStoppedError("no room")
 
 cli.app = app
 cli.main()

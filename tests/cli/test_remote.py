@@ -14,7 +14,7 @@ from helpers import quickstart
 from study.commands import on_cluster
 from study.commands.export import export
 from study.commands.final_training import final_study
-from study.errors import NoSuchStudy, Stopped, UserError
+from study.errors import StudyNotFoundError, StudyStoppedError, UserError
 from study.home.folder import Home
 from study.home.record import StudyRecord
 from study.ranking import Results
@@ -233,9 +233,9 @@ def test_a_study_is_removed_there_and_its_jobs_with_it(cluster: type[Jobs], monk
 @pytest.mark.parametrize(
     ("error", "status", "forgotten"),
     [
-        (NoSuchStudy("mine: no such study in /there"), 0, ["study-mine-3"]),
+        (StudyNotFoundError("mine: no such study in /there"), 0, ["study-mine-3"]),
         (UserError("mine: its runs are still in MLflow"), 2, []),
-        (Stopped("/there: No space left on device"), 1, []),
+        (StudyStoppedError("/there: No space left on device"), 1, []),
     ],
 )
 def test_jobs_stay_where_their_study_could_not_be_removed(

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from study.cluster.answer import MAX_LENGTH, VARIABLE, answered
-from study.cluster.job import Job
-from study.errors import Interrupted, NoSuchStudy, Stopped, UserError
+from study.cluster.driver_job import Job
+from study.errors import StartInterruptedError, StudyNotFoundError, StudyStoppedError, UserError
 
 JOB = "study-evaluate-1"
 
@@ -40,10 +40,10 @@ def test_a_log_without_an_answer_is_told(log: str) -> None:
     ("state", "code", "kind"),
     [
         ("failed", 2, UserError),
-        ("failed", 1, Stopped),
-        ("failed", None, Stopped),
-        ("failed", 130, Interrupted),
-        ("stopped", None, Interrupted),
+        ("failed", 1, StudyStoppedError),
+        ("failed", None, StudyStoppedError),
+        ("failed", 130, StartInterruptedError),
+        ("stopped", None, StartInterruptedError),
     ],
 )
 def test_a_job_that_says_nothing_itself_has_failed_by_its_exit_status(
@@ -55,8 +55,8 @@ def test_a_job_that_says_nothing_itself_has_failed_by_its_exit_status(
         answered(ended(state, code), "")
 
 
-@pytest.mark.parametrize("kind", [UserError, NoSuchStudy, Stopped, Interrupted])
-def test_an_error_there_is_the_same_error_here_whatever_its_words(kind: type[NoSuchStudy]) -> None:
+@pytest.mark.parametrize("kind", [UserError, StudyNotFoundError, StudyStoppedError, StartInterruptedError])
+def test_an_error_there_is_the_same_error_here_whatever_its_words(kind: type[StudyNotFoundError]) -> None:
     error = {"code": kind.code, "message": "two keys cannot be used:\n  a: 0 given\n  b: -1 given"}
     with pytest.raises(kind) as raised:
         answered(ended("failed", 1), "error: in other words\n" + marked(error=error))
@@ -66,7 +66,7 @@ def test_an_error_there_is_the_same_error_here_whatever_its_words(kind: type[NoS
 
 def test_a_long_message_is_cut() -> None:
     error = {"code": "stopped", "message": f"{'long ' * 10_000}end"}
-    with pytest.raises(Stopped) as raised:
+    with pytest.raises(StudyStoppedError) as raised:
         answered(ended("failed", 1), marked(error=error))
     assert len(str(raised.value)) <= MAX_LENGTH
 
@@ -74,7 +74,7 @@ def test_a_long_message_is_cut() -> None:
 @pytest.mark.parametrize(
     ("command", "state", "code", "kind"),
     [
-        (("status", "no-such", "--json"), "failed", 2, NoSuchStudy),
+        (("status", "no-such", "--json"), "failed", 2, StudyNotFoundError),
         (("trial", "no-such.yaml", "--json"), "failed", 2, UserError),
         (("list", "--json"), "succeeded", 0, None),
     ],

@@ -9,7 +9,7 @@ import pytest
 from helpers import Told, quickstart, write_ledger
 
 from study.cluster.log_share import LogShare
-from study.cluster.mirror import LATEST, Changed, Manifest, Wish, download
+from study.cluster.mirror import LATEST, Manifest, RemoteFileChangedError, Wish, download
 from study.errors import UserError
 from study.home.events import SearchExtended
 from study.home.folder import Home, StudyFolder
@@ -110,7 +110,7 @@ def test_what_is_not_as_the_cluster_says_is_not_put_in_its_place(there: There, n
     changed = bytearray(file.read_bytes())
     changed[5] ^= 1
     file.write_bytes(changed)
-    with pytest.raises(Changed, match=f"{name}: "):
+    with pytest.raises(RemoteFileChangedError, match=f"{name}: "):
         download(there.read, Manifest.of("mine", document), there.here.path, ALL)
     assert not (there.here.path / name).exists()
     assert not [*there.here.path.rglob(".*")]

@@ -9,7 +9,7 @@ import pytest
 from servers import answering
 
 from study.cluster import following
-from study.errors import Stopped, UserError
+from study.errors import StudyStoppedError, UserError
 
 NOBODY = "http://127.0.0.1:1"
 """A port that is given to no program: a free one may be another test's by the time that it is asked."""
@@ -38,15 +38,17 @@ class Jobs:
 @pytest.mark.parametrize("error", [RuntimeError("closed with code 1006"), ConnectionResetError()])
 def test_a_lost_connection_says_what_to_type(error: Exception) -> None:
     shown: list[str] = []
-    with pytest.raises(Stopped, match=f"connection to {NOBODY} was lost. mine may go on or not.*study status mine"):
+    with pytest.raises(
+        StudyStoppedError, match=f"connection to {NOBODY} was lost. mine may go on or not.*study status mine"
+    ):
         shown.extend(following.followed(Jobs(error), "study-mine", "mine"))
     assert "".join(shown).startswith("0:00  loading data\n")
-    with pytest.raises(Stopped, match="study-data-1 may go on there or not"):
+    with pytest.raises(StudyStoppedError, match="study-data-1 may go on there or not"):
         list(following.followed(Jobs(error), "study-data-1"))
 
 
 def test_a_head_that_is_gone_once_the_log_has_ended_is_a_lost_connection() -> None:
-    with pytest.raises(Stopped, match="was lost"):
+    with pytest.raises(StudyStoppedError, match="was lost"):
         following.outcome(Jobs(None, UserError("no Ray dashboard answers there")), "study-mine", "mine")
     ended = SimpleNamespace(state="succeeded")
     assert following.outcome(Jobs(None, ended), "study-mine", "mine") is ended

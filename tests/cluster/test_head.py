@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 from serving import Silent, serving
 
-from study.cluster.head import Head, NotThere
+from study.cluster.head import Head, RemoteFileNotFoundError
 from study.upstream import ray_internals
 
 HELD = {"empty": b"", "whole": b"a file"}
@@ -35,7 +35,7 @@ def head(monkeypatch: pytest.MonkeyPatch) -> Iterator[Head]:
 
 @pytest.mark.slow
 def test_of_an_empty_answer_the_list_of_files_is_asked(head: Head) -> None:
-    with pytest.raises(NotThere), closing(head.file("node", "missing")) as blocks:
+    with pytest.raises(RemoteFileNotFoundError), closing(head.file("node", "missing")) as blocks:
         next(blocks)
     assert b"".join(head.file("node", "empty")) == b""
     assert b"".join(head.file("node", "whole")) == b"a file"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from study.cluster.job import from_this_shell
+from study.cluster.driver_job import from_this_shell
 from study.errors import UserError
 
 

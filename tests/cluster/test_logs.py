@@ -7,7 +7,7 @@ import pytest
 from answers import answer
 
 from study import cli
-from study.cluster import jobs
+from study.cluster import job_client
 
 THERE = ["--address", "http://127.0.0.1:8265"]
 
@@ -27,7 +27,7 @@ class Jobs:
 
 @pytest.fixture(autouse=True)
 def _cluster(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jobs, "Jobs", Jobs)
+    monkeypatch.setattr(job_client, "Jobs", Jobs)
 
 
 def test_the_log_is_text_or_one_json_document(capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from helpers import quickstart
 
-from study.cluster.jobs import STUDY_FILE, size, upload
+from study.cluster.job_client import STUDY_FILE, size, upload
 from study.spec import load_study
 
 
@@ -30,7 +30,7 @@ def test_the_code_the_study_files_and_the_study_and_nothing_else() -> None:
 
 def test_what_lies_about_is_left(tmp_path: Path) -> None:
     """Secrets, data and links beside the code stay where they are."""
-    from study.cluster import jobs as module
+    from study.cluster import job_client as module
 
     source = tmp_path / "source"
     (source / "inner").mkdir(parents=True)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from study.commands import run, trial
+from study.commands import run, single_trial
 from study.commands.plan import plan, text
 from study.errors import UserError
 from study.home.folder import Home
@@ -54,7 +54,7 @@ def test_a_metric_of_an_empty_cell_is_refused_by_plan_and_trial(tmp_path: Path, 
     assert EMPTY in str(refused.value)
     assert "val/worst_group_accuracy" in str(refused.value)
     with pytest.raises(UserError, match=r"search\.metric"):
-        next(trial.run(spec, "cpu"))
+        next(single_trial.run(spec, "cpu"))
 
 
 @pytest.mark.parametrize("metric", NOT_COMPARED)

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from helpers import Told, quickstart, record
 
-from study.analysis.report import lead
-from study.cluster.jobs import Job
+from study.analysis.report import result_sentences
+from study.cluster.job_client import Job
 from study.commands import on_cluster as there
 from study.commands.progress import StudyProgress
 from study.commands.status import Remaining, Status
@@ -32,7 +32,9 @@ def a_study() -> Status:
     spec, found = quickstart("name=mine"), record(Told("baseline", [0.5]), Told("search", [0.75, 0.8], "running"))
     results = Results(spec, found)
     pace, remaining = StudyProgress(spec, found).pace(), Remaining(remaining_gain(results), "")
-    return Status(summary(results), lead.document(results), None, pace, [], [], {}, {}, None, remaining, None)
+    return Status(
+        summary(results), result_sentences.document(results), None, pace, [], [], {}, {}, None, remaining, None
+    )
 
 
 def told(jobs: list[Job], study: Status | str) -> dict[str, Any]:

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from course import Course, outcome, score, spec_of
 
-from study.commands import extending
+from study.commands import extend_study
 from study.commands.final_training import final_study
 from study.errors import UserError
+from study.home.driver_requests import Request
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord, TrialRecord
-from study.home.requests import Request
 from study.ranking import Results, Spread
 from study.spec import StudySpec
 
@@ -25,7 +25,7 @@ def played(home: Path, spec: StudySpec) -> StudyFolder:
 
 
 def confirmed(folder: StudyFolder, spec: StudySpec, top: int, seeds: int) -> StudyRecord:
-    extending.more_seeds(folder, spec, top, seeds)
+    extend_study.more_seeds(folder, spec, top, seeds)
     assert StudyRecord.load(folder.ledger_file).state == "interrupted", "a crash here leaves something to resume"
     Course(folder.ledger_file, spec).play()
     return StudyRecord.load(folder.ledger_file)
@@ -63,22 +63,22 @@ def test_nothing_is_left_to_confirm(tmp_path: Path) -> None:
     folder = played(tmp_path, spec)
     size = folder.ledger_file.stat().st_size
     with pytest.raises(UserError, match=r"trials 0, \d+, \d+ have run on 2 fresh seeds or more"):
-        extending.more_seeds(folder, spec, 2, 2)
+        extend_study.more_seeds(folder, spec, 2, 2)
     with pytest.raises(UserError, match=r"--top 50: quickstart has \d complete configurations"):
-        extending.more_seeds(folder, spec, 50, 2)
+        extend_study.more_seeds(folder, spec, 50, 2)
     assert folder.ledger_file.stat().st_size == size
 
 
 def test_a_search_must_be_over(tmp_path: Path) -> None:
     folder = Home(tmp_path).create(UNCONFIRMED)
     with pytest.raises(UserError, match=r"is new, its search must end first: study resume quickstart"):
-        extending.more_seeds(folder, UNCONFIRMED, 1, 2)
+        extend_study.more_seeds(folder, UNCONFIRMED, 1, 2)
 
 
 def test_a_final_training_has_no_search(tmp_path: Path) -> None:
     spec = final_study(UNCONFIRMED, [0, 1])
     with pytest.raises(UserError, match="further seeds of it: study train"):
-        extending.more_seeds(Home(tmp_path).create(spec), spec, 1, 2)
+        extend_study.more_seeds(Home(tmp_path).create(spec), spec, 1, 2)
 
 
 class Killed(Exception):
@@ -112,16 +112,16 @@ def test_more_trials_count_from_those_that_there_are_once_a_user_ended_the_searc
     tmp_path: Path, spec: StudySpec, dies: bool
 ) -> None:
     folder = ended_by_a_user(tmp_path, spec, dies)
-    assert extending.more_trials(folder, spec, "+2").extended == 5 + 2
+    assert extend_study.more_trials(folder, spec, "+2").extended == 5 + 2
     record = Course(folder.ledger_file, spec).play().record
     assert (len(list(record.by_stage("baseline", "search"))), record.enough) == (7, "trials")
 
 
 def test_a_grid_that_was_ended_goes_on_to_its_last_cell_and_no_further(tmp_path: Path) -> None:
     folder = ended_by_a_user(tmp_path, GRID, dies=False)
-    assert extending.more_trials(folder, GRID, "+100").extended == GRID.trials
+    assert extend_study.more_trials(folder, GRID, "+100").extended == GRID.trials
     record = Course(folder.ledger_file, GRID).play().record
     searched_values = [trial.params["method.lambda"] for trial in record.by_stage("search")]
     assert sorted(searched_values) == [0.1, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0]
     with pytest.raises(UserError, match="its space has no further configurations"):
-        extending.more_trials(folder, GRID, "+1")
+        extend_study.more_trials(folder, GRID, "+1")

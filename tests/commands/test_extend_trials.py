@@ -6,8 +6,8 @@ import pytest
 from course import Course, score, spec_of
 
 from study import ranking
-from study.commands import extending
-from study.commands.extending import Request
+from study.commands import extend_study
+from study.commands.extend_study import Request
 from study.commands.final_training import final_study
 from study.errors import UserError
 from study.home.folder import Home, StudyFolder
@@ -37,7 +37,7 @@ def history(folder: StudyFolder, spec: StudySpec = SPEC) -> list[str]:
 
 
 def went_on(folder: StudyFolder, request: Request, spec: StudySpec = SPEC) -> StudyRecord:
-    extending.ask(folder, spec, request)
+    extend_study.ask(folder, spec, request)
     assert record_of(folder).state == "interrupted", "a crash here leaves something to resume"
     Course(folder.ledger_file, spec).play()
     return record_of(folder)
@@ -101,7 +101,7 @@ def test_what_early_stopping_ended_goes_on_to_the_end_and_is_judged_no_more(tmp_
 def test_until_all_have_ended_they_count_as_they_had(tmp_path: Path) -> None:
     folder = played(tmp_path)
     before = Results(SPEC, record_of(folder)).ranked
-    extending.ask(folder, SPEC, Request(8, top=2))
+    extend_study.ask(folder, SPEC, Request(8, top=2))
     while_on = record_of(folder)
     assert [(one.trial.number, one.score, one.confirmed) for one in Results(SPEC, while_on).ranked] == [
         (one.trial.number, one.score, one.confirmed) for one in before
@@ -115,7 +115,7 @@ def test_until_all_have_ended_they_count_as_they_had(tmp_path: Path) -> None:
 def test_one_that_fails_counts_as_it_had_ended_and_is_not_compared(tmp_path: Path) -> None:
     folder = played(tmp_path)
     first = numbers(Results(SPEC, record_of(folder)).candidates)[0]
-    extending.ask(folder, SPEC, Request(8, top=2))
+    extend_study.ask(folder, SPEC, Request(8, top=2))
 
     def breaks(trial: TrialRecord, epoch: int) -> float | None:
         return None if trial.number == first and epoch == 6 else score(trial, epoch)
@@ -131,7 +131,7 @@ def test_one_that_fails_counts_as_it_had_ended_and_is_not_compared(tmp_path: Pat
 def test_a_driver_that_died_is_followed_by_one_that_goes_on(tmp_path: Path) -> None:
     whole, cut = played(tmp_path / "whole"), played(tmp_path / "cut")
     expected = went_on(whole, Request(8, top=2))
-    extending.ask(cut, SPEC, Request(8, top=2))
+    extend_study.ask(cut, SPEC, Request(8, top=2))
     course = Course(cut.ledger_file, SPEC)
     running = [[course.agenda.next(), 0] for _ in range(2)]
     for _ in range(3):
@@ -157,7 +157,7 @@ def test_a_second_extension_goes_further(tmp_path: Path) -> None:
     told = summary(Results(SPEC, after))
     assert told.extended == Extended(16, of=4, trials=[0, best.trial.number], left=0, compared=16)
     with pytest.raises(UserError, match="--epochs 8: trials of quickstart have run 16; at least that many"):
-        extending.planned(folder, Results(SPEC, after), Request(8))
+        extend_study.planned(folder, Results(SPEC, after), Request(8))
 
 
 def test_replicates_go_on_with_their_configuration(tmp_path: Path) -> None:
@@ -185,7 +185,7 @@ def test_what_cannot_go_on_is_refused_and_nothing_is_changed(
 ) -> None:
     size = course_folder.ledger_file.stat().st_size
     with pytest.raises(UserError, match=message):
-        extending.ask(course_folder, SPEC, request_)
+        extend_study.ask(course_folder, SPEC, request_)
     assert course_folder.ledger_file.stat().st_size == size
 
 
@@ -193,7 +193,7 @@ def test_a_trial_on_a_further_seed_is_named_by_its_configuration(course_folder: 
     record = record_of(course_folder)
     repeat = next(record.by_stage("confirm"))
     with pytest.raises(UserError, match=rf"stage confirm, as a repeat of trial {repeat.repeats}: give that one"):
-        extending.planned(course_folder, Results(SPEC, record), Request(8, trials=(repeat.number,)))
+        extend_study.planned(course_folder, Results(SPEC, record), Request(8, trials=(repeat.number,)))
 
 
 @pytest.fixture(scope="module")
@@ -204,9 +204,9 @@ def course_folder(tmp_path_factory: pytest.TempPathFactory) -> StudyFolder:
 
 def test_a_search_must_be_over_and_there_must_be_one(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="is new, its search must end first: study resume quickstart"):
-        extending.ask(Home(tmp_path).create(SPEC), SPEC, Request(8))
+        extend_study.ask(Home(tmp_path).create(SPEC), SPEC, Request(8))
     with pytest.raises(UserError, match="a final training; one of more epochs: study train FILE --epochs 8"):
-        extending.planned(StudyFolder(tmp_path), Results(final_study(SPEC, [0, 1]), StudyRecord()), Request(8))
+        extend_study.planned(StudyFolder(tmp_path), Results(final_study(SPEC, [0, 1]), StudyRecord()), Request(8))
 
 
 @pytest.mark.parametrize(
@@ -216,20 +216,20 @@ def test_a_search_must_be_over_and_there_must_be_one(tmp_path: Path) -> None:
 def test_a_schedule_that_depends_on_the_total_is_refused(course_folder: StudyFolder, given: str, key: str) -> None:
     message = rf"trial 0 of 4 epochs is no part of one of 8: {key} ties it .* study run .* train.epochs=8 --name"
     with pytest.raises(UserError, match=message):
-        extending.planned(course_folder, Results(spec_of(given), record_of(course_folder)), Request(8))
+        extend_study.planned(course_folder, Results(spec_of(given), record_of(course_folder)), Request(8))
 
 
 def test_what_runs_again_is_told_before(tmp_path: Path) -> None:
     folder = played(tmp_path)
-    plan = extending.plan_of(folder, Request(8, top=1))
+    plan = extend_study.plan_of(folder, Request(8, top=1))
     assert plan.to_run == 8 * len(plan.trials)
     assert plan.again == 4 * len(plan.trials)
     folder.checkpoints.mkdir()
     folder.end_file(0).touch()
-    kept = extending.plan_of(folder, Request(8, top=1))
+    kept = extend_study.plan_of(folder, Request(8, top=1))
     assert (kept.to_run, kept.again) == (plan.to_run - 4, plan.again - 4)
     best = plan.configurations[1]
-    assert extending.lines(kept) == [
+    assert extend_study.lines(kept) == [
         f"trials 0, {best} to epoch 8, with 4 trials on further seeds: 44 epochs",
         "5 of 6 run again from their first epoch, as their state was not kept: 20 of these epochs "
         "(resources.keep_checkpoints)",

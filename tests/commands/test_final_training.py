@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from helpers import Told, quickstart, reread, write_ledger
 
-from study.analysis.report.conclusions import conclusions
+from study.analysis.report.caveats import conclusions
 from study.commands.final_training import (
     baseline_of,
     beside_baseline,

@@ -20,7 +20,7 @@ from PIL import Image
 
 from study import methods, models
 from study.commands import backbones
-from study.commands import trial as one_trial
+from study.commands import single_trial as one_trial
 from study.commands.answers import Asker
 from study.commands.init import Flags, write
 from study.commands.plan import plan

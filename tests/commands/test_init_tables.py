@@ -7,7 +7,7 @@ import pytest
 from init_folder import birds_and_people, nobody, of, refused
 
 from study import methods
-from study.commands import trial as one_trial
+from study.commands import single_trial as one_trial
 from study.commands.answers import Asker
 from study.commands.init import WHY, write
 from study.spec import load_study

@@ -9,7 +9,7 @@ from heads import TOKEN, StandIn, job, stand_in
 from helpers import Told, append_event, quickstart, write_ledger
 
 from study.address import LEAST
-from study.cluster.head import HeadGone
+from study.cluster.head import DashboardUnreachableError
 from study.cluster.log_share import LogShare
 from study.commands import fetch as fetching
 from study.commands.on_cluster import Elsewhere
@@ -149,7 +149,7 @@ def test_when_the_head_has_gone_what_is_known_is_told(there: There, capsys: pyte
     Elsewhere(there.head.address).status("mine")
     there.head.gone = True
     for ask in (lambda e: e.status("mine"), lambda e: e.overview()):
-        with pytest.raises(HeadGone) as told:
+        with pytest.raises(DashboardUnreachableError) as told:
             ask(Elsewhere(there.head.address))
         for words in ("no Ray dashboard answers", "mine was running on ", "study report mine --address "):
             assert words in str(told.value)

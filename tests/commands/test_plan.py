@@ -6,7 +6,7 @@ import pytest
 from helpers import quickstart
 
 from study.commands.plan import plan, text
-from study.metrics.rules import RULES
+from study.metrics.selection_rules import RULES
 
 LABELLED = sum(rule.needs != "inferred groups" for rule in RULES)
 """Rules that data with bias labels allow, where no groups are inferred."""

@@ -14,7 +14,7 @@ from limits import full_disk
 from study import data
 from study.commands import run
 from study.commands.final_training import final_study
-from study.errors import Interrupted, Stopped, UserError
+from study.errors import StartInterruptedError, StudyStoppedError, UserError
 from study.home.folder import Home, write_format
 
 SPEC = quickstart()
@@ -39,7 +39,7 @@ def test_a_full_disk_is_told_with_its_place_and_the_way_on(tmp_path: Path, comma
     folder = home.create(SPEC)
     write_ledger(folder.ledger_file, *(Told("search", [0.5], state="complete") for _ in range(10)))
     before = folder.ledger_file.read_bytes()
-    with full_disk(len(before) if lease else 0), pytest.raises(Stopped) as stopped:
+    with full_disk(len(before) if lease else 0), pytest.raises(StudyStoppedError) as stopped:
         COMMANDS[command](home)
     place = folder.ledger_file if lease else folder.path
     assert str(stopped.value).startswith(str(place))
@@ -55,7 +55,7 @@ def test_a_full_disk_is_told_with_its_place_and_the_way_on(tmp_path: Path, comma
         (UserError("a node does not see the home"), False),
         (PermissionError(13, "Permission denied"), False),
         (RuntimeError("a bug"), False),
-        (Stopped("Ray cannot start"), True),
+        (StudyStoppedError("Ray cannot start"), True),
     ],
     ids=["refused", "no permission", "a bug", "stopped"],
 )
@@ -100,7 +100,9 @@ def test_a_signal_before_anything_of_a_session_is_kept_is_told_as_a_stop(
     write_ledger(folder.ledger_file, Told("baseline", [0.5]), Told("search", [0.7], state="failed"))
     append_event(folder.ledger_file, "closed", state="failed")
     shutil.copy(empty_database, home.database)
-    with pytest.raises(Interrupted, match=r"^stopped\. Nothing is lost; then go on with it: study resume quickstart$"):
+    with pytest.raises(
+        StartInterruptedError, match=r"^stopped\. Nothing is lost; then go on with it: study resume quickstart$"
+    ):
         run.resume(home, SPEC.name, lambda *_: nullcontext(no_word))
 
 

@@ -11,9 +11,9 @@ from helpers import Told, append_event, quickstart, write_ledger
 
 from study.cli.options import show
 from study.commands import run
+from study.commands.driver_session import RunEnd, closing_lines
 from study.commands.export import export
-from study.commands.session import RunEnd, closing_lines
-from study.errors import Stopped, UserError
+from study.errors import StudyStoppedError, UserError
 from study.home.folder import Home
 from study.home.record import StudyRecord
 from study.ranking import Results
@@ -165,7 +165,7 @@ def test_what_failed_waits_for_the_driver_where_it_is_to_run_again(
 
     def session(*_: object) -> None:
         states.append(StudyRecord.load(folder.ledger_file).trials[0].state)
-        raise Stopped("far enough")
+        raise StudyStoppedError("far enough")
 
     monkeypatch.setenv("STUDY_HOME", str(tmp_path))
     monkeypatch.setattr(run, "run_session", session)

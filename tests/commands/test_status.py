@@ -12,8 +12,19 @@ from study.commands import logs, status
 from study.commands.final_training import final_study
 from study.documents import plain
 from study.errors import UserError
-from study.home import requests
-from study.home.events import Closed, Decided, Ended, Ending, Enqueued, Opened, Report, Started, Stopping, Unusable
+from study.home import driver_requests
+from study.home.events import (
+    Closed,
+    Decided,
+    Ended,
+    Ending,
+    Enqueued,
+    Opened,
+    Report,
+    Started,
+    Stopping,
+    UnusableFileError,
+)
 from study.home.folder import Home
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
@@ -192,9 +203,9 @@ def test_the_devices_of_trials_and_the_nodes_that_are_not_used_are_shown(home: H
     """Of the last driver: what was mended before it is not told."""
     folder = home.find("hers")
     ledger = Ledger(folder.ledger_file)
-    ledger.append(Unusable(node="mended", reason="no longer so"))
+    ledger.append(UnusableFileError(node="mended", reason="no longer so"))
     ledger.append(Opened(version="1", owner="grace"))
-    ledger.append(Unusable(node="far", reason="its driver is too old. Remedy: another"))
+    ledger.append(UnusableFileError(node="far", reason="its driver is too old. Remedy: another"))
     card = {"name": "NVIDIA L4", "driver": "580.65.06", "cuda": "13.2", "capability": "8.9"}
     for trial, device in enumerate([card, {"name": "cpu"}, card]):
         ledger.append(Decided(trial=trial, stage="search", params={}, seed=0))
@@ -215,7 +226,7 @@ def test_what_users_asked_for_is_said_until_it_is_done(tmp_path: Path) -> None:
     folder = Home(tmp_path).create(quickstart())
     write_ledger(folder.ledger_file, Told("baseline", [0.5], "running"), Told("search", [0.5], "running"))
     assert status.document(folder).asked is None
-    requests.ask(folder.requests, requests.Request("end"))
+    driver_requests.ask(folder.requests, driver_requests.Request("end"))
     ledger = Ledger(folder.ledger_file)
     for request in "ab":
         ledger.append(Enqueued(request=request, params={"method.alpha": len(request)}))

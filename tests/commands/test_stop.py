@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 from helpers import ROOT, quickstart
 
-from study.commands.requests import stop
+from study.commands.ask_driver import stop
 from study.errors import UserError
 from study.home.folder import Home
-from study.home.lease import NotThere, Process
+from study.home.lease import Process, ProcessGoneError
 from study.home.ledger import Ledger, is_open
 
 DRIVER = """
@@ -125,8 +125,8 @@ def test_a_process_that_has_ended_gets_no_signal(bystander: "subprocess.Popen[by
     process = Process.of(bystander.pid)
     os.kill(bystander.pid, signal.SIGKILL)
     os.waitid(os.P_PID, bystander.pid, os.WEXITED | os.WNOWAIT)  # a zombie until its parent asks
-    with pytest.raises(NotThere, match="has ended"):
+    with pytest.raises(ProcessGoneError, match="has ended"):
         process.send(signal.SIGTERM)
     bystander.wait()
-    with pytest.raises(NotThere, match="there is no process"):
+    with pytest.raises(ProcessGoneError, match="there is no process"):
         process.send(signal.SIGTERM)

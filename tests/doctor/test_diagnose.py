@@ -16,8 +16,8 @@ from typer.testing import CliRunner
 
 from study import doctor
 from study.cli import app
-from study.doctor import checks
-from study.doctor.checks import Finding, isolated
+from study.doctor import health_checks
+from study.doctor.health_checks import Finding, isolated
 from study.home.folder import Home
 from study.tracking.connection import connect, public
 
@@ -92,17 +92,17 @@ def test_a_look_that_raises_or_hangs_harms_no_other() -> None:
 
 
 def test_a_home_and_its_studies(home: Home) -> None:
-    assert [one.state for one in checks.home(home)] == ["ok"]
+    assert [one.state for one in health_checks.home(home)] == ["ok"]
     write_ledger(home.create(quickstart("name=one")).ledger_file, Told("baseline", [0.5]))
     home.create(quickstart("name=two")).ledger_file.write_text("no event\n")
-    whole, damaged = checks.home(home)
+    whole, damaged = health_checks.home(home)
     assert "writable, form 2, 2 studies" in whole.told
     assert damaged.state == "problem"
     assert damaged.told.startswith("two: ")
     assert "study delete two --yes" in (damaged.remedy or "")
     home.path.rename(home.path.with_name("elsewhere"))
     home.path.write_text("a file")
-    (found,) = checks.home(home)
+    (found,) = health_checks.home(home)
     assert (found.state, found.remedy) == ("problem", "another home: STUDY_HOME=...")
 
 
@@ -111,7 +111,7 @@ def test_a_home_and_its_studies(home: Home) -> None:
 def test_an_mlflow_that_refuses(home: Home, monkeypatch: pytest.MonkeyPatch, status: int, told: str) -> None:
     with answering(status) as uri:
         monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
-        (found,) = checks.mlflow(home)
+        (found,) = health_checks.mlflow(home)
     assert found.state == "problem"
     assert told in found.told
     assert public(uri) in found.told
@@ -119,7 +119,7 @@ def test_an_mlflow_that_refuses(home: Home, monkeypatch: pytest.MonkeyPatch, sta
 
 
 def test_an_mlflow_that_is_not_there_yet_is_not_made(home: Home) -> None:
-    (found,) = checks.mlflow(home)
+    (found,) = health_checks.mlflow(home)
     assert (found.state, "not there yet" in found.told) == ("ok", True)
     assert not home.path.exists()
 
@@ -128,10 +128,10 @@ def test_an_mlflow_that_is_not_there_yet_is_not_made(home: Home) -> None:
 def test_the_homes_own_database(home: Home) -> None:
     home.path.mkdir()
     connect(home.tracking_uri)
-    (found,) = checks.mlflow(home)
+    (found,) = health_checks.mlflow(home)
     assert (found.state, found.told) == ("ok", f"{home.database}: answers")
     home.database.write_bytes(b"no database" * 100)
-    (found,) = checks.mlflow(home)
+    (found,) = health_checks.mlflow(home)
     assert (found.state, str(home.database) in found.told) == ("problem", True)
 
 
@@ -144,15 +144,15 @@ def test_clusters_that_cannot_be_used(home: Home, monkeypatch: pytest.MonkeyPatc
             ("10.0.0.1:6379", "no token is given"),
             ("nonsense", "allowed: auto, HOST:PORT"),
         ):
-            (found,) = checks.ray(home, address)
+            (found,) = health_checks.ray(home, address)
             assert found.state == "problem"
             assert told in found.told
     with answering(401) as uri:
-        (found,) = checks.ray(home, public(uri))
+        (found,) = health_checks.ray(home, public(uri))
     assert "refuses the token" in found.told
     token = home.path.with_name("token")
     token.write_text("x" * 64)
     token.chmod(0o644)
     monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", str(token))
-    (found,) = checks.ray(home, None)
+    (found,) = health_checks.ray(home, None)
     assert (found.state, "others can read this token: chmod 600" in found.told) == ("problem", True)

@@ -264,7 +264,7 @@ def test_a_second_ctrl_c_ends_it_at_once(slow: Slow) -> None:
 def test_a_stop_before_the_study_began_leaves_nothing(make_command: Callable[[], Command], seconds: float) -> None:
     command = make_command()
     process = script(
-        command, SLOW.replace("import study\n", "import study, study.api.running\nprint('here', flush=True)")
+        command, SLOW.replace("import study\n", "import study, study.api.run_study\nprint('here', flush=True)")
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "here\n"

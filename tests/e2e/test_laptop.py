@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 import pytest
 from command import Command
 
-from study.cluster.head import Head, NodeGone, NotThere
+from study.cluster.head import Head, NodeNotFoundError, RemoteFileNotFoundError
 from study.cluster.local import LocalCluster
 from study.home.folder import Home
 from study.upstream import ray_internals
@@ -116,9 +116,9 @@ def test_a_study_is_submitted_read_and_fetched(laptop: Laptop, monkeypatch: pyte
     (job,) = head.jobs()
     assert job.node is not None
     for _ in range(20):  # now and then Ray's answer is empty
-        with pytest.raises(NotThere):
+        with pytest.raises(RemoteFileNotFoundError):
             next(head.file(job.node, "study/mine/folder/nothing"))
-    with pytest.raises(NodeGone):
+    with pytest.raises(NodeNotFoundError):
         next(head.file("0" * 56, "study/mine/manifest.json"))
     last = b"".join(head.file(job.node, "study/mine/folder/ledger.jsonl", lines=2))
     assert last == b"".join(there.ledger_file.read_bytes().splitlines(keepends=True)[-2:])

@@ -8,7 +8,7 @@ from helpers import timeless
 
 from study import data
 from study.commands.export import exported
-from study.commands.trial import run
+from study.commands.single_trial import run
 from study.data import joint_fingerprint
 from study.ranking import Results
 from study.ranking.selection import Choice

@@ -16,13 +16,13 @@ from limits import full_disk
 from ray import cloudpickle, exceptions
 from torch import nn
 
-from study.analysis.report.report import write_report
+from study.analysis.report.write_report import write_report
 from study.commands.export import export
 from study.data.cache import cached, scratch
 from study.data.dataset import Facts, Split
-from study.errors import Stopped, UserError, of_disk
+from study.errors import StudyStoppedError, UserError, of_disk
 from study.files import write_output
-from study.home.events import Unusable
+from study.home.events import UnusableFileError
 from study.home.folder import Home
 from study.home.ledger import Ledger
 from study.ranking import Results
@@ -77,7 +77,7 @@ def ledger(folder: Path) -> None:
     log = Ledger(folder / "ledger.jsonl")
     try:
         for _ in range(2000):
-            log.append(Unusable(node="a", reason="because"))
+            log.append(UnusableFileError(node="a", reason="because"))
     finally:
         log.close()
 
@@ -159,7 +159,9 @@ def test_data_for_which_ray_has_no_room_are_the_disks() -> None:
     assert (found.errno, found.filename) == (errno.ENOSPC, tempfile.gettempdir())
 
 
-@pytest.mark.parametrize("error", [OSError(errno.EACCES, "no"), ValueError(), UserError("no room"), Stopped("stop")])
+@pytest.mark.parametrize(
+    "error", [OSError(errno.EACCES, "no"), ValueError(), UserError("no room"), StudyStoppedError("stop")]
+)
 def test_other_errors_are_not_the_disks(error: Exception) -> None:
     error.__context__ = error
     assert of_disk(error) is None

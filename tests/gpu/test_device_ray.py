@@ -28,7 +28,7 @@ os.environ |= LOOPBACK_ALONE
 import ray
 from ray.cluster_utils import Cluster
 from study import data
-from study.errors import Stopped, UserError
+from study.errors import StudyStoppedError, UserError
 from study.home.folder import Home
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
@@ -54,7 +54,7 @@ def study(name, *assignments):
         drive(
             folder, spec, datasets, ledger, StudyRecord.told(folder.ledger_file), cluster.address, told[name].append
         )
-    except (Stopped, UserError) as problem:
+    except (StudyStoppedError, UserError) as problem:
         told[name].append(f"{type(problem).__name__}: {problem}")
     ledger.close()
 

@@ -18,7 +18,7 @@ from study.errors import UserError
 from study.home import lease, ledger
 from study.home.events import Closed
 from study.home.lease import Holder
-from study.home.ledger import Ledger, TakenOver, read
+from study.home.ledger import LeaseLostError, Ledger, read
 
 
 @pytest.mark.slow
@@ -157,7 +157,7 @@ def test_a_driver_that_was_taken_over_writes_no_more(path: Path, monkeypatch: py
     for thread in threading.enumerate():
         if thread.name == "lease" and thread not in of_others:
             thread.join(100)
-    with pytest.raises(TakenOver, match="process 7 on far"):
+    with pytest.raises(LeaseLostError, match="process 7 on far"):
         held.append(Closed(state="complete"))
     held.close()
     assert path.read_bytes() == before
@@ -169,7 +169,7 @@ def test_a_driver_that_slept_looks_before_it_writes(path: Path, monkeypatch: pyt
     another_machine(path)
     slept = time.monotonic() + lease.EXPIRY
     monkeypatch.setattr(lease.time, "monotonic", lambda: slept)
-    with pytest.raises(TakenOver):
+    with pytest.raises(LeaseLostError):
         held.append(Closed(state="complete"))
     held.close()
 

@@ -6,7 +6,7 @@ import pytest
 
 from study.errors import UserError
 from study.home.events import Closed, Ended, Report
-from study.home.ledger import Ledger, TakenOver, read
+from study.home.ledger import LeaseLostError, Ledger, read
 from study.home.line import Chain
 from study.home.record import StudyRecord
 
@@ -120,7 +120,7 @@ def test_a_driver_sees_that_another_has_written(path: Path) -> None:
     with open(path, "ab") as file:
         file.write(Chain(4, path.read_bytes()[-11:-3]).close(b'{"event":"extended","time":1,"trials":9}'))
     before = path.read_bytes()
-    with pytest.raises(TakenOver, match="another driver has written to its ledger"):
+    with pytest.raises(LeaseLostError, match="another driver has written to its ledger"):
         held.append(Closed(state="complete"))
     held.close()
     assert path.read_bytes() == before

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mutations import mutate_bytes, mutate_events
 
-from study.commands import requests
+from study.commands import ask_driver
 from study.home import lease, ledger
 from study.home.events import Closed, Evaluated, Lost
 from study.home.folder import Home, StudyFolder
@@ -142,7 +142,7 @@ def driver(folder: StudyFolder, answers: None, monkeypatch: pytest.MonkeyPatch) 
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         process.stdout.readline()
-        monkeypatch.setattr(requests, "LONGEST_STOP", 0.0)
+        monkeypatch.setattr(ask_driver, "LONGEST_STOP", 0.0)
         monkeypatch.setattr(ledger, "PATIENCE", 0.05)
         answer("resume", "mine")  # imports MLflow
         yield Holder("one", lease.machine(), "here", since=1.0, **asdict(Process.of(process.pid)))

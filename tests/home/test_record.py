@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from helpers import Told, quickstart, record, write_ledger
 
-from study.analysis.report.conclusions import caveats
+from study.analysis.report.caveats import caveats
 from study.errors import UserError
 from study.home.ledger import Ledger
 from study.home.line import Chain, Entry, encode

@@ -14,9 +14,9 @@ from study.home.events import ENDED, Closed
 from study.home.ledger import Ledger, Tail, read
 from study.home.line import Entry
 from study.home.record import StudyRecord
-from study.tracking.events import STATUS, Events
+from study.tracking.mlflow_events import STATUS, Events
 from study.tracking.store import RunUpdate
-from study.tracking.tracked import Tracked
+from study.tracking.tracking_state import Tracked
 
 SPEC = quickstart("train.epochs=3", "search.early_stopping={}")
 SEEDS = st.integers(0, 2**64)

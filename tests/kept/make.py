@@ -22,13 +22,13 @@ import yaml
 
 import study
 from study.api.notebook import view
-from study.commands import session
-from study.commands.ablation import Request as Ablation
+from study.commands import driver_session
+from study.commands.ablate_study import Request as Ablation
 from study.commands.run import ablate
+from study.home.driver_requests import Request, ask
 from study.home.events import event_of
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger, read
-from study.home.requests import Request, ask
 from study.knobs import knobs
 from study.spec.schema import Resources, Search
 from study.sweep.ray_runtime import SharedRay
@@ -288,7 +288,7 @@ def quick() -> Iterator[None]:
     tracker = MagicMock(**{"finish.return_value": None, "notes": []})
     with SharedRay() as shared, ExitStack() as stack:
         for name, value in (("ray_runtime", shared), ("outputs", lambda *_, **__: {}), ("Tracker", lambda *_: tracker)):
-            stack.enter_context(patch.object(session, name, value))
+            stack.enter_context(patch.object(driver_session, name, value))
         yield
 
 

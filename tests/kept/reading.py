@@ -26,7 +26,7 @@ from small import digits, trained
 from typer.testing import CliRunner
 
 from study.analysis import epochs_frame, picks_frame, trials_frame
-from study.analysis.report.lead import document
+from study.analysis.report.result_sentences import document
 from study.analysis.report.sections import report_page
 from study.analysis.statistics.frame import param, param_keys
 from study.cli import app

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from study.losses.catalogue import losses, regularisers
+from study.losses.loss_catalogue import losses, regularisers
 from study.methods.debiasing import RegularisedLoss, Term, Weights
 
 ROWS = functional.normalize(torch.randn(1, 12, 6, generator=torch.Generator().manual_seed(0)), dim=2)

@@ -11,7 +11,7 @@ from torch.nn import functional
 from study import methods
 from study.data import Facts
 from study.errors import UserError
-from study.losses.catalogue import classification_losses, losses, needs_two_views
+from study.losses.loss_catalogue import classification_losses, losses, needs_two_views
 from study.methods.batch import UNKNOWN, Batch, Labels
 
 CONTRASTIVE = sorted(set(methods.names()) & set(losses()))
@@ -51,7 +51,7 @@ def test_the_loss_sees_the_head_and_a_regulariser_the_features() -> None:
     batch = batch_for(method)
     features, embeddings = method.network(batch.views[0])
     loss = losses()["sup_con"](functional.normalize(embeddings, dim=1)[None], target=batch.labels.target)
-    from study.losses.catalogue import regularisers
+    from study.losses.loss_catalogue import regularisers
 
     unit = functional.normalize(features, dim=1)[None]
     debias = regularisers()["fair_kl"](unit, target=batch.labels.target, bias=batch.labels.bias)

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from study.errors import UserError
-from study.ranking import ablation as ablation_steps
-from study.ranking.ablation import configurations, differing, mixed, path, plan, refusal
+from study.ranking import ablation_steps as ablation_steps
+from study.ranking.ablation_steps import configurations, differing, mixed, path, plan, refusal
 from study.spec import StudySpec
 
 SPEC = quickstart()

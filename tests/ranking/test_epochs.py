@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from study import ranking
 from study.home.record import Epoch, TrialRecord
-from study.home.trial import Stretch
+from study.home.trial_record import Stretch
 from study.ranking import Results, Spread, epochs
 from study.ranking.epochs import LAST, EpochChoice, scores
 from study.ranking.summary import TEST_BEST, beside

@@ -10,8 +10,8 @@ import torch
 from course import Course
 from helpers import Told, quickstart, record, refused
 
-from study.analysis.report import lead
-from study.analysis.report.conclusions import caveats
+from study.analysis.report import result_sentences
+from study.analysis.report.caveats import caveats
 from study.analysis.statistics.next_step import next_steps
 from study.commands.plan import budget
 from study.home.record import StudyRecord
@@ -57,7 +57,7 @@ def best(spec: StudySpec, found: StudyRecord) -> int:
 
 def text(spec: StudySpec, found: StudyRecord) -> dict[str, str]:
     found.state = "complete"
-    return {part.title: part.text for part in lead.lead(Results(spec, found))}
+    return {part.title: part.text for part in result_sentences.lead(Results(spec, found))}
 
 
 @pytest.mark.parametrize(("margin", "value", "chosen"), [(0, 0.71, 3), (1, 0.72, 1), (1, 0.74, 3), (2, 0.74, 1)])

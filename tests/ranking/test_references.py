@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from helpers import Told, quickstart, record
 
-from study.analysis.report import lead
-from study.analysis.report.conclusions import caveats
+from study.analysis.report import result_sentences
+from study.analysis.report.caveats import caveats
 from study.analysis.report.page import to_markdown
 from study.analysis.report.sections import report_page
 from study.analysis.statistics.next_step import next_steps
@@ -48,7 +48,7 @@ def told(beside: dict[str, Values], searched: list[Values], baseline: Values = (
 
 
 def result(spec: StudySpec, found: StudyRecord) -> str:
-    return next(part.text for part in lead.lead(Results(spec, found)) if part.title == "Result")
+    return next(part.text for part in result_sentences.lead(Results(spec, found)) if part.title == "Result")
 
 
 WINS = {"logistic_regression": (0.8, 0.2), "majority": (0.3, 0.0)}

@@ -7,7 +7,7 @@ import pytest
 from helpers import Told, quickstart, record, write_ledger
 from rich.console import Console
 
-from study.analysis.report.conclusions import caveats
+from study.analysis.report.caveats import caveats
 from study.commands import status
 from study.commands.final_training import final_study
 from study.commands.progress import StudyProgress

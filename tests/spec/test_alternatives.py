@@ -11,7 +11,7 @@ from study import methods
 from study.errors import UserError
 from study.spec import StudySpec
 from study.spec.schema import Domain
-from study.spec.sections import Sections, forms
+from study.spec.trial_sections import Sections, forms
 
 VAL = {"val": "unbiased", "val_share": 0.2, "folds": None}
 

@@ -10,7 +10,7 @@ from study import methods
 from study.knobs import Searched
 from study.methods.debiasing import Weights
 from study.spec import StudySpec
-from study.spec.checks import fault
+from study.spec.section_checks import fault
 
 refused = partial(helpers.refused, of=searching)
 

@@ -14,10 +14,10 @@ from runs import Runs
 
 from study import cli
 from study.analysis.figures import FIGURES
-from study.api.running import function_study
+from study.api.run_study import function_study
 from study.commands import run
 from study.commands.progress_view import ProgressView
-from study.errors import Stopped, UserError
+from study.errors import StudyStoppedError, UserError
 from study.home.folder import ANOTHER_HOME, Home
 
 NAME = "disk"
@@ -59,7 +59,7 @@ def study(home: Home) -> str:
         return str(error)
     except Exception as error:
         expected = cli._expected(error)
-        if not isinstance(expected, Stopped) or "\n" in str(expected):
+        if not isinstance(expected, StudyStoppedError) or "\n" in str(expected):
             raise
         return str(expected)
     assert end.record.state == "complete", end.record.state

@@ -7,8 +7,8 @@ from typing import Any
 
 from helpers import quickstart
 
-from study.commands.session import View
-from study.errors import NoSuchStudy
+from study.commands.driver_session import View
+from study.errors import StudyNotFoundError
 from study.home.folder import Home
 from study.home.record import StudyRecord
 
@@ -23,7 +23,7 @@ def shows(home: Home, *words: str, view: View, **more: Any) -> dict[str, Any]:
 
 
 def refuses(home: Home, view: View) -> None:
-    raise NoSuchStudy(f"{home.path}: no such study")
+    raise StudyNotFoundError(f"{home.path}: no such study")
 
 
 class Odd(Exception):

@@ -10,9 +10,9 @@ import pytest
 from ablated_study import PARAMS
 from helpers import Told, quickstart, write_ledger
 
-from study.cluster import jobs
-from study.cluster.job import Job
-from study.cluster.jobs import Submitted
+from study.cluster import job_client
+from study.cluster.driver_job import Job
+from study.cluster.job_client import Submitted
 from study.commands import on_cluster
 from study.home.events import Closed
 from study.home.folder import Home, StudyFolder
@@ -23,7 +23,7 @@ URL = "http://127.0.0.1:8265"
 THERE = ["--address", URL]
 
 
-class Jobs(jobs.Jobs):
+class Jobs(job_client.Jobs):
     """A cluster that runs nothing: it keeps what it is given. One study of it, `mine`, has a driver."""
 
     state, exit_code, answers = "succeeded", 0, dict[str, Any]()
@@ -86,7 +86,7 @@ def as_it_is_there(home: Path) -> StudyFolder:
 
 def replaced(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> type[Jobs]:
     """It, in the place of every cluster."""
-    monkeypatch.setattr(jobs, "Jobs", Jobs)
+    monkeypatch.setattr(job_client, "Jobs", Jobs)
     monkeypatch.setattr(Jobs, "started", [], raising=False)
     monkeypatch.setattr(Jobs, "forgotten", [], raising=False)
     folder = cache(as_it_is_there)

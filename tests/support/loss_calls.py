@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from study.losses.catalogue import classification_losses, losses, regularisers
+from study.losses.loss_catalogue import classification_losses, losses, regularisers
 
 Batch = dict[str, Tensor]
 

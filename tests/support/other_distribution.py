@@ -73,7 +73,7 @@ METHOD = '''"""A loss of our own, with all that a contrastive loss can have adde
 
 from torch import Tensor
 
-from study.losses.catalogue import loss
+from study.losses.loss_catalogue import loss
 from study.losses.ranges import Temperature
 from study.losses.pairs import cosines, log_sum_exp
 from study.methods.contrastive import build, keys, needs

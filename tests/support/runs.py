@@ -3,7 +3,7 @@
 from mlflow import MlflowClient
 
 from study.home.record import StudyRecord
-from study.tracking.events import STAR
+from study.tracking.mlflow_events import STAR
 
 
 class Runs:

@@ -91,8 +91,10 @@ if __name__ == "__main__":
 
     own_ray.run_job = sabotaged
     if "driver" in SABOTAGE:
-        from study.commands import session
+        from study.commands import driver_session
 
-        session.HEAD_START = 0.0  # MLflow from the beginning: a study of seconds is over before it would be opened
+        driver_session.HEAD_START = (
+            0.0  # MLflow from the beginning: a study of seconds is over before it would be opened
+        )
         dies_at(*SABOTAGE["driver"])
     cli.main()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ray._private.authentication_test_utils import reset_auth_token_state
 
-from study.cluster.jobs import Jobs
+from study.cluster.job_client import Jobs
 from study.cluster.local import LocalCluster
 from study.home.events import ENDED
 from study.home.folder import Home, StudyFolder

@@ -7,16 +7,16 @@ from pathlib import Path
 import pytest
 from course import Course, outcome, score, spec_of
 
-from study.commands import ablation as commands
-from study.commands import extending, status
-from study.commands.ablation import Request
+from study.commands import ablate_study as commands
+from study.commands import extend_study, status
+from study.commands.ablate_study import Request
 from study.commands.progress import StudyProgress
 from study.errors import UserError
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import read
 from study.home.record import StudyRecord, TrialRecord
 from study.ranking import Results
-from study.ranking.ablation import Ablation, asked, is_measured, runs
+from study.ranking.ablation_steps import Ablation, asked, is_measured, runs
 from study.spec import StudySpec
 
 STEADY = "search.early_stopping={}"
@@ -164,14 +164,14 @@ def test_knobs_that_are_not_measured_move_together_at_last(study: tuple[StudyFol
 def test_a_longer_search_keeps_the_ablation_of_the_best_that_was(study: tuple[StudyFolder, StudySpec]) -> None:
     folder, spec = study
     first = ablated(folder, spec)
-    extending.more_trials(folder, spec, "+2")
+    extend_study.more_trials(folder, spec, "+2")
     assert asked_for(Course(folder.ledger_file, spec).play().record) == asked_for(first)
 
 
 def test_a_longer_search_begins_before_the_rest_of_an_ablation(study: tuple[StudyFolder, StudySpec]) -> None:
     folder, spec = study
     commands.ask(folder, spec, Request())
-    extending.more_trials(folder, spec, "+2")
+    extend_study.more_trials(folder, spec, "+2")
     stages = [trial.stage for trial in Course(folder.ledger_file, spec).play().record.trials.values()]
     assert Counter(stages)["ablation"] == 16
     assert "search" not in stages[stages.index("ablation") :]

@@ -24,7 +24,7 @@ from study.spec.schema import Resources
 from study.sweep import adapters
 from study.sweep.adapters import JobSearcher, ReportingScheduler
 from study.sweep.agenda import CannotGoOn, Job
-from study.sweep.failures import NodeUnusable
+from study.sweep.failures import NodeUnusableError
 from study.sweep.nodes import Nodes, wish
 
 
@@ -125,7 +125,7 @@ def test_a_node_whose_gpu_fails_is_named_and_its_trial_runs_elsewhere(
     there = [{"NodeID": name, "Alive": True, "Resources": {"CPU": 4, "GPU": 1}} for name in ("near", "far")]
     told, nodes = list[str](), Nodes(Resources(gpu=0.25), lambda: there)
     scheduler = ReportingScheduler(course.agenda, folder, nodes, told.append)
-    file.write_bytes(cloudpickle.dumps(NodeUnusable("far", "host", "its driver is too old. Remedy: another")))
+    file.write_bytes(cloudpickle.dumps(NodeUnusableError("far", "host", "its driver is too old. Remedy: another")))
     scheduler.on_trial_error(None, of_tune(error=str(file)))
     assert told == ["host is not used: its driver is too old. Remedy: another"]
     assert course.record.unusable == {"host": "its driver is too old. Remedy: another"}
@@ -135,7 +135,7 @@ def test_a_node_whose_gpu_fails_is_named_and_its_trial_runs_elsewhere(
     again = course.agenda.next()
     assert isinstance(again, Job)
     assert again.trial.number == 0
-    file.write_bytes(cloudpickle.dumps(NodeUnusable("near", "other", "no kernel")))
+    file.write_bytes(cloudpickle.dumps(NodeUnusableError("near", "other", "no kernel")))
     with pytest.raises(CannotGoOn, match=r"no node is left that trials can run on: host: its .*; other: no kernel"):
         scheduler.on_trial_error(None, of_tune(error=str(file), run=1))
     assert course.record.trials[0].state == "waiting"

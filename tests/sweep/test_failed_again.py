@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from course import BROKEN, Course, outcome, score, spec_of
 
-from study.commands import extending
+from study.commands import extend_study
 from study.errors import UserError
 from study.home.events import Closed, Confirming, Ended, Started, TrialsLengthened, Untested
 from study.home.folder import StudyFolder
@@ -35,7 +35,7 @@ def broken(trial: TrialRecord, epoch: int) -> float | Failure | None:
 
 
 def retried(path: Path, spec: StudySpec) -> StudyRecord:
-    return extending.failed_again(StudyFolder(path.parent), spec)
+    return extend_study.failed_again(StudyFolder(path.parent), spec)
 
 
 @pytest.mark.slow
@@ -77,7 +77,7 @@ def test_a_study_that_gave_up_begins_again_and_one_that_fails_again_gives_up_aga
     spec, path = spec_of("search.trials=3", STOPPINGS["none"]), tmp_path / "ledger.jsonl"
     first = Course(path, spec, lambda trial, epoch: BROKEN).play()
     assert first.agenda.outcome == "failed"
-    assert extending.is_spent(Results(spec, first.record))
+    assert extend_study.is_spent(Results(spec, first.record))
     retried(path, spec)
     assert Course(path, spec, lambda trial, epoch: BROKEN).play().agenda.outcome == "failed"
     assert retried(path, spec).trials[0].attempt == 2

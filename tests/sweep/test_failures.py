@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from ray import cloudpickle, exceptions
 
 from study.home.record import TrialRecord
-from study.home.trial import Stretch
-from study.sweep.failures import Broken, Failure, NodeUnusable, failure, is_out_of_reach
+from study.home.trial_record import Stretch
+from study.sweep.failures import Failure, NodeUnusableError, TrialFailedError, failure, is_out_of_reach
 from study.sweep.host_memory import Memory
-from study.sweep.tune_errors import EndedForMemory, StillBusy
+from study.sweep.tune_errors import MemoryKillError, ProcessBusyError
 from study.training import gpu_errors
 from study.training.gpu_errors import sign_in
 
@@ -35,13 +35,13 @@ CASES = {
         "OOM",
         False,
     ),
-    "memory monitor": (EndedForMemory(error_msg="Task was killed due to the node running low"), "OOM", False),
+    "memory monitor": (MemoryKillError(error_msg="Task was killed due to the node running low"), "OOM", False),
     "GPU": (raised(RuntimeError("CUDA error: an illegal memory access was encountered\nCompile")), "PREEMPTED", False),
     "cuDNN": (raised(RuntimeError("cuDNN error: CUDNN_STATUS_EXECUTION_FAILED")), "PREEMPTED", False),
-    "busy process": (StillBusy(error_msg="its process"), "PREEMPTED", False),
+    "busy process": (ProcessBusyError(error_msg="its process"), "PREEMPTED", False),
     "process": (exceptions.ActorDiedError(), "PREEMPTED", False),
     "node": (exceptions.NodeDiedError("gone"), "PREEMPTED", False),
-    "node's GPU": (raised(NodeUnusable("1f", "a7", "H100: lost. Remedy: reset it")), "PREEMPTED", False),
+    "node's GPU": (raised(NodeUnusableError("1f", "a7", "H100: lost. Remedy: reset it")), "PREEMPTED", False),
     "bug": (raised(ValueError("no\nsuch thing")), "BUG", False),
     "bug that speaks of nodes": (raised(ValueError("lost because its node has died")), "BUG", False),
     "unknown": (RuntimeError("Failure # 1\nTraceback"), "BUG", False),
@@ -232,7 +232,7 @@ def test_what_a_trial_raises_comes_to_the_driver_as_it_was(error: Exception, kin
     try:
         raise error
     except Exception as caught:
-        broken = Broken.by(caught, Memory(2**30))
+        broken = TrialFailedError.by(caught, Memory(2**30))
     found = failure(cloudpickle.loads(cloudpickle.dumps(raised(broken))))
     assert found.kind == kind
     assert found.reason.startswith(reason)

@@ -18,7 +18,7 @@ from course import payload
 
 from study.files import TRIAL
 from study.sweep import fresh_process
-from study.sweep.failures import Broken
+from study.sweep.failures import TrialFailedError
 from study.sweep.fresh_process import run_fresh
 from study.sweep.host_memory import Memory
 from study.sweep.job_payload import JobPayload
@@ -84,8 +84,8 @@ class Functions:
             assert stop
         return heard
 
-    def fails(self, name: str, **config: Any) -> Broken:
-        with pytest.raises(Broken) as told:
+    def fails(self, name: str, **config: Any) -> TrialFailedError:
+        with pytest.raises(TrialFailedError) as told:
             self.run(name, **config)
         return told.value
 

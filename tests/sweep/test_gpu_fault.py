@@ -7,7 +7,7 @@ import pytest
 from course import payload
 
 from study.sweep import worker
-from study.sweep.failures import Broken, NodeUnusable
+from study.sweep.failures import NodeUnusableError, TrialFailedError
 
 ECC, ILLEGAL = "CUDA error: uncorrectable ECC error encountered", "CUDA error: an illegal memory access was encountered"
 
@@ -33,7 +33,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_a_card_of_no_use_is_told_with_its_node_and_the_remedy(run: Any) -> None:
-    with pytest.raises(NodeUnusable) as told:
+    with pytest.raises(NodeUnusableError) as told:
         run(f"{ECC}\nCUDA kernel errors might be asynchronously reported", "cuda")
     assert told.value.machine == "1f"
     assert told.value.reason.startswith(f"{ECC}. Remedy: look for Xid in `dmesg`")
@@ -42,6 +42,6 @@ def test_a_card_of_no_use_is_told_with_its_node_and_the_remedy(run: Any) -> None
 @pytest.mark.parametrize(("message", "device"), [(ILLEGAL, "cuda"), ("no such key", "cuda"), (ECC, "cpu")])
 def test_other_errors_are_told_as_they_are(run: Any, message: str, device: str) -> None:
     """Also those of a trial that asked for no GPU, whatever it did with one."""
-    with pytest.raises(Broken) as told:
+    with pytest.raises(TrialFailedError) as told:
         run(message, device)
     assert f"RuntimeError: {message}" in told.value.text

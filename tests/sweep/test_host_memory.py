@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from groups import killed, real_group
 
-from study.sweep.failures import Broken
+from study.sweep.failures import TrialFailedError
 from study.sweep.host_memory import Deaths, Memory
 
 HERE = socket.gethostname()
@@ -128,7 +128,7 @@ def test_a_process_that_vanished_while_it_held_much(held: int, is_told: bool) ->
 def test_a_process_of_the_trials_own_was_killed(counter: Path, text: str, more: int, kind: str) -> None:
     before = memory(counter)
     killed(counter, 2 + more)
-    found = Broken.by(RuntimeError(text), before).failure
+    found = TrialFailedError.by(RuntimeError(text), before).failure
     assert found.kind == kind
     assert text.strip() in found.reason
 

@@ -9,7 +9,7 @@ from study.errors import UserError
 from study.spec.schema import Resources
 from study.sweep import course, nodes
 from study.sweep.nodes import Nodes, NoNodeLeft
-from study.training.device import CardFull, NoDevice
+from study.training.device import CardFullError, NoDeviceError
 
 
 def node(name: str, cpu: float = 4, gpu: float = 1, kind: str = "", label: str = "", alive: bool = True) -> Any:
@@ -93,13 +93,13 @@ def test_what_no_node_has_is_refused_or_waited_for(
 @pytest.mark.parametrize(
     ("problem", "whole", "raised"),
     [
-        (NoDevice("its driver is too old"), False, NoDevice),
-        (CardFull("its memory is taken"), True, CardFull),
-        (CardFull("its memory is taken"), False, torch.OutOfMemoryError),  # by other trials, perhaps
+        (NoDeviceError("its driver is too old"), False, NoDeviceError),
+        (CardFullError("its memory is taken"), True, CardFullError),
+        (CardFullError("its memory is taken"), False, torch.OutOfMemoryError),  # by other trials, perhaps
     ],
 )
 def test_a_card_that_trials_fill_is_no_fault_of_its_node(
-    monkeypatch: pytest.MonkeyPatch, problem: NoDevice, whole: bool, raised: type[Exception]
+    monkeypatch: pytest.MonkeyPatch, problem: NoDeviceError, whole: bool, raised: type[Exception]
 ) -> None:
     def try_cards() -> None:
         raise problem

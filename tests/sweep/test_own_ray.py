@@ -17,7 +17,7 @@ from own_process import as_driver
 
 from study.files import RUN
 from study.places import for_sockets
-from study.sweep.own_ray import LONGEST, STEP, CannotStart, OwnRay, Patience, no_room
+from study.sweep.own_ray import LONGEST, STEP, OwnRay, Patience, RayStartError, no_room
 from study.upstream.environment import Part, variables
 from study.upstream.ray_internals import SESSION
 
@@ -44,7 +44,7 @@ try:
     with ray_runtime(None, None, tell=told.append):
         import ray
         assert ray.is_initialized()
-except own_ray.CannotStart as error:
+except own_ray.RayStartError as error:
     outcome = str(error)
 left = [process.name() for process in psutil.Process().children(recursive=True)]
 print(json.dumps({"outcome": outcome, "told": told, "alive": alive, "left": left}))
@@ -95,7 +95,7 @@ def test_patience_ends_with_the_process_or_the_wish(ray: OwnRay) -> None:
         Patience(ray, print, lambda: True).wait(never)
     Patience(ray, print, never).wait(lambda: True)
     threading.Timer(0.2, ray.started["gcs_server"].terminate).start()
-    with pytest.raises(CannotStart, match="Ray's gcs_server was ended by SIGTERM"):
+    with pytest.raises(RayStartError, match="Ray's gcs_server was ended by SIGTERM"):
         Patience(ray, print, never).wait(never)
     ray.started["gcs_server"].wait()
     ray.started["gcs_server"] = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(100)"])
@@ -109,7 +109,7 @@ def test_patience_counts_no_time_in_which_the_processes_wait_for_a_processor(
     monkeypatch.setattr("study.sweep.own_ray.STEP", 0.3)
     monkeypatch.setattr("study.sweep.own_ray.SLOW", 0.5)
     monkeypatch.setattr(ray, "starved", lambda: min(time.monotonic() - began, 1.0))
-    with pytest.raises(CannotStart, match=r"nothing happened in 0\.3 s"):
+    with pytest.raises(RayStartError, match=r"nothing happened in 0\.3 s"):
         Patience(ray, told.append, never).wait(never)
     assert time.monotonic() - began > 1.2
     assert len(told) == 1

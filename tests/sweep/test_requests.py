@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from course import Course, outcome, prefixes, spec_of
 
+from study.home.driver_requests import LONGEST, MOST_AT_ONCE, Request, ask, waiting
 from study.home.events import SearchExtended
 from study.home.ledger import Ledger, read
 from study.home.record import StudyRecord
-from study.home.requests import LONGEST, MOST_AT_ONCE, Request, ask, waiting
 from study.ranking import Results
 from study.ranking.remaining_gain import drawn
 from study.spec import StudySpec

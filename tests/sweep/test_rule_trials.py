@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from course import Course, outcome, prefixes, spec_of
 
-from study.commands import extending
+from study.commands import extend_study
 from study.commands.plan import plan
 from study.errors import UserError
 from study.home.folder import Home, StudyFolder
@@ -109,7 +109,7 @@ def later(home: Path, *assignments: str) -> tuple[StudyFolder, StudySpec]:
 
 def test_asked_later_is_as_asked_at_once(course: Course, tmp_path: Path) -> None:
     folder, spec = later(tmp_path)
-    extending.more_seeds(folder, spec, None, None, rules=True)
+    extend_study.more_seeds(folder, spec, None, None, rules=True)
     assert StudyRecord.load(folder.ledger_file).state == "interrupted", "a crash here leaves something to resume"
     play(folder.ledger_file, spec)
     record = StudyRecord.load(folder.ledger_file)
@@ -118,21 +118,21 @@ def test_asked_later_is_as_asked_at_once(course: Course, tmp_path: Path) -> None
     assert ranks(record, spec) == ranks(course.record, course.spec)
     size = folder.ledger_file.stat().st_size
     with pytest.raises(UserError, match=r"trials 0, \d+, \d+, \d+ have run on 2 fresh seeds or more"):
-        extending.more_seeds(folder, spec, None, None, rules=True)
+        extend_study.more_seeds(folder, spec, None, None, rules=True)
     assert folder.ledger_file.stat().st_size == size
 
 
 def test_once_asked_for_the_picks_follow_the_study(tmp_path: Path) -> None:
     """More seeds and a longer search take them along."""
     folder, spec = later(tmp_path, "search.sampler=random")
-    extending.more_seeds(folder, spec, None, None, rules=True)
+    extend_study.more_seeds(folder, spec, None, None, rules=True)
     play(folder.ledger_file, spec)
-    extending.more_seeds(folder, spec, 1, 3)
+    extend_study.more_seeds(folder, spec, 1, 3)
     more = play(folder.ledger_file, spec).record
     assert {(trial.number, seed) for trial in Results(spec, more).picked for seed in (1, 2, 3)} <= set(
         fresh_seeds(more)
     )
-    extending.more_trials(folder, spec, "+6")
+    extend_study.more_trials(folder, spec, "+6")
     longer = play(folder.ledger_file, spec).record
     assert {(trial.number, seed) for trial in Results(spec, longer).picked for seed in (1, 2, 3)} <= set(
         fresh_seeds(longer)

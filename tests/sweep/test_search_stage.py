@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from course import Course, outcome, prefixes, score, spec_of
 
-from study.commands import extending
+from study.commands import extend_study
 from study.errors import UserError
 from study.home.events import ENDED, Event
 from study.home.folder import StudyFolder
@@ -160,7 +160,7 @@ def test_a_search_ends_on_a_plateau(tmp_path: Path) -> None:
 
 
 def extend(course: Course, trials: str) -> Course:
-    extending.more_trials(StudyFolder(course.ledger.path.parent), course.spec, trials)
+    extend_study.more_trials(StudyFolder(course.ledger.path.parent), course.spec, trials)
     return Course(course.ledger.path, course.spec, course.score).play()
 
 
@@ -188,11 +188,11 @@ def test_an_extension_goes_on_behind_a_plateau(tmp_path: Path) -> None:
 @pytest.mark.parametrize("given", ["50", "+0", "+-3", "+x", "-5", "+5.0", ""])
 def test_an_extension_is_a_number_of_trials(given: str, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="as in --trials \\+50"):
-        extending.more_trials(StudyFolder(tmp_path), spec_of(), given)
+        extend_study.more_trials(StudyFolder(tmp_path), spec_of(), given)
 
 
 @pytest.mark.parametrize("given", [["search.space={}", "search.trials=1"], ["final_seeds=[0, 1]"]])
 def test_what_has_no_search_is_not_extended(given: list[str], tmp_path: Path) -> None:
     Ledger.create(tmp_path / "ledger.jsonl")
     with pytest.raises(UserError, match="further"):
-        extending.more_trials(StudyFolder(tmp_path), spec_of(*given), "+5")
+        extend_study.more_trials(StudyFolder(tmp_path), spec_of(*given), "+5")

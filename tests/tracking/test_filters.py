@@ -9,7 +9,7 @@ from runs import Runs
 from study.home.events import Closed, Decided, Ended, Opened, Report, SearchExtended, Started
 from study.home.folder import Home
 from study.home.ledger import Ledger
-from study.tracking.events import STAR
+from study.tracking.mlflow_events import STAR
 from study.tracking.writer import Writer
 
 PARAMS = {"method.alpha": 1.0, "method.lambda": 0.0, "method.epsilon": 0.0}

@@ -15,8 +15,8 @@ from servers import MlflowServer
 from tracked_study import SPEC, STATUS, append_second_session, make_home, make_study
 
 from study.commands import run as running
-from study.commands.session import RunEnd, closing_lines, lead_parts, outputs
-from study.errors import Stopped, UserError
+from study.commands.driver_session import RunEnd, closing_lines, lead_parts, outputs
+from study.errors import StudyStoppedError, UserError
 from study.home.events import Closed, Evaluated
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
@@ -191,7 +191,7 @@ def test_a_database_without_a_table_is_told(home: Home, folder: StudyFolder) -> 
     """SQLite finds it sound, MLflow cannot read it."""
     with closing(sqlite3.connect(home.database, isolation_level=None)) as connection:
         connection.execute("DROP TABLE experiments")
-    with pytest.raises(Stopped, match=r"cannot be told: .*experiments.* Move .*mlflow.db away, then"):
+    with pytest.raises(StudyStoppedError, match=r"cannot be told: .*experiments.* Move .*mlflow.db away, then"):
         resumed(home, folder)
     home.database.rename(home.path / "away.db")
     assert resumed(home, folder).untracked is None

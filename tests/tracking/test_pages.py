@@ -8,8 +8,8 @@ from contract import contract
 
 from study.errors import UserError
 from study.home.folder import Home
-from study.tracking import tracked
-from study.tracking.tracked import experiments_page, run_page
+from study.tracking import tracking_state
+from study.tracking.tracking_state import experiments_page, run_page
 
 MODE = "workflowType=machine_learning"
 
@@ -48,6 +48,6 @@ def test_the_ui_keeps_the_views_of_its_menu_in_tags_of_the_experiment() -> None:
 def test_a_server_elsewhere_is_named_by_the_same_page(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "https://ada:hidden@mlflow.example.org")
     with pytest.raises(UserError) as error:
-        tracked.serve(home, 5000)
+        tracking_state.serve(home, 5000)
     assert f"open https://mlflow.example.org/#/experiments?{MODE} in a browser" in str(error.value)
     assert "hidden" not in str(error.value)

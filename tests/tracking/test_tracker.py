@@ -14,7 +14,7 @@ from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
 from study.tracking import Tracker, refresh, tracker
 from study.tracking.connection import public
-from study.tracking.tracked import Tracked
+from study.tracking.tracking_state import Tracked
 
 
 @pytest.mark.slow

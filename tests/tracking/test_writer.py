@@ -16,9 +16,9 @@ from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger, read
 from study.tracking import remove
 from study.tracking import writer as writing
-from study.tracking.events import STAR
+from study.tracking.mlflow_events import STAR
 from study.tracking.store import Store
-from study.tracking.tracked import Tracked
+from study.tracking.tracking_state import Tracked
 from study.tracking.writer import Writer
 
 

@@ -12,10 +12,10 @@ from helpers import Told, quickstart, record
 from helpers import events as told_events
 
 from study import data
-from study.analysis.report import lead
+from study.analysis.report import result_sentences
 from study.analysis.report.page import to_html, to_markdown
-from study.analysis.report.report import write_report
 from study.analysis.report.sections import report_page
+from study.analysis.report.write_report import write_report
 from study.analysis.statistics.compare_studies import compare, printed_comparison
 from study.analysis.statistics.frame import trials_frame
 from study.commands.final_training import final_study
@@ -26,8 +26,8 @@ from study.home.record import StudyRecord, finite
 from study.metrics.worst_group import worst_group
 from study.ranking import Results, summary
 from study.spec import StudySpec
-from study.tracking.events import Events
-from study.tracking.tracked import Tracked
+from study.tracking.mlflow_events import Events
+from study.tracking.tracking_state import Tracked
 from study.trained import card
 from study.training import metrics
 
@@ -82,9 +82,9 @@ def all_that_is_told(spec: StudySpec, told: StudyRecord) -> None:
     to_html(page, {}, {}, None)
     trials_frame(Results(spec, told))
     document = summary.summary(Results(spec, told))
-    json.dumps(plain([document, lead.document(Results(spec, told))]), allow_nan=False)
+    json.dumps(plain([document, result_sentences.document(Results(spec, told))]), allow_nan=False)
     summary.lines(document)
-    lead.lines(lead.document(Results(spec, told)))
+    result_sentences.lines(result_sentences.document(Results(spec, told)))
     printed_comparison(compare([Results(spec, told), Results(replace(spec, name="other"), told)]))
 
 

@@ -21,7 +21,7 @@ from study.home.record import StudyRecord
 from study.spec import load_study
 from study.trained import Classifier, Description
 from study.trained.evaluate import evaluate
-from study.trained.predict import predict_rows
+from study.trained.prediction import predict_rows
 
 
 @pytest.fixture(scope="module")

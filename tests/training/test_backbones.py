@@ -13,7 +13,7 @@ from torchvision.models import get_model
 
 from study import models
 from study.errors import UserError
-from study.training import Trial, TrialConfig, Unusable
+from study.training import Trial, TrialConfig, UnusableFileError
 from study.training.config import TrainOptions
 from study.training.evaluation import networks
 from study.training.optimization import groups, optimizer, schedule
@@ -77,7 +77,7 @@ def test_a_checkpoint_of_other_weights_is_not_gone_on_with(weights: Path, tmp_pa
     list(islice(Trial(trial, digits(), "cpu").run(file), 2))
     torch.manual_seed(6)
     save_file(get_model(SMALL).state_dict(), weights)
-    with pytest.raises(Unusable, match="of another configuration, other data or code"):
+    with pytest.raises(UnusableFileError, match="of another configuration, other data or code"):
         list(Trial(trial, digits(), "cpu").run(file))
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from study.data import Facts
 from study.metrics import METRICS
-from study.metrics.rules import RULES
+from study.metrics.selection_rules import RULES
 from study.training import metrics
 from study.training.counts import SHRINKAGE, Cells
 from study.training.counts import kinds as alike

@@ -11,7 +11,7 @@ from helpers import timeless
 from one_trial import config
 
 from study.data import Dataset
-from study.training import Trial, Unusable, checkpoint
+from study.training import Trial, UnusableFileError, checkpoint
 
 
 @pytest.mark.slow
@@ -43,7 +43,7 @@ def test_the_state_of_another_trial_is_refused(dataset: Dataset, tmp_path: Path)
     file = tmp_path / "state.pt"
     list(Trial(config(), dataset, "cpu").run(file))
     for other in (config(seed=3), config("model.width=4")):
-        with pytest.raises(Unusable, match=r"state\.pt: is the state of a trial of another configuration"):
+        with pytest.raises(UnusableFileError, match=r"state\.pt: is the state of a trial of another configuration"):
             next(iter(Trial(other, dataset, "cpu").run(file)))
 
 
@@ -56,7 +56,7 @@ def test_a_damaged_file_is_told(dataset: Dataset, tmp_path: Path, damage: str) -
     flipped = bytearray(whole)
     flipped[len(whole) // 2] ^= 1
     file.write_bytes({"empty": b"", "half": whole[: len(whole) // 2], "one bit": flipped, "text": b"hello"}[damage])
-    with pytest.raises(Unusable, match="is damaged"):
+    with pytest.raises(UnusableFileError, match="is damaged"):
         trial.epochs_in(file)
 
 
@@ -74,7 +74,7 @@ def test_a_file_of_another_form_is_told(dataset: Dataset, tmp_path: Path, part: 
     content = torch.load(file, weights_only=True)
     for value in (None, "two", -1, 1.0, True, [], "left out"):
         torch.save(changed(content, part, value), file)
-        with pytest.raises(Unusable, match=r"state\.pt: is .*; remove it"):
+        with pytest.raises(UnusableFileError, match=r"state\.pt: is .*; remove it"):
             trial.epochs_in(file)
 
 

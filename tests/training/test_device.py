@@ -71,6 +71,6 @@ def test_a_torch_without_cuda_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (device.unusable() or "").startswith(
         "this torch was built for the CPU alone. Remedy: a torch built for CUDA"
     )
-    with pytest.raises(device.NoDevice, match="CPU alone"):
+    with pytest.raises(device.NoDeviceError, match="CPU alone"):
         device.try_cards()
     assert device.best() == torch.device("cpu")

@@ -8,7 +8,7 @@ from small import config, digits
 from torch import nn
 
 from study.data.dataset import Dataset
-from study.training import Diverged, Trial
+from study.training import DivergedError, Trial
 from study.training.diverged import check_features, check_loss, check_networks
 
 CONTRASTIVE = {"name": "eps_sup_info_nce", "temperature": 0.1, "regulariser": "fair_kl", "alpha": 0.1, "lambda": 1.0}
@@ -27,7 +27,7 @@ def test_weights_that_exploded_behind_a_batch_norm_are_divergence_though_the_los
 ) -> None:
     """The running variance overflows, and the network that is evaluated gives one and the same features for all."""
     trial = Trial(config(CONTRASTIVE, learning_rate=rate, optimizer=optimizer), dataset, "cpu")
-    with pytest.raises(Diverged, match=r"^a weight or a running statistic .* is not finite in epoch 1$"):
+    with pytest.raises(DivergedError, match=r"^a weight or a running statistic .* is not finite in epoch 1$"):
         list(trial.run())
     assert len(torch.unique(trial.evaluate.features("val"), dim=0)) == 1
 
@@ -35,7 +35,7 @@ def test_weights_that_exploded_behind_a_batch_norm_are_divergence_though_the_los
 def test_features_that_are_no_numbers_in_the_last_epoch_are_divergence(dataset: Dataset) -> None:
     """The last step can bring it about, behind which there is no loss and no batch norm that would tell."""
     trial = Trial(config(CLASSIFIER, learning_rate=10.0, optimizer="sgd", epochs=1), dataset, "cpu")
-    with pytest.raises(Diverged, match=r"^the features of 320 of 320 samples of val are not finite$"):
+    with pytest.raises(DivergedError, match=r"^the features of 320 of 320 samples of val are not finite$"):
         list(trial.run())
 
 
@@ -48,7 +48,7 @@ def test_a_trial_that_learns_nothing_is_complete_while_all_of_it_are_numbers(dat
 
 @pytest.mark.parametrize("loss", [math.nan, math.inf, -math.inf])
 def test_a_loss_that_is_no_number_is_divergence(loss: float) -> None:
-    with pytest.raises(Diverged, match=f"^loss is {loss} in epoch 3$"):
+    with pytest.raises(DivergedError, match=f"^loss is {loss} in epoch 3$"):
         check_loss(loss, 3)
     check_loss(-1e30, 3)
 
@@ -61,7 +61,7 @@ def test_one_value_among_all_is_enough(value: float) -> None:
         if tensor.is_floating_point():
             kept = tensor.clone()
             tensor.view(-1)[-1] = value
-            with pytest.raises(Diverged, match=r"in epoch 2$"):
+            with pytest.raises(DivergedError, match=r"in epoch 2$"):
                 check_networks(encoder.parameters(), [encoder], 2)
             tensor.copy_(kept)
             check_networks(encoder.parameters(), [encoder], 2)
@@ -79,5 +79,5 @@ def test_samples_without_features_are_counted() -> None:
     check_features(features, "val")
     features[1, 2] = math.nan
     features[4] = math.inf
-    with pytest.raises(Diverged, match="of 2 of 5 samples of val"):
+    with pytest.raises(DivergedError, match="of 2 of 5 samples of val"):
         check_features(features, "val")

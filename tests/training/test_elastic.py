@@ -9,7 +9,7 @@ from one_trial import config, saved
 from study.data import Dataset
 from study.ranking.epochs import EpochChoice
 from study.spec.objective import Objective
-from study.training import FunctionTrial, Trial, TrialConfig, Unusable
+from study.training import FunctionTrial, Trial, TrialConfig, UnusableFileError
 from study.training.config import TrainOptions, bound
 
 CHOSEN = config("train.epochs=4", "train.learning_rate=0.03", "train.final=[knn]")
@@ -71,7 +71,7 @@ def _with(of: TrialConfig, epochs: int) -> dict:
 def test_the_state_of_a_trial_that_depends_on_its_epochs_is_refused(dataset: Dataset, tmp_path: Path) -> None:
     file, cosine = tmp_path / "end.pt", config("train.schedule=cosine")
     list(Trial(cosine, dataset, "cpu").run(ended=file))
-    with pytest.raises(Unusable, match="of another configuration"):
+    with pytest.raises(UnusableFileError, match="of another configuration"):
         Trial(TrialConfig.from_document(_with(cosine, epochs=3)), dataset, "cpu").epochs_in(file)
 
 
@@ -92,7 +92,7 @@ def test_a_function_goes_on_from_its_folder(tmp_path: Path) -> None:
 def test_the_state_of_a_function_that_is_told_its_epochs_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "end"
     list(function("goes_on", 2).run(ended=file))
-    with pytest.raises(Unusable, match="of another configuration"):
+    with pytest.raises(UnusableFileError, match="of another configuration"):
         function("goes_on", 4).epochs_in(file)
 
 

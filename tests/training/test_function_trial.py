@@ -11,9 +11,9 @@ import pytest
 from study.errors import UserError
 from study.ranking.epochs import EpochChoice
 from study.spec.objective import Objective
-from study.training import Diverged, FunctionTrial, TrainOptions, TrialConfig, Unusable
-from study.training.function_trial import Wrong
-from study.training.own_function import FILE, PICKLE, digest
+from study.training import DivergedError, FunctionTrial, TrainOptions, TrialConfig, UnusableFileError
+from study.training.function_loading import FILE, PICKLE, digest
+from study.training.function_trial import FunctionTrialError
 
 WHERE = str(Path(own_functions.__file__).parent)
 NEEDED = ["val/accuracy"]
@@ -38,7 +38,7 @@ def test_it_gives_what_the_function_yields_but_the_test_split_and_what_it_cost()
 
 def test_the_function_is_asked_for_so_many_epochs_and_no_more() -> None:
     assert len(list(trial("random", epochs=7).run())) == 7
-    with pytest.raises(Wrong, match=r"peaks: ended after 4 of 5 epochs \(train.epochs\)"):
+    with pytest.raises(FunctionTrialError, match=r"peaks: ended after 4 of 5 epochs \(train.epochs\)"):
         list(trial("peaks", epochs=5).run())
 
 
@@ -71,7 +71,7 @@ def test_test_values_are_kept_with_the_trial_those_of_the_last_epoch(tmp_path: P
     later.load(tmp_path / "models" / "trial.safetensors")
     assert later.evaluate("test", final=True) == {"test/accuracy": 0.46875}
     (tmp_path / "cut").write_bytes(b"{")
-    with pytest.raises(Unusable, match="cut: is damaged"):
+    with pytest.raises(UnusableFileError, match="cut: is damaged"):
         later.load(tmp_path / "cut")
 
 
@@ -82,9 +82,9 @@ def test_a_function_of_a_notebook_is_called_by_its_name(tmp_path: Path) -> None:
     (tmp_path / FILE).write_bytes(content)
     method = {"name": "own_function", "function": f"{PICKLE}{digest(content)}"}
     config = TrialConfig({"name": "none"}, {"name": "none"}, method, TrainOptions(epochs=5))
-    with pytest.raises(Wrong, match=r"^peaks: ended after 4 of 5 epochs"):
+    with pytest.raises(FunctionTrialError, match=r"^peaks: ended after 4 of 5 epochs"):
         list(FunctionTrial(config, str(tmp_path), NEEDED).run())
-    with pytest.raises(Wrong, match=r"^peaks: yielded no test/NAME"):
+    with pytest.raises(FunctionTrialError, match=r"^peaks: yielded no test/NAME"):
         FunctionTrial(config, str(tmp_path), NEEDED).evaluate("test")
 
 
@@ -92,7 +92,7 @@ def test_a_trial_without_test_values_says_so_where_they_would_be_read(tmp_path: 
     list(trial("random").run())
     (ran := trial("random")).save(tmp_path / "trial.safetensors")
     ran.load(tmp_path / "trial.safetensors")
-    with pytest.raises(Wrong, match="random: yielded no test/NAME in the epoch"):
+    with pytest.raises(FunctionTrialError, match="random: yielded no test/NAME in the epoch"):
         ran.evaluate("test", final=True)
 
 
@@ -132,10 +132,10 @@ def test_a_checkpoint_of_another_trial_or_a_damaged_one_is_not_used(tmp_path: Pa
     running = trial("goes_on", rate=0.1).run(file)
     list(itertools.islice(running, 2))
     running.close()
-    with pytest.raises(Unusable, match="another configuration or function"):
+    with pytest.raises(UnusableFileError, match="another configuration or function"):
         trial("goes_on", rate=0.2).epochs_in(file)
     file.write_bytes(file.read_bytes()[:-10])
-    with pytest.raises(Unusable, match="is damaged"):
+    with pytest.raises(UnusableFileError, match="is damaged"):
         trial("goes_on", rate=0.1).epochs_in(file)
     assert trial("train", rate=0.1).epochs_in(file) == 0  # it takes none
 
@@ -155,7 +155,7 @@ def test_a_checkpoint_of_another_trial_or_a_damaged_one_is_not_used(tmp_path: Pa
     ],
 )
 def test_what_is_no_metric_is_told(yielded: Any, message: str) -> None:
-    with pytest.raises(Wrong, match=message):
+    with pytest.raises(FunctionTrialError, match=message):
         list(trial("yields", epochs=1, values=[yielded]).run())
 
 
@@ -164,7 +164,7 @@ def test_what_is_no_metric_is_told(yielded: Any, message: str) -> None:
 def test_a_metric_that_is_needed_and_no_number_is_divergence(name: str, value: float) -> None:
     running = trial("yields", epochs=2, values=[{"val/accuracy": 1}, {"val/accuracy": 1, name: value}]).run()
     next(running)
-    with pytest.raises(Diverged, match=f"{name} is {value} in epoch 2"):
+    with pytest.raises(DivergedError, match=f"{name} is {value} in epoch 2"):
         next(running)
 
 
@@ -180,7 +180,7 @@ def test_a_folder_is_kept_whatever_lies_in_it_and_however_much_beside_it(tmp_pat
 @pytest.mark.parametrize("name", ["SystemExit", "GeneratorExit", "KeyboardInterrupt"])
 def test_what_would_end_the_process_is_a_failure_of_the_function(name: str) -> None:
     def run() -> None:
-        with pytest.raises(Wrong, match=rf"ends: raised {name}\(3\) in epoch 1"):
+        with pytest.raises(FunctionTrialError, match=rf"ends: raised {name}\(3\) in epoch 1"):
             list(trial("ends", how=name).run())
 
     with ThreadPoolExecutor() as pool:  # as in a process of trials, whose main thread is Ray's

@@ -12,7 +12,7 @@ from small import config, digits, trained
 from study import data
 from study.data.dataset import Dataset, Facts, Split
 from study.metrics import METRICS
-from study.spec.sections import train_knobs
+from study.spec.trial_sections import train_knobs
 from study.training import Trial, TrialConfig
 from study.training.trial import EARLY, KINDS, inferred_groups
 

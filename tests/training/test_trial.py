@@ -17,7 +17,7 @@ from safetensors.torch import save_file
 from study import data
 from study.data import Dataset, Split
 from study.metrics import available
-from study.training import Trial, TrialConfig, Unusable, probes
+from study.training import Trial, TrialConfig, UnusableFileError, probes
 from study.training.standard_errors import ERRORS
 
 FRESH = """
@@ -184,13 +184,13 @@ def test_weights_that_cannot_be_taken_are_told(dataset: Dataset, tmp_path: Path)
     whole = file.read_bytes()
     for content in (b"", whole[:7], whole[:-1], b"{}" * 50, whole[: len(whole) // 2]):
         file.write_bytes(content)
-        with pytest.raises(Unusable, match=r"one\.safetensors: is damaged or cut short"):
+        with pytest.raises(UnusableFileError, match=r"one\.safetensors: is damaged or cut short"):
             trial.load(file)
     file.unlink()
-    with pytest.raises(Unusable, match=r"one\.safetensors: is damaged or cut short .*No such file"):
+    with pytest.raises(UnusableFileError, match=r"one\.safetensors: is damaged or cut short .*No such file"):
         trial.load(file)
     save_file({"another": torch.zeros(3)}, file)
-    with pytest.raises(Unusable, match=r"one\.safetensors: does not fit these data or this version of study"):
+    with pytest.raises(UnusableFileError, match=r"one\.safetensors: does not fit these data or this version of study"):
         trial.load(file)
 
 

@@ -109,8 +109,8 @@ def test_tune_hears_of_a_process_that_the_memory_monitor_ended_as_of_one_that_di
         )
         task = TrackedActorTask(tracked, on_error=lambda _, error: heard.append(error))
         manager._actor_task_failed(task, OutOfMemoryError("the node was running low"))
-        assert [type(error) for error in heard] == [tune_errors.EndedForMemory]
-        assert issubclass(tune_errors.EndedForMemory, RayActorError)
+        assert [type(error) for error in heard] == [tune_errors.MemoryKillError]
+        assert issubclass(tune_errors.MemoryKillError, RayActorError)
 
 
 def test_tune_tells_of_a_trial_whose_process_was_still_busy(controller: Any, trial: Trial) -> None:
@@ -121,9 +121,9 @@ def test_tune_tells_of_a_trial_whose_process_was_still_busy(controller: Any, tri
         controller._trial_task_failure = lambda trial, exception: heard.append((trial, type(exception)))
         controller._resetting_trials.add(trial)
         controller._on_trial_reset(trial, False)
-        assert heard == [(trial, tune_errors.StillBusy)]
+        assert heard == [(trial, tune_errors.ProcessBusyError)]
         assert not controller._resetting_trials
-        assert issubclass(tune_errors.StillBusy, RayActorError)
+        assert issubclass(tune_errors.ProcessBusyError, RayActorError)
 
 
 def test_tune_ends_free_processes_and_does_not_block(controller: Any, monkeypatch: pytest.MonkeyPatch) -> None:

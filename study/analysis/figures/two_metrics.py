@@ -1,4 +1,4 @@
-"""Two metrics at once: accuracy against a fairness gap. Of a study with several see `study.analysis.figures.front`."""
+"""Two metrics at once: accuracy against a fairness gap. Several: `study.analysis.figures.front_figure`."""
 
 from collections.abc import Sequence
 from typing import Any, Literal

@@ -7,26 +7,26 @@ from typing import Any
 import pandas as pd
 
 from study.analysis.figures.by_optuna import OPTUNA
-from study.analysis.figures.front import joins_front
+from study.analysis.figures.front_figure import joins_front
 from study.analysis.figures.missing import not_shown
 from study.analysis.figures.two_metrics import has_front
-from study.analysis.report.conclusions import caveats
-from study.analysis.report.front import front_section
-from study.analysis.report.lead import lead
+from study.analysis.report.caveats import caveats
+from study.analysis.report.front_section import front_section
 from study.analysis.report.page import Block, Page, Picture, Points, Section, Table, Text
-from study.analysis.report.references import printed_references
-from study.analysis.report.rules import rules_section
+from study.analysis.report.reference_sentences import printed_references
+from study.analysis.report.result_sentences import lead
+from study.analysis.report.rules_section import rules_section
 from study.analysis.statistics import formatting
 from study.analysis.statistics.ablation_effects import Effect, Part, ablation_effects, frame_of
-from study.analysis.statistics.debiased import sampling_error, worst_group
+from study.analysis.statistics.debiasing_metrics import sampling_error, worst_group
 from study.analysis.tables import report_tables
-from study.analysis.tables.grid import ablation_notes, printed_ablation
+from study.analysis.tables.printed_table import ablation_notes, printed_ablation
 from study.home.provenance import devices, in_words
 from study.home.record import StudyRecord
 from study.metrics import group_names
-from study.metrics.rules import DEBIASED
+from study.metrics.selection_rules import DEBIASED
 from study.ranking import Results, epochs
-from study.ranking.ablation import Ablation, asked, is_chosen_by, runs
+from study.ranking.ablation_steps import Ablation, asked, is_chosen_by, runs
 from study.ranking.difference import Difference, Side, split_metrics
 from study.spec import StudySpec
 from study.spec.rungs import schedule

@@ -18,7 +18,7 @@ from study.analysis.statistics.frame import metric
 from study.errors import UserError
 from study.home.folder import Home
 from study.ranking import Results, Spread, spread
-from study.ranking.ablation import Ablation, Moved, Step, adding, asked, path, removing, runs, value
+from study.ranking.ablation_steps import Ablation, Moved, Step, adding, asked, path, removing, runs, value
 from study.ranking.difference import CONFIDENCE, Difference, difference
 from study.spec import StudySpec
 from study.text import parameter
@@ -74,7 +74,7 @@ def effects(values: Mapping[Moved, BySeed], steps: Sequence[StepWords]) -> list[
     """All effects of an ablation: the path and its gain; of two steps and more each alone, removed, and interacting.
 
     Args:
-        values: a metric by seed of each configuration of `study.ranking.ablation.configurations`.
+        values: a metric by seed of each configuration of `study.ranking.ablation_steps.configurations`.
         steps: in the order of the path.
     """
     count = len(steps)

@@ -7,7 +7,7 @@ import pandas as pd
 
 from study.analysis.statistics import formatting
 from study.analysis.statistics.cell_tables import Place
-from study.analysis.tables.grid import Along, Entry, Grid, ablation_grid, is_ablation, to_grid
+from study.analysis.tables.printed_table import Along, Entry, Grid, ablation_grid, is_ablation, to_grid
 from study.text import Markdown, escaped, neutral_cell, rows_as_markdown
 
 TEX = {

@@ -12,7 +12,7 @@ from scipy.special import stdtr
 
 from study.analysis.statistics import formatting
 from study.analysis.statistics.cell_tables import Cell
-from study.analysis.tables.grid import Entry, Grid, notes_on, to_entry
+from study.analysis.tables.printed_table import Entry, Grid, notes_on, to_entry
 from study.metrics import is_share, lower_is_better
 from study.ranking import Spread, spread
 from study.ranking.difference import difference

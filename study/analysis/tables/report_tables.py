@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pandas as pd
 
-from study.analysis.statistics import debiased, formatting
+from study.analysis.statistics import debiasing_metrics, formatting
 from study.analysis.statistics.frame import numbered, param_keys, shown
 from study.home.record import StudyRecord
-from study.metrics import rules
+from study.metrics import selection_rules
 from study.ranking import Candidate, Results, Spread, epochs, spread
 from study.ranking.difference import Difference, Side, side_of, split_metrics
 from study.ranking.summary import beside
@@ -60,9 +60,9 @@ def _title(spec: StudySpec, name: str) -> str:
 
 
 def summary_metrics(results: Results) -> list[str]:
-    """The metrics of the summary, see `study.metrics.rules.leading`."""
+    """The metrics of the summary, see `study.metrics.selection_rules.leading`."""
     names = split_metrics(results.spec, list(_sides_by_name(results).values()))
-    return rules.leading(results.spec.objective.needed, names, results.record.groups or {}) or names[:2]
+    return selection_rules.leading(results.spec.objective.needed, names, results.record.groups or {}) or names[:2]
 
 
 def printed_first(results: Results) -> pd.DataFrame:
@@ -72,7 +72,7 @@ def printed_first(results: Results) -> pd.DataFrame:
     side = by_name.get("best") or by_name.get("final") or by_name.get("baseline")
     metrics = _measured(summary_metrics(results), by_name)
     frame = printed_summary(results, metrics)
-    errors = [debiased.sampling_error(results.record, side, name) if side else None for name in metrics]
+    errors = [debiasing_metrics.sampling_error(results.record, side, name) if side else None for name in metrics]
     if any(error is not None for error in errors):
         printed = [
             formatting.MISSING if error is None else formatting.change(name, error, signed=False)
@@ -80,7 +80,7 @@ def printed_first(results: Results) -> pd.DataFrame:
         ]
         frame.insert(len(frame.columns) - 1, "split's error", printed)
         if side and results.spec.final_seeds is not None:
-            found = [debiased.with_error(results.record, side, name) for name in metrics]
+            found = [debiasing_metrics.with_error(results.record, side, name) for name in metrics]
             ends = [
                 formatting.between(name, spread.interval() if spread else None)
                 for name, spread in zip(metrics, found, strict=True)

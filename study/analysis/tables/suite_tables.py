@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from study.analysis.statistics import formatting
-from study.analysis.statistics.suite_table import (
+from study.analysis.statistics.suite_cells import (
     AVERAGE,
     FAILED,
     NOT_YET,
@@ -22,7 +22,7 @@ from study.analysis.statistics.suite_table import (
     rule_table,
 )
 from study.analysis.tables.formats import csv_text, to_latex, to_markdown
-from study.analysis.tables.grid import Entry, Grid, Mark
+from study.analysis.tables.printed_table import Entry, Grid, Mark
 from study.metrics import in_percent, lower_is_better
 from study.ranking import Spread
 from study.spec.rungs import schedule

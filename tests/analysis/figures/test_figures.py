@@ -9,7 +9,7 @@ from study.analysis.figures import FIGURES, shown
 from study.analysis.figures.by_optuna import OPTUNA, by_optuna, plain
 from study.analysis.figures.missing import not_shown, why_missing
 from study.analysis.figures.two_metrics import trade_off_metrics
-from study.analysis.report.report import as_pdf, as_png
+from study.analysis.report.write_report import as_pdf, as_png
 from study.analysis.statistics.frame import thin
 from study.analysis.statistics.importance import LEAST, explained
 from study.home.events import SplitTested
@@ -239,6 +239,6 @@ def test_few_of_many_are_spread_evenly(count, most):
 
 
 def test_of_many_trials_some_curves_are_drawn(spec, wide, monkeypatch):
-    monkeypatch.setattr("study.analysis.figures.results.CURVES", 3)
+    monkeypatch.setattr("study.analysis.figures.result_figures.CURVES", 3)
     figure = FIGURES["learning_curves"](Results(spec, wide))
     assert [len(lines.get_segments()) for lines in figure.axes[0].collections[:2]] == [1, 3]

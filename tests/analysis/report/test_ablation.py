@@ -6,7 +6,7 @@ import pytest
 from ablated_study import PARAMS, write_ablation
 
 from study.analysis import ablation_frame, to_csv, to_latex, to_markdown
-from study.analysis.figures.results import ablation as drawn
+from study.analysis.figures.result_figures import ablation as drawn
 from study.analysis.report.page import Page
 from study.analysis.report.page import to_markdown as page_markdown
 from study.analysis.report.sections import TITLE, ablation_section, report_page

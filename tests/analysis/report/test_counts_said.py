@@ -5,8 +5,8 @@ from helpers import Told, quickstart, record
 from kept import reading
 
 from study.analysis.figures import FIGURES
-from study.analysis.report.conclusions import caveats
-from study.analysis.report.lead import lead
+from study.analysis.report.caveats import caveats
+from study.analysis.report.result_sentences import lead
 from study.analysis.report.sections import groups
 from study.analysis.statistics.next_step import next_steps
 from study.home.record import StudyRecord

@@ -5,9 +5,9 @@ from course import Course
 from folded import Judges, folded
 
 from study.analysis.figures import FIGURES
-from study.analysis.report.conclusions import conclusions
-from study.analysis.report.lead import document
+from study.analysis.report.caveats import conclusions
 from study.analysis.report.page import to_markdown
+from study.analysis.report.result_sentences import document
 from study.analysis.report.sections import report_page
 from study.home.record import StudyRecord
 from study.ranking import Results

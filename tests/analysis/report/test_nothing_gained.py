@@ -2,9 +2,9 @@
 
 import pytest
 
-from study.analysis.report.conclusions import ALIGNED, CONFLICTING, ERROR, why_nothing_gained
+from study.analysis.report.caveats import ALIGNED, CONFLICTING, ERROR, why_nothing_gained
 from study.home.record import Epoch, TrialRecord
-from study.home.trial import Stretch
+from study.home.trial_record import Stretch
 from study.ranking.difference import Side
 from study.spec import load_study
 

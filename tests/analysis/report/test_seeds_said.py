@@ -2,7 +2,7 @@
 
 import pytest
 
-from study.analysis.report.conclusions import caveats
+from study.analysis.report.caveats import caveats
 from study.analysis.report.sections import report_page
 from study.home.record import StudyRecord
 from study.ranking import Results

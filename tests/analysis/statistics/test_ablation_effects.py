@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from study.analysis.statistics.ablation_effects import effects
-from study.ranking.ablation import configurations
+from study.ranking.ablation_steps import configurations
 
 EXACT = {frozenset(): 0.50, frozenset({0}): 0.60, frozenset({1}): 0.55, frozenset({0, 1}): 0.75}
 LUCK = {3: 0.0, 4: 0.01, 5: -0.02}

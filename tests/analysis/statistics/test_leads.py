@@ -10,7 +10,7 @@ from helpers import Told, quickstart, record
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from study.analysis.statistics.debiased import sampling_error, worst_group
+from study.analysis.statistics.debiasing_metrics import sampling_error, worst_group
 from study.analysis.statistics.next_step import MOST_SEEDS, edges, last_growth, power, seeds_needed
 from study.ranking import Results
 from study.ranking.difference import Difference, chosen_quantile

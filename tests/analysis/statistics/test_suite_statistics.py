@@ -7,7 +7,7 @@ import pytest
 from benchmarks.simulations import suites
 from scipy import stats
 
-from study.analysis.statistics.suite_table import (
+from study.analysis.statistics.suite_cells import (
     average,
     difference,
     estimate,

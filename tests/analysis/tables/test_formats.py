@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from study.analysis import ablation, sensitivity, to_csv, to_latex, to_markdown, trials_frame
 from study.analysis.statistics.cell_tables import Cell
 from study.analysis.tables.formats import latex
-from study.analysis.tables.grid import Entry, Grid
 from study.analysis.tables.paper_comparison import better, claims_table, compare_with_paper, decreasing
+from study.analysis.tables.printed_table import Entry, Grid
 from study.ranking import Results, Spread, spread
 
 SPEC = quickstart()

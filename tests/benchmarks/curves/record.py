@@ -32,7 +32,7 @@ from study.home import folder
 from study.spec import StudySpec, load_study
 from study.spec.document import parse
 from study.sweep.search_stage import Sampler
-from study.training import Diverged, Trial
+from study.training import DivergedError, Trial
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -97,7 +97,7 @@ def curve(trial: Trial) -> tuple[Epochs, float]:
     began = time.process_time()
     try:
         epochs.extend(trial.run())
-    except Diverged as problem:
+    except DivergedError as problem:
         print(f"epoch {len(epochs) + 1}: {problem}")
     return epochs, (time.process_time() - began) / max(1, len(epochs))
 

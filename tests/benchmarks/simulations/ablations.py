@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from study.analysis.statistics.ablation_effects import Effect, Part, StepWords, effects
-from study.ranking.ablation import Moved, configurations
+from study.ranking.ablation_steps import Moved, configurations
 from study.ranking.difference import difference
 
 from .row import Row

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from study.analysis.report.conclusions import conclusions
+from study.analysis.report.caveats import conclusions
 from study.analysis.statistics.compare_studies import against
 from study.analysis.statistics.next_step import rivals
 from study.home.record import Epoch, StudyRecord, TrialRecord
-from study.home.trial import Stretch
+from study.home.trial_record import Stretch
 from study.ranking import Results
 from study.ranking.difference import difference
 from study.spec import StudySpec, load_study

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from study.analysis.figures.importance import title
+from study.analysis.figures.importance_figure import title
 from study.analysis.statistics.frame import varied
 from study.analysis.statistics.importance import LEAST, Importances, Share, explained
 from study.home.record import Epoch, StudyRecord, TrialRecord
-from study.home.trial import Stretch
+from study.home.trial_record import Stretch
 from study.ranking import Results
 from study.spec import StudySpec, load_study
 from study.spec.distributions import at, distributions

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from study.analysis.statistics.debiased import sampling_error
+from study.analysis.statistics.debiasing_metrics import sampling_error
 from study.analysis.statistics.next_step import MOST_SEEDS, POWER, came, edges, power, rivals, seeds_needed
 from study.ranking import Results
 from study.ranking.difference import Difference, Side, difference

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from study.analysis import ablation, trials_frame
 from study.analysis.statistics.frame import varied
 from study.home.record import Epoch, StudyRecord, TrialRecord
-from study.home.trial import Stretch
+from study.home.trial_record import Stretch
 from study.ranking import Results
 from study.spec import StudySpec, load_study
 from study.spec.distributions import at, distributions

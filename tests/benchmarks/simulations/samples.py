@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from study.commands.plan import FEW
 from study.home.record import Epoch, TrialRecord
-from study.home.trial import Stretch
+from study.home.trial_record import Stretch
 from study.metrics.worst_group import wilson
 from study.ranking import Results
 from study.ranking.summary import TEST_BEST, beside

@@ -11,7 +11,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from study.analysis.statistics.suite_table import average, estimate, leaders
+from study.analysis.statistics.suite_cells import average, estimate, leaders
 
 from .row import Row
 

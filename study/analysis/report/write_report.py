@@ -1,0 +1,103 @@
+"""Writing the report of a study as files."""
+
+from collections.abc import Sequence
+from io import BytesIO
+from pathlib import Path
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from study.analysis.figures import FIGURES, shown
+from study.analysis.figures.by_optuna import by_optuna
+from study.analysis.figures.representations import MODEL_FIGURES
+from study.analysis.figures.style import styled
+from study.analysis.report.page import to_html, to_markdown
+from study.analysis.report.reference_sentences import references_frame
+from study.analysis.report.sections import report_page
+from study.analysis.statistics.embedding import Embedding
+from study.analysis.statistics.frame import trials_frame
+from study.analysis.tables.formats import csv_text
+from study.files import write_output, writing
+from study.ranking import Results
+
+
+def write_report(
+    results: Results,
+    out: Path,
+    models: Sequence[Embedding] = (),
+    pdf: bool = False,
+    reload: int | None = None,
+    beside: pd.DataFrame | None = None,
+) -> Path:
+    """Write `report.html` (self-contained), `report.md`, `figures/*.png` and `trials.csv` into a folder, and
+    `references.csv` where there are some.
+
+    A study in any state has a report. The same study gives the same files, byte for byte. A reader of a file sees the
+    old one or the new one.
+
+    Args:
+        pdf: `figures/*.pdf` as well; a folder that has some gets them in any case, so that none is of before.
+        models: embeddings of trained models, see `study.analysis.statistics.embedding`, for figures of their features.
+        reload: seconds after which a browser loads the page again; None: never.
+        beside: a table of this final training and that of the baseline, or of what its study found.
+
+    Returns:
+        The path of `report.html`.
+
+    Raises:
+        UserError: the folder cannot be written.
+        OSError: the disk is full.
+    """
+    pdf = pdf or any((out / "figures").glob("*.pdf"))
+    files = _files(results, models, pdf, reload, beside)
+    with writing(out):
+        (out / "figures").mkdir(parents=True, exist_ok=True)
+        for name in FIGURES.keys() | MODEL_FIGURES:
+            for figure in (f"figures/{name}.png", f"figures/{name}.pdf"):
+                if figure not in files:  # left by a report from before the trials were run again
+                    (out / figure).unlink(missing_ok=True)
+        for name, content in files.items():
+            write_output(out / name, content)
+    return out / "report.html"
+
+
+def _files(
+    results: Results, models: Sequence[Embedding], pdf: bool, reload: int | None, beside: pd.DataFrame | None
+) -> dict[str, bytes]:
+    """Every file of a report, by its path in the folder."""
+    drawn = {name: figure for name, draw in FIGURES.items() if (figure := draw(shown(name, results)))}
+    if models:
+        drawn |= {name: figure for name, draw in MODEL_FIGURES.items() if (figure := draw(models))}
+    pictures = {name: as_png(figure) for name, figure in drawn.items()}
+    plots = {name: str(figure.to_json()) for name, figure in by_optuna(results).items()}
+    page = report_page(results, {*drawn, *plots}, beside)
+    files = {f"figures/{name}.png": picture for name, picture in pictures.items()}
+    if pdf:
+        files |= {f"figures/{name}.pdf": as_pdf(figure) for name, figure in drawn.items()}
+    files["trials.csv"] = csv_text(trials_frame(results)).encode()
+    if results.record.references:
+        files["references.csv"] = csv_text(references_frame(results.record), index=False).encode()
+    files["report.md"] = to_markdown(page).encode()
+    files["report.html"] = to_html(page, pictures, plots, reload).encode()
+    return files
+
+
+@styled
+def as_png(figure: Figure) -> bytes:
+    """A figure as a PNG file without date and version.
+
+    Fixes the figure's layout, so that files made from it afterwards have the same.
+    """
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+    stream = BytesIO()
+    figure.savefig(stream, format="png", metadata={"Software": None})
+    return stream.getvalue()
+
+
+@styled
+def as_pdf(figure: Figure) -> bytes:
+    """A figure as a PDF file, without date and version."""
+    stream = BytesIO()
+    figure.savefig(stream, format="pdf", metadata={"Creator": None, "Producer": None, "CreationDate": None})
+    return stream.getvalue()

@@ -1,0 +1,302 @@
+"""The numbers of a suite's table for one rule: cells, averages, what is told apart."""
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import fmean, stdev
+from typing import Any
+
+from scipy.special import stdtrit
+
+from study.metrics import lower_is_better
+from study.ranking import Results
+from study.ranking import difference as by_seed
+from study.ranking.picks import fresh_trials
+from study.spec.suite import Suite, SuiteSearch
+
+# What the searches of a suite gave: the test metric of each rule's pick, by method, data set, search and seed.
+
+Place = tuple[str, str]
+"""A method and a data set, by their labels."""
+
+Found = Callable[[SuiteSearch], Results | None]
+"""Gives the study of a search, None where it has not begun."""
+
+NOT_YET = "not yet"
+FAILED = "failed"
+NO_RULE = "lacks what the rule needs"
+UNREAD = "no test value"
+BEYOND = "searched beyond the budget"
+
+
+@dataclass
+class Judged:
+    """The picks of one rule.
+
+    Attributes:
+        values: by place and number of the search the judge's value on each fresh seed.
+        missing: by place why searches have none, and how many.
+    """
+
+    values: dict[Place, dict[int, dict[int, float]]] = field(default_factory=dict)
+    missing: dict[Place, dict[str, int]] = field(default_factory=dict)
+
+    def means(self, place: Place) -> dict[int, float]:
+        """The mean over fresh seeds of each search of a place."""
+        return {number: fmean(by_seed.values()) for number, by_seed in self.values.get(place, {}).items()}
+
+
+@dataclass(frozen=True)
+class Spent:
+    """The cost of a method's searches: epochs and seconds of trials, those on fresh seeds included."""
+
+    epochs: int
+    seconds: float
+
+
+def results(suite: Suite, found: Found) -> tuple[dict[str, Judged], dict[str, Spent], dict[str, int]]:
+    """The results of every rule, what each method took, and how many searches are in which state."""
+    by_rule = {rule: Judged() for rule in suite.rules}
+    epochs, seconds = dict.fromkeys(suite.methods, 0), dict.fromkeys(suite.methods, 0.0)
+    states: dict[str, int] = {}
+    for cell in suite.cells:
+        study = found(cell)
+        state = study.record.state if study else NOT_YET
+        states[state] = states.get(state, 0) + 1
+        if study:
+            epochs[cell.method] += sum(trial.epochs for trial in study.record.trials.values())
+            seconds[cell.method] += study.record.busy
+        for rule, values in _values(suite, cell, study).items():
+            place = cell.method, cell.data
+            if isinstance(values, str):
+                reasons = by_rule[rule].missing.setdefault(place, {})
+                reasons[values] = reasons.get(values, 0) + 1
+            else:
+                by_rule[rule].values.setdefault(place, {})[cell.number] = values
+    return by_rule, {method: Spent(epochs[method], seconds[method]) for method in suite.methods}, states
+
+
+def _values(suite: Suite, cell: SuiteSearch, study: Results | None) -> Mapping[str, dict[int, float] | str]:
+    """By rule the judge's values by seed, or why there are none: a search counts once all of it is over."""
+    if study is None or study.record.state != "complete":
+        failed = study is not None and study.record.state == "failed"
+        reason = FAILED if failed else NOT_YET
+        possible = {rule: suite.possible(rule, (cell.method, cell.data)) for rule in suite.rules}
+        return {rule: reason if possible[rule] else NO_RULE for rule in suite.rules}
+    if study.record.limit(study.spec.trials) != study.spec.trials:
+        return dict.fromkeys(suite.rules, BEYOND)
+    picked = {pick.rule.name: pick for pick in study.picks}
+    found: dict[str, dict[int, float] | str] = {}
+    for rule in suite.rules:
+        if rule not in picked:
+            found[rule] = NO_RULE
+            continue
+        tested = {
+            trial.seed: trial.tested.get(suite.judge) for trial in fresh_trials(study.record, picked[rule].number)
+        }
+        found[rule] = {seed: value for seed, value in tested.items() if value is not None} or UNREAD
+    return found
+
+
+# Means with standard errors from few independent values, their averages, and which of several are told apart.
+#
+# A value is what one search gave. Searches of one method on one data set are independent; those of two methods with the
+# same number share their seeds, so methods are compared by the differences within a search.
+
+CONFIDENCE = 0.95
+
+Searches = Mapping[int, float]
+"""A value by the number of its search."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean.
+
+    Attributes:
+        mean: of `count` values, or of other estimates.
+        error: its standard error, None from a single value.
+        freedom: degrees of freedom of the error, 0 without one.
+        count: how many values it rests on.
+    """
+
+    mean: float
+    error: float | None
+    freedom: float
+    count: int
+
+    def interval(self, confidence: float = CONFIDENCE) -> tuple[float, float] | None:
+        """By Student's t; None without a standard error."""
+        if self.error is None:
+            return None
+        reach = float(stdtrit(self.freedom, (1 + confidence) / 2)) * self.error
+        return self.mean - reach, self.mean + reach
+
+
+def estimate(values: Iterable[float]) -> Estimate | None:
+    """The mean of independent values; None without any."""
+    numbers = list(values)
+    if not numbers:
+        return None
+    error = stdev(numbers) / math.sqrt(len(numbers)) if len(numbers) > 1 else None
+    return Estimate(fmean(numbers), error, len(numbers) - 1, len(numbers))
+
+
+def average(parts: Sequence[Estimate | None]) -> Estimate | None:
+    """The mean of independent estimates, one per data set: its error counts the searches, not how data sets differ.
+
+    Its degrees of freedom are those of Welch (1947) and Satterthwaite (1946). None if a part is missing.
+    """
+    known = [part for part in parts if part is not None]
+    if not known or len(known) < len(parts):
+        return None
+    mean, count = fmean(part.mean for part in known), sum(part.count for part in known)
+    squares = [part.error**2 for part in known if part.error is not None]
+    if len(squares) < len(known):
+        return Estimate(mean, None, 0, count)
+    total = sum(squares)
+    freedoms = [part.freedom for part in known]
+    if total == 0.0:
+        return Estimate(mean, 0.0, sum(freedoms), count)
+    freedom = 1 / sum((square / total) ** 2 / each for square, each in zip(squares, freedoms, strict=True))
+    return Estimate(mean, math.sqrt(total) / len(known), freedom, count)
+
+
+def difference(one: Sequence[Searches], other: Sequence[Searches]) -> Estimate | None:
+    """Return how far one method is above another, averaged over data sets, by the searches that both have.
+
+    Where the difference is the same in all of them, which small splits bring about by chance, its error is Welch's.
+
+    Args:
+        one, other: of each method the values on each data set, in the same order.
+    """
+    return average([_between(left, right) for left, right in zip(one, other, strict=True)])
+
+
+def _between(one: Searches, other: Searches) -> Estimate | None:
+    """`study.ranking.difference.difference` of the searches that both have, the number as the seed."""
+    both = sorted(one.keys() & other.keys())
+    gap = by_seed.difference({number: one[number] for number in both}, {number: other[number] for number in both})
+    return Estimate(gap.value, gap.error, gap.freedom or 0, len(both)) if gap else None
+
+
+def leaders(values: Mapping[str, Sequence[Searches]], better: float = 1.0) -> dict[str, bool | None]:
+    """The best method, and of each other whether it is told from the best.
+
+    All pairs could have been looked at, so each interval is at 1 - 0.05 / pairs (Bonferroni): under equal methods, any
+    is told from the best in at most one of twenty tables.
+
+    Args:
+        values: of each method on each data set of a column, one, or several for their average.
+        better: 1 where larger values are better, -1 where smaller ones are.
+
+    Returns:
+        By method: True for the best and for those not told from it, False for those told from it; None where there are
+        no two searches to judge by. Methods without a value are left out.
+    """
+    means = {method: average([estimate(one.values()) for one in own]) for method, own in values.items()}
+    known = {method: mean.mean * better for method, mean in means.items() if mean is not None}
+    if not known:
+        return {}
+    best = max(known, key=lambda method: known[method])
+    return {method: True if method == best else not_told(values[best], values[method], len(known)) for method in known}
+
+
+def not_told(best: Sequence[Searches], other: Sequence[Searches], among: int) -> bool | None:
+    """Return whether the interval of the difference of two of `among` methods has 0 in it; None without an interval."""
+    between = difference(best, other)
+    interval = between.interval(1 - (1 - CONFIDENCE) / max(1, math.comb(among, 2))) if between is not None else None
+    return None if interval is None else interval[0] <= 0 <= interval[1]
+
+
+AVERAGE = "average"
+
+
+@dataclass(frozen=True)
+class RuleTable:
+    """The table of one rule.
+
+    Attributes:
+        rule: its name.
+        judge: the test metric of the numbers.
+        methods, data: labels of rows and columns.
+        cells: the mean over searches, by place; None without a value.
+        averages: over all data sets, by method; None where one is missing.
+        leading: by column, data sets and `AVERAGE`, what `study.analysis.statistics.suite_cells.leaders` gives.
+        results: what the numbers are made of.
+    """
+
+    rule: str
+    judge: str
+    methods: tuple[str, ...]
+    data: tuple[str, ...]
+    cells: Mapping[Place, Estimate | None]
+    averages: Mapping[str, Estimate | None]
+    leading: Mapping[str, Mapping[str, bool | None]]
+    results: Judged
+
+
+def rule_table(rule: str, judge: str, methods: tuple[str, ...], data: tuple[str, ...], results: Judged) -> RuleTable:
+    """The table of one rule from its results."""
+    better = -1.0 if lower_is_better(judge) else 1.0
+    means = {(method, label): results.means((method, label)) for method in methods for label in data}
+    cells = {place: estimate(values.values()) for place, values in means.items()}
+    averages = {method: average([cells[method, label] for label in data]) for method in methods}
+    rows = {method: [means[method, label] for label in data] for method in methods}
+    whole: dict[str, list[Searches]] = {method: list(row) for method, row in rows.items() if averages[method]}
+    leading = {
+        label: leaders({method: [means[method, label]] for method in methods if means[method, label]}, better)
+        for label in data
+    }
+    leading[AVERAGE] = leaders(whole, better)
+    return RuleTable(
+        rule,
+        judge,
+        methods,
+        data,
+        cells,
+        averages,
+        leading,
+        results,
+    )
+
+
+def document(table: RuleTable) -> dict[str, Any]:
+    """The same as plain values for JSON; fractions for percent."""
+    cells = [
+        {
+            "method": method,
+            "data": label,
+            **_plain(table.cells[method, label], table.leading[label].get(method)),
+            "searches": [
+                {"number": number, "values": list(by_seed.values()), "seeds": list(by_seed)}
+                for number, by_seed in sorted(table.results.values.get((method, label), {}).items())
+            ],
+            "missing": table.results.missing.get((method, label), {}),
+        }
+        for method in table.methods
+        for label in table.data
+    ]
+    averages = [
+        {"method": method, **_plain(table.averages[method], table.leading[AVERAGE].get(method))}
+        for method in table.methods
+    ]
+    return {
+        "rule": table.rule,
+        "judge": table.judge,
+        "cells": cells,
+        "averages": averages,
+    }
+
+
+def _plain(found: Estimate | None, leads: bool | None) -> dict[str, Any]:
+    if found is None:
+        return {"mean": None, "standard_error": None, "interval": None, "n": 0, "leads": None}
+    interval = found.interval()
+    return {
+        "mean": found.mean,
+        "standard_error": found.error,
+        "interval": list(interval) if interval else None,
+        "n": found.count,
+        "leads": leads,
+    }

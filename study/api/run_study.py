@@ -1,0 +1,301 @@
+"""Studies run from Python."""
+
+import enum
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path, PurePath
+from typing import Any
+
+from study.api.notebook import view
+from study.api.study_object import Study
+from study.commands.driver_process import driven
+from study.commands.run import File, begin
+from study.errors import UserError
+from study.home.folder import Home
+from study.methods import OWN
+from study.spec import StudySpec
+from study.spec.document import Document, override
+from study.spec.load import resolve
+from study.text import shortened
+from study.training.function_loading import PICKLE, check, digest
+
+# Values from Python as a study file has them: numbers, text, true or false, null, lists and mappings.
+
+ALLOWED = "numbers, text, true or false, None, paths, lists and mappings, and NumPy's numbers and arrays"
+
+
+def plain(value: Any, place: str) -> Any:
+    """Return a value as a study file has it, of the same kind: NumPy's numbers are Python's, arrays and tuples lists,
+    paths text.
+
+    Args:
+        place: what messages call it: `fixed: rate`.
+
+    Raises:
+        UserError: it, or something within it, has no form in a study file.
+    """
+    numpy = sys.modules.get("numpy")  # a value of NumPy's cannot be there before it is imported
+    if numpy and isinstance(value, numpy.generic | numpy.ndarray):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return plain_mapping(value, place, ".")
+    if isinstance(value, list | tuple):
+        return [plain(one, f"{place}[{number}]") for number, one in enumerate(value)]
+    if isinstance(value, PurePath):
+        return str(value)
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, enum.Enum):
+        raise _refused(value, place)
+    for kind in (str, int, float):
+        if isinstance(value, kind):
+            return value if type(value) is kind else kind(value)
+    raise _refused(value, place)
+
+
+def plain_mapping(values: Any, place: str, joint: str = ": ") -> dict[str, Any]:
+    """Return a mapping of names to plain values; a message has its place, the joint and the key.
+
+    Raises:
+        UserError: it is no mapping, a key is no text, or as `plain`.
+    """
+    if not isinstance(values, Mapping):
+        raise UserError(f"{place}: {_shown(values)} given, a mapping of names to values is needed")
+    for key in values:
+        if not isinstance(key, str):
+            raise UserError(f"{place}: the key {_shown(key)} given, allowed are names, which are text")
+    return {str(key): plain(value, f"{place}{joint}{key}") for key, value in values.items()}
+
+
+def _refused(value: Any, place: str) -> UserError:
+    return UserError(f"{place}: {_shown(value)} given. Allowed are {ALLOWED}")
+
+
+def _shown(value: Any) -> str:
+    return f"{shortened(repr(value))} of type {type(value).__name__}"
+
+
+# A study of a training function of one's own, from Python.
+
+Function = Callable[..., Iterator[Mapping[str, Any]]]
+
+
+def function_study(
+    train: Function,
+    *,
+    space: Mapping[str, Any],
+    name: str,
+    metric: str | Sequence[str],
+    maximize: bool | Sequence[bool] | None,
+    epochs: int,
+    fixed: Mapping[str, Any],
+    baseline: Mapping[str, Any] | None,
+    assignments: list[str],
+) -> tuple[StudySpec, bytes | None]:
+    """The study of a function, checked, and the function pickled where no other process could import it.
+
+    Raises:
+        UserError: something given cannot be used.
+    """
+    named, content = reference(train)
+    check(train, getattr(train, "__qualname__", named))
+    domains = domains_of(space)
+    fixed, values = plain_mapping(fixed, "fixed"), plain_mapping({} if baseline is None else baseline, "baseline")
+    _check_keys(space=domains, fixed=fixed, baseline=values)
+    names = metric if isinstance(metric, str) else list(metric)
+    search: dict[str, Any] = {"metric": names, "space": {f"method.{key}": domains[key] for key in domains}}
+    if maximize is not None:
+        search["direction"] = _direction(maximize)
+    if baseline is not None:
+        search["baseline"] = {f"method.{key}": value for key, value in values.items()}
+    method = {"name": OWN, "function": named, **fixed}
+    document = Document("study.run", {"name": name, "method": method, "train": {"epochs": epochs}, "search": search})
+    override(document, assignments)
+    return resolve(document), content
+
+
+def domains_of(space: Any) -> dict[str, Any]:
+    """Return what is searched, by key, as a study file has it.
+
+    Raises:
+        UserError: it is no mapping of names to domains.
+    """
+    kept = dict.fromkeys(space) if isinstance(space, Mapping) else space
+    return {key: domain(key, space[key]) for key in plain_mapping(kept, "space")}
+
+
+def domain(key: str, given: Any) -> Any:
+    """Return what is searched of a key, as a study file has it: a list or array is choices, a pair (low, high) a range,
+    with a third "log" one on a log scale.
+
+    Raises:
+        UserError: it is none of these, or holds what a study file cannot.
+    """
+    values = plain(given, f"space: {key}")
+    if isinstance(given, tuple) and len(values) == 2:
+        return {"low": values[0], "high": values[1]}
+    if isinstance(given, tuple) and values[2:] == ["log"]:
+        return {"low": values[0], "high": values[1], "log": True}
+    if isinstance(values, list) and not isinstance(given, tuple):
+        return {"choices": values}
+    if isinstance(values, dict):
+        return values
+    raise UserError(
+        f"space: {key}: {given!r} given; a range is (low, high), one on a log scale (low, high, 'log'), choices "
+        "are a list. A value that stays as it is goes into fixed"
+    )
+
+
+def reference(train: Function) -> tuple[str, bytes | None]:
+    """Return how a study file names a function, and its pickle where that is the only way.
+
+    Raises:
+        UserError: it can neither be imported by others nor pickled.
+    """
+    module, name = getattr(train, "__module__", "__main__"), getattr(train, "__qualname__", "<lambda>")
+    if module != "__main__" and _find(module, name) is train:
+        return f"{module}:{name}", None
+    import cloudpickle
+
+    try:
+        content: bytes = cloudpickle.dumps(train)
+    except Exception as error:  # whatever an object that it refers to does
+        raise UserError(
+            f"train: {name} cannot be pickled ({type(error).__name__}: {error}): it refers to something that cannot be "
+            "sent to another process. Make that within the function, or put the function into a module"
+        ) from None
+    return f"{PICKLE}{digest(content)}", content
+
+
+def _find(module: str, name: str) -> Any:
+    found: Any = sys.modules.get(module)
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return found
+
+
+def _check_keys(**given: Mapping[str, Any]) -> None:
+    for argument, values in given.items():
+        if taken := [key for key in ("name", "function") if key in values]:
+            raise UserError(f"{argument}: {taken[0]}: is taken, the study file has the function there. Another key")
+    if both := sorted(given["space"].keys() & given["fixed"].keys()):
+        raise UserError(f"fixed: {', '.join(both)}: in space, too; a value to compare with goes into baseline")
+
+
+def _direction(maximize: Any) -> Any:
+    """`search.direction` of it."""
+    given = [maximize] if isinstance(maximize, bool) else maximize
+    if not isinstance(given, list | tuple) or not all(isinstance(one, bool) for one in given):
+        raise UserError(f"maximize: {maximize!r} given, allowed are True, False, or a list of them for several metrics")
+    words = ["max" if one else "min" for one in given]
+    return words[0] if isinstance(maximize, bool) else words
+
+
+def run(
+    spec: str | Path | None = None,
+    *,
+    train: Function | None = None,
+    space: Mapping[str, Any] | None = None,
+    metric: str | Sequence[str] | None = None,
+    maximize: bool | Sequence[bool] | None = None,
+    epochs: int | None = None,
+    fixed: Mapping[str, Any] | None = None,
+    baseline: Mapping[str, Any] | None = None,
+    set: Mapping[str, Any] | None = None,
+    profile: str | None = None,
+    name: str | None = None,
+    resume: bool = False,
+    address: str | None = None,
+    quiet: bool = False,
+) -> Study:
+    """Run a study here, or on a Ray cluster, to its end. In a notebook its progress is one line that updates.
+
+    It is that of a study file, or of a training function of one's own: `train`, with the arguments that follow it.
+
+    Ctrl-C, or a notebook's stop button, stops it in good order: what is given back is then not complete, and goes on
+    with `resume()`. It runs in a process of its own, which stops so, too, where this one ends.
+
+    Args:
+        spec: a shipped study file's name, or the path of a YAML file.
+        train: a generator function of `config` and, where it takes them, `seed`, `epochs` and `checkpoint`, that yields
+            a mapping of metrics after each epoch. The page python.md of the guide says what it may do.
+        space: what is searched of `config`, by key: a range (low, high), a list of choices, or a domain as a study file
+            has it.
+        metric: `val/NAME`, which the function must yield in each epoch; or several of them. By default `val/accuracy`.
+        maximize: whether a higher value of the metric is better; of several metrics a list. It may be left out for the
+            metrics of this software, as `val/accuracy` and `val/loss`; any other, as `val/f1` or `val/score`, needs it.
+        epochs: of a trial; by default 1.
+        fixed: the rest of `config`.
+        baseline: values of what is searched that all others are compared with.
+        set: keys to override, by their dotted names.
+        profile: a block of overrides of the file.
+        name: run under another name.
+        resume: go on with the study of this name if it exists already.
+        address: of a Ray cluster, from within its network.
+        quiet: show no progress.
+
+    Raises:
+        UserError: something given cannot be used; nothing was started.
+        study.errors.StudyStoppedError: the study had to stop, through no fault of the user's.
+
+    Example:
+        >>> import study
+        >>> def train(config, epochs):
+        ...     for epoch in range(1, epochs + 1):
+        ...         yield {"val/accuracy": 1 - config["rate"] ** epoch}
+        >>> mine = study.run(train=train, name="mine", space={"rate": [0.1, 0.5]}, epochs=2, quiet=True)
+        >>> mine.best.params
+        {'method.rate': 0.1}
+        >>> quickstart = study.run("quickstart", set={"search.trials": 8}, name="eight")  # doctest: +SKIP
+    """
+    given: StudySpec | File
+    content = None
+    if (spec is None) == (train is None):
+        raise UserError("study.run: give either a study file or train, a function")
+    if train is not None:
+        _check_given(name, space, profile)
+        given, content = function_study(
+            train,
+            space={} if space is None else space,
+            name=name or "",
+            metric="val/accuracy" if metric is None else metric,
+            maximize=maximize,
+            epochs=1 if epochs is None else epochs,
+            fixed={} if fixed is None else fixed,
+            baseline=baseline,
+            assignments=assignments({} if set is None else set),
+        )
+    else:
+        of_function: dict[str, object] = {"space": space, "fixed": fixed, "baseline": baseline, "maximize": maximize}
+        of_function |= {"metric": metric, "epochs": epochs}
+        if without := [key for key, value in of_function.items() if value is not None]:
+            keys = {key: KEYS[key] for key in without if key in KEYS}
+            as_set = f", as set={{{', '.join(f'{name!r}: ...' for name in keys.values())}}}" if keys else ""
+            raise UserError(
+                f"study.run: {', '.join(without)}: goes with train; to change keys of a study file: set{as_set}"
+            )
+        given = File(str(spec), tuple(assignments({} if set is None else set)), profile, name)
+    home = Home.locate()
+    return Study(home, driven(view(quiet), home, begin, given, address=address, function=content, or_resume=resume))
+
+
+KEYS = {"metric": "search.metric", "epochs": "train.epochs", "baseline": "search.baseline", "space": "search.space"}
+"""The keys of a study file that arguments which go with a function stand for."""
+
+
+def _check_given(name: str | None, space: Mapping[str, Any] | None, profile: str | None) -> None:
+    """Refuse a study of a function that lacks its name or its space, or has what goes with a file."""
+    if name is None or space is None:
+        raise UserError("study.run: with train, a name and a space are needed")
+    if profile is not None:
+        raise UserError("study.run: profile: goes with a study file")
+
+
+def assignments(values: Mapping[str, Any]) -> list[str]:
+    """Values by dotted key as `--set` has them; what JSON writes is read as the same value.
+
+    Raises:
+        UserError: a value has no form in a study file.
+    """
+    return [f"{key}={json.dumps(value)}" for key, value in plain_mapping(values, "set").items()]

@@ -1,0 +1,392 @@
+"""A study of this home as a Python object: its trials as tables, its figures, and what can be done with it."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from study import ranking
+from study.documents import plain
+from study.errors import UserError, nearest
+from study.home.folder import Home, StudyFolder
+from study.home.record import StudyRecord
+from study.ranking import Candidate, Results, Spread, summary
+from study.ranking.selection import Choice, trials_of
+from study.spec import StudySpec
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import plotly.graph_objects as go
+    from matplotlib.figure import Figure
+
+    from study.api.model import Model
+    from study.commands.driver_session import View
+
+# A configuration of a study as a Python object.
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """A configuration of a study.
+
+    Attributes:
+        trial: the number of the trial that tried it in the search.
+        params: what was searched, by dotted key.
+        metrics: mean, sample standard deviation and count of every validation metric, and of every test metric that was
+            read, over `seeds`: those that it was confirmed on, else those of the search.
+        seeds: of training.
+    """
+
+    trial: int
+    params: dict[str, Any]
+    metrics: dict[str, Spread]
+    seeds: tuple[int, ...]
+
+
+def configuration(spec: StudySpec, candidate: Candidate | None) -> Configuration | None:
+    """Return what the trials of a candidate say of its configuration; None for none."""
+    if candidate is None:
+        return None
+    trials = trials_of(candidate)
+    metrics = ranking.spreads(spec.objective, trials, candidate.joined)
+    return Configuration(
+        candidate.trial.number, dict(candidate.trial.params), metrics, tuple(trial.seed for trial in trials)
+    )
+
+
+class Study:
+    """A study of a home. Its tables are of the moment in which they are first asked for; `refresh()` reads anew.
+
+    Args:
+        home: that the study is in.
+        folder: of the study.
+
+    Example:
+        >>> mine = load("mine")
+        >>> mine.best.params["method.alpha"]
+        0.05
+        >>> mine.trials.loc[4, ["stage", "state"]].tolist()
+        ['search', 'pruned']
+        >>> mine.curves()[3].tolist()  # of trial 3, by epoch
+        [0.4, 0.65]
+        >>> mine.baseline.params["method.lambda"]
+        0.0
+    """
+
+    def __init__(self, home: Home, folder: StudyFolder) -> None:
+        self._home, self.folder = home, folder
+
+    def __repr__(self) -> str:
+        return "\n".join(summary.lines(summary.summary(self.results)))
+
+    @property
+    def name(self) -> str:
+        """Of the study."""
+        return self.folder.name
+
+    @cached_property
+    def spec(self) -> StudySpec:
+        """The resolved study file."""
+        return self.folder.spec()
+
+    @cached_property
+    def record(self) -> StudyRecord:
+        """All trials as the ledger has them."""
+        return StudyRecord.load(self.folder.ledger_file)
+
+    @cached_property
+    def results(self) -> Results:
+        """What it found, see `study.ranking.Results`."""
+        return Results(self.spec, self.record)
+
+    def refresh(self) -> "Study":
+        """Read the study anew, as while it runs elsewhere. Gives the study itself."""
+        for name in ("spec", "record", "results"):
+            self.__dict__.pop(name, None)
+        return self
+
+    @property
+    def state(self) -> str:
+        """`running`, `complete`, `interrupted`, `failed` ..."""
+        return self.record.state
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """The results as `study status --json` prints them: baseline and best with their metrics."""
+        found: dict[str, Any] = plain(summary.summary(self.results))
+        return found
+
+    @property
+    def trials(self) -> "pd.DataFrame":
+        """A row per trial, see `study.analysis.trials_frame`."""
+        from study.analysis import trials_frame
+
+        return trials_frame(self.results)
+
+    @property
+    def epochs(self) -> "pd.DataFrame":
+        """A row per trial and epoch, see `study.analysis.epochs_frame`."""
+        from study.analysis import epochs_frame
+
+        return epochs_frame(self.record)
+
+    @property
+    def best(self) -> Configuration | None:
+        """The best configuration by the study's own ranking, None if no trial is complete. The baseline may lead. What
+        needs no search is in `references`, and may be above it (`summary["result"]`). Of several metrics: what
+        `search.choose` chooses of the `front`."""
+        return configuration(self.spec, self.results.best)
+
+    @property
+    def references(self) -> "pd.DataFrame":
+        """A row for each model that was fitted without a search, see `study.analysis.report.reference_sentences`."""
+        from study.analysis.report.reference_sentences import references_frame
+
+        return references_frame(self.record)
+
+    @property
+    def front(self) -> list[Configuration]:
+        """The configurations that no other beats in every metric of the study, the baseline among them; the best in the
+        first metric first."""
+        found = (configuration(self.spec, candidate) for candidate, _ in self.results.front)
+        return [each for each in found if each]
+
+    @property
+    def baseline(self) -> Configuration | None:
+        """None without a complete one."""
+        return configuration(self.spec, self.results.baseline)
+
+    @property
+    def picks(self) -> "pd.DataFrame":
+        """The picks of each selection rule, see `study.analysis.picks_frame`."""
+        from study.analysis import picks_frame
+
+        return picks_frame(self.results)
+
+    def curves(self, metric: str | None = None) -> "pd.DataFrame":
+        """A metric by epoch (rows) and trial (columns); the study's own if none is given.
+
+        Raises:
+            UserError: no trial has reported such a metric; says which there are.
+        """
+        frame, name = self.epochs, metric or self.spec.metric
+        if name not in frame.columns:
+            reported = [str(column) for column in frame.columns if "/" in str(column)]
+            there_are = ", ".join(reported) or "none yet"
+            raise UserError(f"{name!r}: no trial has reported it. {nearest(name, reported)}There are: {there_are}")
+        return frame.pivot(index="epoch", columns="trial", values=name)
+
+    def importance(self) -> "pd.DataFrame":
+        """Return how much of the metric's variance each searched parameter explains, see
+        `study.analysis.statistics.importance.importances`."""
+        from study.analysis.statistics.importance import importances
+
+        return importances(self.results.as_searched)
+
+    def table(
+        self,
+        rows: str | Sequence[str],
+        columns: str | Sequence[str] | None = None,
+        metric: str | None = None,
+        bins: int | None = 5,
+    ) -> "pd.DataFrame":
+        """Parameters against each other, or one alone, see `study.analysis.sensitivity` and `study.analysis.ablation`.
+
+        Args:
+            rows, columns: dotted keys, as `method.lambda`.
+            metric: the study's own if none is given.
+            bins: for parameters that were drawn from a range.
+
+        Raises:
+            UserError: a parameter or the metric is not one of this study.
+        """
+        from study.analysis import ablation, sensitivity
+
+        name = metric or self.spec.metric
+        if columns is None:
+            return ablation(self.trials, rows, name, bins)
+        return sensitivity(self.trials, rows, columns, name, bins)
+
+    @property
+    def figures(self) -> tuple[str, ...]:
+        """The names that `figure` takes."""
+        from study.analysis.figures import FIGURES
+        from study.analysis.figures.by_optuna import OPTUNA
+
+        return (*FIGURES, *OPTUNA)
+
+    def figure(self, name: str) -> "Figure | go.Figure":
+        """A figure of the report: Matplotlib's, or, where it has the name of one of Optuna's, Plotly's.
+
+        Args:
+            name: one of `figures`.
+
+        Raises:
+            UserError: there is no such figure, or nothing to draw, and why.
+        """
+        from study.analysis.figures import FIGURES, shown
+        from study.analysis.figures.by_optuna import by_optuna
+        from study.analysis.figures.missing import why_missing
+        from study.api.notebook import show_figures
+
+        show_figures()
+        if name not in self.figures:
+            names = self.figures
+            raise UserError(f"{name!r}: no such figure. {nearest(name, names)}There are: {', '.join(names)}")
+        drawn: Figure | go.Figure | None
+        if name in FIGURES:
+            drawn = FIGURES[name](shown(name, self.results))
+        else:
+            drawn = by_optuna(self.results, [name]).get(name)
+        if drawn is None:
+            why = why_missing(name, self.results)
+            reason = f": {why}" if why else ""
+            raise UserError(f"{name!r}: there is nothing to draw in {self.name}, which is {self.state}{reason}")
+        return drawn
+
+    def report(self, out: str | Path | None = None, models: bool = False, pdf: bool = False) -> Path:
+        """Write the report and give its page, as `study report` does: that of the study, which is in MLflow too, in a
+        process of its own."""
+        from study.api.notebook import view
+        from study.commands.driver_process import driven
+        from study.commands.report import report
+
+        if out is not None:
+            return report(self._home, self.name, Path(out), models, pdf)[0]
+        page: Path = driven(view(quiet=True), self._home, _own_report, self.name, models, pdf)
+        return page
+
+    def resume(
+        self, trials: int | None = None, address: str | None = None, quiet: bool = False, failed: bool = False
+    ) -> "Study":
+        """Go on after a stop or a crash, or search on with so many more trials; `failed`: run again what failed, once
+        its cause is mended. Gives the study itself."""
+        from study.api.notebook import view
+        from study.commands.driver_process import driven
+        from study.commands.run import resume
+
+        more = f"+{trials}" if trials is not None else None
+        driven(view(quiet), self._home, resume, self.name, trials=more, address=address, failed=failed)
+        return self.refresh()
+
+    def confirm(
+        self,
+        top: int | None = None,
+        seeds: int | None = None,
+        rules: bool = False,
+        address: str | None = None,
+        quiet: bool = False,
+    ) -> "Study":
+        """Run the best again on fresh seeds, as `study confirm` does. Gives the study itself."""
+        from study.api.notebook import view
+        from study.commands.driver_process import driven
+        from study.commands.run import confirm
+
+        given = {"top": top, "seeds": seeds, "rules": rules}
+        driven(view(quiet), self._home, confirm, self.name, **given, address=address)
+        return self.refresh()
+
+    def extend(self, epochs: int, address: str | None = None, quiet: bool = False, **which: Any) -> "Study":
+        """Let trials go on, as `study extend` does; `which`: `top`, `trials`. Gives the study itself."""
+        from study.api.notebook import view
+        from study.commands import extend_study, run
+        from study.commands.driver_process import driven
+
+        request = extend_study.Request(epochs, **which)
+        driven(view(quiet), self._home, run.extend, self.name, request=request, address=address)
+        return self.refresh()
+
+    def export(
+        self,
+        out: str | Path,
+        *,
+        top: int | None = None,
+        where: Sequence[str] = (),
+        by: str | None = None,
+        pareto: Sequence[str] = (),
+        trial: int | None = None,
+    ) -> list[Path]:
+        """Write the best configuration, or those of a choice, as study files; see `study.ranking.selection.Choice`."""
+        from study.commands.export import export
+
+        choice = Choice(top, trial, where, by, pareto)
+        return [file.path for file in export(self.folder, self.results, Path(out), choice)]
+
+    def train(
+        self,
+        seeds: Iterable[int] | None = None,
+        name: str | None = None,
+        address: str | None = None,
+        quiet: bool = False,
+    ) -> "Study":
+        """Train the best configuration on these seeds, as `study train` does.
+
+        Args:
+            seeds: None: those of this training if it is there, else of another final training of the study, else three
+                that the study did not use.
+
+        Returns:
+            The final training, a study of its own: `train().model()` predicts.
+
+        Raises:
+            UserError: no configuration is complete.
+        """
+        from study.api.notebook import view
+        from study.commands.driver_process import driven
+        from study.commands.final_training import default_seeds, final_study
+        from study.commands.run import train
+        from study.spec import load_study
+
+        (file,) = self.export(self.folder.best_file)
+        best = load_study(str(file))
+        final = final_study(best, default_seeds(self._home, best, name) if seeds is None else list(seeds), name)
+        return Study(self._home, driven(view(quiet), self._home, train, final, address=address))
+
+    def model(self, seed: int | None = None, device: str | None = None) -> "Model":
+        """The model of a final training: the one that its card is about, or that of a seed.
+
+        Raises:
+            UserError: the study is a search, or has no such model.
+        """
+        from study.api.model import Model
+        from study.commands.final_training import find_model
+        from study.trained import Classifier
+
+        with find_model(self._home, self.name, seed) as description:
+            return Model(Classifier.load(description, device))
+
+
+def _own_report(home: Home, name: str, models: bool, pdf: bool, view: "View") -> Path:
+    """In a driver's process: a study's own report, in MLflow too."""
+    from study.commands.report import report
+
+    return report(home, name, None, models, pdf)[0]
+
+
+def load(name: str) -> Study:
+    """A study of this home (`STUDY_HOME`, else `./studies`), in any state.
+
+    Raises:
+        UserError: there is no such study; says which there are.
+
+    Example:
+        >>> load("mine").state
+        'interrupted'
+        >>> load("meine")
+        Traceback (most recent call last):
+        study.errors.StudyNotFoundError: meine: no such study in ... Did you mean 'mine'? Studies there: mine
+    """
+    home = Home.locate()
+    return Study(home, home.find(name))
+
+
+def studies() -> list[Study]:
+    """All studies of this home, the newest last.
+
+    Example:
+        >>> {one.name: one.state for one in studies()}
+        {'mine': 'interrupted'}
+    """
+    home = Home.locate()
+    return [Study(home, folder) for folder in home.studies()]

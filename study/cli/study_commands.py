@@ -1,0 +1,299 @@
+"""The commands that show, export and remove studies, and ask something of one that runs."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from study.cli import cluster
+from study.cli.options import Json, Name, Profile, Set, Spec, Where, print_json
+from study.errors import UserError
+from study.text import tell, typed
+
+if TYPE_CHECKING:
+    from study.home.folder import Home
+
+
+def _home(address: str | None, *names: str) -> "Home":
+    """The home that a command reads: this one, or what was read of a cluster, with these studies brought up to date."""
+    from study.home.folder import Home
+
+    if address is None:
+        return Home.locate()
+    from study.commands.on_cluster import Elsewhere
+
+    return Elsewhere(address).home(names)
+
+
+def plan(
+    spec: Spec,
+    assignments: Set = None,
+    profile: Profile = None,
+    fast: Annotated[
+        bool, typer.Option("--fast", help="Without one epoch here, by which the study's time is estimated.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Show what a study would run, and how long; starts nothing. Example: study plan quickstart"""
+    from study.commands import plan as plans
+    from study.commands.cost import estimate, estimate_text
+    from study.spec import load_study
+
+    study = load_study(spec, assignments or (), profile)
+    document = plans.plan(study)
+    if not as_json:
+        tell(plans.text(document))
+
+    def begins() -> None:
+        if not as_json:
+            tell("measuring one epoch (--fast: without) ...", sys.stderr)
+
+    document |= {"cost": None, "not_measured": "--fast"} if fast else estimate(study, document, begins)
+    print_json(document) if as_json else tell(estimate_text(document))
+
+
+def cost(name: Name, address: Where = None, as_json: Json = False) -> None:
+    """Show the hours that a study took, and those that early stopping saved. Example: study cost quickstart"""
+    from study.commands import cost as costs
+    from study.ranking import Results
+
+    folder = _home(address, name).find(name)
+    document = costs.document(Results.load(folder))
+    print_json(document) if as_json else tell(costs.text(document))
+
+
+def list_studies(address: Where = None, as_json: Json = False) -> None:
+    """List the studies of this home, or of a cluster. Example: study list --json"""
+    from study.commands import status
+    from study.home.folder import Home
+
+    if address is not None:
+        from study.commands.on_cluster import Elsewhere
+
+        there = Elsewhere(address)
+        rows = there.overview()
+        print_json(rows) if as_json else tell(there.table(rows))
+        return
+    home = Home.locate()
+    rows = status.overview(home)
+    print_json(rows) if as_json else tell(status.table(home, rows))
+
+
+def show_status(name: Name, address: Where = None, as_json: Json = False) -> None:
+    """Show a study's state, trials, best so far and pace. Example: study status quickstart"""
+    from study.commands import status
+    from study.home.folder import Home
+
+    if address:
+        from study.commands import on_cluster
+
+        there = on_cluster.Elsewhere(address).status(name)
+        print_json(there) if as_json else tell(on_cluster.text(there))
+        return
+    document = status.document(Home.locate().find(name))
+    print_json(document) if as_json else tell("\n".join(status.lines(document)))
+
+
+def report(
+    name: Name,
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", metavar="DIR", help="The folder to write to; default: the study's.")
+    ] = None,
+    models: Annotated[bool, typer.Option("--models", help="Also what its models learned; needs its data.")] = False,
+    pdf: Annotated[bool, typer.Option("--pdf", help="Also each figure as a PDF, for a paper.")] = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Write it again while the study runs; its page loads itself again.")
+    ] = False,
+    address: Where = None,
+    as_json: Json = False,
+) -> None:
+    """Write tables, figures and an HTML page of a study. Example: study report quickstart -o report"""
+    from study.commands import report as reporting
+    from study.home.folder import Home
+
+    if watch:
+        if models or pdf or as_json or address is not None:
+            raise UserError(
+                "--watch: writes the report of a study of this home: without --models, --pdf, --json and --address"
+            )
+        reporting.watch(Home.locate(), name, out, tell)
+        return
+    if models and address is not None:
+        raise UserError("--models: needs the study's models and data: study fetch --models, then study report --models")
+    home = _home(address, name)
+    page, untracked = reporting.report(home, name, out, models, pdf)
+    print_json({"name": name, "page": str(page), "rules": reporting.rules(home, name)}) if as_json else tell(page)
+    if untracked:
+        tell(f"the report in MLflow is the old one: {untracked}", sys.stderr)
+
+
+def compare(
+    names: Annotated[list[str], typer.Argument(metavar="NAME NAME ...", help="Studies; see study list.")],
+    address: Where = None,
+    as_json: Json = False,
+) -> None:
+    """Show studies of the same data and metric side by side. Example: study compare quickstart mine"""
+    from study.analysis.report.page import markdown_table
+    from study.analysis.statistics import compare_studies
+    from study.ranking import Results
+
+    home = _home(address, *names)
+    folders = [home.find(name) for name in names]
+    comparison = compare_studies.compare([Results.load(folder) for folder in folders])
+    print_json(comparison) if as_json else tell(markdown_table(compare_studies.printed_comparison(comparison)))
+
+
+def export(
+    name: Name,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--out",
+            metavar="FILE",
+            help="The file, NAME-best.yaml by default; of several configurations, FILE-1, FILE-2 ...",
+        ),
+    ] = None,
+    top: Annotated[int | None, typer.Option("--top", min=1, help="How many; default: 1, or a whole front.")] = None,
+    where: Annotated[
+        list[str] | None,
+        typer.Option("--where", metavar="LIMIT", help="A limit, as val/equalized_odds<=0.05; may be repeated."),
+    ] = None,
+    by: Annotated[
+        str | None, typer.Option("--by", metavar="METRIC", help="Another metric than the study's own.")
+    ] = None,
+    pareto: Annotated[
+        str | None, typer.Option("--pareto", metavar="M,M", help="Those not dominated in these metrics.")
+    ] = None,
+    trial: Annotated[int | None, typer.Option("--trial", min=0, help="This trial.")] = None,
+    address: Where = None,
+    as_json: Json = False,
+) -> None:
+    """Write a study's best configurations as files. Example: study export quickstart --top 3 -o best.yaml"""
+    from study.commands import export as exporting
+    from study.ranking import Results
+    from study.ranking.selection import Choice
+
+    metrics = [metric.strip() for metric in pareto.split(",")] if pareto else ()
+    choice = Choice(top, trial, where or (), by, metrics)
+    folder = _home(address, name).find(name)
+    written = exporting.export(folder, Results.load(folder), out or Path(f"{name}-best.yaml"), choice)
+    if as_json:
+        print_json({"name": name, "files": [file.to_document() for file in written]})
+    else:
+        tell("\n".join(str(file.path) for file in written))
+    if single := [file for file in written if file.rests_on_one_seed]:
+        tell(f"{len(single)} of {len(written)} rest on one seed. Fresh seeds: study confirm {name}", sys.stderr)
+
+
+def delete(
+    name: Name,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    address: Where = None,
+    as_json: Json = False,
+) -> None:
+    """Remove a study whole: its folder, its MLflow runs and their artifacts. Example: study delete quickstart --yes"""
+    from study.home.folder import Home
+
+    def ask(what: str) -> None:
+        if not yes:
+            typer.confirm(f"{what} Remove all of it?", abort=True, err=True)
+
+    if address is not None:
+        from study.cluster.job_client import Jobs
+        from study.commands import on_cluster
+
+        jobs = Jobs(address)
+        ask(on_cluster.describe(jobs, name))
+        on_cluster.delete(jobs, name)
+    else:
+        from study.commands import delete as deleting
+
+        home = Home.locate()
+        ask(deleting.describe(home, name))
+        deleting.delete(home, name)
+    print_json({"name": name, "deleted": True}) if as_json else tell(f"{name}: removed")
+
+
+def ui(port: Annotated[int, typer.Option("--port", min=1, max=65535)] = 5000) -> None:
+    """Start the MLflow UI on this home, on loopback. Example: study ui --port 5001"""
+    from study.home.folder import Home
+    from study.tracking import tracking_state as mlflow_ui
+
+    mlflow_ui.serve(Home.locate(), port)
+
+
+# The commands that ask something of a study that runs.
+
+
+def stop(
+    name: cluster.Name,
+    trial: Annotated[
+        list[int] | None,
+        typer.Option("--trial", metavar="T", min=0, help="Only this trial, at its next report; may be repeated."),
+    ] = None,
+    search: Annotated[
+        bool, typer.Option("--search", help="Only the search: no further configuration is tried, the study goes on.")
+    ] = False,
+    address: Where = None,
+    as_json: Json = False,
+) -> None:
+    """Stop a study cleanly, a trial of it, or its search. Example: study stop quickstart --trial 3"""
+    from study.cluster.job_client import Jobs
+    from study.commands import ask_driver
+    from study.home.folder import Home
+
+    if trial and search:
+        raise UserError("--trial stops trials, --search the search. Give only one of them")
+    if trial or search:
+        given = [word for number in trial or () for word in ("--trial", str(number))] or ["--search"]
+        if address is not None:
+            _show_remote(Jobs(address).ask(name, "stop", name, *given), as_json)
+            return
+        folder = Home.locate().find(name)
+        done = ask_driver.stopped_trials(folder, trial) if trial else [ask_driver.ended_search(folder)]
+        documents = [one.to_document() for one in done]
+        print_json({"name": name, "asked": documents}) if as_json else tell("\n".join(one.words for one in done))
+        return
+    how = typed("resume", name, *(("--address", address) if address else ()))
+    stopped = ask_driver.stop(Home.locate(), name) if address is None else f"job {Jobs(address).stop(name).id}"
+    print_json({"name": name, "stopped": stopped}) if as_json else tell(
+        f"{name}: stopped, {stopped}. Go on with it: {how}"
+    )
+
+
+def enqueue(
+    name: cluster.Name,
+    assignments: Annotated[
+        list[str] | None, typer.Argument(metavar="KEY=VALUE ...", help="Searched keys and their values.")
+    ] = None,
+    like: Annotated[
+        int | None, typer.Option("--like", metavar="T", min=0, help="Every other key as in this trial.")
+    ] = None,
+    address: Where = None,
+    as_json: Json = False,
+) -> None:
+    """Have a search try a configuration next. Example: study enqueue quickstart --like 3 method.alpha=0.5"""
+    from study.cluster.job_client import Jobs
+    from study.commands import ask_driver
+    from study.home.folder import Home
+
+    if not assignments and like is None:
+        raise UserError(f"KEY=VALUE: is missing, as in {typed('enqueue', name, '--like', 3, 'method.alpha=0.5')}")
+    if address is not None:
+        given = [*(assignments or ()), *(("--like", str(like)) if like is not None else ())]
+        _show_remote(Jobs(address).ask(name, "enqueue", name, *given), as_json)
+        return
+    done = ask_driver.enqueued(Home.locate().find(name), assignments or (), like)
+    print_json({"name": name, "asked": [done.to_document()]}) if as_json else tell(done.words)
+
+
+def _show_remote(document: dict[str, object], as_json: bool) -> None:
+    """Show what a cluster answered."""
+    if as_json:
+        print_json(document)
+        return
+    asked = document["asked"]
+    assert isinstance(asked, list)
+    tell("\n".join(one["words"] for one in asked))

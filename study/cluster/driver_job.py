@@ -1,0 +1,164 @@
+"""A study's driver as a job of a Ray cluster."""
+
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from study.errors import StartInterruptedError, StudyStoppedError, UserError
+from study.home.sharing import UNLIMITED, Limits
+from study.spec.load import check_name
+from study.text import printed
+
+# Variables of this shell that a job is given.
+
+
+def from_this_shell(names: Sequence[str]) -> dict[str, str]:
+    """The named variables and their values.
+
+    Raises:
+        UserError: one is not set here, or is not a name.
+    """
+    values = {}
+    for name in names:
+        if not name.isidentifier():
+            raise UserError(f"--env {name}: the name of a variable is needed; its value is taken from this shell")
+        if name not in os.environ:
+            raise UserError(f"--env {name}: is not set in this shell")
+        if name.startswith("RAY_AUTH"):
+            raise UserError(f"--env {name}: the cluster's token is not given to jobs, they have it")
+        values[name] = os.environ[name]
+    return values
+
+
+STUDY, FINAL = "study", "final"
+"""Kinds of drivers: of a search, and of a final training, whose results are models."""
+
+LONGEST = 120
+"""Characters of a job's id that a message shows."""
+
+LATEST = 1e11
+"""The last moment that is believed, in seconds since the epoch: the year 5138."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A study's driver on a cluster.
+
+    Attributes:
+        number: from 1, of the study's drivers.
+        state: pending, running, stopped, succeeded or failed, as Ray tells it.
+        began, ended: seconds since the epoch.
+        python: the interpreter that runs it.
+        environment: variables that it was given.
+        node: Ray's id of the node that it is on; None: it is on none yet.
+        exit_code: of its driver, None where Ray does not know it.
+        kind: `STUDY` or `FINAL`.
+        limits: of its trials, beside those of other studies.
+    """
+
+    id: str
+    study: str
+    spec: str
+    number: int
+    state: str
+    message: str
+    began: float | None
+    ended: float | None
+    python: str
+    environment: dict[str, str]
+    node: str | None = None
+    exit_code: int | None = None
+    kind: str = STUDY
+    limits: Limits = UNLIMITED
+
+    @property
+    def owner(self) -> str:
+        """Whose study it is."""
+        return printed(self.environment.get("STUDY_OWNER", ""))
+
+    @property
+    def is_over(self) -> bool:
+        return self.state in ("stopped", "succeeded", "failed")
+
+    @property
+    def exit_status(self) -> int:
+        """That of the same command at home, once it is over: 0, 1, 2 or 130."""
+        if self.state == "succeeded":
+            return 0
+        if self.state == "stopped":
+            return StartInterruptedError.exit_status
+        known = (UserError.exit_status, StartInterruptedError.exit_status)
+        return self.exit_code if self.exit_code in known else StudyStoppedError.exit_status
+
+    @classmethod
+    def of(cls, details: Any) -> "Job":
+        """From what Ray tells of it. Whoever reaches the cluster wrote it: nothing in it is taken on trust.
+
+        Raises:
+            UserError: it is not what a job of a study says, or its study has a name that no study can have.
+        """
+        name = str(details.submission_id)
+        try:
+            metadata = {str(key): str(value) for key, value in (details.metadata or {}).items()}
+            given = (details.runtime_env or {}).get("env_vars") or {}
+            environment = {str(key): str(value) for key, value in given.items()}
+            number, code = int(metadata.get("number", 0)), details.driver_exit_code
+            began, ended = _moment(details.start_time), _moment(details.end_time)
+            state, node = str(details.status.value).lower(), details.driver_node_id
+            if not (name.isprintable() and state.isprintable() and isinstance(node, str | None)):
+                raise ValueError
+        except (AttributeError, TypeError, ValueError, OverflowError):
+            raise UserError(
+                f"job {name[:LONGEST]!r}: what the cluster says of it is not what Ray says of a job"
+            ) from None
+        if "study" in metadata:
+            _check_study(name, metadata["study"])
+        return cls(
+            name,
+            metadata.get("study", ""),
+            metadata.get("spec", ""),
+            number,
+            state,
+            printed(str(details.message or "")),
+            began,
+            ended,
+            metadata.get("python", "python"),
+            environment,
+            node,
+            code if isinstance(code, int) else None,
+            metadata.get("kind", STUDY),
+            Limits.of(metadata),
+        )
+
+
+def _moment(told: Any) -> float | None:
+    """Milliseconds since the epoch as seconds; None where nothing is told."""
+    if not told:
+        return None
+    seconds = float(told) / 1000
+    if not math.isfinite(seconds) or not 0 <= seconds <= LATEST:
+        raise ValueError
+    return seconds
+
+
+def _check_study(job: str, name: str) -> None:
+    """Refuse a study's name that would be a path: it becomes the name of a folder here."""
+    try:
+        check_name(name)
+    except UserError as error:
+        raise UserError(f"job {job[:LONGEST]!r} on the cluster: {str(error)[: 10 * LONGEST]}") from None
+
+
+def job_id(name: str, number: int) -> str:
+    """Ray's name for a driver of a study."""
+    return f"study-{name}" if number == 1 else f"study-{name}-{number}"
+
+
+def tags(
+    name: str, spec: str, number: int, python: str, kind: str = STUDY, limits: Limits = UNLIMITED
+) -> dict[str, str]:
+    """Return what a driver's job says of itself, as `Job.of` reads it."""
+    told = {"study": name, "spec": spec, "number": str(number), "python": python, "kind": kind}
+    return told | limits.tags()

@@ -1,0 +1,365 @@
+"""Studies as jobs of a Ray cluster that is reached over HTTP, from a machine outside its network.
+
+The first driver of a study is the job `study-NAME`, one that goes on with it `study-NAME-2` and so on: whoever submits
+the same study at the same moment is told by Ray that the job is there.
+"""
+
+import os
+import re
+import shlex
+import shutil
+import tempfile
+import time
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import study
+from study.address import refused
+from study.cluster import answer, following
+from study.cluster.driver_job import FINAL, Job, job_id, tags
+from study.cluster.head import Head, gone
+from study.cluster.submitted_driver import MODULE
+from study.errors import UserError
+from study.home.sharing import UNLIMITED, Limits
+from study.spec import StudySpec
+from study.spec.document import shipped_folder
+from study.text import typed
+from study.upstream import ray_internals
+from study.upstream.logging import hush
+
+# What is uploaded for a job: this package, the shipped study files and one resolved study file.
+
+STUDY_FILE = "job-study.yaml"
+CODE = (".py", ".yaml", ".j2", ".html", ".css", ".js")
+"""The files of the package; caches, notes and anything that lies about is not uploaded."""
+
+
+@contextmanager
+def upload(spec: StudySpec | None) -> Iterator[Path]:
+    """A folder with it, until the block is left; Ray uploads no more than 500 MiB, this is about 2.5.
+
+    Raises:
+        UserError: its training function lies in another study's folder, here.
+    """
+    if spec is not None and spec.function_is_pickled:
+        raise UserError(
+            f"{spec.name}: its function was defined in a notebook or a script, and cannot be submitted. Put it into a "
+            "module that the cluster's Python can import, and name it in method.function"
+        )
+    folder = Path(tempfile.mkdtemp(prefix="study-upload-"))
+    try:
+        _copy(Path(study.__file__).parent, folder / "study")
+        _copy(shipped_folder(), folder / "search_spaces")
+        if spec is not None:
+            (folder / STUDY_FILE).write_text(spec.to_yaml(), encoding="utf-8")
+        yield folder
+    finally:
+        shutil.rmtree(folder)
+
+
+def size(folder: Path) -> tuple[int, int]:
+    """Files in it, and their bytes."""
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return len(files), sum(path.stat().st_size for path in files)
+
+
+def _copy(source: Path, target: Path) -> None:
+    for path in sorted(source.rglob("*")):
+        inside = path.relative_to(source)
+        hidden = any(part.startswith((".", "__pycache__")) for part in inside.parts)
+        if path.is_file() and not path.is_symlink() and path.suffix in CODE and not hidden:
+            (target / inside).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, target / inside)
+
+
+# What Ray's client of jobs raises, as what a user can mend.
+
+
+@contextmanager
+def told_to_the_user(address: str) -> Iterator[None]:
+    """Tell what Ray's client raises as what the user can mend."""
+    from ray.exceptions import RayError
+
+    try:
+        yield
+    except UserError:
+        raise
+    except ConnectionError:
+        raise gone(address) from None
+    except (RayError, RuntimeError, OSError, ValueError) as error:
+        text = str(error)
+        if re.search(r"status(?: code)? (401|403)|Unauthorized|[Aa]uthentication", text):
+            raise refused(address) from None
+        last = text.strip().splitlines()[-1][:500] if text.strip() else repr(error)
+        raise UserError(f"--address {address}: {last}") from None
+
+
+ASK = 0.5
+"""Seconds between two looks at a job that is waited for."""
+
+ANSWER = 180.0
+"""Seconds that a question may take: a job has to begin for it, and all cores of the head may be busy."""
+
+
+@dataclass(frozen=True)
+class Submitted:
+    """The outcome of `study submit`.
+
+    Attributes:
+        job: its id.
+        files, bytes: what it uploaded.
+    """
+
+    job: str
+    files: int
+    bytes: int
+
+
+class Jobs:
+    """The jobs of a cluster.
+
+    Args:
+        address: of the head's dashboard.
+
+    Raises:
+        UserError: it does not answer, or refuses the token.
+    """
+
+    def __init__(self, address: str) -> None:
+        self.address, self.head = address, Head(address)
+        for name in ("RAY_API_SERVER_ADDRESS", "RAY_ADDRESS"):  # they would win over what is given
+            os.environ.pop(name, None)
+        from ray.job_submission import JobSubmissionClient
+
+        hush(*ray_internals.CLIENT_LOGGERS)
+        with told_to_the_user(address):
+            self._client = JobSubmissionClient(address)
+
+    def all(self) -> list[Job]:
+        """Every study's drivers, the oldest first."""
+        return self.head.jobs()
+
+    def of(self, name: str) -> list[Job]:
+        """The drivers of one study, the oldest first."""
+        return sorted((job for job in self.all() if job.study == name), key=lambda job: job.number)
+
+    def last(self, name: str) -> Job:
+        """The newest driver of a study.
+
+        Raises:
+            UserError: it has none; says which studies have.
+        """
+        if drivers := self.of(name):
+            return drivers[-1]
+        there = sorted({job.study for job in self.all()})
+        raise UserError(
+            f"{name}: no such study at {self.address}. There: {', '.join(there) or 'none'}. "
+            "A restarted head has forgotten its jobs: study submit of the same file continues the study"
+        )
+
+    def submit(
+        self,
+        spec: StudySpec,
+        python: str,
+        environment: Mapping[str, str],
+        limits: Limits = UNLIMITED,
+    ) -> Submitted:
+        """Have a study run, or go on where its last driver failed or was stopped, perhaps before it made the study.
+
+        Args:
+            python: the interpreter on the cluster that has this project's dependencies.
+            environment: variables for the driver and its trials; whoever has the cluster's token can read them.
+
+        Raises:
+            UserError: the study is there already, or another one of its name.
+        """
+        before = self.of(spec.name)
+        if before and before[-1].state not in ("failed", "stopped"):
+            raise self._taken(before[-1], spec)
+        number = before[-1].number + 1 if before else 1
+        command = ["run", STUDY_FILE, "--address", "auto", "--or-resume"]
+        metadata = tags(spec.name, spec.hash, number, python, limits=limits)
+        try:
+            return self.start(job_id(spec.name, number), command, metadata, environment, spec)
+        except UserError:
+            now = self.of(spec.name)
+            if len(now) == len(before):
+                raise
+            raise self._taken(now[-1], spec) from None  # somebody else's was sooner
+
+    def _taken(self, last: Job, spec: StudySpec) -> UserError:
+        """Return why a study is not submitted where one of its name is there."""
+        if last.spec != spec.hash:
+            return UserError(f"{spec.name}: another study of that name is there. Under another name: --name")
+        verb = ["report"] if last.state == "succeeded" else ["resume"] if last.is_over else ["logs", "-f"]
+        how = typed(*verb, spec.name, "--address", self.address)
+        ran = "ran already" if last.state == "succeeded" else "was submitted already"
+        what = "Its report" if last.state == "succeeded" else "Go on with it"
+        return UserError(
+            f"{spec.name}: {ran} ({last.id}, {last.state}). {what}: {how}; to run it anew, under another name: --name"
+        )
+
+    def go_on(self, command: str, name: str, options: Sequence[str] = ()) -> Submitted:
+        """Have a study go on, by another driver with the variables of the last one.
+
+        Args:
+            command: resume, confirm or ablate.
+            options: further ones of this command.
+
+        Raises:
+            UserError: it was never submitted, or runs.
+        """
+        last = self.idle(self.last(name))
+        metadata = tags(name, last.spec, last.number + 1, last.python, kind=last.kind, limits=last.limits)
+        words = [command, name, "--address", "auto", *options]
+        return self.start(job_id(name, last.number + 1), words, metadata, last.environment)
+
+    def idle(self, driver: Job) -> Job:
+        """A driver that is over.
+
+        Raises:
+            UserError: it is not.
+        """
+        if not driver.is_over:
+            how = typed("stop", driver.study, "--address", self.address)
+            raise UserError(f"{driver.study}: runs ({driver.id}). Stop it first: {how}")
+        return driver
+
+    def stop(self, name: str, patience: float = 180.0) -> Job:
+        """Have the driver of a study stop in good order, and wait until it has.
+
+        Raises:
+            UserError: it does not run, or does not stop in time.
+        """
+        last = self.last(name)
+        if last.is_over:
+            raise UserError(f"{name}: does not run ({last.id}, {last.state})")
+        with told_to_the_user(self.address):
+            self._client.stop_job(last.id)
+        return self.wait(last.id, patience)
+
+    def wait(self, job: str, patience: float | None = None, expected: str = "stop") -> Job:
+        """Until a job is over.
+
+        Raises:
+            UserError: it is not in time; says that it did not do what is expected.
+        """
+        deadline = None if patience is None else time.monotonic() + patience
+        while True:
+            with told_to_the_user(self.address):
+                latest = Job.of(self._client.get_job_info(job))
+            if latest.is_over:
+                return latest
+            if deadline and time.monotonic() > deadline:
+                of_study = f"Its log: {typed('logs', latest.study, '--address', self.address)}"
+                log = of_study if latest.study else latest.message
+                raise UserError(f"{job}: did not {expected} within {patience:.0f} s, is {latest.state}. {log}")
+            time.sleep(ASK)
+
+    def follow(self, job: str) -> Iterator[str]:
+        """The same as it comes, until the job is over; see `study.cluster.following`."""
+        yield from following.pieces(self._client.tail_job_logs(job), self.address)
+
+    def ask(self, name: str, *command: str) -> Any:
+        """Return what a short command about a study answers on the cluster, where its home is: its JSON document.
+
+        Raises:
+            UserError, StudyStoppedError, StartInterruptedError: see `answer`.
+        """
+        last = self.last(name)
+        return self._asked(self.begin([*command, "--json"], last.python, last.environment), ANSWER)
+
+    def compute(self, name: str, *command: str) -> Any:
+        """The same however long it takes, also of a study whose drivers the head has forgotten."""
+        drivers = self.of(name)
+        python, environment = (drivers[-1].python, drivers[-1].environment) if drivers else ("python", {})
+        return self._asked(self.begin([*command, "--json"], python, environment))
+
+    def _asked(self, job: str, patience: float | None = None) -> Any:
+        try:
+            return self.answer(job, patience)
+        except BaseException:  # Ctrl-C, too
+            with suppress(RuntimeError, OSError):
+                self._client.stop_job(job)
+            raise
+
+    def begin(self, command: Sequence[str], python: str, environment: Mapping[str, str]) -> str:
+        """Start a command of `study` other than a driver; gives its job's id. See `submit`."""
+        job = f"study-{command[0]}-{uuid.uuid4().hex[:8]}"
+        return self.start(job, command, {"python": python}, {**environment, answer.VARIABLE: job}).job
+
+    def answer(self, job: str, patience: float | None = None) -> Any:
+        """Return what such a command answered, once it is over.
+
+        Raises:
+            UserError, StudyStoppedError, StartInterruptedError: see `study.cluster.answer.answered`; or no answer came.
+        """
+        ended = self.wait(job, patience, "answer")
+        log = self.head.log(job)
+        self.forget(job)
+        return answer.answered(ended, log)
+
+    def forget(self, job: str) -> None:
+        """Take a job that is over out of the cluster's list."""
+        with told_to_the_user(self.address):
+            self._client.delete_job(job)
+
+    def start(
+        self,
+        job: str,
+        command: Sequence[str],
+        metadata: dict[str, str],
+        environment: Mapping[str, str],
+        spec: StudySpec | None = None,
+    ) -> Submitted:
+        """Submit a command of `study`.
+
+        Args:
+            metadata: what the job says of itself; at least its `python`.
+            spec: the study file that is uploaded with it, `STUDY_FILE` there.
+
+        Raises:
+            UserError: the cluster does not take it, or there is a job of that id.
+        """
+        module = MODULE if "study" in metadata else "study"  # a driver is begun where there is memory for it
+        line = shlex.join([metadata["python"], "-m", module, *command])
+        with upload(spec) as folder, told_to_the_user(self.address):
+            files, bytes_ = size(folder)
+            runtime = {"working_dir": str(folder), "env_vars": dict(environment)}
+            self._client.submit_job(entrypoint=line, submission_id=job, runtime_env=runtime, metadata=metadata)
+        return Submitted(job, files, bytes_)
+
+
+# Final trainings on a cluster that is reached over HTTP: the file travels with the job.
+
+
+def train_there(
+    jobs: Jobs, spec: StudySpec, final: StudySpec, options: Sequence[str], environment: Mapping[str, str]
+) -> Submitted:
+    """Have a configuration trained, or further seeds of a training that is there.
+
+    The job runs with the interpreter and the variables of the training's last driver; of a first one, with those of the
+    study that the configuration was exported from.
+
+    Args:
+        spec: the configuration, as it is uploaded.
+        final: the training that comes of it.
+        options: of `study train`.
+        environment: further variables, see `Jobs.submit`.
+
+    Raises:
+        UserError: the training runs, or the cluster does not take the job.
+    """
+    own = jobs.of(final.name)
+    if own:
+        jobs.idle(own[-1])
+    known = own or jobs.of(str((spec.origin or {}).get("study", spec.name)))
+    python, variables = (known[-1].python, known[-1].environment) if known else ("python", {})
+    number = own[-1].number + 1 if own else 1
+    command = ["train", STUDY_FILE, "--name", final.name, *options, "--address", "auto"]
+    metadata = tags(final.name, final.hash, number, python, kind=FINAL, limits=own[-1].limits if own else UNLIMITED)
+    return jobs.start(job_id(final.name, number), command, metadata, {**variables, **environment}, spec)

@@ -1,0 +1,228 @@
+"""The trials of `study ablate`: the steps from a study's baseline to its best configuration."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+
+from study.analysis.statistics import formatting
+from study.documents import plain
+from study.errors import UserError
+from study.home.folder import StudyFolder
+from study.home.ledger import Ledger
+from study.home.record import StudyRecord
+from study.ranking import Candidate, Results
+from study.ranking.ablation_steps import (
+    Ablation,
+    Merge,
+    Step,
+    as_event,
+    asked,
+    check_knobs,
+    differing,
+    is_measured,
+    missing,
+    plan,
+    progress,
+    runs,
+    seeds_for,
+    value,
+)
+from study.spec import StudySpec
+
+
+@dataclass(frozen=True)
+class Request:
+    """A user's request for an ablation.
+
+    Attributes:
+        seeds: on how many seeds, counting those that already ran; None: as many as before, or as the confirmation has.
+        knobs: the keys that are measured, the others move together; none: all are measured, or those of before.
+        order: keys in the order of the path; those not named follow by their importance in the search.
+    """
+
+    seeds: int | None = None
+    knobs: Sequence[str] = ()
+    order: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Planned:
+    """An ablation that could run.
+
+    Attributes:
+        merges: steps of several knobs, and why these move together.
+        order: what the order of the steps follows, in words.
+        to_run: how many trials do not exist yet.
+    """
+
+    ablation: Ablation
+    merges: Sequence[Merge]
+    order: str
+    to_run: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What an ablation would run.
+
+    Attributes:
+        baseline, best: the trials that it leads from and to.
+        steps: the values of both, by key.
+        together: keys of one step, and why.
+        there, to_run: trials that there are, and those to come.
+        epochs: of these.
+    """
+
+    name: str
+    baseline: int
+    best: int
+    steps: Sequence[Mapping[str, Sequence[Any]]]
+    order: str
+    together: Mapping[str, str]
+    seeds: Sequence[int]
+    configurations: int
+    trials: int
+    there: int
+    to_run: int
+    epochs: int
+
+
+def planned(results: Results, request: Request) -> Planned:
+    """Return what an ablation of a study would run.
+
+    Raises:
+        UserError: the search is not over, there is no complete baseline or nothing better, they do not differ, or a key
+            is none in which they differ.
+    """
+    from study.analysis.statistics.importance import importances
+
+    reference, best = _ends(results)
+    start, end = reference.trial.params, best.trial.params
+    knobs = differing(results.spec, start, end)
+    if not knobs:
+        raise UserError(f"{results.spec.name}: trial {best.trial.number}, its best, has the values of the baseline")
+    check_knobs(results.spec.name, "--knobs", request.knobs, knobs)
+    check_knobs(results.spec.name, "--order", request.order, knobs)
+    before = asked(results.record)
+    steps: Sequence[Step]
+    merges: Sequence[Merge] = []
+    if before and before.best.number == best.trial.number and not request.knobs and not request.order:
+        steps, words = before.steps, "as before"
+    else:
+        by_importance = [str(key) for key in importances(results).index if key in knobs]
+        steps, merges = plan(results.spec, start, end, [*request.order, *by_importance], request.knobs)
+        words = _order_words(request, by_importance)
+    ablation = Ablation(reference.trial, best.trial, steps, seeds_for(results, best, request.seeds))
+    return Planned(ablation, merges, words, sum(1 for _ in missing(results, ablation)))
+
+
+def ask(folder: StudyFolder, spec: StudySpec, request: Request) -> bool:
+    """Let the steps of an ablation run; says whether there is anything to run.
+
+    Raises:
+        UserError: see `planned`; or another process runs the study.
+    """
+    with closing(Ledger(folder.ledger_file)) as ledger:
+        results = Results(spec, StudyRecord.told(folder.ledger_file))
+        wanted = as_event(planned(results, request).ablation)
+        if wanted == results.record.ablating and is_measured(results):
+            return False
+        ledger.append(wanted)
+        return True
+
+
+def plan_of(folder: StudyFolder, request: Request) -> Plan:
+    """Return what an ablation of a study would run.
+
+    Raises:
+        UserError: see `planned`.
+    """
+    results = Results.load(folder)
+    return document(results, planned(results, request))
+
+
+def result(folder: StudyFolder) -> dict[str, Any]:
+    """Return what is known of the ablation that was asked for last, as plain values for JSON."""
+    from study.analysis.statistics.ablation_effects import document as effects_document
+
+    results = Results.load(folder)
+    known = progress(results)
+    assert known is not None  # just asked for
+    state = results.record.state
+    return {"name": results.spec.name, "state": state, **plain(known), "effects": effects_document(results)}
+
+
+def table(result: dict[str, Any]) -> str:
+    """The effects of a result as a Markdown table, with notes on its numbers."""
+    from study.analysis.report.page import markdown_table
+    from study.analysis.statistics.ablation_effects import frame_of_document
+    from study.analysis.tables.printed_table import ablation_notes, printed_ablation
+
+    frame = frame_of_document(result["effects"])
+    if frame.empty:
+        return "no trial of the ablation is complete yet"
+    return f"{markdown_table(printed_ablation(frame))}\n\n{' '.join(ablation_notes(frame))}"
+
+
+def document(results: Results, plan: Planned) -> Plan:
+    """A plan with its counts."""
+    spec, ablation = results.spec, plan.ablation
+    ends = ablation.reference.params, ablation.best.params
+    return Plan(
+        spec.name,
+        ablation.reference.number,
+        ablation.best.number,
+        [{key: [value(spec, params, key) for params in ends] for key in step} for step in ablation.steps],
+        plan.order,
+        {", ".join(merge.keys): merge.reason for merge in plan.merges},
+        list(ablation.seeds),
+        len(ablation.configurations),
+        len(ablation.configurations) * len(ablation.seeds),
+        sum(len(by_seed) for by_seed in runs(results, ablation).values()),
+        plan.to_run,
+        plan.to_run * spec.epochs,
+    )
+
+
+def lines(plan: Plan) -> list[str]:
+    """The same for people."""
+    texts = [
+        f"ablation of {plan.name}: from trial {plan.baseline} (baseline) to trial {plan.best} in "
+        f"{formatting.count(len(plan.steps), 'step')}, {plan.order}"
+    ]
+    for step in plan.steps:
+        moves = (
+            f"{key} {formatting.setting(one)} -> {formatting.setting(other)}" for key, (one, other) in step.items()
+        )
+        texts.append(f"  {', '.join(moves)}")
+    texts += [f"{keys} move together: {reason}" for keys, reason in plan.together.items()]
+    if len(plan.steps) == 1:
+        texts.append("they differ in one step, which is the whole gain")
+    texts.append(
+        f"{plan.configurations} configurations on {formatting.seeds(plan.seeds)}: {plan.trials} trials, {plan.there} "
+        f"of them are there, {plan.to_run} to run ({plan.epochs} epochs)"
+    )
+    return texts
+
+
+def _ends(results: Results) -> tuple[Candidate, Candidate]:
+    """The baseline and the best configuration."""
+    spec, record = results.spec, results.record
+    if spec.final_seeds is not None:
+        raise UserError(f"{spec.name}: a final training has no baseline; ablate the study that its file came from")
+    if record.state != "complete":
+        raise UserError(f"{spec.name}: is {record.state}, it must end first: study resume {spec.name}")
+    reference, best = results.baseline, results.best
+    if reference is None:
+        why = "its baseline is not complete" if list(record.by_stage("baseline")) else "it has no search.baseline"
+        raise UserError(f"{spec.name}: {why}, there is nothing to begin with")
+    if best is None or best.trial.stage == "baseline":
+        raise UserError(f"{spec.name}: its search found nothing better than the baseline, there is no gain to divide")
+    return reference, best
+
+
+def _order_words(request: Request, by_importance: Sequence[str]) -> str:
+    if request.order:
+        return "in the order of --order"
+    return "by importance in the search" if by_importance else "in the order of the study file"

@@ -1,0 +1,224 @@
+"""Requests to a study that runs: a configuration to try next, the end of a trial, of the search, of it all."""
+
+import signal
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from study.commands import extend_study
+from study.commands.progress import to_try
+from study.errors import UserError
+from study.files import writing
+from study.home import lease, ledger
+from study.home.driver_requests import Request, ask, waiting
+from study.home.events import ENDED
+from study.home.folder import Home, StudyFolder
+from study.home.lease import Holder, Process, ProcessGoneError
+from study.home.record import StudyRecord
+from study.ranking import Results
+from study.spec.configuration import configuration
+from study.spec.schema import same
+from study.text import typed
+
+PATIENCE = 15.0
+"""Seconds that an answer is waited for: a driver looks every second, once it has loaded its data and started Ray."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request, and whether it was answered.
+
+    Attributes:
+        done: whether the driver has met it; if not, it waits.
+        words: the same for people.
+    """
+
+    name: str
+    request: Request
+    done: bool
+    words: str
+
+    def to_document(self) -> dict[str, Any]:
+        what: dict[str, Any] = {"kind": self.request.kind}
+        what |= {"params": dict(self.request.params)} if self.request.kind == "enqueue" else {}
+        what |= {"trial": self.request.trial} if self.request.kind == "stop" else {}
+        return {"name": self.name, "request": self.request.id, **what, "done": self.done, "words": self.words}
+
+
+def enqueued(
+    folder: StudyFolder, assignments: Iterable[str], like: int | None = None, patience: float = PATIENCE
+) -> Asked:
+    """Have the search try a configuration next. Where the study does not run, it waits until it is resumed; where its
+    search is over, that is extended by this one.
+
+    Args:
+        assignments: `KEY=VALUE`.
+        like: the trial whose values the other keys have.
+
+    Raises:
+        UserError: the configuration is none of the search's; or the search is over, while the study still runs.
+    """
+    results = Results.load(folder)
+    spec, record = results.spec, results.record
+    is_open = ledger.is_open(folder.ledger_file)
+    if spec.final_seeds is not None or not spec.search.space:
+        raise UserError(f"{spec.name}: has no search that could try another configuration")
+    if is_open:
+        _check_searching(results)
+    if like is not None and like not in record.trials:
+        raise UserError(f"--like {like}: {spec.name} has {len(record.trials)} trials")
+    params = configuration(spec.space, assignments, record.trials[like].params if like is not None else None)
+    for trial in record.by_stage("baseline", "search"):
+        if same(trial.params, params):
+            raise UserError(f"{spec.name}: trial {trial.number} has this configuration, and is {trial.state}")
+    if not is_open:
+        wanted = [one for _, one in waiting(folder.requests) if one is not None and one.kind == "enqueue"]
+        if any(same(one.params, params) for one in wanted):
+            raise UserError(f"{spec.name}: it is enqueued already")
+        if record.state == "complete" or record.search_is_over(spec.trials, to_try(record) + len(wanted)):
+            extend_study.more_trials(folder, spec, "+1")
+    return _asked(folder, Request("enqueue", params), patience)
+
+
+def _check_searching(results: Results) -> None:
+    """Refuse a study whose search tries nothing further, though some of it may still run."""
+    if results.record.state == "complete" or results.record.search_is_over(results.spec.trials):
+        running = sum(trial.state not in ENDED for trial in results.record.by_stage("baseline", "search", "replicate"))
+        what = (
+            f"its search tries nothing further, {running} of its trials have not ended"
+            if running
+            else "its search is over"
+        )
+        further = typed("resume", results.spec.name, "--trials", "+10")
+        raise UserError(f"{results.spec.name}: {what}. To search on, once it is complete: {further}")
+
+
+def stopped_trials(folder: StudyFolder, numbers: Iterable[int]) -> list[Asked]:
+    """End trials of the search, each at its next report.
+
+    Raises:
+        UserError: the study does not run, there is no such trial, it has ended, or it is none of the search; then
+            nothing was asked for.
+    """
+    results = _running(folder)
+    spec, record = results.spec, results.record
+    wanted = list(dict.fromkeys(numbers))
+    for number in wanted:
+        trial = record.trials.get(number)
+        if trial is None:
+            raise UserError(f"--trial {number}: {spec.name} has {len(record.trials)} trials")
+        if trial.state in ENDED:
+            raise UserError(f"--trial {number}: has ended, it is {trial.state}")
+        if trial.stage not in ("search", "replicate"):
+            raise UserError(
+                f"--trial {number}: is one of stage {trial.stage}; only trials of the search can be stopped"
+            )
+    return [_asked(folder, Request("stop", trial=number)) for number in wanted]
+
+
+def ended_search(folder: StudyFolder) -> Asked:
+    """End the search: no further configuration is tried. What runs of it goes on, then the study does.
+
+    Raises:
+        UserError: the study does not run, or its search is over, or it has none.
+    """
+    results = _running(folder)
+    if results.spec.final_seeds is not None:
+        raise UserError(f"{results.spec.name}: a final training, it has no search")
+    _check_searching(results)
+    return _asked(folder, Request("end"))
+
+
+def _running(folder: StudyFolder) -> Results:
+    """Return what is known of a study that a driver runs; a UserError where none does."""
+    if not ledger.is_open(folder.ledger_file):
+        raise UserError(f"{folder.name}: is not running. Its state: {typed('status', folder.name)}")
+    return Results.load(folder)
+
+
+def _asked(folder: StudyFolder, request: Request, patience: float = PATIENCE) -> Asked:
+    """Ask the driver, and wait for its answer.
+
+    Raises:
+        UserError: it refuses, says why; or the folder cannot be written.
+        OSError: the disk is full.
+    """
+    with writing(folder.requests):
+        file = ask(folder.requests, request)
+    deadline = time.monotonic() + patience
+    while file.exists() and ledger.is_open(folder.ledger_file) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    record = StudyRecord.load(folder.ledger_file)
+    if why := record.requests.get(request.id):
+        raise UserError(f"{folder.name}: {why}")
+    done = request.id in record.requests
+    return Asked(folder.name, request, done, _words(folder, request, done))
+
+
+def _words(folder: StudyFolder, request: Request, done: bool) -> str:
+    what = {
+        "enqueue": "the search tries this configuration next",
+        "stop": f"trial {request.trial} ends at its next report",
+        "end": "no further configuration is tried; what runs of the search goes on, then the study does",
+    }[request.kind]
+    if done:
+        return f"{folder.name}: {what}"
+    if ledger.is_open(folder.ledger_file):
+        return f"{folder.name}: asked for, its driver has not answered yet. Then {what}"
+    return f"{folder.name}: is not running. Once it is resumed, {what}: {typed('resume', folder.name)}"
+
+
+# Stopping a study as a whole, which another process on this machine runs.
+
+LONGEST_STOP = 180.0
+"""Seconds: MLflow may need two minutes of them."""
+
+
+def stop(home: Home, name: str) -> str:
+    """Have its driver stop in an orderly way, as Ctrl-C does, and wait for it. Returns which process it was.
+
+    Raises:
+        UserError: there is no such study, it does not run on this machine, or what its lease tells of its driver is
+            true of no process here: then nothing was stopped. Or it has not stopped in time.
+    """
+    folder = home.find(name)
+    if not ledger.is_open(folder.ledger_file):
+        raise UserError(f"{name}: is not running. Its state: study status {name}")
+    file = ledger.lease_file(folder.ledger_file)
+    holder = _holder(name, file)
+    try:
+        holder.process.send(signal.SIGTERM)
+    except ProcessGoneError as problem:
+        raise UserError(
+            f"{name}: was not stopped: {file} says that {holder} runs it, and {problem}. Its state: study status {name}"
+        ) from None
+    except PermissionError:
+        raise UserError(f"{name}: was not stopped: {holder} is another user's") from None
+    deadline = time.monotonic() + LONGEST_STOP
+    while ledger.is_open(folder.ledger_file) and lease.holder(file) in (holder, None):
+        if time.monotonic() > deadline:
+            raise UserError(f"{name}: {holder} has not stopped within {LONGEST_STOP:.0f} s")
+        time.sleep(0.2)
+    return str(holder)
+
+
+def _holder(name: str, file: Path) -> Holder:
+    """Return who runs a study, if it is a process that can be stopped from here."""
+    holder = lease.holder(file)
+    if holder is None:
+        raise UserError(
+            f"{name}: was not stopped: {file}, which says who runs it, is missing or damaged. Its driver writes it "
+            f"anew within {lease.RENEWAL:.0f} s: try again"
+        )
+    if holder.machine != lease.machine():
+        raise UserError(
+            f"{name}: {holder} runs it, not on this machine. As a job of a cluster: study stop {name} --address URL"
+        )
+    if holder.namespace != Process.this().namespace:
+        raise UserError(
+            f"{name}: {holder} runs it in another container of this machine, whose processes have numbers of their "
+            f"own. Stop it there: study stop {name}"
+        )
+    return holder

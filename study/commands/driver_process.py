@@ -1,0 +1,445 @@
+"""A driver in a process of its own: what it runs goes to it by a pipe, and it is followed by its study's ledger.
+
+Python's own processes are left as they are by it: Ray, MLflow and what they change of a process, variables and handlers
+of signals among it, are in the driver's alone, which is in a session of its own. It ends in good order where whoever
+started it ends without a word, unless it was detached.
+"""
+
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from study.commands.driver_session import RunEnd, View, closing_lines
+from study.errors import StartInterruptedError, StudyStoppedError, UserError
+from study.home import ledger
+from study.home.folder import Home, StudyFolder
+from study.home.record import StudyRecord
+from study.spec import StudySpec
+from study.sweep import PREPARING
+from study.text import tell, typed
+from study.upstream import interrupt
+
+# What the two tell one another.
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a driver is to do.
+
+    Attributes:
+        task: a function of a module, which takes a home, what is `given`, and a `view` by name.
+        parent: the process that started it.
+        detached: it goes on where that process ends.
+    """
+
+    task: Callable[..., Any]
+    home: Home
+    given: tuple[Any, ...]
+    named: dict[str, Any]
+    parent: int
+    detached: bool
+
+
+@dataclass(frozen=True)
+class Listening:
+    """From now on a signal stops it in good order."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """It shows a study, which is in its home where `is_there`."""
+
+    spec: StudySpec
+    is_there: bool
+
+
+@dataclass(frozen=True)
+class Told:
+    """A line, or a step of `study.sweep.STEPS`."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Over:
+    """It shows the study no more."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """What its task gave; of a run its folder."""
+
+    result: Any
+
+
+@dataclass(frozen=True)
+class Failed:
+    """What its task raised."""
+
+    error: Exception
+
+
+@dataclass(frozen=True)
+class Gone:
+    """Its end of the pipe is closed."""
+
+
+Message = Listening | Shown | Told | Over | Ended | Failed | Gone
+
+# The process that starts one, and follows it.
+
+START = "import json, sys; sys.path[:] = json.loads(sys.argv.pop(1)); from study.cli import main; main()"
+"""What the process of a driver runs, with this one's path to modules: a study's function is found as it is here."""
+
+EVERY = 0.25
+"""Seconds between two looks at the ledger."""
+
+LEAVES = 30.0
+"""Seconds that a driver gets to end once it has answered; a library may wait for ever for one of its own threads."""
+
+BEFORE = "stopped before the study began; nothing is left behind"
+
+
+class Followed:
+    """A study as its ledger tells it, read on while a driver appends to it.
+
+    Attributes:
+        record: what it said at the last look.
+    """
+
+    def __init__(self, folder: StudyFolder) -> None:
+        self.record = StudyRecord()
+        self._tail = ledger.Tail(folder.ledger_file)
+
+    def look(self) -> None:
+        """Take in what is new. What is wrong with a ledger is told by its driver."""
+        with suppress(UserError, OSError):
+            for line in self._tail.new():
+                self.record.take(line)
+
+
+class Driver:
+    """A driver's process, from its start on.
+
+    A KeyboardInterrupt may come between any two instructions of the main thread: so messages are received, and the
+    ledger is read, by a thread, and the main thread takes each message as often as it has to.
+
+    Args:
+        work: that it gets.
+    """
+
+    def __init__(self, work: Work) -> None:
+        self._home = work.home
+        self._messages: list[tuple[Message, StudyRecord]] = []
+        self._taken = self._stops = 0
+        self._news, self._left = threading.Event(), threading.Event()
+        self._followed: Followed | None = None
+        self._spec: StudySpec | None = None
+        ours, theirs = Pipe()
+        path = [place for place in sys.path if isinstance(place, str)]  # others, as a Path, Python passes over
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", START, json.dumps(path), "drive", str(theirs.fileno())],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL if work.detached else None,
+                stderr=subprocess.DEVNULL if work.detached else None,
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+            )
+        given = (ours, pickle.dumps(work))
+        threading.Thread(target=self._hear, args=given, name="driver", daemon=True).start()
+
+    def follow(self, view: View, until: Callable[[Message], bool] = lambda _: False) -> Any:
+        """Show what it does until it has answered; gives what its task gave.
+
+        Ctrl-C stops it in good order, a second one at once, a third one kills it.
+
+        Args:
+            until: says of a message that the rest of them is not waited for.
+
+        Raises:
+            Exception: what its task raised.
+            StartInterruptedError: it was stopped before it had begun.
+            StudyStoppedError: it was ended by something else.
+        """
+        with ExitStack() as shown:
+            say: Callable[[str], object] = tell  # until there is a view
+            while True:
+                try:
+                    if (next_one := self._next()) is None:
+                        continue
+                    message, record = next_one
+                    if isinstance(message, Shown | Over | Ended | Failed | Gone):
+                        shown.close()
+                    if isinstance(message, Shown):
+                        say = shown.enter_context(view(message.spec, record))
+                    elif isinstance(message, Told):
+                        say(message.text)
+                    if isinstance(message, Ended | Failed | Gone) or until(message):
+                        break
+                    self._taken += 1
+                except KeyboardInterrupt:
+                    self._stop()
+        if isinstance(message, Ended | Failed | Gone):
+            self._wait()
+        if isinstance(message, Failed):
+            raise message.error
+        if isinstance(message, Gone):
+            raise self._gone()
+        return message.result if isinstance(message, Ended) else None
+
+    def leave(self) -> None:
+        """Close the pipe: unless it is detached, and where it has not ended, it stops in good order."""
+        self._left.set()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def _next(self) -> tuple[Message, StudyRecord] | None:
+        """The first message that was not taken, and the record of its study; None: there is none yet."""
+        if self._taken == len(self._messages):
+            self._news.wait(1.0)
+        self._news.clear()
+        return self._messages[self._taken] if self._taken < len(self._messages) else None
+
+    def _hear(self, pipe: Connection, work: bytes) -> None:
+        """In a thread: give it its work, receive what it tells, and read its study's ledger, until it is left."""
+        with pipe:
+            try:
+                pipe.send_bytes(work)
+                while not self._left.is_set():
+                    there = pipe.poll(EVERY)
+                    if self._followed:
+                        self._followed.look()
+                    if there:
+                        self._take_in(pipe.recv())
+            except Exception:  # the pipe's end, or an answer that cannot be read here: the driver stops then
+                self._take_in(Gone())
+
+    def _take_in(self, message: Message) -> None:
+        if isinstance(message, Shown):
+            self._spec = message.spec
+            self._followed = Followed(StudyFolder(self._home.path / message.spec.name)) if message.is_there else None
+            if self._followed:
+                self._followed.look()
+        self._messages.append((message, self._followed.record if self._followed else StudyRecord()))
+        self._news.set()
+
+    def _stop(self) -> None:
+        """Pass on a Ctrl-C. One that hears no signals yet has begun nothing, and is ended."""
+        self._stops += 1
+        with suppress(ProcessLookupError):
+            self._process.send_signal(signal.SIGINT if self._messages and self._stops < 3 else signal.SIGKILL)
+
+    def _wait(self) -> None:
+        """Until it has ended; what it does after its answer is nobody's loss."""
+        try:
+            self._process.wait(LEAVES)
+        except (subprocess.TimeoutExpired, KeyboardInterrupt):
+            self._process.kill()
+            self._process.wait()
+
+    def _gone(self) -> StartInterruptedError | StudyStoppedError:
+        """Return what is told of one that has ended without an answer."""
+        is_there = self._spec is not None and (self._home.path / self._spec.name).exists()
+        if self._stops and not is_there:
+            return StartInterruptedError(BEFORE)
+        status = self._process.returncode
+        how = f"was ended by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
+        told = f"the driver, process {self.pid}, {how}"
+        if self._spec is None or not is_there:
+            return StudyStoppedError(f"{told}, before its study began")
+        return StudyStoppedError(f"{told}. Nothing is lost; then go on with it: {typed('resume', self._spec.name)}")
+
+
+def driven(view: View, home: Home, task: Callable[..., Any], *given: Any, **named: Any) -> Any:
+    """Do something that runs trials, in a driver of its own, and wait for it.
+
+    Args:
+        task: a function of a module, which takes a home, what is `given`, and a `view`; it gives a `RunEnd`, of which
+            comes back the folder, or something else that can be pickled.
+
+    Raises:
+        Exception: what the task raised; and as `Driver.follow`.
+    """
+    driver = Driver(Work(task, home, given, named, os.getpid(), detached=False))
+    try:
+        return driver.follow(view)
+    finally:
+        driver.leave()
+
+
+def detached(
+    view: View, home: Home, task: Callable[..., Any], *given: Any, **named: Any
+) -> tuple[StudyFolder, int | None]:
+    """The same in a driver that goes on by itself, until its first trials are about to start. Gives its study, and the
+    number of its process; None where it has ended, as it had nothing to run.
+
+    Raises:
+        Exception: as `driven`, of what happened until then.
+    """
+    driver = Driver(Work(task, home, given, named, os.getpid(), detached=True))
+    names: list[str] = []
+
+    def begins(message: Message) -> bool:
+        if isinstance(message, Shown):
+            names.append(message.spec.name)
+        return isinstance(message, Told) and message.text == PREPARING
+
+    try:
+        ended = driver.follow(view, begins)
+    finally:
+        driver.leave()
+    return (ended, None) if ended else (StudyFolder(home.path / names[-1]), driver.pid)
+
+
+def attached(view: View, folder: StudyFolder) -> RunEnd:
+    """Show a study that a driver runs, until none does.
+
+    Raises:
+        UserError: none does.
+        StartInterruptedError: Ctrl-C, which the study does not hear.
+    """
+    name, file = folder.name, folder.ledger_file
+    if not ledger.is_open(file):
+        raise UserError(f"{name}: is not running. Its state: {typed('status', name)}")
+    spec, followed = folder.checked_spec(), Followed(folder)
+    followed.look()
+    try:
+        with view(spec.placed(followed.record.placement), followed.record):
+            while ledger.is_open(file):
+                time.sleep(EVERY)
+                followed.look()
+    except KeyboardInterrupt:
+        raise StartInterruptedError(f"{name} goes on; to stop it: {typed('stop', name)}") from None
+    return RunEnd(folder, spec, StudyRecord.load(file), None)
+
+
+# The process of a driver.
+
+LOG = "driver.log"
+"""The file of a study's folder that has what a detached driver printed."""
+
+
+class Channel:
+    """A driver's end of the pipe; whoever has closed the other one is told nothing more."""
+
+    def __init__(self, number: int) -> None:
+        os.set_inheritable(number, False)  # what it starts would keep the pipe open
+        self._pipe, self._lock = Connection(number), threading.Lock()
+        self._home = Home(Path())
+        self._own: View | None = None
+
+    def send(self, message: Message) -> None:
+        with suppress(OSError), self._lock:
+            self._pipe.send(message)
+
+    def receive(self) -> Work:
+        """Its work, once."""
+        work: Work = self._pipe.recv()
+        self._home = work.home
+        if work.detached:
+            from rich.console import Console
+
+            from study.commands.progress_view import ProgressView
+
+            self._own = ProgressView(Console())
+        else:
+            threading.Thread(target=self._stop_without, args=(work.parent,), name="parent", daemon=True).start()
+        return work
+
+    def _stop_without(self, parent: int) -> None:
+        """In a thread: stop this process in good order once nobody waits for it. A fork of the parent, too, may have
+        its end of the pipe."""
+        with suppress(OSError, EOFError):
+            while not self._pipe.poll(1.0) and os.getppid() == parent:
+                pass
+        os.kill(os.getpid(), signal.SIGINT)
+
+    @contextmanager
+    def __call__(self, spec: StudySpec, record: StudyRecord) -> Iterator[Callable[[str], None]]:
+        """What a run shows is shown by the parent, and by this process where it is detached, in the study's folder."""
+        with ExitStack() as shown:
+            self.send(Shown(spec, is_there=bool(record.id)))
+            says: list[Callable[[str], None]] = [lambda text: self.send(Told(text))]
+            if self._own and record.id:
+                self._print_into(self._home.path / spec.name / LOG)
+                says.append(shown.enter_context(self._own(spec, record)))
+
+            def tell_all(text: str) -> None:
+                for say in says:
+                    say(text)
+
+            try:
+                yield tell_all
+            finally:
+                self.send(Over())
+
+    def _print_into(self, file: Path) -> None:
+        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        for number in (1, 2):
+            os.dup2(descriptor, number)
+        os.close(descriptor)
+
+
+def drive(number: int) -> int:
+    """Do what comes through a pipe, in this process, and answer. Gives the exit status.
+
+    Args:
+        number: of this end of the pipe.
+
+    Raises:
+        Exception: what the task raised, if nobody waits for the answer any more.
+    """
+    channel = Channel(number)
+    channel.send(Listening())
+    is_alone = False
+    try:
+        work = channel.receive()
+        is_alone = work.detached
+        result = work.task(work.home, *work.given, view=channel, **work.named)
+    except (Exception, KeyboardInterrupt) as error:
+        channel.send(Failed(told := _portable(error)))
+        if is_alone:
+            raise told from error
+        return (
+            told.exit_status
+            if isinstance(told, UserError | StudyStoppedError | StartInterruptedError)
+            else StudyStoppedError.exit_status
+        )
+    if isinstance(result, RunEnd):
+        if is_alone:
+            tell("\n".join(closing_lines(result)))
+        elif result.untracked:
+            channel.send(Told(f"not everything is in MLflow: {result.untracked}"))
+        result = result.folder
+    channel.send(Ended(result))
+    return 0
+
+
+def _portable(error: BaseException) -> Exception:
+    """An error as another process can raise it, with where it came from if it is none that is shown as a message."""
+    if isinstance(error, UserError | StudyStoppedError | StartInterruptedError):
+        return error
+    if not isinstance(error, Exception) or interrupt.has_come():  # a library may make its own error of an interrupt
+        return StartInterruptedError("stopped")
+    copied: Exception = StudyStoppedError(f"{type(error).__name__}: {error}")
+    if type(error).__module__.split(".")[0] in ("study", *sys.stdlib_module_names):  # others would bring their library
+        with suppress(Exception):
+            copied = pickle.loads(pickle.dumps(error))
+    copied.add_note("".join(traceback.format_exception(error)))
+    return copied

@@ -1,0 +1,370 @@
+"""One session of a study that is there: its driver, MLflow beside it, then the outputs, and the lines that a user is
+shown."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol
+
+from study import data
+from study.analysis.report import result_sentences
+from study.analysis.report.result_sentences import wrapped
+from study.analysis.statistics.next_step import Step, is_over_baseline
+from study.cluster.log_share import shown
+from study.commands import extend_study, final_training
+from study.commands.export import export
+from study.commands.report import result_files
+from study.data import Dataset
+from study.errors import DISK_FULL, StartInterruptedError, StudyStoppedError, of_disk
+from study.home.folder import Home, StudyFolder
+from study.home.ledger import Ledger
+from study.home.record import StudyRecord
+from study.ranking import Results, summary
+from study.spec import StudySpec
+from study.sweep import LOADING, REPORTING
+from study.sweep.ray_runtime import SharedRay, ray_runtime
+from study.text import tell, typed
+from study.tracking import Tracker
+from study.tracking.registry import register
+from study.tracking.tracker import HEAD_START
+from study.tracking.tracking_state import experiments_page, is_server
+from study.trained.model_files import best_model
+from study.trained.model_files import write as write_models
+from study.upstream.ray_internals import is_job
+
+# The end of a run: its result, and the lines that a user is shown.
+
+
+def outputs(
+    folder: StudyFolder, results: Results, datasets: Mapping[str, Dataset] | None = None, report: bool = True
+) -> dict[Path, str | None]:
+    """Write the report and best.yaml, or descriptions and card of a final training. Gives the files and the artifact
+    folder that each belongs to.
+
+    Args:
+        datasets: of the study; None: what tells of them was written before.
+        report: whether the report is written.
+    """
+    if results.spec.final_seeds is None and results.best:
+        export(folder, results, folder.best_file)
+    if results.spec.final_seeds is not None and datasets is not None and not results.spec.function:
+        write_models(folder, results, datasets)
+    if report:
+        from study.analysis.report.write_report import write_report
+
+        write_report(results, folder.report, beside=final_training.beside_baseline(folder, results))
+    models: list[Path] = []
+    for trial in results.record.by_stage("final") if not results.spec.function else ():
+        models += [folder.model_file(trial.number), folder.description_file(trial.number)]
+    return {**{file: "models" for file in models if file.exists()}, **result_files(folder)}
+
+
+def lead_parts(results: Results) -> dict[str, tuple[str, ...]]:
+    """The sentences of the report's lead by title, as the study's run in MLflow shows them."""
+    return {part.title: part.sentences for part in result_sentences.lead(results)}
+
+
+def registered(home: Home, folder: StudyFolder, results: Results) -> str | None:
+    """Have MLflow register the model of a final training. Gives what went wrong, if anything did."""
+    if results.spec.final_seeds is None or not (model := best_model(folder, results)):
+        return None
+    return register(home, folder, results.spec.name, model)
+
+
+TRACEBACK = 30
+"""Lines of a traceback that are shown, counted from its end."""
+
+
+@dataclass(frozen=True)
+class RunEnd:
+    """The result of a run.
+
+    Attributes:
+        untracked: why MLflow lacks something, None if it has everything.
+        mended: what was wrong with MLflow and was mended.
+        ran: whether there was more to do than to bring MLflow up to date.
+    """
+
+    folder: StudyFolder
+    spec: StudySpec
+    record: StudyRecord
+    untracked: str | None
+    mended: Sequence[str] = ()
+    ran: bool = True
+
+    @cached_property
+    def results(self) -> Results:
+        """What the study found: no driver runs it any more."""
+        return Results(self.spec, self.record)
+
+
+def closing_lines(end: RunEnd) -> list[str]:
+    """Return how a run ended, its results, where things are and the next command.
+
+    In a job of a cluster, whose log is read elsewhere, paths are left out: whoever follows it is told how to have what
+    lies there, see `study.commands.on_cluster`.
+    """
+    folder, spec, record = end.folder, end.spec, end.record
+    lines = ["", *summary.lines(summary.summary(end.results))]
+    told = result_sentences.document(end.results)
+    if not end.ran:
+        lines.insert(0, f"{spec.name} ran already: no trial ran now. To run it anew, give it another name: --name")
+    lines += ["", *result_sentences.lines(told, but=("Next",))]
+    beside = final_training.beside_baseline(folder, end.results)
+    if beside is not None:
+        from study.analysis.report.page import markdown_table
+
+        lines += ["", markdown_table(beside)]
+    if record.state == "complete":
+        lines += ["", *([] if is_job() else _places(end))]
+        if spec.final_seeds is None and end.results.confirm.rules:
+            lines.append("rules      what each selection rule would have picked, on fresh seeds: in the report")
+        if record.ablating is not None:
+            lines.append(f"ablation   from the baseline to trial {record.ablating.trial}, step by step: in the report")
+        lines += [
+            *_mlflow(folder.tracking_uri),
+            *_failed(end),
+            "",
+            *_next_commands(end, told.next, beside is not None),
+        ]
+    else:
+        lines += [*_first_failure(end), *_how_it_goes_on(end)]
+    if end.mended:
+        lines += ["", *end.mended]
+    if end.untracked:
+        lines += ["", f"not everything is in MLflow: {end.untracked}"]
+        lines.append(f"nothing is lost; once MLflow answers again: study resume {spec.name}")
+    return lines
+
+
+def _places(end: RunEnd) -> list[str]:
+    """Return where on this machine the files of a complete study are."""
+    folder, spec = end.folder, end.spec
+    lines = [f"report     {folder.report_page}"]
+    if spec.final_seeds is not None and not spec.function:
+        lines += [f"models     {folder.model_file(0).parent}", f"card       {folder.card_file}"]
+    return [*lines, f"best       {folder.best_file}"] if folder.best_file.exists() else lines
+
+
+def _mlflow(uri: str) -> list[str]:
+    """Return how MLflow's pages are opened; a job's own database, from here."""
+    if not is_job():
+        return ["MLflow UI  study ui"]
+    return [f"MLflow UI  {experiments_page(uri)}"] if is_server(uri) else []
+
+
+def _first_failure(end: RunEnd) -> list[str]:
+    """Why the first failed trial failed, its traceback, and where all tracebacks are."""
+    folder, trials = end.folder, end.record.trials.values()
+    first = next((trial for trial in trials if trial.state == "failed"), None)
+    if first is None:
+        return []
+    lines = [f"trial {first.number} failed, {first.why}"]
+    file = folder.error_file(first.number)
+    if end.record.state == "failed" and file.exists():
+        lines += ["", *file.read_text(encoding="utf-8").splitlines()[-TRACEBACK:], ""]
+    if is_job():
+        return [*lines, f"its traceback: {typed('logs', end.spec.name, '--trial', first.number)}"]
+    return [*lines, f"tracebacks: {file.parent}"] if file.parent.exists() else lines
+
+
+def _how_it_goes_on(end: RunEnd) -> list[str]:
+    """Return what has a study that is not complete go on."""
+    spec, record = end.spec, end.record
+    if record.state != "failed" or spec.final_seeds is not None:  # a final training tries again what failed
+        return [f"go on with it: study resume {spec.name}"]
+    lines = [f"once its cause is mended: study resume {spec.name} --failed"]
+    return lines if extend_study.is_spent(end.results) else [*lines, f"without what failed: study resume {spec.name}"]
+
+
+def _failed(end: RunEnd) -> list[str]:
+    """Return what failed of a study that is complete, and how it runs again; nothing where it is searched
+    configurations that diverged: they would do so again."""
+    trials = [end.record.trials[number] for number in extend_study.failed_trials(end.record)]
+    failed = [trial for trial in trials if trial.state == "failed"]
+    mendable = [trial for trial in failed if trial.kind != "DIVERGED" or trial.stage == "baseline"]
+    if not mendable:
+        return []
+    first = mendable[0]
+    whose = "the baseline" if first.stage == "baseline" else f"trial {first.number}"
+    count = "" if len(failed) == 1 else f" and {len(failed) - 1} more"
+    told = f"failed     {whose}{count}, {first.why}"
+    return [told, f"           once its cause is mended: study resume {end.spec.name} --failed"]
+
+
+def _next_commands(end: RunEnd, steps: Sequence[Step], has_baseline: bool) -> list[str]:
+    """Return what the numbers ask for, where they do, and the final training, or that of its baseline as well.
+
+    Args:
+        has_baseline: whether a final training stands beside that of its baseline already.
+    """
+    folder, spec = end.folder, end.spec
+    if spec.final_seeds is not None:
+        uses = [] if spec.function else [f"predict {spec.name} INPUTS", f"evaluate {spec.name} --split test"]
+        uses = [f"study {use}" for use in uses] + ([] if has_baseline else _baseline_as_well(folder, spec))
+        return [f"{'      ' if place else 'next: '}{use}" for place, use in enumerate(uses)]
+    if spec.varied_data:
+        return []
+    uses = [typed("train", folder.best_file.name if is_job() else _relative(folder.best_file))]
+    is_over = is_over_baseline(end.results)
+    if stays := end.results.unbeaten:
+        uses = [f"{uses[0]}   {stays.words}, which needs no search"]
+    elif is_over is False:
+        uses = ["keep the baseline, which best.yaml holds", f"{uses[0]}   the baseline on new seeds"]
+    elif is_over is None:
+        uses.append("keep the baseline, from which it is not told apart")
+    why = wrapped("advice", steps[0].why) if steps else []
+    if steps and steps[0].command:
+        uses.insert(0, steps[0].command)
+    return [*why, *(f"{'or:   ' if place else 'next: '}{use}" for place, use in enumerate(uses))]
+
+
+def _baseline_as_well(folder: StudyFolder, spec: StudySpec) -> list[str]:
+    """Return how the baseline is trained on the seeds of a final training of what a study found, if that is another."""
+    origin, seeds = spec.origin or {}, ",".join(map(str, spec.final_seeds or ()))
+    if "study" not in origin or final_training.is_of_baseline(Home(folder.path.parent), spec):
+        return []
+    return [f"{typed('train', origin['study'], '--baseline', '--seeds', seeds)}   what it is to be compared with"]
+
+
+def _relative(path: Path) -> Path:
+    try:
+        here = Path.cwd()
+    except FileNotFoundError:  # the folder of a job, removed by Ray
+        return path
+    return path.relative_to(here) if path.is_relative_to(here) else path
+
+
+class View(Protocol):
+    """Shows a study while it runs; reads the record from a thread of its own. Gives what shows a line at once."""
+
+    def __call__(self, spec: StudySpec, record: StudyRecord) -> AbstractContextManager[Callable[[str], None]]: ...
+
+
+def loaded(spec: StudySpec, view: View) -> dict[str, Dataset]:
+    """A study's data sets; a UserError before anything starts if the weights that trials begin from are not there, or
+    are not those of the configuration's study."""
+    from study.sweep.driver import initial_weights
+
+    initial_weights(spec, StudyRecord())
+    with view(spec, StudyRecord()) as tell:
+        tell(LOADING)
+        datasets = data.load_all(spec.data_sections)
+        _features(spec, datasets, tell)
+        return datasets
+
+
+SAID_AGAIN = 10.0
+"""Seconds between lines on how far features are."""
+
+
+def _features(spec: StudySpec, datasets: Mapping[str, Dataset], tell: Callable[[str], None]) -> None:
+    """Have the features of frozen networks computed before trials wait for them; trials on other machines, or on a GPU
+    where there is none here, compute their own."""
+    sections = [model for model in spec.model_sections if model.get("frozen")]
+    if not sections:
+        return
+    import torch
+
+    from study.training import features
+    from study.training.device import best
+
+    device = best() if spec.resources.gpu else torch.device("cpu")
+    if spec.resources.gpu and device.type == "cpu":
+        return
+    said = -SAID_AGAIN
+
+    def on_rows(done: int, total: int) -> None:
+        nonlocal said
+        if done == total or time.monotonic() - said >= SAID_AGAIN:
+            said = time.monotonic()
+            tell(f"features of the pictures, computed once and kept: {done} of {total}")
+
+    for model in sections:
+        for dataset in datasets.values():
+            features.of_frozen(model, dataset, device, on_rows)
+
+
+GO_ON = "stopped. Nothing is lost; then go on with it: study resume {}"
+
+
+@contextmanager
+def interrupted_as(message: str) -> Iterator[None]:
+    """A KeyboardInterrupt of the block as one message."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise StartInterruptedError(message) from None
+
+
+@contextmanager
+def resumable(folder: StudyFolder) -> Iterator[None]:
+    """Tells of a disk that is full or fails how the study goes on.
+
+    Raises:
+        StudyStoppedError: it is.
+    """
+    try:
+        yield
+    except Exception as error:
+        if (problem := of_disk(error)) is None:
+            raise
+        place = problem.filename or folder.path  # what Arrow writes fails without a file's name
+        once = "there is room" if problem.errno in DISK_FULL else "it can be written again"
+        how = f"Nothing is lost; once {once}: study resume {folder.name}"
+        raise StudyStoppedError(f"{place}: {problem.strerror}. {how}") from error
+
+
+def run_session(
+    home: Home,
+    folder: StudyFolder,
+    datasets: Mapping[str, Dataset],
+    view: View,
+    address: str | None,
+    shared: SharedRay | None = None,
+    placement: Mapping[str, Any] | None = None,
+) -> RunEnd:
+    """Run a study that is there: drive it, and bring the rest into MLflow.
+
+    Args:
+        placement: see `study.spec.study_spec.StudySpec.placed`; None: that of its last driver.
+
+    Raises:
+        StudyStoppedError, StartInterruptedError, UserError: see `study.commands.run.start`.
+    """
+    from study.sweep.driver import drive
+
+    with (
+        interrupted_as(GO_ON.format(folder.name)),
+        shown(folder),
+        resumable(folder),
+        closing(Ledger(folder.ledger_file)) as ledger,
+    ):
+        spec, record = folder.checked_spec(), StudyRecord.told(folder.ledger_file)
+        placed = spec.placed(record.placement if placement is None else placement)
+        tracker = Tracker(home, folder, spec)
+        say: Callable[[str], object] = tell  # until the view is there
+        tracker.start(HEAD_START, lambda text: say(text))
+        try:
+            files = {}
+            with view(placed, record) as say:
+                sessions = len(record.sessions)
+                try:
+                    drive(folder, placed, datasets, ledger, record, address, say, shared or ray_runtime)
+                except KeyboardInterrupt:  # the ledger says so
+                    if len(record.sessions) == sessions:  # or nothing of this session
+                        raise
+                if record.state == "complete":
+                    say(REPORTING)
+                    files = outputs(folder, Results(spec, record), datasets, report=shared is None)
+        finally:
+            if ledger.is_taken_over:
+                tracker.abandon()
+            untracked = tracker.finish(say)
+        results = Results(spec, record)
+        if files:
+            untracked = untracked or tracker.attach(files, lead_parts(results)) or registered(home, folder, results)
+    return RunEnd(folder, spec, record, untracked, tracker.notes)

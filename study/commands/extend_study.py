@@ -1,0 +1,365 @@
+"""Extending a study that ended: more configurations to try, more seeds for the best, more epochs for its trials."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from study.commands.own_functions import taken
+from study.errors import UserError
+from study.home.events import ENDED, Confirming, Retried, SearchExtended, TrialsLengthened
+from study.home.folder import StudyFolder
+from study.home.ledger import Ledger
+from study.home.record import BY_HAND, EVERY_CONFIGURATION, StudyRecord, TrialRecord
+from study.ranking import Results
+from study.spec import StudySpec
+from study.spec.search_checks import count_configurations
+from study.sweep.agenda import LaterStages
+from study.text import typed
+from study.training import function_loading
+from study.training.config import bound
+
+RETRY = "To run that again, once its cause is mended: study resume {} --failed"
+
+TOP, SEEDS = 5, 5
+"""The number of configurations that `study confirm` runs again, and of seeds for each, where it is not told."""
+
+
+def more_trials(folder: StudyFolder, spec: StudySpec, trials: str) -> StudyRecord:
+    """Let the search of a study try more configurations.
+
+    Args:
+        trials: how many more than were tried or are to be, as `+50`. A grid whose search ended before its last cell
+            tries so many of those that are left.
+
+    Returns:
+        The extended record.
+
+    Raises:
+        UserError: `trials` is not such a number, the study's search cannot go on, or another process runs it.
+    """
+    check_trials(spec, trials)
+    with _opened(folder) as (ledger, record):
+        ended = record.ending or record.enough not in (None, "trials", EVERY_CONFIGURATION)
+        extended = (record.tried if ended else record.limit(spec.trials)) + int(trials)
+        if (most := count_configurations(spec.search, spec.space)) is not None:
+            if record.enough == EVERY_CONFIGURATION or (not ended and record.limit(spec.trials) >= most):
+                raise UserError(f"{spec.name}: its space has no further configurations: {most}, all are tried")
+            extended = min(extended, most)
+        record.apply(ledger.append(SearchExtended(extended)))
+        return record
+
+
+def failed_again(folder: StudyFolder, spec: StudySpec) -> StudyRecord:
+    """Let all run again that failed, from its start, with its configuration and seed; and the seeds of a configuration
+    that ended because its first one failed.
+
+    Returns:
+        The record, in which they wait.
+
+    Raises:
+        UserError: nothing has failed, or another process runs the study.
+    """
+    with _opened(folder) as (ledger, record):
+        record.apply(ledger.append(Retried(numbers := tuple(_failures(Results(spec, record))))))
+        for number in numbers:
+            folder.error_file(number).unlink(missing_ok=True)
+        return record
+
+
+def failures(folder: StudyFolder) -> list[int]:
+    """The trials that `failed_again` lets run again; raises as it does."""
+    return _failures(Results.load(folder))
+
+
+def _failures(results: Results) -> list[int]:
+    found = failed_trials(results.record)
+    if not found and not any(trial.untested for trial in LaterStages(results.spec, results.record).to_test()):
+        raise UserError(f"{results.spec.name}: no trial has failed")
+    return found
+
+
+def failed_trials(record: StudyRecord) -> list[int]:
+    """The numbers of what `failed_again` lets run again."""
+    failed = {trial.number for trial in record.trials.values() if trial.state == "failed"}
+    ended_with = (
+        trial.number
+        for trial in record.by_stage("replicate")
+        if trial.state == "pruned" and trial.repeats in failed and trial.reason != BY_HAND
+    )
+    return sorted({*failed, *ended_with})
+
+
+def is_spent(results: Results) -> bool:
+    """Return whether a study has failed and has nothing left but what failed."""
+    record = results.record
+    if results.spec.final_seeds is not None or record.state != "failed":
+        return False
+    return record.search_is_over(results.spec.trials) and all(trial.state in ENDED for trial in record.trials.values())
+
+
+def check_trials(spec: StudySpec, trials: str) -> None:
+    """Refuse more trials for what has none, and what is no number of them; see `more_trials`.
+
+    Raises:
+        UserError: says which.
+    """
+    if not re.fullmatch(r"\+[1-9]\d{0,6}", trials):
+        raise UserError(f"--trials {trials}: a number of additional trials is needed, as in --trials +50")
+    if spec.final_seeds is not None:
+        raise UserError(f"{spec.name}: a final training has no search; further seeds: study train FILE --seeds ...")
+    if not spec.search.space:
+        raise UserError(f"{spec.name}: a single configuration has no further trials")
+
+
+def more_seeds(folder: StudyFolder, spec: StudySpec, top: int | None, seeds: int | None, rules: bool = False) -> None:
+    """Let the best configurations of a study run again on fresh seeds; earlier repeats count.
+
+    Args:
+        top, seeds: None: `TOP` and `SEEDS`, or with `rules` as many as before.
+        rules: let every selection rule's pick run on these seeds as well. A study that was asked once goes on with it.
+
+    Raises:
+        UserError: the search is not over or has too few complete configurations, all of these trials have run, or
+            another process runs the study.
+    """
+    with _opened(folder) as (ledger, record):
+        ledger.append(seeds_asked(Results(spec, record), top, seeds, rules))
+
+
+def seeds_asked(results: Results, top: int | None, seeds: int | None, rules: bool) -> Confirming:
+    """Return what the ledger is told for `more_seeds`, which has the arguments.
+
+    Args:
+        results: their record is changed: it has this request then.
+
+    Raises:
+        UserError: see `more_seeds`.
+    """
+    spec, record = results.spec, results.record
+    if spec.final_seeds is not None:
+        raise UserError(f"{spec.name}: a final training; further seeds of it: study train FILE --seeds ...")
+    if record.state != "complete":
+        raise UserError(f"{spec.name}: is {record.state}, its search must end first: study resume {spec.name}")
+    before = results.confirm
+    default = (before.top, before.seeds) if rules else (TOP, 1 if spec.folds else SEEDS)
+    top, seeds = (default[0] if top is None else top), (default[1] if seeds is None else seeds)
+    asked = Confirming(top, seeds, rules or before.rules is True)
+    if top > (complete := len(results.searched)):
+        raise UserError(f"--top {top}: {spec.name} has {complete} complete configurations")
+    record.apply(asked)
+    then = Results(spec, record)
+    if _is_confirmed(then):
+        raise UserError(f"{spec.name}: {_confirmed(then)}. More: --top, --seeds")
+    return asked
+
+
+def _is_confirmed(results: Results) -> bool:
+    """Return whether all has run that is to be confirmed."""
+    plan = results.confirm
+    best = not plan.top or results.is_confirmed
+    return best and (not plan.rules or results.picks_are_confirmed)
+
+
+def _confirmed(results: Results) -> str:
+    """Return what has run, for a message."""
+    plan = results.confirm
+    trials = results.to_confirm() + (results.picked if plan.rules else [])
+    numbers = list(dict.fromkeys(trial.number for trial in trials))
+    names = f"trial{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
+    return f"{names} {'have' if len(numbers) > 1 else 'has'} run on {plan.seeds} fresh seeds or more"
+
+
+@contextmanager
+def _opened(folder: StudyFolder) -> Iterator[tuple[Ledger, StudyRecord]]:
+    with closing(Ledger(folder.ledger_file)) as ledger:
+        yield ledger, StudyRecord.told(folder.ledger_file)
+
+
+# Letting trials of a study whose search is over go on beyond their last epoch, and those that early stopping ended.
+#
+# What is chosen goes on with all its seeds, and the baseline with it, so that they compare. A trial whose state was
+# kept goes on from it, any other runs again from its first epoch. Both are bit for bit the trial that it would have
+# been.
+
+LENGTHENED = 5
+"""The number of configurations that go on where nobody says which."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """A user's request to extend trials.
+
+    Attributes:
+        epochs: the last epoch of what is extended.
+        top: how many of the best complete configurations; None: `LENGTHENED`, or none where others are named.
+        trials: numbers of configurations, complete or ended by early stopping.
+    """
+
+    epochs: int
+    top: int | None = None
+    trials: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class GoesOn:
+    """A trial, and the epoch behind which it goes on; 0: it runs again from its first."""
+
+    trial: int
+    behind: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What goes on.
+
+    Attributes:
+        epochs: the last one of each.
+        configurations: their trials, the baseline first.
+        trials: these and those of their further seeds.
+        to_run: epochs of all trials together.
+        again: those that run a second time because their trial's state was not kept.
+    """
+
+    epochs: int
+    configurations: Sequence[int]
+    trials: Sequence[GoesOn]
+    to_run: int
+    again: int
+
+
+def told(document: Mapping[str, Any]) -> Plan:
+    """A plan as a cluster's command printed it."""
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(Plan).validate_python(document)
+
+
+def lines(plan: Plan) -> list[str]:
+    """The same for people."""
+    numbers, further = plan.configurations, len(plan.trials) - len(plan.configurations)
+    seeds = f", with {further} trial{'s' * (further > 1)} on further seeds" if further else ""
+    texts = [
+        f"trial{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))} to epoch {plan.epochs}{seeds}: "
+        f"{plan.to_run:,} epochs"
+    ]
+    if again := sum(not one.behind for one in plan.trials):
+        texts.append(
+            f"{again} of {len(plan.trials)} run again from their first epoch, as their state was not kept: "
+            f"{plan.again:,} of these epochs (resources.keep_checkpoints)"
+        )
+    return texts
+
+
+def ask(folder: StudyFolder, spec: StudySpec, request: Request) -> Plan:
+    """Note in the ledger what is to go on; a UserError as `planned`, or another process runs the study."""
+    with _opened(folder) as (ledger, record):
+        plan = planned(folder, Results(spec, record), request)
+        ledger.append(TrialsLengthened(plan.epochs, tuple(one.trial for one in plan.trials)))
+    return plan
+
+
+def plan_of(folder: StudyFolder, request: Request) -> Plan:
+    """Return what would go on; raises as `planned`."""
+    return planned(folder, Results.load(folder), request)
+
+
+def planned(folder: StudyFolder, results: Results, request: Request) -> Plan:
+    """Return what goes on.
+
+    Raises:
+        UserError: the search is not over, there are not so many trials, one of them has run these epochs or cannot go
+            on, or an ablation would no longer compare.
+    """
+    name, epochs = results.spec.name, request.epochs
+    if results.spec.final_seeds is not None:
+        raise UserError(f"{name}: a final training; one of more epochs: study train FILE --epochs {epochs}")
+    if results.record.state != "complete":
+        raise UserError(f"{name}: is {results.record.state}, its search must end first: study resume {name}")
+    least = max([results.spec.epochs, *(each.epochs for each in results.record.lengthened)])
+    if epochs < least:
+        raise UserError(f"--epochs {epochs}: trials of {name} have run {least}; at least that many are needed")
+    chosen = _chosen(results, request)
+    reference = next(results.record.by_stage("baseline"), None)
+    if reference is not None and reference.state in ENDED[:2] and not _is_done(reference, results.spec, epochs):
+        chosen = [reference, *(trial for trial in chosen if trial is not reference)]
+    for trial in chosen:
+        _check(folder, results.spec, trial, epochs)
+    numbers = [trial.number for trial in chosen]
+    ablating = results.record.ablating
+    if ablating is not None and ablating.trial not in numbers and reference in chosen:
+        raise UserError(
+            f"{name}: its ablation compares the baseline with trial {ablating.trial}, which has to go on as well: "
+            f"--trials {ablating.trial}"
+        )
+    found = [trial for trial in _with_seeds(results.record, chosen) if not _is_done(trial, results.spec, epochs)]
+    behind = {trial.number: trial.epochs if _is_kept(folder, trial) else 0 for trial in found}
+    again = sum(trial.epochs for trial in found if not behind[trial.number])
+    to_run = sum(epochs - begun for begun in behind.values())
+    return Plan(epochs, numbers, [GoesOn(*one) for one in behind.items()], to_run, again)
+
+
+def _chosen(results: Results, request: Request) -> list[TrialRecord]:
+    top = (0 if request.trials else LENGTHENED) if request.top is None else request.top
+    best = [results.record.trials[candidate.trial.number] for candidate in results.candidates]
+    if request.top is not None and top > len(best):
+        raise UserError(f"--top {top}: {results.spec.name} has {len(best)} complete configurations")
+    chosen = [*best[:top], *(_named(results, number) for number in request.trials)]
+    if not chosen and not any(results.record.by_stage("baseline")):
+        raise UserError(f"{results.spec.name}: no trial is complete. Those that were stopped: --trials")
+    return list({trial.number: trial for trial in chosen}.values())
+
+
+def _named(results: Results, number: int) -> TrialRecord:
+    trial = results.record.trials.get(number)
+    if trial is None:
+        raise UserError(
+            f"--trials {number}: {results.spec.name} has {len(results.record.trials)} trials, counted from 0"
+        )
+    if trial.repeats is not None or trial.stage not in ("baseline", "search"):
+        whose = "" if trial.repeats is None else f", as a repeat of trial {trial.repeats}: give that one"
+        raise UserError(f"--trials {number}: is a trial of stage {trial.stage}{whose}")
+    if trial.state not in ("complete", "pruned"):
+        raise UserError(f"--trials {number}: is {trial.state}; complete and pruned trials can go on")
+    return trial
+
+
+def _check(folder: StudyFolder, spec: StudySpec, trial: TrialRecord, epochs: int) -> None:
+    """Refuse what has run so many epochs, and what would not be the trial of so many."""
+    if _is_done(trial, spec, epochs):
+        raise UserError(f"--epochs {epochs}: trial {trial.number} of {spec.name} has run {trial.epochs}. Give more")
+    tied = bound(spec.trial_document(trial.params)) if spec.function is None else _of_function(folder, spec)
+    if tied is not None:
+        anew = typed("run", folder.spec_file, "--set", f"train.epochs={epochs}", "--name", f"{spec.name}-{epochs}")
+        raise UserError(
+            f"{spec.name}: trial {trial.number} of {spec.epochs} epochs is no part of one of {epochs}: {tied[0]} ties "
+            f"it to its number of epochs: {tied[1]}. Such trials run from the start, in a study of their own: {anew}"
+        )
+
+
+def _of_function(folder: StudyFolder, spec: StudySpec) -> tuple[str, str] | None:
+    """As `bound`, of the user's own function."""
+    named = spec.function or ""
+    if "epochs" in taken(named, function_loading.place(named, folder.path)):
+        return "method.function", "it takes epochs; one that does not, and yields for ever, does not depend on them"
+    return None
+
+
+def _is_done(trial: TrialRecord, spec: StudySpec, epochs: int) -> bool:
+    return trial.state == "complete" and trial.total(spec.epochs) >= epochs
+
+
+def _with_seeds(record: StudyRecord, chosen: Iterable[TrialRecord]) -> Iterator[TrialRecord]:
+    """Configurations with all their trials on further seeds, and the steps of an ablation that leads to one of them."""
+    for trial in chosen:
+        yield trial
+        for stage in ("replicate", "confirm", "rule"):
+            yield from (each for each in record.repeats_of(trial.number, stage) if each.state in ENDED[:2])
+        if record.ablating is not None and record.ablating.trial == trial.number:
+            yield from (each for each in record.by_stage("ablation") if each.state in ENDED[:2])
+
+
+def _is_kept(folder: StudyFolder, trial: TrialRecord) -> bool:
+    file = folder.end_file(trial.number) if trial.state == "complete" else folder.checkpoint_file(trial.number)
+    return file.exists()

@@ -1,0 +1,287 @@
+"""A suite run to its end as one study of studies, and its tables in any state."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from study import data
+from study.analysis.statistics import formatting
+from study.analysis.statistics.suite_cells import NOT_YET
+from study.analysis.tables import suite_tables
+from study.analysis.tables.suite_tables import SuiteTables
+from study.commands.cost import HOUR, duration
+from study.commands.driver_session import View
+from study.commands.plan import budget
+from study.commands.run import differences, listed, run_left, write_forms
+from study.errors import StartInterruptedError, StudyStoppedError, UserError
+from study.files import below, check_output, write_output, write_whole, writing
+from study.home.folder import ANOTHER_HOME, Home, StudyFolder, check_format, write_format
+from study.home.record import StudyRecord
+from study.ranking import Results
+from study.spec.document import dump, read
+from study.spec.suite import Suite, SuiteSearch
+from study.sweep.ray_runtime import SharedRay
+from study.text import rows_as_markdown, typed
+
+MEMORY = "suite.yaml"
+"""The file of what a suite consisted of when it last ran, in its folder, beside the tables of its studies."""
+
+FORMS: Mapping[str, Callable[[SuiteTables], str]] = {
+    "md": suite_tables.markdown,
+    "tex": suite_tables.latex,
+    "csv": suite_tables.to_csv,
+}
+
+
+@dataclass(frozen=True)
+class SuiteEnd:
+    """The end of a run of a suite.
+
+    Attributes:
+        stopped: whether a signal ended it before its last search.
+        failed: names of its studies of which no trial is complete.
+        untracked: names of those that MLflow lacks something of.
+    """
+
+    stopped: bool
+    failed: list[str]
+    untracked: list[str]
+
+
+def run(home: Home, suite: Suite, given: str, view: View, tell: Callable[[str], None], address: str | None) -> SuiteEnd:
+    """Run what is left of a suite, one study after the other in one Ray; what is complete stays as it is.
+
+    Args:
+        given: the file as the user named it, for messages.
+        tell: is told which study comes next.
+        address: of the Ray cluster that trials run on, see `study.address`; None: this machine.
+
+    Raises:
+        UserError: it began with other settings, the address is no cluster's, or a study cannot start.
+        StudyStoppedError, StartInterruptedError: see `study.commands.run.start`; the same command goes on.
+    """
+    if address is not None and address.startswith(("http://", "https://")):
+        raise UserError(f"--address {address}: a suite runs from within a cluster's network: auto, HOST:PORT")
+    check_same(home, suite)
+    for section in _data_sections(suite):
+        data.load_all([section])
+    remember(home, suite)
+
+    def told(place: int) -> None:
+        tell(f"search {place} of {len(suite.cells)}: {suite.cells[place - 1].spec.name}")
+
+    with _going_on(given), SharedRay() as shared:
+        ends = list(run_left(home, [cell.spec for cell in suite.cells], view, told, address, shared))
+    found = tables(home, suite)
+    write_forms(folder(home, suite), "table", {ending: form(found) for ending, form in FORMS.items()})
+    return SuiteEnd(
+        any(end.record.state not in ("complete", "failed") for end in ends),
+        [end.spec.name for end in ends if end.record.state == "failed"],
+        [end.spec.name for end in ends if end.untracked],
+    )
+
+
+@contextmanager
+def _going_on(given: str) -> Iterator[None]:
+    """Adds to what stops a study how its suite goes on."""
+    again = f"and then with the suite: {typed('suite', given)}"
+    try:
+        yield
+    except (StudyStoppedError, StartInterruptedError) as error:
+        raise type(error)(f"{error} {again}") from error
+    except KeyboardInterrupt:
+        raise StartInterruptedError(f"stopped. Nothing is lost; go on with it: {typed('suite', given)}") from None
+
+
+def tables(home: Home, suite: Suite) -> SuiteTables:
+    """The tables of what has run so far."""
+    return suite_tables.suite_tables(suite, lambda cell: load(home, cell))
+
+
+def load(home: Home, cell: SuiteSearch) -> Results | None:
+    """The study of a search, None where it has not begun."""
+    found = StudyFolder(home.path / cell.spec.name)
+    if not found.ledger_file.is_file():
+        return None
+    return Results.load(found)
+
+
+def folder(home: Home, suite: Suite) -> Path:
+    """The place of a suite's tables and of its memory."""
+    return below(home.suites, suite.name)
+
+
+def remember(home: Home, suite: Suite) -> None:
+    """Write down what a suite consists of.
+
+    Raises:
+        UserError: the home cannot be written, or is of another form.
+    """
+    check_format(home.path)
+    file = folder(home, suite) / MEMORY
+    with writing(file.parent, ANOTHER_HOME):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_format(home.path)
+        write_whole(file, dump(suite.to_document()))
+
+
+def check_out(out: Path | None) -> None:
+    """Refuse a file that the tables could not be written to.
+
+    Raises:
+        UserError: says why.
+    """
+    if out is not None and out.suffix.removeprefix(".") not in FORMS:
+        raise UserError(f"-o {out}: allowed endings are {', '.join(f'.{ending}' for ending in FORMS)}")
+    if out is not None:
+        check_output(out)
+
+
+def write_out(found: SuiteTables, out: Path) -> None:
+    """Write the tables as a file's ending says."""
+    write_output(out, FORMS[out.suffix.removeprefix(".")](found))
+
+
+def check_same(home: Home, suite: Suite) -> None:
+    """Refuse a suite that began as another one; it may have more methods, data sets and searches than it began with.
+
+    Raises:
+        UserError: says what differs.
+    """
+    memory = folder(home, suite) / MEMORY
+    before = read(memory).values if memory.is_file() else {}
+    specs = (cell.spec for cell in suite.cells)
+    if differing := [*_of_suite(before, suite.to_document()), *differences(home, specs)]:
+        raise UserError(
+            f"{suite.name}: this suite began in {home.path} with other settings. Run this one under another `name`, or "
+            f"give what it began with:\n{listed(differing)}"
+        )
+
+
+def _of_suite(before: Mapping[str, Any], given: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what was there at the beginning and is gone or changed."""
+    for key, value in before.items():
+        now = given.get(key)
+        if key in ("methods", "data") and isinstance(value, list) and isinstance(now, list):
+            yield from (f"{key}.{label}: was part of it, and is not given" for label in value if label not in now)
+        elif key == "searches" and isinstance(value, int) and isinstance(now, int):
+            if now < value:
+                yield f"searches: {value} before, {now} given"
+        elif key in given and now != value:
+            yield f"{key}: {value} before, {now} given"
+
+
+def _data_sections(suite: Suite) -> list[dict[str, Any]]:
+    return [
+        section for label in suite.data for section in suite.by_place[suite.methods[0], label][0].spec.data_sections
+    ]
+
+
+# How far a suite is, what is left of it, and how long that would take.
+
+
+def plan_suite(home: Home, suite: Suite) -> dict[str, Any]:
+    """Return how far each place of the table is, the epochs that are left of it, and their time at the pace of what has
+    run."""
+    from study.sweep.ray_runtime import fitting
+
+    studies = {cell.spec.name: load(home, cell) for cell in suite.cells}
+    records = {
+        place: [study.record if (study := studies[cell.spec.name]) else None for cell in cells]
+        for place, cells in suite.by_place.items()
+    }
+    paces = {}
+    for method in suite.methods:
+        begun = [one for (of, _), here in records.items() if of == method for one in here if one is not None]
+        if epochs := _epochs(begun):
+            paces[method] = sum(record.busy for record in begun) / epochs
+    places: list[dict[str, Any]] = []
+    for (method, label), here in records.items():
+        spec = suite.by_place[method, label][0].spec
+        each = budget(spec)
+        open_ones = [record for record in here if record is None or record.state != "complete"]
+        half = _epochs(record for record in open_ones if record is not None)
+        epochs_left = {kind: max(0, len(open_ones) * count - half) for kind, count in each["epochs"].items()}
+        pace = paces.get(method)
+        places.append(
+            {
+                "method": method,
+                "data": label,
+                "states": _states(here),
+                "searches_left": len(open_ones),
+                "trials_per_search": {
+                    "search": spec.trials,
+                    "fresh": each["trials"]["confirm"] + each["trials"]["rule"],
+                },
+                "epochs_done": _epochs(record for record in here if record is not None),
+                "epochs_left": epochs_left,
+                "trial_hours_left": None
+                if pace is None
+                else {kind: count * pace / HOUR for kind, count in epochs_left.items()},
+            }
+        )
+    first = suite.cells[0].spec
+    return {
+        "name": suite.name,
+        "searches": len(suite.cells),
+        "states": _states(record for here in records.values() for record in here),
+        "epochs_per_trial": first.epochs,
+        "places": places,
+        "seconds_per_epoch": paces,
+        "trials_at_once_here": fitting(first.resources, first.search.concurrency),
+    }
+
+
+def plan_text(document: Mapping[str, Any]) -> str:
+    """The same for people."""
+    rows = [
+        [
+            place["method"],
+            place["data"],
+            _told(place["states"]),
+            f"{place['trials_per_search']['search']} + at most {place['trials_per_search']['fresh']}",
+            str(place["epochs_done"]),
+            f"{left['expected']}" + (f", at most {left['most']}" if left["most"] != left["expected"] else ""),
+            formatting.MISSING if (hours := place["trial_hours_left"]) is None else duration(hours["expected"]),
+        ]
+        for place in document["places"]
+        for left in [place["epochs_left"]]
+    ]
+    heads = ["method", "data", "searches", "trials of each (search + fresh)", "epochs", "epochs left", "time left"]
+    head = (
+        f"suite {document['name']}: {document['searches']} searches ({_told(document['states'])}); nothing is started"
+    )
+    return "\n".join([head, "", rows_as_markdown(heads, rows), "", _time(document)])
+
+
+def _time(document: Mapping[str, Any]) -> str:
+    """Return how long what is left would take."""
+    left = [place for place in document["places"] if place["searches_left"]]
+    if not left:
+        return "nothing is left to run"
+    epochs = sum(place["epochs_left"]["expected"] for place in left)
+    hours = [place["trial_hours_left"] for place in left]
+    if None in hours:
+        return f"about {epochs} epochs are left; how long they take is told once some of each method have run"
+    at_once, expected = document["trials_at_once_here"], sum(each["expected"] for each in hours)
+    here = f", about {duration(expected / at_once)} on this machine ({at_once} at once)" if at_once else ""
+    return (
+        f"about {epochs} epochs are left: {duration(expected)} of trials{here}; the start of each study, "
+        "some seconds, comes on top"
+    )
+
+
+def _epochs(records: Iterable[StudyRecord]) -> int:
+    return sum(trial.epochs for record in records for trial in record.trials.values())
+
+
+def _states(records: Iterable[StudyRecord | None]) -> dict[str, int]:
+    """Return how many searches are in which state."""
+    return dict(Counter(record.state if record else NOT_YET for record in records))
+
+
+def _told(states: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {state}" for state, count in states.items())

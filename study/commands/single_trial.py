@@ -1,0 +1,101 @@
+"""One trial of a study in this process, without Ray: for debugging."""
+
+import math
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+
+import torch
+
+from study import data
+from study.commands import check_metrics
+from study.commands.run import function_trial
+from study.data.folds import of_fold
+from study.errors import UserError
+from study.home.folder import Home
+from study.ranking.epochs import EpochChoice
+from study.spec import StudySpec
+from study.training import DivergedError, FunctionTrial, Trial
+from study.training.device import NoDeviceError, facts, take
+
+GAP = "  "
+
+
+def line(spec: StudySpec, metrics: Mapping[str, float]) -> str:
+    """An epoch for people: what the study is about, with the training loss and what it cost."""
+    names = ("train/loss", *spec.objective.needed, "time/epoch")
+    shown = [f"{name} {metrics[name]:.4g}" for name in names if name in metrics]
+    return GAP.join([f"epoch {metrics['epoch']:.0f} of {spec.epochs}", *shown])
+
+
+SPLITS = ("val", "test")
+ERROR = "_standard_error"
+
+
+def table(metrics: Mapping[str, float]) -> list[str]:
+    """Every metric of an epoch for people: those of the splits side by side, with their standard errors where they
+    have any, then the others."""
+    names = dict.fromkeys(name.partition("/")[2] for name in metrics if name.startswith(("val/", "test/")))
+    rows = [[name, *(_cell(metrics, f"{split}/{name}") for split in SPLITS)] for name in names if ERROR not in name]
+    shown = [split for place, split in enumerate(SPLITS, 1) if any(row[place] for row in rows)]
+    others = [name for name in metrics if "/" in name and not name.startswith(("val/", "test/"))]
+    wide = max(map(len, [*(row[0] for row in rows), *others]), default=0)
+    lines = [GAP.join([" " * wide, *(f"{split:<18}" for split in shown)])] if shown else []
+    for name, *cells in rows:
+        lines.append(GAP.join([f"{name:<{wide}}", *(f"{cell:<18}" for cell in cells)]))
+    return [text.rstrip() for text in [*lines, *(f"{name:<{wide}}{GAP}{metrics[name]:.4g}" for name in others)]]
+
+
+def _cell(metrics: Mapping[str, float], name: str) -> str:
+    error = metrics.get(f"{name}{ERROR}")
+    beside = "" if error is None else f" ± {error:.2g}"
+    value = metrics.get(name)
+    return "" if value is None else f"{value:.4g}{beside}" if math.isfinite(value) else "not defined"
+
+
+def run(
+    spec: StudySpec,
+    device: str | None = None,
+    tell: Callable[[Mapping[str, str]], object] | None = None,
+    fold: int | None = None,
+) -> Iterator[dict[str, float]]:
+    """The metrics of each epoch of the file's own configuration, `epoch` first.
+
+    Args:
+        device: auto, cpu or cuda; None: what the file asks for, as in a sweep.
+        tell: is told what the trial runs on before it begins, see `study.training.device.facts`.
+        fold: on which it is validated; None: the first, where the data have folds.
+
+    Raises:
+        UserError: the trial diverged, or its function raised something, whose traceback is printed; validation cannot
+            have a metric that the study looks at; there is no such fold; or the GPU that it asks for cannot be used.
+    """
+    chosen = _device(spec) if device is None else take(device)
+    config = spec.trial_config({})
+    trial: Trial | FunctionTrial
+    if spec.function:
+        trial = function_trial(Home.locate(), spec, chosen.type, fold)
+    else:
+        check_metrics.check(spec)
+        fold = 0 if fold is None and spec.folds else fold
+        trial = Trial(config, of_fold(data.load(config.data), fold), chosen.type)
+    choice = EpochChoice(spec.objective) if spec.objective.window is not None else None
+    if tell is not None:
+        tell(facts(trial.device))
+    try:
+        for epoch, metrics in enumerate(trial.run(choice=choice), start=1):
+            yield {"epoch": epoch, **metrics}
+    except DivergedError as diverged:
+        raise UserError(f"the trial diverged: {diverged}") from None
+    except Exception as error:
+        if spec.function is None or isinstance(error, UserError):
+            raise
+        traceback.print_exc()
+        raise UserError(f"{spec.function}: raised {type(error).__name__}: {error}") from None
+
+
+def _device(spec: StudySpec) -> torch.device:
+    try:
+        return take(spec.resources.device)
+    except NoDeviceError as why:
+        text = f"resources.gpu: {spec.resources.gpu:g} given, but this machine's GPU cannot be used: {why}"
+        raise UserError(f"{text}. On the CPU: --set resources.gpu=0") from None

@@ -1,0 +1,447 @@
+"""The findings of a check, and the checks: of this machine (libraries, GPUs, and processors, memory and disks within a
+container's limits), of the home, its MLflow, the data sets and a Ray cluster."""
+
+import fcntl
+import os
+import platform
+import re
+import shutil
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Literal, get_args
+
+import psutil
+
+from study import address as addresses
+from study import data
+from study.data.source import roots
+from study.errors import UserError
+from study.home.folder import FORMAT, Home, check_format
+from study.home.provenance import LIBRARIES, output
+from study.places import SHARED, check_shared, for_sockets, obstacle
+from study.sweep.own_ray import LONGEST
+from study.tracking.connection import connect, damage, error_line, public
+from study.tracking.tracking_state import TIMEOUT
+from study.training.gpu_errors import OLDER, TORCH
+
+# The finding of one check.
+
+State = Literal["ok", "warning", "problem"]
+STATES: tuple[State, ...] = get_args(State)
+
+PATIENCE = 60.0
+"""Seconds after which a check is given up."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of the doctor's output.
+
+    Attributes:
+        name: of what was checked.
+        state: `warning`: it works, but not well; `problem`: something will not work.
+        told: what was found.
+        remedy: what to do about it, None if there is nothing to do.
+    """
+
+    name: str
+    state: State
+    told: str
+    remedy: str | None = None
+
+
+def isolated(name: str, look: Callable[[], Iterable[Finding]], patience: float = PATIENCE) -> list[Finding]:
+    """The findings of a check; if it raises or does not end in time, that is a finding, too.
+
+    Args:
+        patience: in seconds. A check that is given up goes on in its thread until the process ends.
+    """
+    findings: list[Finding] = []
+
+    def work() -> None:
+        try:
+            findings.extend(look())
+        except Exception as error:  # whatever a broken library raises
+            message = " ".join(f"{type(error).__name__}: {error}".split())[:500]
+            findings.append(Finding(name, "problem", message, "if the message does not help, report it as a bug"))
+
+    thread = threading.Thread(target=work, name=f"check {name}", daemon=True)
+    thread.start()
+    thread.join(patience)
+    if thread.is_alive():
+        return [*findings, Finding(name, "problem", f"no answer within {patience:.0f} s")]
+    return findings
+
+
+# Python, and the libraries that this package needs.
+
+INSTALL = "uv sync, or pip install --upgrade with the versions of this project's pyproject.toml"
+
+
+def python() -> Iterator[Finding]:
+    """Version, interpreter and platform, and whether Ray can be loaded in it."""
+    told = f"{platform.python_version()} ({sys.executable}) on {platform.platform()}"
+    if sys.flags.optimize > 1:
+        yield Finding("python", "problem", f"{told}, by -OO", "without -OO and PYTHONOPTIMIZE=2: Ray cannot be loaded")
+    else:
+        yield Finding("python", "ok", told)
+
+
+def libraries() -> Iterator[Finding]:
+    """Versions of the main libraries, and which are missing; whether all versions fit is what `pip check` says."""
+    found = {name: _version(name) for name in LIBRARIES}
+    told = ", ".join(f"{name} {version or 'missing'}" for name, version in found.items())
+    yield Finding("libraries", "ok", told) if all(found.values()) else Finding("libraries", "problem", told, INSTALL)
+
+
+def torch() -> Iterator[Finding]:
+    """Yield what torch was built for; `gpus` checks whether that fits the GPUs."""
+    try:
+        import torch
+    except (ImportError, OSError) as error:
+        message = f"cannot be imported: {' '.join(str(error).split())[:300]}"
+        yield Finding("torch", "problem", message, f"nothing runs without it: {INSTALL}")
+        return
+    built = f"CUDA {torch.version.cuda}" if torch.version.cuda else f"ROCm {torch.version.hip}"
+    is_cpu_only = not torch.version.cuda and not torch.version.hip
+    yield Finding("torch", "ok", f"{torch.__version__}, built for {'the CPU alone' if is_cpu_only else built}")
+
+
+def torchvision() -> Iterator[Finding]:
+    """Yield whether torchvision's own operators work: they fail if it was built for another torch."""
+    import torch
+
+    try:
+        import torchvision
+
+        torchvision.ops.nms(torch.zeros(0, 4), torch.zeros(0), 0.5)
+    except (ImportError, RuntimeError, AttributeError) as error:
+        message = f"does not fit this torch: {' '.join(str(error).split())[:200]}"
+        yield Finding("torchvision", "problem", message, "install the two together, from one index: " + INSTALL)
+        return
+    yield Finding("torchvision", "ok", str(torchvision.__version__))
+
+
+def _version(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+GIB = 2**30
+LITTLE_MEMORY = 4 * GIB
+"""With less, Ray, MLflow and two small trials hardly fit."""
+
+LITTLE_SHARED = GIB
+LITTLE_DISK, NO_DISK = 5 * GIB, GIB // 2
+FULL = 0.95
+"""The used share of a disk above which Ray no longer stores objects on it."""
+
+
+def cpus() -> Iterator[Finding]:
+    """Yield how many this machine has, and how many Ray would place trials on: a container may have fewer."""
+    from study.upstream.ray_internals import cpus
+
+    count, placed = os.cpu_count() or 1, cpus()
+    message = f"{count}, and Ray would place trials on {placed}"
+    if placed < count:
+        remedy = f"resources.cpu above {placed} never fits here: give the container more CPUs, or lower train.threads"
+        yield Finding("CPUs", "warning", message, remedy)
+    else:
+        yield Finding("CPUs", "ok", f"{count}, all of them for Ray")
+
+
+def memory() -> Iterator[Finding]:
+    """Total and free memory, within the container's limit."""
+    from study.cluster.submitted_driver import free_memory
+    from study.upstream.cgroup import memory_limit
+
+    has, free = psutil.virtual_memory().total, free_memory()
+    total = min(has, memory_limit() or has)
+    limited = f" (the container's limit; the machine has {has / GIB:.1f} GiB)" if total < has else ""
+    message = f"{total / GIB:.1f} GiB, {free / GIB:.1f} GiB of it free{limited}"
+    if min(total, free) < LITTLE_MEMORY:
+        remedy = "fewer trials at once: search.concurrency, resources.cpu; or a smaller train.batch_size"
+        yield Finding("memory", "warning", message, remedy)
+    else:
+        yield Finding("memory", "ok", message)
+
+
+def shared_memory() -> Iterator[Finding]:
+    """Room in the shared memory, where Ray keeps one copy of the data sets for all trials; the disk would be slow."""
+    try:
+        check_shared()
+    except UserError as error:
+        yield Finding("shared memory", "problem", str(error))
+        return
+    if not os.path.isdir(SHARED):
+        yield Finding("shared memory", "ok", f"this system has no {SHARED}; Ray uses the temporary folder")
+        return
+    usage = shutil.disk_usage(SHARED)
+    message = f"{SHARED}: {usage.free / GIB:.1f} of {usage.total / GIB:.1f} GiB free"
+    if usage.free < LITTLE_SHARED:
+        yield Finding(
+            "shared memory", "warning", message, "in a container: --shm-size=2g or more; otherwise remove files from it"
+        )
+    else:
+        yield Finding("shared memory", "ok", message)
+
+
+def disks(home: Path) -> Iterator[Finding]:
+    """Room for studies, data sets and Ray's temporary files, and whether the last two can be written."""
+    yield disk("disk, home", home, "another home: STUDY_HOME=..., or study delete NAME")
+    another = "another folder: STUDY_DATA=..."
+    reasons = {place: obstacle(place) for place in roots()}
+    if all(reasons.values()):
+        told = "; ".join(f"{place}: {why}" for place, why in reasons.items())
+        yield Finding("disk, data", "problem", f"no folder for data can be written ({told})", another)
+    else:
+        yield disk("disk, data", data.root(), another)
+    try:
+        place = Path(for_sockets(LONGEST))
+    except UserError as error:
+        yield Finding("disk, temporary", "problem", str(error))
+    else:
+        yield disk("disk, temporary", place, "another folder: TMPDIR=..., or remove old files")
+
+
+def disk(name: str, path: Path, remedy: str) -> Finding:
+    """Room on the disk of a folder, which may not exist yet."""
+    usage = shutil.disk_usage(existing(path))
+    message = f"{path}: {usage.free / GIB:.1f} of {usage.total / GIB:.1f} GiB free"
+    if usage.free < NO_DISK:
+        return Finding(name, "problem", message, remedy)
+    if usage.free < LITTLE_DISK or usage.free < (1 - FULL) * usage.total:
+        return Finding(name, "warning", message, remedy)
+    return Finding(name, "ok", message)
+
+
+def existing(path: Path) -> Path:
+    """A folder, or its nearest parent that exists."""
+    return next(folder for folder in (path, *path.parents) if os.path.isdir(folder))
+
+
+# The GPUs: those that the driver knows, those that torch can use, those that Ray places trials on.
+
+
+@dataclass(frozen=True)
+class Observed:
+    """The answers of driver, torch and Ray.
+
+    Attributes:
+        driver: name, driver version and memory of each GPU that the NVIDIA driver knows.
+        supports: the newest CUDA version that the driver supports, as `12.4`; None if it does not say.
+        built: the CUDA (or ROCm) version that torch was built for, None for the CPU alone.
+        torch: name of each GPU that torch can use.
+        foreign: names of those among them that torch has no code for.
+        why: torch's reason for using none and the remedy, empty if it gives none.
+        needs: the oldest branch of the driver that torch runs with, as 580; None: not known.
+        code: the architectures that torch has code for, as `sm_75`.
+        ray: how many GPUs Ray would place trials on.
+        hidden: the variable that hides GPUs from processes, with its value, None if none does.
+    """
+
+    driver: tuple[str, ...] = ()
+    supports: str | None = None
+    built: str | None = None
+    torch: tuple[str, ...] = ()
+    foreign: tuple[str, ...] = ()
+    why: str = ""
+    ray: int = 0
+    hidden: str | None = None
+    needs: int | None = None
+    code: tuple[str, ...] = ()
+
+
+def gpus() -> Iterator[Finding]:
+    """Ask driver, torch and Ray, and compare."""
+    yield from gpu_findings(observe_gpus())
+
+
+def gpu_findings(observed: Observed) -> Iterator[Finding]:
+    """The findings that follow from the observation."""
+    cards = "; ".join(observed.driver)
+    if observed.foreign:
+        message = f"this torch (CUDA {observed.built}) has no code for {', '.join(observed.foreign)}"
+        yield Finding(
+            "GPUs", "problem", f"{message}; it has for {', '.join(observed.code)}", f"another card, or {OLDER}"
+        )
+    elif observed.torch:
+        yield Finding("GPUs", "ok", f"torch sees {len(observed.torch)}: {'; '.join(observed.driver or observed.torch)}")
+    elif not observed.driver:
+        yield Finding("GPUs", "ok", f"no driver knows one; trials run on the CPU{_supported(observed)}")
+    elif observed.hidden:
+        yield Finding("GPUs", "warning", f"{cards}, hidden from torch: {observed.hidden}", "unset that variable")
+    elif observed.built is None:
+        yield Finding("GPUs", "warning", f"{cards}, which torch cannot use: it was built for the CPU alone", TORCH)
+    elif observed.supports and _number(observed.built) > _number(observed.supports):
+        message = f"{cards}; its driver supports CUDA up to {observed.supports}, torch was built for {observed.built}"
+        newer = f"a driver of R{observed.needs} or newer" if observed.needs else "a newer driver"
+        yield Finding("GPUs", "problem", message, f"{newer}, or one built for CUDA {observed.supports} of {TORCH}")
+    else:
+        why, _, remedy = observed.why.partition(". Remedy: ")
+        message = f"{cards}, which torch (CUDA {observed.built}) cannot use: {why or 'it gives no reason'}"
+        usual = "check that nvidia-smi works; in a container, that it was given the GPUs"
+        yield Finding("GPUs", "problem", message, remedy or usual)
+    if observed.ray != len(observed.torch):
+        message = f"Ray would place trials on {observed.ray} GPUs, torch sees {len(observed.torch)}"
+        by_hand = f"start its node by hand: ray start --num-gpus={len(observed.torch)}"
+        remedy = by_hand if observed.torch else "until they agree, only resources.gpu: 0 works"
+        yield Finding("GPUs of Ray", "warning", message, remedy)
+
+
+def observe_gpus() -> Observed:
+    """Return what driver, torch and Ray say on this machine."""
+    import torch
+
+    from study.training import device
+    from study.upstream import ray_internals
+
+    driver_lines = output("nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader") or ""
+    cuda_version = re.search(r"CUDA (?:UMD )?Version: *(\d+\.\d+)", output("nvidia-smi") or "")
+    why, name = device.unusable() or "", "CUDA_VISIBLE_DEVICES"
+    usable, cards = not why, driver_lines.splitlines()
+    if not cards and (count := torch.cuda.device_count()):  # in a container without nvidia-smi
+        cards = [f"{count} with driver {device.driver_version() or 'unknown'}"]
+    indices = range(torch.cuda.device_count()) if usable else ()
+    return Observed(
+        tuple(cards),
+        cuda_version[1] if cuda_version else None,
+        torch.version.cuda or torch.version.hip,
+        tuple(map(device.name, indices)),
+        tuple(device.name(index) for index in indices if not device.has_code(index)),
+        why,
+        ray_internals.gpus(),
+        f"{name}={os.environ[name]}" if os.environ.get(name, "0") in ("", "-1", "NoDevFiles") else None,
+        device.driver_needed(),
+        device.architectures(),
+    )
+
+
+def _supported(observed: Observed) -> str:
+    """Return which driver and cards this torch would run with."""
+    if not observed.needs or not observed.code:
+        return ""
+    needs = f"This torch (CUDA {observed.built}) needs a driver of R{observed.needs} or newer"
+    return f". {needs} and has code for {', '.join(observed.code)}"
+
+
+def _number(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", version)[:2])
+
+
+# The home, its MLflow, the data sets and a Ray cluster.
+
+REMEDY = "studies run without it, and study resume adds what it missed; check MLFLOW_TRACKING_URI"
+ANOTHER_HOME = "another home: STUDY_HOME=..."
+
+
+def home(home: Home) -> Iterator[Finding]:
+    """Yield whether studies can be written to the home, its format, and whether its studies can be read."""
+    from study.home.record import StudyRecord
+
+    if home.path.exists() and not home.path.is_dir():
+        yield Finding("home", "problem", f"{home.path}: is not a folder", ANOTHER_HOME)
+        return
+    try:
+        check_format(home.path)
+        home.check_writable()
+        _check_writable(home)
+    except UserError as error:
+        yield Finding("home", "problem", str(error))
+        return
+    except OSError as error:
+        yield Finding("home", "problem", f"{home.path}: cannot be written: {error.strerror}", ANOTHER_HOME)
+        return
+    if not home.path.exists():
+        yield Finding("home", "ok", f"{home.path}: not there yet, the first study makes it")
+        return
+    studies = home.studies()
+    yield Finding("home", "ok", f"{home.path}: writable, form {FORMAT}, {len(studies)} studies")
+    for folder in studies:
+        try:
+            folder.checked_spec()
+            StudyRecord.load(folder.ledger_file)
+        except UserError as error:
+            remedy = f"a backup of it, or study delete {folder.name} --yes" if "damaged" in str(error) else None
+            yield Finding("study", "problem", f"{folder.name}: {error}", remedy)
+
+
+def mlflow(home: Home) -> Iterator[Finding]:
+    """Yield whether MLflow answers; passwords are not shown."""
+    if home.owns_tracking and not home.database.exists():
+        yield Finding("MLflow", "ok", f"{home.database}: not there yet, the first study makes it")
+        return
+    if home.owns_tracking and (why := damage(home.database)):
+        remedy = "study resume of each study makes its runs again, and keeps the damaged file"
+        yield Finding("MLflow", "problem", f"{home.database}: damaged: {why}", remedy)
+        return
+    where = str(home.database) if home.owns_tracking else public(home.tracking_uri)
+    try:
+        connect(home.tracking_uri, TIMEOUT)
+    except Exception as error:  # whatever MLflow, its database or the network raise
+        why = error_line(error, home.tracking_uri)
+        told = why if where in why else f"{where}: {why}"
+        yield Finding("MLflow", "problem", told, None if home.owns_tracking else REMEDY)
+    else:
+        yield Finding("MLflow", "ok", f"{where}: answers")
+
+
+def ray(home: Home, address: str | None) -> Iterator[Finding]:
+    """The token's file, and the cluster at the address, if there is one."""
+    try:
+        addresses.give_token()
+        if address is None:
+            message = "no address is given: trials run on this machine, in a Ray of their own"
+            yield Finding("Ray", "ok", message)
+        elif address.startswith(("http://", "https://")):
+            yield _jobs(address)
+        else:
+            yield _cluster(address, home)
+    except UserError as error:
+        yield Finding(
+            "Ray", "problem", str(error), None if address is None else "study cluster status, or ask its keeper"
+        )
+
+
+def _jobs(address: str) -> Finding:
+    """A cluster that studies are submitted to."""
+    from study.cluster.head import Head
+
+    head = Head(address)
+    resources, studies = head.resources(), {job.study for job in head.jobs()}
+    message = f"{address}: answers, token accepted, {resources['nodes']} nodes, {len(studies)} studies"
+    return (
+        Finding("Ray", "ok", message) if resources["nodes"] else Finding("Ray", "problem", message, "it needs a node")
+    )
+
+
+def _cluster(address: str, home: Home) -> Finding:
+    """A cluster whose network this machine is in."""
+    from study.sweep.ray_runtime import cluster_resources
+
+    resources = cluster_resources(address, home.path if home.path.exists() else None)
+    sizes = f"{resources['nodes']} nodes, {resources['cpus']:g} CPUs, {resources['gpus']:g} GPUs"
+    message = f"{address}: answers, token accepted, {sizes}"
+    return Finding("Ray", "ok", f"{message}; all of them see {home.path}" if home.path.exists() else message)
+
+
+def _check_writable(home: Home) -> None:
+    """Write, lock and remove a file in the home, or where it would be made.
+
+    Raises:
+        OSError: that is not possible.
+    """
+    folder = existing(home.path)
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise PermissionError(13, "no permission", str(folder))
+    with tempfile.NamedTemporaryFile(dir=folder, prefix=".doctor-") as file:
+        file.write(b"well")
+        os.fsync(file.fileno())
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

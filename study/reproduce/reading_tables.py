@@ -1,0 +1,339 @@
+"""A table under several readings of its protocol: which one gives the printed order of its cells.
+
+At a smaller budget than the paper's no absolute value can tell readings apart. So they are compared by the order of
+cells: of the pairs of cells of one row (or of one column, as the table's claims compare) that the print itself tells
+apart, the share that ours puts in the printed order, less the share in the other order (Kendall's tau, of these pairs).
+Each seed gives one such number, and the readings share their seeds. The number moves in steps of 2 / pairs, so that a
+few seeds may give equal ones by chance: their deviation counts as at least the rounding error of a step.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from statistics import fmean, stdev
+from typing import Any
+
+import pandas as pd
+
+from study.analysis.report.page import markdown_table
+from study.analysis.statistics import formatting
+from study.analysis.statistics.cell_tables import Cell
+from study.analysis.tables.paper_comparison import margin_of, verdict, widest
+from study.analysis.tables.printed_table import Along
+from study.published import PublishedTable
+from study.ranking import Spread, spread
+from study.ranking.difference import CONFIDENCE, Difference, chosen_quantile, difference
+from study.reproduce.reproduction import Cells, Labels, Reproduction, paper_entry, places, title, verdicts
+from study.spec.readings import Reading
+from study.text import escaped
+
+Pair = tuple[Labels, Labels]
+"""Two cells of one line; the first has the larger printed number."""
+
+
+@dataclass(frozen=True)
+class ReadingResult:
+    """A table under one reading.
+
+    Attributes:
+        name, reading: as declared in the table's study file.
+        study: the name of its study.
+        reproduction: the table with our cells.
+        claims: the verdict on each of the table's claims, by its text: "holds", "does not hold" or "cannot tell".
+        ours: our cells at the epoch that it reads.
+        cells: the verdict on each cell that has values on both sides: "agrees", "differs" or "cannot tell".
+        order: how far the order of cells is the printed one, by seed, from -1 (the contrary) to 1 (the same).
+    """
+
+    name: str
+    reading: Reading
+    study: str
+    reproduction: Reproduction
+    ours: Cells
+    claims: Mapping[str, str]
+    cells: Mapping[Labels, str]
+    order: Mapping[int, float]
+
+    @property
+    def agreement(self) -> Spread | None:
+        """The order over seeds."""
+        return spread(self.order.values())
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A table under its readings.
+
+    Attributes:
+        along: whether pairs are of cells in one row or in one column.
+        pairs: how many the order is taken over.
+        results: in the order of their declaration.
+        differences: of the order of the leading reading less that of each other one, by name, seed by seed.
+    """
+
+    table: PublishedTable
+    along: Along
+    pairs: int
+    results: tuple[ReadingResult, ...]
+    differences: Mapping[str, Difference]
+
+    @property
+    def leading(self) -> ReadingResult | None:
+        """The reading whose order agrees best in the mean, the first of equals; None before any has values."""
+        measured = [result for result in self.results if result.agreement]
+        return max(measured, key=lambda result: result.agreement.mean if result.agreement else -math.inf, default=None)
+
+    @property
+    def is_told(self) -> bool:
+        """Return whether the leading reading agrees better than each other one, beyond the spread over seeds.
+
+        The interval allows for its having been chosen.
+        """
+        return bool(self.differences) and all(found.clear is True for found in self.differences.values())
+
+
+def compare(
+    table: PublishedTable,
+    declared: Mapping[str, Reading],
+    studies: Mapping[str, str],
+    found: Mapping[str, Reproduction],
+) -> Comparison:
+    """Compare the reproductions of a table under some of its readings.
+
+    Args:
+        studies: the name of each reading's study.
+        found: the table under each of these readings.
+    """
+    along = next(iter(found.values())).best_along
+    cells = {name: each.best if declared[name].epoch == "best" else each.last for name, each in found.items()}
+    seeds = _shared_seeds(cells.values())
+    compared = table.model_copy(
+        update={"metrics": {old: new for each in found.values() for old, new in each.table.metrics.items()}}
+    )
+    pairs = told_pairs(compared, along, [each for each in cells.values() if _has_values(each)], seeds)
+    results = tuple(
+        ReadingResult(
+            name,
+            declared[name],
+            studies[name],
+            each,
+            cells[name],
+            {text: result.word for text, result in verdicts(each.table, cells[name]).items()},
+            dict(_cell_verdicts(each.table, cells[name])),
+            order(cells[name], pairs, seeds) if _has_values(cells[name]) else {},
+        )
+        for name, each in found.items()
+    )
+    comparison = Comparison(table, along, len(pairs), results, {})
+    leading = comparison.leading
+    if leading is None:
+        return comparison
+    others = [result for result in results if result is not leading and result.order]
+    apart = {other.name: _less(leading, other, len(others) + 1, len(pairs)) for other in others}
+    return Comparison(table, along, len(pairs), results, apart)
+
+
+def _less(leading: ReadingResult, other: ReadingResult, among: int, pairs: int) -> Difference:
+    """The order of a reading, the best of `among`, less that of another, seed by seed (Student's t)."""
+    by_seed = [leading.order[seed] - other.order[seed] for seed in leading.order]
+    value, count = fmean(by_seed), len(by_seed)
+    if count < 2:
+        return Difference(value, None, True, among)
+    error = max(stdev(by_seed), 2 / pairs / math.sqrt(12)) / math.sqrt(count)
+    reach = chosen_quantile((1 + CONFIDENCE) / 2, count - 1, among) * error
+    return Difference(value, (value - reach, value + reach), True, among, error, count - 1)
+
+
+def told_pairs(table: PublishedTable, along: Along, found: Sequence[Cells], seeds: Sequence[int]) -> list[Pair]:
+    """The pairs of cells of one line, of one metric, that the print tells apart and every reading has on all seeds.
+
+    The print tells two numbers apart where they differ beyond their printed spreads (Welch's t, 95%), or at all where
+    it has no spread.
+    """
+    ready = [
+        place
+        for place in places(table)
+        if table.cell(*place).value is not None
+        and table.no_verdict(*place) is None
+        and found
+        and all(place in cells and set(seeds) <= by_seed(cells[place]).keys() for cells in found)
+    ]
+    line = 0 if along == "row" else 1
+    return [
+        told
+        for one, other in combinations(ready, 2)
+        if one[line] == other[line] and table.metric_of(*one) == table.metric_of(*other)
+        for told in _in_printed_order(table, one, other)
+    ]
+
+
+def order(cells: Cells, pairs: Iterable[Pair], seeds: Iterable[int]) -> dict[int, float]:
+    """Return by seed the share of pairs in the printed order less the share in the contrary one; a tie counts for
+    neither. Empty without pairs."""
+    listed = list(pairs)
+    return {
+        seed: sum(_sign(by_seed(cells[more])[seed] - by_seed(cells[less])[seed]) for more, less in listed) / len(listed)
+        for seed in (seeds if listed else ())
+    }
+
+
+def by_seed(cell: Cell) -> Mapping[int, float]:
+    """A cell's values by seed; of several configurations on one seed, as splits of the data are, their mean."""
+    return cell.by_seed or ({cell.seeds[0]: fmean(cell.values)} if cell.values and len(cell.seeds) == 1 else {})
+
+
+def _in_printed_order(table: PublishedTable, one: Labels, other: Labels) -> list[Pair]:
+    """The pair with its larger printed number first; nothing where the print does not tell them apart."""
+    gap = difference(widest(paper_entry(table, one).spread), widest(paper_entry(table, other).spread))
+    if gap is None or gap.value == 0 or gap.clear is False:
+        return []
+    return [(one, other) if gap.value > 0 else (other, one)]
+
+
+def _sign(value: float) -> int:
+    return (value > 0) - (value < 0)
+
+
+def _has_values(cells: Cells) -> bool:
+    return any(cell.values for cell in cells.values())
+
+
+def _shared_seeds(found: Iterable[Cells]) -> list[int]:
+    """The seeds that every reading with values has run. A cell that lacks one of them still runs, and is left out."""
+    of_readings = [{seed for cell in cells.values() for seed in cell.seeds} for cells in found if _has_values(cells)]
+    return sorted(set.intersection(*of_readings)) if of_readings else []
+
+
+def _cell_verdicts(table: PublishedTable, cells: Cells) -> Iterable[tuple[Labels, str]]:
+    for place, cell in cells.items():
+        printed = paper_entry(table, place).spread
+        if cell.values and printed is not None and table.no_verdict(*place) is None:
+            yield place, verdict(cell.spread, widest(printed), margin_of(cell.metric, printed))
+
+
+# As text and for JSON.
+
+
+def markdown(comparison: Comparison) -> str:
+    """The readings, which one the print supports, its claims and cells under each."""
+    table = comparison.table
+    parts = [f"# {title(table)}: readings of its protocol", table.caption, markdown_table(_overview(comparison))]
+    parts += [supported(comparison), own(comparison)]
+    if table.claims:
+        claims = {"claim": [claim.text for claim in table.claims]}
+        claims |= {result.name: list(result.claims.values()) for result in comparison.results}
+        parts += ["## Claims", markdown_table(pd.DataFrame(claims, dtype=object))]
+    parts += ["## Cells", markdown_table(_cells_table(comparison))]
+    notes = [f"{result.name}: {note}" for result in comparison.results for note in _budget(result)]
+    return "\n\n".join([*parts, "\n".join(f"- {escaped(note)}" for note in notes)]) + "\n"
+
+
+def supported(comparison: Comparison) -> str:
+    """Return which reading the print supports best, and how surely."""
+    leading, table = comparison.leading, comparison.table
+    rule = (
+        f"Order: of the {formatting.count(comparison.pairs, 'pair')} of cells in one {comparison.along} that the print "
+        "tells apart, the share in the printed order less the share in the contrary one, mean over seeds."
+    )
+    if leading is None or not comparison.pairs:
+        return f"No cells have run yet whose order the print tells: study reproduce {table.name} --readings all."
+    gaps = ", ".join(
+        f"{_number(gap.value, '+')} over {name}{_interval(gap)}" for name, gap in comparison.differences.items()
+    )
+    if not gaps:
+        return f"{rule} Only {leading.name} has been run."
+    if comparison.is_told:
+        return f"{rule} The print supports {leading.name} best: {gaps}."
+    return f"{rule} The print does not tell the readings apart here; {leading.name} leads: {gaps}."
+
+
+def own(comparison: Comparison) -> str:
+    """Return which reading the study file itself has, and why."""
+    taken = [result for result in comparison.results if result.reading.taken is not None]
+    return " ".join(f"The study file has {result.name}: {result.reading.taken}." for result in taken)
+
+
+def document(comparison: Comparison) -> dict[str, Any]:
+    """The same as plain values for JSON."""
+    leading = comparison.leading
+    return {
+        "name": comparison.table.name,
+        "along": comparison.along,
+        "pairs": comparison.pairs,
+        "leading": leading.name if leading else None,
+        "told": comparison.is_told,
+        "differences": {name: gap.to_document() for name, gap in comparison.differences.items()},
+        "readings": [
+            {
+                "name": result.name,
+                "about": result.reading.about,
+                "source": result.reading.source,
+                "set": result.reading.set,
+                "metrics": result.reading.metrics,
+                "values": result.reading.values,
+                "epoch": result.reading.epoch,
+                "taken": result.reading.taken,
+                "study": result.study,
+                "order": {str(seed): value for seed, value in result.order.items()},
+                "claims": dict(result.claims),
+                "cells": [{"row": row, "column": column, "word": word} for (row, column), word in result.cells.items()],
+            }
+            for result in comparison.results
+        ],
+    }
+
+
+def _overview(comparison: Comparison) -> pd.DataFrame:
+    lines = []
+    for result in comparison.results:
+        words, cells = list(result.claims.values()), list(result.cells.values())
+        agreement = result.agreement
+        lines.append(
+            {
+                "reading": result.name,
+                "what it means": result.reading.about,
+                "source": result.reading.source,
+                "claims that hold": f"{words.count('holds')} of {len(words)}",
+                "contradicted": str(words.count("does not hold")),
+                "cells that agree": f"{cells.count('agrees')} of {len(cells)}",
+                "differ": str(cells.count("differs")),
+                "order": formatting.MISSING if agreement is None else _number(agreement.mean),
+                "by seed": ", ".join(_number(value) for value in result.order.values()) or formatting.MISSING,
+            }
+        )
+    return pd.DataFrame(lines, dtype=object)
+
+
+def _cells_table(comparison: Comparison) -> pd.DataFrame:
+    table, lines = comparison.table, []
+    for place in places(table):
+        line = {"row": place[0], "column": place[1], "paper": table.cell(*place).printed}
+        for result in comparison.results:
+            cell = result.ours.get(place)
+            mean = formatting.MISSING if cell is None or cell.spread is None else _printed(cell.metric, cell.spread)
+            word = result.cells.get(place)
+            line[result.name] = f"{mean} ({word})" if word else mean
+        lines.append(line)
+    return pd.DataFrame(lines, dtype=object)
+
+
+def _printed(metric: str, values: Spread) -> str:
+    scale = 100 if formatting.in_percent(metric) else 1
+    deviation = "" if values.deviation is None else f" ± {scale * values.deviation:.1f}"
+    return f"{scale * values.mean:.1f}{deviation}"
+
+
+def _budget(result: ReadingResult) -> list[str]:
+    return [note for note in result.reproduction.last_grid.notes if note.startswith("Budget:")]
+
+
+def _number(value: float, sign: str = "") -> str:
+    return f"{value:{sign}.2f}"
+
+
+def _interval(gap: Difference) -> str:
+    if gap.interval is None:
+        return " (one seed)"
+    low, high = gap.interval
+    return f" ({CONFIDENCE:.0%} interval {_number(low, '+')} to {_number(high, '+')})"

@@ -1,0 +1,344 @@
+"""The sections that trials are made of: a study file's own, alternatives to them, and what they become in a trial."""
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Any, get_origin
+
+from study import data, methods, models
+from study.knobs import Knob, knobs
+from study.spec.document import Key
+from study.spec.schema import Domain, among
+from study.spec.section_checks import Noted, Problems, check, one_of, plain, section_model
+from study.training import augment
+from study.training.config import SECTIONS, TrainOptions
+
+Section = Mapping[str, Any]
+Params = Mapping[str, Any]
+
+
+def _with(section: str, values: Section, switch: Knob, name: str) -> Iterable[tuple[str, Knob]]:
+    return section_knobs(section, {**values, switch.key: name}).items()
+
+
+def section_knobs(section: str, values: Section) -> Mapping[str, Knob]:
+    """The keys that a section with these values has, `name` left out; values of keys that it does not have are ignored.
+
+    Which keys there are may depend on the values of others, and these on yet others: a value counts only once its key
+    is known to be there.
+    """
+    if section == "method" and values["name"] == methods.OWN:
+        return methods.method_knobs(values)
+    declared, counted = _knobs(section, _start(values)), None
+    while declared.keys() != counted:
+        counted = declared.keys()
+        deciding = {key: values[key] for key in counted if key in values and _may_decide(declared[key], values[key])}
+        declared = _knobs(section, _start(values) | deciding)
+    return declared
+
+
+def _may_decide(knob: Knob, value: Any) -> bool:
+    """Return whether other keys may depend on this value: not on a list or mapping where a name is allowed."""
+    return not isinstance(value, list | dict) or any(get_origin(kind) is tuple for kind in knob.kinds)
+
+
+@dataclass(frozen=True)
+class Sections:
+    """The sections of each trial of a study.
+
+    A trial's parameter `method.name` is the label of an alternative, or the plain name of a method, which then gets
+    those values of the file's own section that it has keys for; `data.name` and `model.name` likewise. Then the trial's
+    other parameters are set in the section, and its remaining keys get their defaults.
+
+    Attributes:
+        own: the file's sections.
+        alternatives: by section and label.
+    """
+
+    own: Mapping[str, Section]
+    alternatives: Mapping[Any, Mapping[str, Section]]
+    _forms: dict[Hashable, tuple[Section, Mapping[str, Knob]]] = field(default_factory=dict, repr=False, compare=False)
+
+    def trial(self, params: Params) -> dict[str, dict[str, Any]]:
+        """The complete sections of the trial with these parameters."""
+        sections = {section: dict(self.form(section, params)) for section in SECTIONS}
+        for key, value in params.items():
+            section, name = key.split(".")
+            if name != "name":
+                sections[section][name] = value
+        return sections
+
+    def has(self, key: str, params: Params) -> bool:
+        """Return whether a trial with these parameters, perhaps not yet all, has a key."""
+        section, name = key.split(".")
+        return name in self.form(section, params)
+
+    def initial_values(self, section: str, params: Params) -> Section:
+        """The values that a trial's section begins with; some may be of keys that it does not have."""
+        label = params.get(f"{section}.name")
+        if label is None:
+            return self.own[section]
+        labelled = self.alternatives.get(section, {})
+        return labelled[label] if label in labelled else {**self.own[section], "name": label}
+
+    def form(self, section: str, params: Params) -> Section:
+        """The section of a trial with only those parameters set that other keys may depend on: those with names."""
+        return self._form(section, params)[0]
+
+    def knobs(self, section: str, params: Params) -> Mapping[str, Knob]:
+        """Return what the keys of that section may be."""
+        return self._form(section, params)[1]
+
+    def _form(self, section: str, params: Params) -> tuple[Section, Mapping[str, Knob]]:
+        words = named(section, params)
+        this = (section, params.get(f"{section}.name"), frozenset(words.items()))
+        if this not in self._forms:
+            values = {**self.initial_values(section, params), **words}
+            declared = section_knobs(section, values)
+            applicable = {key: knob for key, knob in declared.items() if key in values or not knob.required}
+            whole = {key: values.get(key, plain(knob.default)) for key, knob in applicable.items()}
+            self._forms[this] = (_start(values) | whole, declared)
+        return self._forms[this]
+
+
+def named(section: str, params: Params) -> dict[str, str]:
+    """The parameters of a section with names, which its other keys may depend on; its own `name` is left out."""
+    own = {key.removeprefix(f"{section}."): value for key, value in params.items() if key.startswith(f"{section}.")}
+    return {key: value for key, value in own.items() if isinstance(value, str) and key != "name"}
+
+
+def _knobs(section: str, values: Section) -> Mapping[str, Knob]:
+    if section == "train":
+        return train_knobs()
+    if section == "data":
+        return {knob.key: knob for knob in data.data_knobs(values["name"])}
+    return models.model_knobs(values) if section == "model" else methods.method_knobs(values)
+
+
+@cache
+def train_knobs() -> Mapping[str, Knob]:
+    """The keys of the `train` section."""
+    augmentations = one_of(augment.names())
+    declared = {knob.key: knob for knob in knobs(TrainOptions)}
+    return declared | {"augmentation": replace(declared["augmentation"], type=augmentations)}
+
+
+def _start(values: Section) -> dict[str, Any]:
+    return {"name": values["name"]} if "name" in values else {}
+
+
+# Which forms the sections of a study's trials can take, and on which searched keys that depends.
+
+
+Domains = Mapping[str, Domain]
+
+CATALOGUES = {"data": data.CATALOGUE, "model": models.CATALOGUE, "method": methods.CATALOGUE}
+"""The names that a section can have."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """A form that a section can have.
+
+    Attributes:
+        params: the searched names that lead to it, its label among them.
+        knobs: the keys that it has then.
+    """
+
+    section: str
+    params: Params
+    knobs: Mapping[str, Knob]
+
+    @property
+    def label(self) -> str | None:
+        """The alternative that it is a form of; None: the file's own section."""
+        return self.params.get(f"{self.section}.name")
+
+
+@dataclass(frozen=True)
+class Forms:
+    """All forms that the sections can have, if `when` is ignored.
+
+    Attributes:
+        all: every form, the file's own first.
+        deciders: for each key, the keys whose values decide whether a trial has it.
+    """
+
+    all: list[Form] = field(default_factory=list)
+    deciders: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+
+    def knobs(self, key: str, domain: Domain | None = None) -> Iterator[Knob]:
+        """The declarations of a key in the forms that have it; with a domain, only in forms that its `when` allows."""
+        section, name = key.split(".")
+        deciding = {decider for form in self.all if form.section == section for decider in form.params}
+        when = {decider: values for decider, values in (domain.when if domain else {}).items() if decider in deciding}
+        for form in self.all:
+            allowed = all(
+                decider in form.params and among(form.params[decider], values) for decider, values in when.items()
+            )
+            if form.section == section and name in form.knobs and allowed:
+                yield form.knobs[name]
+
+    @property
+    def keys(self) -> list[str]:
+        """Every key that a trial can have."""
+        return list(dict.fromkeys(f"{form.section}.{name}" for form in self.all for name in form.knobs))
+
+
+def forms(sections: Sections, domains: Domains) -> Forms:
+    """Return what the sections can be with the values that the search may give to keys that take names."""
+    possible = Forms()
+    for section in sections.own:
+        name = domains.get(f"{section}.name")
+        for label in [None, *labels(sections, section, name)]:
+            chosen = {} if label is None else {f"{section}.name": label}
+            _explore(possible, section, sections.initial_values(section, chosen), chosen, domains)
+        if name is not None:
+            for key in domains:
+                if key.startswith(f"{section}.") and key != f"{section}.name":
+                    possible.deciders[key].add(f"{section}.name")
+    return possible
+
+
+def labels(sections: Sections, section: str, domain: Domain | None) -> list[str]:
+    """The choices of a domain of `SECTION.name` that exist."""
+    if domain is None or not domain.choices:
+        return []  # without loading every method or network for its name
+    existing = {*sections.alternatives.get(section, {}), *names(section)}
+    return [choice for choice in domain.choices if isinstance(choice, str) and choice in existing]
+
+
+def names(section: str) -> list[str]:
+    """Every value of `SECTION.name` that is not a label; empty for `train`, which has no name."""
+    return CATALOGUES[section].names() if section in CATALOGUES else []
+
+
+def _explore(possible: Forms, section: str, initial: Section, first: dict[str, Any], domains: Domains) -> None:
+    """Add the forms that other values of the keys that take names lead to, and which key decides on which."""
+    waiting, seen = [first], {frozenset(first.items())}
+    while waiting:
+        params = waiting.pop(0)
+        knobs = _knobs_in_form(section, initial, params)
+        possible.all.append(Form(section, params, knobs))
+        for name, knob in knobs.items():
+            key = f"{section}.{name}"
+            values = domains[key].choices or [] if key in domains else []
+            for value in (choice for choice in values if choice in knob.names):
+                other = {**params, key: value}
+                changed = _knobs_in_form(section, initial, other).keys() ^ knobs.keys()
+                for dependent in changed:
+                    possible.deciders[f"{section}.{dependent}"].add(key)
+                if changed and frozenset(other.items()) not in seen:
+                    seen.add(frozenset(other.items()))
+                    waiting.append(other)
+
+
+def _knobs_in_form(section: str, initial: Section, params: Params) -> Mapping[str, Knob]:
+    return section_knobs(section, {**initial, **named(section, params)})
+
+
+# The sections of a study with every default filled in, for all forms that its trials give them.
+
+
+def check_names(sections: Sections, domains: Domains, problems: Problems) -> None:
+    """Check that all names exist and can be used: of each section but `train`, of alternatives, and those searched."""
+    for section, catalogue in CATALOGUES.items():
+        labelled = sections.alternatives.get(section, {}).items()
+        everyone: dict[Key, Section] = {(section,): sections.own[section]}
+        everyone |= {("search", "alternatives", section, label): values for label, values in labelled}
+        for at, values in everyone.items():
+            given = values.get("name")
+            is_unlisted = at == (section,) and isinstance(given, str) and given in catalogue.unlisted
+            allowed = [values["name"]] if is_unlisted else catalogue.names()
+            model = section_model(section, (), name=(one_of(allowed), ...))
+            name = {key: value for key, value in values.items() if key == "name"}
+            if check(model, name, at, problems) and (why := catalogue.problem(name["name"])):
+                problems.add((*at, "name"), why)
+        for label in labels(sections, section, domains.get(f"{section}.name")):
+            if label not in sections.alternatives.get(section, {}) and (why := catalogue.problem(label)):
+                problems.add(("search", "space", f"{section}.name"), why)
+
+
+def complete(sections: Sections, forms: Forms, trials: Iterable[Params], problems: Problems) -> Sections:
+    """The checked sections, each with every key that it has in one of these trials.
+
+    Args:
+        forms: of the sections.
+        trials: parameters of trials, at least those that decide which keys there are.
+    """
+    everyone = [{}, *trials]
+    filled = _Filled(sections, forms, everyone, problems)
+    for params in everyone:
+        for section in SECTIONS:
+            filled.add(section, params)
+    return Sections(filled.own, filled.alternatives)
+
+
+class _Filled:
+    """Collects the forms of the sections, one after the other."""
+
+    def __init__(self, sections: Sections, forms: Forms, trials: Iterable[Params], problems: Problems) -> None:
+        self.own: dict[str, dict[str, Any]] = {section: {} for section in SECTIONS}
+        self.alternatives: dict[str, dict[str, dict[str, Any]]] = {}
+        self._sections, self._problems = sections, problems
+        self._seen: set[tuple[str, str | None, frozenset[tuple[str, str]]]] = set()
+        self._known_keys: dict[tuple[str, str | None], set[str]] = {}
+        for form in forms.all:
+            self._known_keys.setdefault((form.section, form.label), {"name"}).update(form.knobs)
+        for params in trials:
+            for section in SECTIONS:
+                label = params.get(f"{section}.name")
+                self._known_keys.setdefault((section, label), {"name"}).update(sections.knobs(section, params))
+
+    def add(self, section: str, params: Params) -> None:
+        """Add the form that a section takes in the trial with these parameters.
+
+        A form with a name that its key cannot take is left out: the checks of the search report it.
+        """
+        label, words = params.get(f"{section}.name"), named(section, params)
+        initial = self._sections.initial_values(section, params)
+        knobs = section_knobs(section, {**initial, **words})
+        words = {key: value for key, value in words.items() if key in knobs and knobs[key].names}
+        this = (section, label, frozenset(words.items()))
+        if this in self._seen or any(value not in knobs[key].names for key, value in words.items()):
+            return
+        self._seen.add(this)
+        labelled = label in self._sections.alternatives.get(section, {})
+        at: Key = ("search", "alternatives", section, str(label)) if labelled else (section,)
+        values = {key: value for key, value in initial.items() if key in knobs or key == "name"}
+        if (
+            labelled or label is None
+        ):  # a plain name's section need not have all keys of the section that lends it values
+            values |= {key: value for key, value in initial.items() if key not in self._known_keys[section, label]}
+        which = {} if labelled or label is None else {f"{section}.name": label}
+        which |= {f"{section}.{key}": value for key, value in words.items()}
+        whole = _checked(section, knobs, values | words, at, Noted(self._problems, which))
+        self._take(section, label, whole or {}, {key: initial.get(key, knobs[key].default) for key in words})
+
+    def _take(self, section: str, label: str | None, whole: Section, words: Section) -> None:
+        """Add the keys that are new; `words`: the values of searched names in trials without a search."""
+        target = self.own[section]
+        if label is not None:
+            target = self.alternatives.setdefault(section, {}).setdefault(label, {})
+        for key, value in {**whole, **words}.items():
+            target.setdefault(key, value)
+
+
+def _checked(
+    section: str, knobs: Mapping[str, Knob], values: Section, at: Key, problems: Problems
+) -> dict[str, Any] | None:
+    """A section, or None if something is wrong. Keys that take names come first, as the others may depend on them.
+    Where such a name is wrong, the others may be any that a right one has.
+    """
+    switches = [knob for knob in knobs.values() if knob.names]
+    switch_values = {knob.key: values[knob.key] for knob in switches if knob.key in values}
+    fixed = {"name": (str, ...)} if section in CATALOGUES else {}
+    if check(section_model(section, switches), switch_values, at, problems) is None:
+        every = {
+            key: knob for one in switches for name in one.names or () for key, knob in _with(section, values, one, name)
+        }
+        others = {key: value for key, value in values.items() if key not in switch_values}
+        check(section_model(section, every.values(), **fixed), others, at, problems)
+        return None
+    return check(section_model(section, knobs.values(), **fixed), values, at, problems)

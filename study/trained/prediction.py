@@ -1,0 +1,160 @@
+"""A trained model's predictions for a user's images, or for the rows of a table."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from study import data
+from study.data import label_files, table_columns, table_format
+from study.data.image_files import ENDINGS, decode_readable
+from study.data.label_files import on_disk
+from study.data.table_columns import Encoding
+from study.data.table_format import FOUND, TABLES
+from study.errors import UserError, nearest
+from study.text import quoted, some
+from study.trained.classifier import Classifier
+from study.trained.prediction_table import Prediction, Predictions, Sample, of_probabilities
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+AT_ONCE = 1024
+"""Images in memory at a time."""
+
+
+def predict(classifier: Classifier, inputs: Iterable[Path], column: str | None = None) -> Predictions:
+    """The class of each sample that these files hold. Of several files and folders those that cannot be read are
+    named among the samples.
+
+    Args:
+        inputs: of images, files, folders (all images in them and below, ordered by path) and tables that list files
+            (relative to the table); of rows, one table.
+        column: of a list of image files; None: the one that the model's own data have, or `file`.
+
+    Raises:
+        UserError: the model does not take such inputs, there are none, or a table lacks a column.
+    """
+    if not classifier.facts.is_table:
+        return _predict_files(classifier, list(inputs), column)
+    if column is not None:
+        raise UserError(f"--file {column}: is for lists of images, the model takes the rows of a table")
+    paths = list(inputs)
+    if len(paths) != 1 or paths[0].suffix.lower() not in TABLES:
+        given = some([str(path) for path in paths])
+        raise UserError(f"{given}: the model takes the rows of one table ({' or '.join(TABLES)})")
+    encoding, section = _encoding(classifier), classifier.description.config["data"]
+    known = table_format.given(section)
+    frame = label_files.read_rows(paths[0], section, table_columns.texts(encoding))
+    header = label_files.header(paths[0], known)
+    table_columns.check_header(header, [column.name for column in encoding], paths[0])
+    return predict_rows(classifier, frame, str(paths[0]), table_format.found(paths[0], known).decimal)
+
+
+def _predict_files(classifier: Classifier, inputs: Sequence[Path], column: str | None) -> Predictions:
+    files, lost = list[Path](), dict[Path, UserError]()
+    for path in inputs:
+        try:
+            files += _files(path, _column(classifier, column))
+        except UserError as error:
+            lost[path] = error
+    if lost and not files:
+        raise next(iter(lost.values()))
+    found = predict_images(classifier, files)
+    reasons: dict[Sample, str] = {path: str(error).removeprefix(f"{path}: ") for path, error in lost.items()}
+    return replace(found, samples=[*found.samples, *lost], unreadable={**found.unreadable, **reasons})
+
+
+def predict_images(classifier: Classifier, files: Sequence[Path]) -> Predictions:
+    """The class of each image file, brought to the size and shape that images had in training, in the same way.
+
+    Raises:
+        UserError: the model does not take square colour images.
+    """
+    facts = classifier.facts
+    if facts.is_table or facts.shape[0] != 3 or facts.shape[1] != facts.shape[2]:
+        raise UserError(
+            f"the model takes inputs of shape {facts.shape}, not square colour images. For its kind of data use study "
+            "evaluate"
+        )
+    frame = data.frame(classifier.description.config["data"])
+    rows: list[Prediction] = []
+    unreadable: dict[Sample, str] = {}
+    for start in range(0, len(files), AT_ONCE):
+        part = files[start : start + AT_ONCE]
+        inputs, reasons = decode_readable(part, facts.shape[1], frame)
+        unreadable |= {part[index]: reason for index, reason in reasons.items()}
+        readable = [index for index in range(len(part)) if index not in reasons]
+        if readable:
+            probabilities = classifier.probabilities(inputs[readable])
+            rows += of_probabilities(classifier.classes, [part[index] for index in readable], probabilities)
+    return Predictions("file", files, classifier.classes, rows, unreadable, _warning(classifier))
+
+
+def predict_rows(classifier: Classifier, frame: "pd.DataFrame", place: str, decimal: str | None = None) -> Predictions:
+    """The class of each row of a table, whose columns are encoded as those of the training rows.
+
+    Args:
+        place: what the table is, for messages.
+        decimal: mark of decimals in its texts; None: as the model's study says, or a point.
+
+    Raises:
+        UserError: it has no rows, lacks a column, or the model does not know how its columns were encoded.
+    """
+    encoding = _encoding(classifier)
+    names = [str(name) for name in frame.columns]
+    if lacking := list(table_columns.absent(names, encoding)):
+        needed = some([column.name for column in encoding])
+        problem = f"no column {', '.join(map(quoted, lacking))}. {nearest(lacking[0], names)}"
+        raise UserError(f"{place}: {problem}It has: {some(names)}. The model takes: {needed}")
+    if twice := [column.name for column in encoding if names.count(column.name) > 1]:
+        raise UserError(f"{place}: has more than one column {', '.join(map(quoted, twice))}. Which one is meant?")
+    if frame.empty:
+        raise UserError(f"{place}: has no rows")
+    section = classifier.description.config["data"]
+    frame = label_files.without_marks(frame.set_axis(names, axis=1), section.get("missing_marks") or ())
+    inputs, problems = table_columns.rows(frame, encoding, decimal or section.get("decimal") or ".")
+    sound = [row for row in range(len(frame)) if row not in problems]
+    rows: list[Prediction] = []
+    if sound:
+        probabilities = classifier.probabilities(inputs[sound])
+        rows = of_probabilities(classifier.classes, [row + 1 for row in sound], probabilities)
+    samples = range(1, len(frame) + 1)
+    unreadable: dict[Sample, str] = {row + 1: "; ".join(map(str, cells)) for row, cells in problems.items()}
+    return Predictions("row", samples, classifier.classes, rows, unreadable, _warning(classifier), problems)
+
+
+def _encoding(classifier: Classifier) -> Encoding:
+    if classifier.description.encoding is None:
+        name = classifier.description.config["data"]["name"]
+        raise UserError(
+            f"the model's files do not say how the columns of {name} became inputs: they do for a table of your own "
+            "that stayed as it was during training. Use study evaluate, or train it again"
+        )
+    return classifier.description.encoding
+
+
+def _warning(classifier: Classifier) -> str | None:
+    worst = classifier.description.worst_group
+    return None if worst is None else " ".join(worst.sentences())
+
+
+def _column(classifier: Classifier, column: str | None) -> str:
+    """The column of a list of image files."""
+    return column or str(classifier.description.config["data"].get("file", "file"))
+
+
+def _files(path: Path, column: str) -> list[Path]:
+    if path.suffix.lower() in TABLES and not path.is_dir():
+        listed = label_files.read(path, (column,), FOUND)[column].tolist()
+        label_files.check_files(listed, path, column)
+        return [on_disk(path.parent, name) for name in listed]
+    if path.is_file():
+        return [path]
+    if not path.is_dir():
+        raise UserError(f"{path}: no such file or folder")
+    named = (file for file in label_files.shown(path) if file.suffix.lower() in ENDINGS)
+    images = [file for file in named if file.is_file() or not file.exists()]  # a link may lead nowhere
+    if not images:
+        raise UserError(f"{path}: holds no images ({', '.join(ENDINGS)})")
+    return images

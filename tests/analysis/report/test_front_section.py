@@ -1,0 +1,146 @@
+"""The page of a study with several metrics: it leads with the front, and what is called best is on it, by its rule."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from helpers import Told, quickstart, write_ledger
+
+from study.analysis.figures import FIGURES
+from study.analysis.report.front_section import printed_front
+from study.analysis.report.page import Picture, Table
+from study.analysis.report.rules_section import TITLE
+from study.analysis.report.sections import report_page
+from study.analysis.statistics.next_step import is_over_baseline
+from study.analysis.tables.report_tables import printed_configurations
+from study.commands.export import export
+from study.commands.status import document, lines, overview, table
+from study.home.folder import Home, StudyFolder
+from study.home.record import StudyRecord
+from study.ranking import Results, summary
+from study.ranking.selection import Choice
+from study.spec import StudySpec, load_study
+
+GAP = "val/equalized_odds"
+PARAMS = [{"method.alpha": each / 4, "method.lambda": 1.0, "method.epsilon": 0.0} for each in range(1, 5)]
+SEARCH = [(0.7, 0.2), (0.9, 0.3), (0.9, 0.02), (0.85, 0.01)]
+FRESH = [(0.7, 0.2), (0.903, 0.3), (0.90, 0.02), (0.80, 0.03)]
+"""The baseline; the most accurate; the fair one; one that the fresh seeds take from the front."""
+
+CHOSEN = {"first": 1, "knee": 2, "{name: limit, limits: [val/equalized_odds <= 0.1]}": 2}
+
+
+def studied(
+    tmp_path: Path, rule: str, fresh: Sequence[tuple[float, float]] = FRESH
+) -> tuple[StudyFolder, StudySpec, StudyRecord]:
+    metrics = f"search.metric=[val/accuracy, {GAP}]"
+    confirm, early = "search.confirm={top: 3, seeds: 2, rules: true}", "search.early_stopping={name: none}"
+    spec = quickstart(metrics, "train.epochs=1", early, confirm, f"search.choose={rule}", "search.trials=4")
+    told = []
+    for number, (accuracy, gap) in enumerate(SEARCH):
+        told.append(Told("search" if number else "baseline", [accuracy], params=PARAMS[number], further={GAP: gap}))
+    for number, (accuracy, gap) in enumerate(fresh):
+        for seed in (1, 2):
+            tested = {"test/accuracy": accuracy - 0.01, "test/equalized_odds": gap} if number != 3 else {}
+            value, params = accuracy + 0.001 * seed, PARAMS[number]
+            told.append(
+                Told("confirm", [value], params=params, further={GAP: gap}, seed=seed, repeats=number, tested=tested)
+            )
+    folder = Home(tmp_path / "home").create(spec)
+    write_ledger(folder.ledger_file, *told)
+    return folder, spec, StudyRecord.load(folder.ledger_file)
+
+
+@pytest.mark.parametrize("rule", CHOSEN)
+def test_every_place_that_calls_a_configuration_best_means_the_same_and_names_the_rule(
+    tmp_path: Path, rule: str
+) -> None:
+    folder, spec, record = studied(tmp_path, rule)
+    number, words = CHOSEN[rule], spec.objective.rule
+    page = report_page(Results(spec, record), {"front", "seeds"})
+    assert page.sections[0].title == "Front"
+    picture, shown = page.sections[0].blocks[:2]
+    assert isinstance(picture, Picture)
+    assert words in picture.caption
+    assert isinstance(shown, Table)
+    trials = list(shown.frame["trial"])
+    assert trials == [f"{each}, chosen" if each == number else str(each) for each in (1, 2)]
+    result = dict(page.lead)["Result"]
+    assert result.index("the front is trial 1") < result.index(f"Of the front trial {number} is chosen")
+    assert words in result
+    note = " ".join(block.text for block in page.sections[0].blocks[2:])  # type: ignore[union-attr]
+    assert "On the front of the search, and beaten on fresh seeds: trial 3." in note
+    rules = next(section for section in page.sections if section.title == TITLE).blocks[0]
+    assert isinstance(rules, Table)
+    (own,) = [row for row in rules.frame.to_dict("records") if "this study's" in row["rule"]]
+    assert (own["pick"], own["rank"]) == (str(number), "1")
+    (file,) = export(folder, Results(spec, record), folder.best_file)
+    assert file.candidate.trial.number == number
+    assert words in folder.best_file.read_text().split("name:")[0]
+    origin = load_study(str(folder.best_file)).origin
+    assert origin is not None
+    assert words in origin["chosen_by"]
+    told = summary.summary(Results(spec, record))
+    assert (told.sides["best"].trial, told.chosen_by) == (number, words)
+    assert [each.trial for each in told.front or ()] == [1, 2]
+    assert any(f"best, {words}: trial {number}" in line for line in lines(document(folder)))
+    home = Home(tmp_path / "home")
+    assert f"{spec.objective.choose.name} of the front" in table(home, overview(home))
+    figure = FIGURES["front"](Results(spec, record))
+    assert figure is not None
+    assert figure.get_suptitle().startswith(f"Trial {number}, best by {spec.objective.choose.name}")
+    assert [axes.get_title(loc="left").split(",")[0] for axes in figure.axes] == ["the search"] + ["fresh seeds"] * 2
+    figure.draw_without_rendering()
+
+
+def test_the_values_of_the_front_are_those_that_it_was_judged_by(tmp_path: Path) -> None:
+    folder, spec, record = studied(tmp_path, "first")
+    front = printed_front(Results(spec, record))
+    assert list(front[f"{GAP} (lower is better) on fresh seeds"]) == ["0.300 ± 0.000", "0.020 ± 0.000"]
+    assert list(front["test/accuracy on fresh seeds"]) == ["89.3 ± 0.0%", "89.0 ± 0.0%"]
+    assert list(front["on the front on test"]) == ["yes", "yes"]
+    files = export(folder, Results(spec, record), tmp_path / "front.yaml", Choice(pareto=spec.objective.metrics))
+    assert [file.candidate.trial.number for file in files] == [1, 2]
+    listed = printed_configurations(Results(spec, record))
+    assert list(listed["trial"]) == ["1", "2", "3", "0 (baseline)"]
+    assert list(listed[f"{GAP} (lower is better) in the search"]) == ["0.300", "0.020", "0.010", "0.200"]
+    assert list(listed[f"{GAP} on fresh seeds"])[2] == "0.030 ± 0.000"
+
+
+@pytest.mark.parametrize(
+    ("baseline", "others", "told"),
+    [
+        ((0.95, 0.2), FRESH[1:], True),  # the most accurate, while the search found what is fairer
+        ((0.95, 0.01), FRESH[1:], False),
+        ((0.8, 0.2), FRESH[1:], True),
+        ((0.9, 0.4), [(0.9, 0.3), (0.9, 0.35), (0.8, 0.4)], True),  # as accurate, and fairer on every seed
+    ],
+)
+def test_a_baseline_is_the_best_of_several_metrics_only_where_nothing_else_is_on_the_front(
+    baseline: tuple[float, float], others: list[tuple[float, float]], told: bool | None, tmp_path: Path
+) -> None:
+    _, spec, record = studied(tmp_path, "first", [baseline, *others])
+    assert is_over_baseline(Results(spec, record)) is told
+
+
+@pytest.mark.parametrize(
+    ("gaps", "said"),
+    [((0.3, 0.3, 0.1), "trial 2 is the best in every metric"), ((0.1, 0.1, 0.1), "none is better than trial 2 in any")],
+)
+def test_what_ties_with_others_in_a_metric_is_not_called_the_best_in_it(
+    tmp_path: Path, gaps: Sequence[float], said: str
+) -> None:
+    metrics = f"search.metric=[val/accuracy, {GAP}]"
+    spec = quickstart(metrics, "train.epochs=1", "search.early_stopping={name: none}", "search.trials=3")
+    pairs = zip((0.7, 0.8, 0.9), gaps, strict=True)
+    trials = [
+        Told("search" if number else "baseline", [value], params=PARAMS[number], further={GAP: gap})
+        for number, (value, gap) in enumerate(pairs)
+    ]
+    folder = Home(tmp_path / "home").create(spec)
+    write_ledger(folder.ledger_file, *trials)
+    page = report_page(Results(spec, StudyRecord.load(folder.ledger_file)), {"front"})
+    assert said in dict(page.lead)["Result"]
+    picture = page.sections[0].blocks[0]
+    assert isinstance(picture, Picture)
+    assert picture.caption.startswith("Each mark")

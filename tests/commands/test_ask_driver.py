@@ -1,0 +1,198 @@
+"""What a user asks of a study that runs: checked before it is asked, answered by the driver."""
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from answers import answer
+from helpers import Told, append_event, quickstart, write_ledger
+
+from study.commands import ask_driver
+from study.errors import UserError
+from study.home.driver_requests import waiting
+from study.home.events import Closed, Ended
+from study.home.folder import Home, StudyFolder
+from study.home.ledger import Ledger, read
+from study.home.record import StudyRecord
+from study.sweep.adapters import RequestInbox
+from study.sweep.agenda import Agenda, Job
+from study.sweep.early_stopping import early_stopping
+
+PARAMS = {"method.alpha": 0.5, "method.lambda": 1.0, "method.epsilon": 0.25}
+TYPED = ["method.alpha=0.25", "method.lambda=1.5", "method.epsilon=0.1"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> StudyFolder:
+    """A study with a baseline, a trial that is complete and one that runs."""
+    folder = Home(tmp_path / "home").create(quickstart("name=mine", "train.epochs=2", "search.early_stopping={}"))
+    write_ledger(
+        folder.ledger_file,
+        Told("baseline", [0.2, 0.3], params={**PARAMS, "method.lambda": 0.0}),
+        Told("search", [0.4, 0.5], params=PARAMS),
+        Told("search", [0.1], "running", params={**PARAMS, "method.alpha": 0.1}),
+    )
+    return folder
+
+
+@contextmanager
+def driven(folder: StudyFolder) -> Iterator[None]:
+    """A driver that does nothing but listen."""
+    ledger, over = Ledger(folder.ledger_file), threading.Event()
+    spec, record = folder.spec(), StudyRecord.told(folder.ledger_file)
+    inbox = RequestInbox(Agenda(spec, ledger, record, early_stopping(spec)), folder.requests)
+
+    def listen() -> None:
+        while not over.wait(0.02):
+            inbox.obey()
+
+    thread = threading.Thread(target=listen)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+        ledger.close()
+
+
+def told(folder: StudyFolder) -> list[str]:
+    return [event["event"] for event in read(folder.ledger_file) if "request" in event]
+
+
+def test_a_running_study_answers(folder: StudyFolder) -> None:
+    with driven(folder):
+        done = ask_driver.enqueued(folder, TYPED)
+        assert done.done
+        assert done.words == "mine: the search tries this configuration next"
+        assert [one.words for one in ask_driver.stopped_trials(folder, [2, 2])] == [
+            "mine: trial 2 ends at its next report"
+        ]
+        assert ask_driver.ended_search(folder).done
+    assert told(folder) == ["enqueued", "stopping", "ending"]
+    assert not waiting(folder.requests)
+
+
+def test_what_the_driver_refuses_is_an_error(folder: StudyFolder) -> None:
+    with driven(folder):
+        ask_driver.enqueued(folder, TYPED)
+        with pytest.raises(UserError, match="mine: it is enqueued already"):
+            ask_driver.enqueued(folder, TYPED)
+
+
+def test_enqueued_on_a_study_that_does_not_run_it_waits(folder: StudyFolder) -> None:
+    done = ask_driver.enqueued(folder, ["method.alpha=0.25"], like=1)
+    assert not done.done
+    assert done.words == (
+        "mine: is not running. Once it is resumed, the search tries this configuration next: study resume mine"
+    )
+    assert [request.params for _, request in waiting(folder.requests) if request] == [{**PARAMS, "method.alpha": 0.25}]
+    with driven(folder):
+        while waiting(folder.requests):
+            pass
+    assert told(folder) == ["enqueued"]
+
+
+@pytest.mark.parametrize(
+    ("assignments", "why"),
+    [
+        (
+            ["method.alhpa=1", "method.alpha=7", "method.lambda=x", "method.epsilon=0.3"],
+            "enqueue method.alhpa=1: method.alhpa: is not searched. Did you mean 'method.alpha'? "
+            "Allowed: method.alpha, method.lambda, method.epsilon\n"
+            "enqueue method.alpha=7: method.alpha: 7 given, allowed is from 0.001 to 1.0\n"
+            "enqueue method.lambda=x: method.lambda: 'x' given, allowed is from 0.0 to 2.0\n"
+            "enqueue method.epsilon=0.3: method.epsilon: 0.3 given, allowed: 0.0, 0.1, 0.25, 0.5",
+        ),
+        (["method.alpha=true", *TYPED[1:]], "enqueue method.alpha=true: method.alpha: True given, allowed is from"),
+        (TYPED[:2], "enqueue: method.epsilon: is missing: allowed: 0.0, 0.1, 0.25, 0.5"),
+        (["method.alpha"], "enqueue method.alpha: not of the form key=value, as in enqueue train.epochs=10"),
+        (["method.alpha=[1"], "enqueue method.alpha=[1: the value is not valid YAML"),
+        (["method.alpha=0.5", "method.lambda=1.0", "method.epsilon=0.25"], "mine: trial 1 has this configuration"),
+    ],
+)
+def test_a_configuration_is_checked_before_it_is_asked_for(
+    folder: StudyFolder, assignments: list[str], why: str
+) -> None:
+    with pytest.raises(UserError) as error:
+        ask_driver.enqueued(folder, assignments)
+    assert why in str(error.value)
+    assert not waiting(folder.requests)
+
+
+def test_keys_that_a_trial_does_not_have_are_told(tmp_path: Path) -> None:
+    when = "search.space.method.lambda={low: 0.0, high: 2.0, when: {method.epsilon: [0.25]}}"
+    spec = quickstart("name=two", "search.baseline=null", "search.confirm={top: 0}", when)
+    folder = Home(tmp_path / "home").create(spec)
+    write_ledger(folder.ledger_file)
+    given = ["method.lambda=0.1", "method.alpha=0.5"]
+    with pytest.raises(UserError, match=r"method\.lambda: a trial with method\.epsilon 0\.1 does not have it"):
+        ask_driver.enqueued(folder, [*given, "method.epsilon=0.1"])
+    done = ask_driver.enqueued(folder, [*given, "method.epsilon=0.25"])
+    assert done.request.params == {"method.alpha": 0.5, "method.epsilon": 0.25, "method.lambda": 0.1}
+
+
+def test_what_cannot_be_asked_is_told(folder: StudyFolder) -> None:
+    for ask in (lambda: ask_driver.stopped_trials(folder, [2]), lambda: ask_driver.ended_search(folder)):
+        with pytest.raises(UserError, match=r"mine: is not running\. Its state: study status mine"):
+            ask()
+    with driven(folder):
+        for number, why in ((0, "has ended, it is complete"), (7, "mine has 3 trials")):
+            with pytest.raises(UserError, match=f"--trial {number}: {why}"):
+                ask_driver.stopped_trials(folder, [2, number])
+        with pytest.raises(UserError, match="--like 9: mine has 3 trials"):
+            ask_driver.enqueued(folder, TYPED, like=9)
+    append_event(folder.ledger_file, "ended", trial=2, state="complete")
+    append_event(folder.ledger_file, "closed", state="complete", enough="trials")
+    over = r"its search is over. To search on, once .*: study resume mine --trials \+10"
+    with driven(folder), pytest.raises(UserError, match=over):
+        ask_driver.ended_search(folder)
+    assert told(folder) == []
+
+
+def test_after_the_last_configuration_was_given_out_what_runs_is_told(tmp_path: Path) -> None:
+    spec = quickstart("name=mine", "train.epochs=2", "search.trials=2", "search.early_stopping={}")
+    folder = Home(tmp_path / "home").create(spec)
+    searched = Told("search", [0.1], "running", params=PARAMS)
+    write_ledger(folder.ledger_file, Told("baseline", [0.2, 0.3], params={**PARAMS, "method.lambda": 0.0}), searched)
+    with driven(folder), pytest.raises(UserError, match="tries nothing further, 1 of its trials have not ended"):
+        ask_driver.enqueued(folder, TYPED)
+
+
+def test_a_search_that_is_over_goes_on_with_what_is_enqueued(folder: StudyFolder) -> None:
+    ledger = Ledger(folder.ledger_file)
+    ledger.append(Ended(trial=2, state="complete"))
+    ledger.append(Closed(state="complete", enough="plateau"))
+    ledger.close()
+    done = ask_driver.enqueued(folder, TYPED)
+    assert done.words.startswith("mine: is not running. Once it is resumed, the search tries this configuration next")
+    with pytest.raises(UserError, match="mine: it is enqueued already"):
+        ask_driver.enqueued(folder, TYPED)
+    with pytest.raises(UserError, match="mine: trial 1 has this configuration"):
+        ask_driver.enqueued(folder, [], like=1)
+    ask_driver.enqueued(folder, ["method.alpha=0.75"], like=1)
+    record = StudyRecord.told(folder.ledger_file)
+    assert (record.state, record.extended) == ("interrupted", 5)
+    assert not record.counts()["waiting"]
+    ledger, spec = Ledger(folder.ledger_file), folder.spec()
+    agenda = Agenda(spec, ledger, record, early_stopping(spec))
+    RequestInbox(agenda, folder.requests).obey()
+    tried = [job.trial for job in (agenda.next(), agenda.next()) if isinstance(job, Job)]
+    ledger.close()
+    assert [trial.params["method.alpha"] for trial in tried] == [0.25, 0.75]
+    assert [event["event"] for event in read(folder.ledger_file)].count("extended") == 2
+
+
+def test_the_commands_tell_what_was_asked_and_refuse_what_makes_no_sense(
+    folder: StudyFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STUDY_HOME", str(folder.path.parent))
+    with driven(folder):
+        done = answer("stop", "mine", "--search", "--json")
+        assert (done.status, json.loads(done.out)["asked"][0]["done"]) == (0, True)
+    assert answer("stop", "mine", "--search", "--trial", "2").err.startswith("error: --trial stops")
+    assert "KEY=VALUE: is missing" in answer("enqueue", "mine").err
+    assert "without --models" in answer("report", "mine", "--watch", "--json").err

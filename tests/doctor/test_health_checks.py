@@ -1,0 +1,64 @@
+"""GPUs, libraries, disks and memory as the doctor judges them, where this machine cannot show it."""
+
+from pathlib import Path
+
+import pytest
+from groups import grouped
+
+from study.doctor import health_checks
+from study.doctor.health_checks import Observed, gpu_findings
+from study.upstream import cgroup
+
+CARD = ("NVIDIA H100, 550.54, 81559 MiB",)
+
+
+@pytest.mark.parametrize(
+    ("observed", "state", "told"),
+    [
+        (Observed(), "ok", "no driver knows one"),
+        (Observed(CARD, "12.8", "12.8", ("H100",), ray=1), "ok", "torch sees 1: NVIDIA H100, 550.54"),
+        (Observed(CARD, "12.4", None), "warning", "built for the CPU alone"),
+        (Observed(CARD, "12.4", "13.0"), "problem", "supports CUDA up to 12.4, torch was built for 13.0"),
+        (Observed(CARD, "12.10", "12.9", why="no device"), "problem", "cannot use: no device"),
+        (Observed(CARD, "12.8", "12.8", hidden="CUDA_VISIBLE_DEVICES="), "warning", "hidden from torch"),
+        (Observed(CARD, "12.8", "12.8", ("H100",), ("H100",), ray=1), "problem", "has no code for H100"),
+    ],
+)
+def test_gpus(observed: Observed, state: str, told: str) -> None:
+    (found,) = gpu_findings(observed)
+    assert found.state == state
+    assert told in found.told
+    assert (found.remedy is None) == (state == "ok")
+
+
+def test_ray_and_torch_may_disagree() -> None:
+    _, found = gpu_findings(Observed(CARD, "12.8", None, ray=1))
+    assert (found.name, found.state) == ("GPUs of Ray", "warning")
+    assert "on 1 GPUs, torch sees 0" in found.told
+
+
+def test_a_library_that_is_missing_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(health_checks, "LIBRARIES", ("numpy", "no-such-library-as-this"))
+    (found,) = health_checks.libraries()
+    assert found.state == "problem"
+    assert found.told.endswith("no-such-library-as-this missing")
+
+
+def test_room_on_a_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    far = tmp_path / "not" / "there"
+    assert health_checks.existing(far) == tmp_path
+    states = []
+    for little, none in ((0, 0), (2**60, 0), (2**60, 2**60)):
+        monkeypatch.setattr(health_checks, "FULL", 1.0)
+        monkeypatch.setattr(health_checks, "LITTLE_DISK", little)
+        monkeypatch.setattr(health_checks, "NO_DISK", none)
+        states.append(health_checks.disk("disk", far, "remove").state)
+    assert states == ["ok", "warning", "problem"]
+
+
+def test_a_containers_limit_is_its_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cgroup, "ROOT", grouped(tmp_path, limit=2**30))
+    (found,) = health_checks.memory()
+    assert found.state == "warning"
+    assert "1.0 GiB" in found.told
+    assert "the container's limit" in found.told

@@ -1,0 +1,31 @@
+"""The table of selection rules is whole: its metrics are there, larger is better, each rule has its own name."""
+
+import pytest
+
+from study.data.dataset import Facts
+from study.metrics import METRICS
+from study.metrics.selection_rules import RULES, Rule
+from study.spec.objective import Constraint
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_a_rule_chooses_by_a_metric_of_which_more_is_better(rule: Rule) -> None:
+    assert METRICS[rule.metric].better == "max"
+    assert METRICS[rule.metric].source == "predictions"
+
+
+def test_limits_are_constraints_of_other_metrics() -> None:
+    for rule in RULES:
+        if rule.limit:
+            assert Constraint.parse(rule.limit).metric in METRICS.keys() - {rule.metric}
+
+
+def test_names_differ() -> None:
+    assert len({rule.name for rule in RULES}) == len(RULES)
+
+
+def test_without_bias_labels_the_rules_that_need_them_are_impossible() -> None:
+    facts = Facts(classes=3, bias_classes=None, shape=(3, 8, 8))
+    assert {rule.needs for rule in RULES if rule.possible(facts)} == {"nothing", "classes"}
+    with_groups = {rule.needs for rule in RULES if rule.possible(facts, inferred=True)}
+    assert with_groups == {"nothing", "classes", "inferred groups"}

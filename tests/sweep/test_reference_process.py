@@ -1,0 +1,244 @@
+"""What needs no search is fitted in a process of its own: once, failing alone, and heard by nobody who searches."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+from course import Course, outcome, prefixes, spec_of
+from sklearn.linear_model import LogisticRegression
+
+from study import data
+from study.data.folds import of_fold
+from study.home.events import Referenced
+from study.home.folder import Home, StudyFolder
+from study.home.ledger import Ledger
+from study.home.record import StudyRecord, finite, is_tested
+from study.ranking import Results
+from study.spec import StudySpec
+from study.spec.reference_models import wanted
+from study.sweep.agenda import Agenda
+from study.sweep.early_stopping import early_stopping
+from study.sweep.reference_process import References, events_of, missing
+from study.training import reference_fitting as fits
+
+NAMES = ["majority", "logistic_regression", "logistic_regression_cell_balanced"]
+ON = "search.references=true"
+UNTESTED = "search.confirm={top: 0}"
+
+
+@contextmanager
+def session(folder: StudyFolder, spec: StudySpec) -> Iterator[tuple[References, Agenda]]:
+    """What fits references for a driver of a study."""
+    record = StudyRecord.told(folder.ledger_file)
+    with closing(Ledger(folder.ledger_file)) as ledger:
+        agenda = Agenda(spec, ledger, record, early_stopping(spec))
+        with closing(References(agenda, folder)) as found:
+            yield found, agenda
+
+
+def no_word(text: str) -> None:
+    """Who is told nothing."""
+
+
+def told(folder: StudyFolder) -> StudyRecord:
+    return StudyRecord.load(folder.ledger_file)
+
+
+def test_the_search_goes_as_it_would_without(tmp_path: Path) -> None:
+    """Neither sampler nor early stopping hears of them; a study that was cut anywhere goes on as one that was not."""
+
+    class Referring(Course):
+        def _step(self, work: list[object]) -> bool:
+            for place, name in enumerate(NAMES):
+                if len(self.record.trials) > 2 * place and name not in self.record.references:
+                    self.agenda.referenced(Referenced(name, {"val/accuracy": 0.99}, 1.0))
+            return super()._step(work)
+
+    plain = Course(tmp_path / "plain.jsonl", spec_of()).play()
+    whole = Referring(tmp_path / "whole.jsonl", spec_of(ON)).play()
+    assert outcome(whole.record) == outcome(plain.record)
+    assert list(whole.record.references) == NAMES
+    assert Results(whole.spec, whole.record).unbeaten
+    assert Results(plain.spec, plain.record).unbeaten is None
+    kept = prefixes(whole)
+    for count in range(1, len(kept), 7):
+        (tmp_path / f"{count}.jsonl").write_bytes(kept[count])
+        resumed = Referring(tmp_path / f"{count}.jsonl", spec_of(ON)).play()
+        assert outcome(resumed.record) == outcome(whole.record), f"cut after line {count + 1}"
+        assert list(resumed.record.references) == NAMES
+
+
+def test_a_process_fits_them_and_each_is_an_event(tmp_path: Path) -> None:
+    spec = spec_of(ON)
+    folder = Home(tmp_path).create(spec)
+    with session(folder, spec) as (found, agenda):
+        said: list[str] = []
+        found.finish(said.append)
+        assert said == [f"fitting what needs no search: {', '.join(NAMES)}"]
+        assert missing(spec, agenda.record) == []
+    record = told(folder)
+    assert list(record.references) == NAMES == list(wanted(spec))
+    assert record.trials == {}
+    assert record.test_readings == 3
+    dataset = data.load(spec.data_sections[0])
+    rows = {name: fits.Rows.of(split, dataset.facts) for name, split in dataset.splits.items()}
+    for name, event in record.references.items():
+        here = fits.measured(name, rows["train"], {split: rows[split] for split in ("val", "test")}, spec.seed)
+        assert event.metrics == pytest.approx(
+            finite(here), abs=1e-6, nan_ok=True
+        )  # the loss of a sure error has no end
+        assert event.reason is None
+        assert event.seconds
+    with session(folder, spec) as (again, _):
+        assert again._process is None, "nothing is fitted twice"
+
+
+@pytest.mark.slow
+def test_a_driver_that_is_killed_fits_the_others_next_time(tmp_path: Path) -> None:
+    spec = spec_of(ON, UNTESTED)
+    folder = Home(tmp_path).create(spec)
+    with closing(Ledger(folder.ledger_file)) as ledger:
+        ledger.append(Referenced("logistic_regression", {"val/accuracy": 0.5}, 1.0))
+    with session(folder, spec) as (found, agenda):
+        assert missing(spec, agenda.record) == ["majority", "logistic_regression_cell_balanced"]
+        found.finish(no_word)
+    record = told(folder)
+    assert sorted(record.references) == sorted(NAMES)
+    assert record.references["logistic_regression"].metrics == {"val/accuracy": 0.5}
+    assert not any(map(is_tested, record.references.values())), "as the test split is not read for the baseline"
+
+
+@pytest.mark.slow
+def test_what_a_stop_cuts_off_has_no_event(tmp_path: Path) -> None:
+    spec = spec_of(ON)
+    folder = Home(tmp_path).create(spec)
+    with session(folder, spec) as (found, agenda):
+        agenda.stopping = "interrupted"
+        found.finish(no_word)
+        process = found._process
+    assert process is not None
+    assert process.poll() is not None
+    assert missing(spec, told(folder)) == [name for name in NAMES if name not in told(folder).references]
+
+
+def test_test_is_read_once_confirming_was_asked_for_later(tmp_path: Path) -> None:
+    spec, record = spec_of(ON, UNTESTED), StudyRecord()
+    record.references = {name: Referenced(name, {"val/accuracy": 0.5}, 1.0) for name in NAMES[:2]}
+    record.references[NAMES[2]] = Referenced(NAMES[2], reason="no memory")
+    assert missing(spec, record) == []
+    record.confirming = (2, 3, False)
+    assert missing(spec, record) == NAMES[:2]
+    record.references[NAMES[0]] = Referenced(NAMES[0], {"val/accuracy": 0.5, "test/accuracy": 0.4}, 1.0)
+    assert missing(spec, record) == NAMES[1:2]
+    assert record.test_readings == 1
+
+
+def test_one_that_cannot_be_fitted_fails_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(train: fits.Rows, seed: int) -> object:
+        raise MemoryError("no room for\nthat")
+
+    monkeypatch.setattr(fits, "FITS", {**fits.FITS, "logistic_regression": fails})
+    found: list[Referenced] = []
+    events_of(spec_of(ON), False, NAMES, found.append)
+    assert [event.name for event in found] == NAMES
+    assert [event.reason is None for event in found] == [True, False, True]
+    assert "no room for" in (found[1].reason or "")
+    assert "\n" not in (found[1].reason or "")
+
+
+@pytest.mark.slow
+def test_a_process_that_dies_says_how_and_the_study_goes_on(tmp_path: Path) -> None:
+    spec = spec_of(ON)
+    folder = Home(tmp_path).create(spec)
+    with session(folder, spec) as (found, agenda):
+        assert found._process
+        found._process.send_signal(signal.SIGKILL)
+        found.finish(no_word)
+        assert {event.reason for event in agenda.record.references.values()} == {"its process ended with -9"}
+        assert agenda.stopping is None
+    assert missing(spec, told(folder)) == []
+
+
+def test_a_process_that_cannot_begin_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = spec_of(ON)
+    folder = Home(tmp_path).create(spec)
+    monkeypatch.setattr("study.sweep.reference_process.START", "raise ImportError('no such module')")
+    with session(folder, spec) as (found, agenda):
+        found.finish(no_word)
+        reasons = {event.reason for event in agenda.record.references.values()}
+    assert reasons == {"its process ended with 1: ImportError: no such module"}
+
+
+@pytest.mark.slow
+def test_the_process_ends_with_its_driver(tmp_path: Path) -> None:
+    spec = spec_of(ON)
+    folder = Home(tmp_path).create(spec)
+    driver = """
+import sys, time
+from pathlib import Path
+from study.home.folder import StudyFolder
+from study.sweep import references
+class A: pass
+folder = StudyFolder(Path(sys.argv[1]))
+agenda = A(); agenda.spec = folder.spec(); agenda.record = references.StudyRecord()
+print(references.References(agenda, folder)._process.pid, flush=True)
+time.sleep(60)
+"""
+    process = subprocess.Popen([sys.executable, "-c", driver, str(folder.path)], stdout=subprocess.PIPE, text=True)
+    assert process.stdout
+    pid = int(process.stdout.readline())
+    wait_for(lambda: ready(pid))
+    process.kill()
+    process.wait()
+    process.stdout.close()
+    wait_for(lambda: not alive(pid))
+
+
+def ready(pid: int) -> bool:
+    """Whether it is beyond its first lines, where it asks to end with its parent; 5 is how nice it is then."""
+    return not alive(pid) or os.getpriority(os.PRIO_PROCESS, pid) >= 5
+
+
+def alive(pid: int) -> bool:
+    try:
+        return "State:\tZ" not in Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    except OSError:
+        return False
+
+
+def wait_for(holds: Callable[[], bool]) -> None:
+    end = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def test_with_folds_each_sample_is_judged_by_a_model_that_was_not_fitted_to_it() -> None:
+    spec = spec_of(ON, UNTESTED, "data.val=biased", "data.folds=3")
+    found: list[Referenced] = []
+    events_of(spec, True, NAMES[1:2], found.append)
+    (event,) = found
+    dataset = data.load(spec.data_sections[0])
+    assert dataset.folds
+    right, tested = [], []
+    for fold in range(3):
+        part = of_fold(dataset, fold)
+        rows = {name: fits.Rows.of(each, part.facts) for name, each in part.splits.items()}
+        model = LogisticRegression(max_iter=200).fit(rows["train"].inputs, rows["train"].target)
+        right += (model.predict(rows["val"].inputs) == rows["val"].target).tolist()
+        tested.append(model.score(rows["test"].inputs, rows["test"].target))
+    assert event.metrics
+    assert len(right) == len(dataset.folds.learn)
+    assert event.metrics["val/accuracy"] == pytest.approx(np.mean(right), abs=1e-12)
+    assert event.metrics["test/accuracy"] == pytest.approx(np.mean(tested), abs=1e-12)
+    assert event.draws
+    assert np.std(event.draws["val/accuracy"], ddof=1) == pytest.approx(
+        event.metrics["val/accuracy_standard_error"], rel=1e-3
+    )

@@ -1,0 +1,169 @@
+"""What events of a ledger are in MLflow."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from helpers import Told, quickstart
+from helpers import events as told_events
+
+from study.home.line import Entry
+from study.home.record import StudyRecord
+from study.spec import StudySpec
+from study.tracking.mlflow_events import STAR, Events
+from study.tracking.store import RunUpdate, _key
+from study.tracking.tracking_state import STUDY, Tracked
+
+PARAMS = {"method.alpha": 1.0, "method.lambda": 0.0, "method.epsilon": 0.0}
+TRIALS = (
+    Told("search", [0.5, 0.9, 0.1], further={"val/equalized_odds": 0.25}),
+    Told("search", [0.5, 0.4], "pruned"),
+    Told("search", [0.5], "failed"),
+)
+
+
+def brought(spec: StudySpec, *trials: Told, more: Iterable[tuple[str, dict[str, Any]]] = ()) -> dict[str, RunUpdate]:
+    """What a ledger with these trials, and `more` events, is for each run."""
+    found: list[Entry] = [{"event": "created", "id": "study", "time": 0.0}]
+    for at, (name, fields) in enumerate([*told_events(*trials), *more, ("closed", {"state": "complete"})], 1):
+        found.append({"event": name, "time": float(at), **{key: v for key, v in fields.items() if v is not None}})
+    return {change.key: change for change in Events(spec, Tracked(""), StudyRecord()).changes(found)}
+
+
+def test_a_trial_tells_its_chosen_epoch_and_the_values_there() -> None:
+    """Beside its course, which stays as it was; a failed one has none."""
+    by_key = brought(quickstart("search.epoch=best", "search.epoch_window=2"), *TRIALS)
+    points = {key: {point.name: (point.value, point.step) for point in by_key[key].points} for key in ("0", "1", "2")}
+    chosen = {name: value for name, value in points["0"].items() if name.startswith("chosen/")}
+    assert chosen == {"chosen/epoch": (2, 3), "chosen/val/accuracy": (0.7, 3), "chosen/val/equalized_odds": (0.25, 3)}
+    assert [point.value for point in by_key["0"].points if point.name == "val/accuracy"] == [0.5, 0.9, 0.1]
+    assert points["1"]["chosen/val/accuracy"] == (0.45, 2)
+    assert not any(name.startswith("chosen/") for name in points["2"])
+
+
+def test_a_baseline_that_is_the_best_has_the_star() -> None:
+    by_key = brought(quickstart(), Told("baseline", [0.9], params=PARAMS), Told("search", [0.5]))
+    assert by_key["0"].rename.startswith(STAR)
+    assert {"study.best": "true", "study.baseline": "true"}.items() <= by_key["0"].tags.items()
+
+
+def test_of_several_metrics_the_front_is_marked_and_the_star_has_its_rule() -> None:
+    gap, metrics = "val/equalized_odds", "search.metric=[val/accuracy, val/equalized_odds]"
+    values = [(0.9, 0.3), (0.85, 0.1), (0.7, 0.2)]
+    told = [Told("search", [accuracy], params=PARAMS, further={gap: odds}) for accuracy, odds in values]
+    by_key = brought(quickstart(metrics, "search.choose=knee", "search.confirm.top=0"), *told)
+    assert [by_key[key].tags.get("study.front") for key in ("0", "1", "2")] == ["true", "true", None]
+    assert [by_key[key].tags.get("study.best") for key in ("0", "1", "2")] == [None, "true", None]
+    assert by_key["1"].rename.startswith(STAR)
+    assert "search.choose: knee" in by_key[STUDY].tags["study.chosen_by"]
+    assert by_key[STUDY].params["search.choose.name"] == "knee"
+
+
+def test_what_a_rule_picked_is_named_as_such() -> None:
+    trials = (
+        Told("search", [0.4], params=PARAMS, further={"val/balanced_accuracy": 0.5}),
+        Told("search", [0.5], params=PARAMS),
+        Told("rule", [0.4], params=PARAMS, seed=1, repeats=0, tested={"test/accuracy": 0.3}),
+    )
+    by_key = brought(quickstart(), *trials, more=[("confirming", {"top": 2, "seeds": 3, "rules": True})])
+    study, run = by_key[STUDY], by_key["2"]
+    assert (run.name, run.parent) == ("trial 0, seed 1", STUDY)
+    tags = {"study.stage": "rule", "study.repeats": "0", "study.picked_by": "balanced_accuracy"}
+    assert tags.items() <= run.tags.items()
+    assert {point.name: point.value for point in run.points}["test/accuracy"] == 0.3
+    assert study.tags["study.confirming"] == "top 2 on 3 seeds, and the picks of other rules"
+    assert {point.name: point.value for point in study.points}["best/val/accuracy"] == 0.5
+
+
+def test_the_steps_of_an_ablation_say_what_they_moved() -> None:
+    end = {"method.alpha": 0.1, "method.lambda": 1.5, "method.epsilon": 0.25}
+    steps = [["method.lambda"], ["method.alpha", "method.epsilon"]]
+    more = [("ablating", {"trial": 1, "steps": steps, "first": 4, "seeds": 2})]
+    for number, (params, repeats) in enumerate((({**PARAMS, "method.lambda": 1.5}, None), (end, 1), (PARAMS, 0)), 2):
+        decided = {"trial": number, "stage": "ablation", "params": params, "seed": 4, "repeats": repeats}
+        more.append(("trial", decided))
+    found = brought(quickstart(), Told("baseline", [0.4], params=PARAMS), Told("search", [0.5], params=end), more=more)
+    runs = [found[key] for key in "234"]
+    names = ["ablation of method.lambda, seed 4", "trial 1, seed 4", "baseline, seed 4"]
+    moved = ["method.lambda", "method.alpha, method.lambda, method.epsilon", "none"]
+    assert [(run.name, run.tags["study.moved"]) for run in runs] == list(zip(names, moved, strict=True))
+    assert [(run.tags["study.stage"], run.tags.get("study.repeats")) for run in runs] == [
+        ("ablation", repeats) for repeats in (None, "1", "0")
+    ]
+    told = "trial 1 by method.lambda, method.alpha and method.epsilon on 2 seeds from 4 on"
+    assert found[STUDY].tags["study.ablating"] == told
+
+
+def test_a_trial_has_its_device_as_tags_and_the_study_the_nodes_that_were_not_used() -> None:
+    device = {"name": "NVIDIA H100", "driver": "580.65.06", "cuda": "13.2", "capability": "9.0"}
+    opened: Entry = {"event": "opened", "time": 1.0, "owner": "ada"}
+    events: list[Entry] = [{"event": "created", "id": "study", "time": 0.0}, opened]
+    events.append({"event": "trial", "time": 2.0, "trial": 0, "stage": "search", "params": {}, "seed": 0})
+    events.append({"event": "started", "time": 3.0, "trial": 0, "node": "there:1", "device": device})
+    events.append({"event": "unusable", "time": 4.0, "node": "other", "reason": "its driver is too old"})
+    found = Events(quickstart(), Tracked(""), StudyRecord())
+    study, trial = found.changes(events)
+    assert {key: value for key, value in trial.tags.items() if key.startswith("study.device")} == {
+        "study.device": "NVIDIA H100",
+        "study.device.driver": "580.65.06",
+        "study.device.cuda": "13.2",
+        "study.device.capability": "9.0",
+    }
+    assert study.tags["study.unusable_nodes"] == "other: its driver is too old"
+    (again,) = found.changes([opened])
+    assert "study.unusable_nodes" in again.untag
+
+
+def test_the_run_of_a_trial_that_runs_again_holds_each_epoch_once_and_no_failure() -> None:
+    spec, events = quickstart("train.epochs=2", "search.early_stopping={}", "search.replicates=2"), list[Entry]()
+
+    def add(name: str, **fields: object) -> None:
+        events.append({"event": name, "time": float(len(events)), **fields})
+
+    add("created", id="study")
+    add("opened", owner="ada")
+    for number, stage, fields in ((0, "search", {}), (1, "replicate", {"repeats": 0})):
+        add("trial", trial=number, stage=stage, params={}, seed=number, **fields)
+        add("started", trial=number, node="here:1")
+        add("report", trial=number, epoch=1, metrics={"val/accuracy": 0.5})
+    add("ended", trial=0, state="failed", kind="BUG", reason="it broke")
+    add("ended", trial=1, state="pruned", reason="trial 0, its first seed, was failed")
+    add("closed", state="failed")
+    add("retried", trials=[0, 1])
+    add("opened", owner="ada")
+    for number in (0, 1):
+        add("started", trial=number, node="here:1")
+        for epoch in (1, 2):
+            add("report", trial=number, epoch=epoch, metrics={"val/accuracy": 0.5})
+        add("ended", trial=number, state="complete")
+    for change in Events(spec, Tracked(""), StudyRecord()).changes(events):
+        if change.key in ("0", "1"):
+            assert [point.step for point in change.points if point.name == "val/accuracy"] == [1, 2]
+            assert change.status == "FINISHED"
+            assert not change.tags.keys() & {"failure", "failure_kind", "pruned_by"}
+
+
+def test_a_reason_why_test_was_not_read_goes_once_it_was() -> None:
+    """In one change, and in another after it."""
+    final = Told("final", [0.5], seed=1)
+    unread, read = ("untested", {"trial": 0, "reason": "weights are gone"}), ("tested", {"trial": 0, "metrics": {}})
+    assert brought(quickstart(), final, more=[unread])["0"].tags["test_failure"] == "weights are gone"
+    by_key = brought(quickstart(), final, more=[unread, read])
+    assert "test_failure" not in by_key["0"].tags
+    assert "test_failure" in by_key["0"].untag
+
+
+def test_what_needs_no_search_has_a_run_of_its_own_and_the_star_where_it_is_the_result() -> None:
+    beside = {"logistic_regression": {"val/accuracy": 0.8}, "majority": {"val/accuracy": 0.1}}
+    more = [("reference", {"name": name, "metrics": metrics, "seconds": 2.0}) for name, metrics in beside.items()]
+    more.append(("reference", {"name": "threshold_optimizer", "reason": "no room"}))
+    trials = (Told("baseline", [0.5], params=PARAMS), Told("search", [0.7], params=PARAMS))
+    by_key = brought(quickstart("search.references=true"), *trials, more=more)
+    runs = {name: by_key[f"reference {name}"] for name in (*beside, "threshold_optimizer")}
+    assert all(run.parent == STUDY and run.tags["study.kind"] == "reference" for run in runs.values())
+    assert [run.status for run in runs.values()] == ["FINISHED", "FINISHED", "FAILED"]
+    assert [point.value for point in runs["logistic_regression"].points] == [0.8]
+    assert runs["threshold_optimizer"].tags["failure"] == "no room"
+    assert runs["logistic_regression"].rename == f"{STAR}reference logistic_regression"
+    assert runs["logistic_regression"].tags["study.best"] == "true"
+    assert "study.best" not in runs["majority"].tags | by_key["1"].tags
+    assert all(_key(run.tags) == f"reference {name}" for name, run in runs.items()), "it is found again by its tags"

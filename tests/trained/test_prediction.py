@@ -1,0 +1,215 @@
+"""`study predict`: what cannot be read is named and the rest classified, and its table is safe in a spreadsheet."""
+
+import csv
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+from answers import answer
+from data_files import encoded
+from file_mutations import mutate_folder
+from pictures import picture, truncate
+from PIL import Image
+from typer.testing import CliRunner, Result
+
+from study.cli import app
+from study.data import label_files
+from study.data.image_files import decode_readable
+from study.errors import UserError
+from study.home.folder import StudyFolder
+from study.text import plain_cell
+from study.trained import Description
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("STUDY_DATA", str(tmp_path / "data"))
+    (tmp_path / "photos").mkdir()
+    monkeypatch.chdir(tmp_path / "photos")
+    return tmp_path / "photos"
+
+
+def predict(folder: StudyFolder, *arguments: str) -> Result:
+    return CliRunner().invoke(app, ["predict", str(folder.description_file(0)), "--device", "cpu", *arguments])
+
+
+def rows(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(text.splitlines()))
+
+
+def test_the_rest_of_a_folder_is_classified_where_some_cannot_be_read(folder: StudyFolder, here: Path) -> None:
+    for number in range(6):
+        picture(here / f"{number}.png", number)
+    expected = rows(predict(folder, ".").stdout)
+    assert [row["file"] for row in expected] == [f"{number}.png" for number in range(6)]
+    truncate(here / "1.png")
+    (here / "3.png").write_text("no image")
+    (here / "4.png").unlink()
+    (here / "4.png").symlink_to("4.png")
+    (here / "5.png").unlink()
+    (here / "5.png").symlink_to("nowhere")
+    done = predict(folder, ".", "-o", "classes.csv")
+    assert done.exit_code == 1
+    assert rows((here / "classes.csv").read_text()) == [expected[0], expected[2]]
+    _, *told = done.stderr.splitlines()  # the first is of groups
+    assert [line.partition(" (")[0] for line in told[:-1]] == [f"not readable: {n}.png" for n in (1, 3, 4, 5)]
+    assert "3.png (is no image, or of a format that is not known)" in done.stderr
+    assert "5.png (No such file or directory)" in done.stderr
+    assert told[-1] == "error: 4 of 6 files could not be read as images"
+    by_json = predict(folder, ".", "--json")
+    assert by_json.exit_code == 1
+    assert [row["file"] for row in json.loads(by_json.stdout)] == ["0.png", "2.png"]
+    assert by_json.stderr == done.stderr
+
+
+def test_one_of_several_paths_that_cannot_be_read_does_not_stop_the_others(folder: StudyFolder, here: Path) -> None:
+    picture(here / "0.png")
+    os.mkfifo(here / "pipe.png")
+    (here / "empty").mkdir()
+    (here / "list.csv").write_text("photo\n0.png\n")
+    for path in ("nowhere.png", "pipe.png", "empty", "list.csv"):
+        done = predict(folder, path, "0.png", "-o", "classes.csv")
+        assert done.exit_code == 1
+        assert f"\nnot readable: {path} (" in f"\n{done.stderr}"
+        assert done.stderr.endswith("error: 1 of 2 files could not be read as images\n")
+        assert [row["file"] for row in rows(Path("classes.csv").read_text())] == ["0.png"]
+        Path("classes.csv").unlink()
+        for refused in (predict(folder, path, "-o", "classes.csv"), predict(folder, path, "also-not.png")):
+            assert isinstance(refused.exception, UserError)
+            assert str(refused.exception).startswith(f"{path}: ")
+        strict = predict(folder, path, "0.png", "--strict", "-o", "classes.csv")
+        assert isinstance(strict.exception, UserError)
+        assert f"not readable: {path} (" in str(strict.exception)
+        assert not Path("classes.csv").exists()
+    assert len(rows(predict(folder, ".").stdout)) == 1
+
+
+def test_a_folder_without_images_is_refused(folder: StudyFolder, here: Path) -> None:
+    (here / "album.jpg").mkdir()
+    assert "photos: holds no images" in str(predict(folder, str(here)).exception)
+
+
+def test_a_list_names_files_relative_to_itself(
+    folder: StudyFolder, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(3):
+        picture(here / "deep" / f"{number}.png", 500 * number)
+    (here / "list.csv").write_text("photo,note\ndeep/2.png,a\ndeep/0.png,b\ndeep/9.png,c\n")
+    monkeypatch.chdir(here.parent)
+    done = predict(folder, "photos/list.csv", "--file", "photo")
+    assert done.exit_code == 1
+    assert [row["file"] for row in rows(done.stdout)] == [f"photos/deep/{number}.png" for number in (2, 0)]
+    assert "photos/deep/9.png (No such file or directory)" in done.stderr
+    alone = rows(predict(folder, "photos/deep/0.png").stdout)[0]
+    assert alone == rows(done.stdout)[1]
+    assert alone["confidence"] == max(alone[f"p({name})"] for name in range(10)) == alone[f"p({alone['class']})"]
+    refused = predict(folder, "photos/list.csv")
+    assert "list.csv: no column 'file'." in str(refused.exception)
+    (here / "list.csv").write_text("file\n../secret.png\n")
+    assert "allowed is a relative path without '..'" in str(predict(folder, "photos/list.csv").exception)
+
+
+def test_images_become_square_as_in_training(
+    folder: StudyFolder, here: Path, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Cut for a data set that cuts, and squashed for one that squashes."""
+    Image.fromarray(np.repeat(np.repeat(np.uint8([[[255, 0, 0], [0, 255, 0], [0, 0, 255]]]), 8, 0), 8, 1)).save(
+        "wide.png"
+    )
+    seen = []
+    monkeypatch.setattr(
+        "study.trained.prediction.decode_readable", lambda *given: seen.append(given) or decode_readable(*given)
+    )
+    description = Description.read(model)
+    for section, frame in (({"name": "waterbirds"}, "squash"), ({"name": "cub"}, "crop")):
+        replace(description, config={**description.config, "data": section}).write(model)
+        assert CliRunner().invoke(app, ["predict", str(model), "wide.png", "--device", "cpu"]).exit_code == 0
+        assert seen[-1][1:] == (8, frame)
+
+
+def test_groups_of_a_few_samples_are_said_to_be_too_small_to_tell(folder: StudyFolder, here: Path) -> None:
+    """98 groups of 1 to 4 digits: what one of them says is luck."""
+    picture(here / "0.png")
+    said = "Groups of fewer than 10 samples are too small to tell"
+    assert said in folder.card_file.read_text()
+    assert said in predict(folder, "0.png").stderr
+
+
+def test_a_model_of_an_earlier_version_names_the_worst_of_the_groups_that_it_looked_at(
+    folder: StudyFolder, here: Path, model: Path
+) -> None:
+    """And says how many groups it left out."""
+    picture(here / "0.png")
+    group = {"target": "ill", "bias": "f", "samples": 38, "accuracy": 35 / 38, "metric": "test/group_0_0_accuracy"}
+    told = {"split": "test", "overall": 0.9, "accuracy": 35 / 38, "group": group, "sizes": [5, 7, 38, 50]}
+    description = Description.read(model)
+    others = {key: value for key, value in description.told.items() if key != "groups"}
+    for of, said in (
+        (told, "too small to tell (2 of 4). On test the worst of those with 10 samples or more is class 'ill' with"),
+        ({**told, "group": None}, "On test, in the worst of 4 groups of class and bias class, of 5 to 50 samples, the"),
+    ):
+        replace(description, told={**others, "worst_group": of}).write(model)
+        assert said in CliRunner().invoke(app, ["predict", str(model), "0.png", "--device", "cpu"]).stderr
+    replace(description, told={**others, "worst_group": None}).write(model)
+    assert "warning" not in CliRunner().invoke(app, ["predict", str(model), "0.png", "--device", "cpu"]).stderr
+
+
+@pytest.mark.slow
+def test_a_folder_in_any_state_is_answered(folder: StudyFolder, here: Path) -> None:
+    """Each file in it has a row or a line that says why not."""
+    for seed in range(40):
+        random, images = Random(seed), here / f"{seed}"
+        names = [picture(images / f"{number}.png", number).name for number in range(6)]
+        for _ in range(random.choice([1, 2, 5])):
+            mutate_folder(random, images, names)
+        done = answer("predict", str(folder.description_file(0)), str(images), "--device", "cpu", "--json")
+        told = f"seed {seed}: {done}"
+        assert done.status in (0, 1, 2), told
+        assert "Traceback" not in done.err, told
+        if done.status == 2:
+            assert "holds no images" in done.err, told
+            continue
+        unread = [line for line in done.err.splitlines() if line.startswith("not readable: ")]
+        assert (len(unread) > 0) == (done.status == 1), told
+        assert len(json.loads(done.out)) + len(unread) <= 11, told
+
+
+def test_no_name_is_a_formula(folder: StudyFolder, here: Path) -> None:
+    """As a spreadsheet would read it; the path still leads to the file."""
+    names = ["=1+2.png", "+1.png", "-1.png", "@a.png", "\t=1.png", "plain.png"]
+    for name in names:
+        picture(here / name)
+    found = [row["file"] for row in csv.DictReader(predict(folder, ".").stdout.splitlines())]
+    assert not [name for name in found if name[0] in "=+-@\t\r"]
+    assert sorted(map(Path, found)) == sorted(map(Path, names))
+    assert {row["file"] for row in json.loads(predict(folder, ".", "--json").stdout)} == set(names)
+
+
+def test_names_that_are_no_text_are_written_as_they_are(folder: StudyFolder, here: Path) -> None:
+    name = os.fsdecode(b"caf\xe9.png")
+    (here / name).write_bytes(encoded(np.zeros((4, 4, 3), np.uint8), "PNG"))
+    done = predict(folder, ".", "-o", "classes.csv")
+    assert done.exit_code == 0
+    assert b"\ncaf\xe9.png," in (here / "classes.csv").read_bytes()
+    assert "caf\\xe9.png," in predict(folder, ".").stdout
+    truncate(here / name)
+    assert "caf\\xe9.png (" in predict(folder, ".").stderr
+
+
+def test_class_names_are_no_formulas(folder: StudyFolder, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ("=cmd()", "-1", "-0.5", "@x", "'=y", "f", "g", "h", "i", "j")
+    monkeypatch.setattr("study.trained.classifier.Classifier.classes", names)
+    for number in range(20):
+        picture(here / f"{number}.png", 200 * number)
+    assert predict(folder, ".", "-o", "classes.csv").exit_code == 0
+    (header, *lines) = csv.reader((here / "classes.csv").read_text().splitlines())
+    assert header[3:] == [f"p({name})" for name in names]
+    exact = [row["class"] for row in json.loads(predict(folder, ".", "--json").stdout)]
+    assert [plain_cell(line[1]) for line in lines] == exact
+    assert not [line[1] for line in lines if line[1][0] in "=@"]
+    table = label_files.read(here / "classes.csv", ("file", "class"))
+    assert label_files.classes_of(table["class"]) == sorted(set(exact)), "it is a table of labels, too"

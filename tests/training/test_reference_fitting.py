@@ -1,0 +1,200 @@
+"""What needs no search is what scikit-learn and fairlearn give by hand, and a model like any other."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import skops.io
+import torch
+from fairlearn.metrics import MetricFrame, equalized_odds_difference
+from fairlearn.postprocessing import ThresholdOptimizer
+from fairlearn.reductions import EqualizedOdds, ErrorRate, ExponentiatedGradient
+from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import accuracy_score, balanced_accuracy_score, roc_auc_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils.class_weight import compute_sample_weight
+
+from study.data.dataset import Dataset, Facts, Split
+from study.errors import UserError
+from study.methods.fitted import Fitted, scores
+from study.methods.fitted import Rows as Taken
+from study.methods.reference import CAN_BE_USED, REFERENCES
+from study.models.backbone import BackboneOptions
+from study.models.encoder import Encoder, HeadOptions, Network
+from study.models.frozen import Frozen, stored
+from study.training import TrainOptions, Trial, TrialConfig
+from study.training.reference_fitting import FITS, Rows, fitted, measured
+
+FACTS = Facts(2, 2, (5,), aligned=(0, 1))
+EXACT = 1e-12
+
+
+def split(count: int, seed: int, classes: int = 2) -> Split:
+    """Rows in which a class goes with its bias class in 80%, and one class is rarer."""
+    random = np.random.default_rng(seed)
+    target = np.minimum((random.random(count) < 0.4).astype(np.int64) + random.integers(0, classes - 1, count), 2)
+    bias = np.where(random.random(count) < 0.8, target % 2, 1 - target % 2)
+    inputs = random.normal(size=(count, 5)) + 0.8 * target[:, None] + 0.7 * bias[:, None] * (np.arange(5) < 2)
+    return Split(inputs.astype(np.float32), target, bias.astype(np.int64))
+
+
+TRAIN, VAL = split(400, 0), split(200, 1)
+
+
+def by_hand(name: str, seed: int) -> np.ndarray:
+    """The predictions for `VAL` of what a user would write with these libraries."""
+    x, y, s = TRAIN.inputs.astype(np.float64), TRAIN.target, TRAIN.bias
+    held = VAL.inputs.astype(np.float64)
+    regression = LogisticRegression(max_iter=2000)
+    positive = y.mean()
+    match name:
+        case "majority":
+            return DummyClassifier(strategy="most_frequent").fit(x, y).predict(held)
+        case "logistic_regression":
+            return regression.fit(x, y).predict(held)
+        case "logistic_regression_class_balanced":
+            return LogisticRegression(max_iter=2000, class_weight="balanced").fit(x, y).predict(held)
+        case "logistic_regression_cell_balanced":
+            cells = [f"{a} {b}" for a, b in zip(y, s, strict=True)]
+            return regression.fit(x, y, compute_sample_weight("balanced", cells)).predict(held)
+        case "hist_gradient_boosting_class_balanced":
+            model = HistGradientBoostingClassifier(class_weight="balanced", random_state=seed)
+            return model.fit(x, y).predict(held)
+        case "threshold_optimizer":
+            optimizer = ThresholdOptimizer(
+                estimator=regression,
+                constraints="equalized_odds",
+                objective="balanced_accuracy_score",
+                predict_method="predict_proba",
+            )
+            optimizer.fit(x, y, sensitive_features=s)
+            return optimizer.predict(held, sensitive_features=VAL.bias, random_state=seed)
+        case _:
+            costs = ErrorRate(costs={"fp": positive, "fn": 1 - positive})
+            estimator = LogisticRegression(max_iter=2000, solver="newton-cholesky")
+            model = ExponentiatedGradient(estimator, EqualizedOdds(), objective=costs)
+            model.fit(x, y, sensitive_features=s)
+            return model.predict(held, random_state=seed)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of fairlearn's use of pandas
+@pytest.mark.parametrize("name", REFERENCES)
+def test_values_are_those_of_the_libraries_called_by_hand(name: str) -> None:
+    rows = Rows.training(TRAIN, FACTS, 3)
+    found = measured(name, rows, {"val": Rows.of(VAL, FACTS)}, seed=3)
+    predicted = by_hand(name, 3)
+    cells = MetricFrame(
+        metrics=accuracy_score,
+        y_true=VAL.target,
+        y_pred=predicted,
+        sensitive_features={"class": VAL.target, "bias": VAL.bias},
+    )
+    odds = equalized_odds_difference(VAL.target, predicted, sensitive_features=VAL.bias)
+    expected = {
+        "val/accuracy": accuracy_score(VAL.target, predicted),
+        "val/balanced_accuracy": balanced_accuracy_score(VAL.target, predicted),
+        "val/unbiased_accuracy": cells.by_group.mean(),
+        "val/worst_group_accuracy": cells.by_group.min(),
+        "val/equalized_odds_difference": odds,
+    }
+    assert {key: found[key] for key in expected} == pytest.approx(expected, abs=EXACT)
+    assert found["val/accuracy_standard_error"] > 0
+    ranks = name in CAN_BE_USED
+    assert ("val/auc" in found) is ranks
+    if ranks:
+        model = fitted(name, rows, 3)
+        sure = model.predict_proba(VAL.inputs.astype(np.float64))[:, 1]
+        assert found["val/auc"] == pytest.approx(roc_auc_score(VAL.target, sure), abs=EXACT)
+
+
+def test_each_has_what_fits_it() -> None:
+    assert list(FITS) == list(REFERENCES)
+
+
+def test_samples_without_a_class_are_not_fitted_to() -> None:
+    unlabelled = replace(TRAIN, target=np.where(np.arange(400) < 50, -1, TRAIN.target))
+    fewer = Split(TRAIN.inputs[50:], TRAIN.target[50:], TRAIN.bias[50:])
+    judged = {"val": Rows.of(VAL, FACTS)}
+    name = "logistic_regression_cell_balanced"
+    found, expected = (measured(name, Rows.training(of, FACTS, 0), judged, 0) for of in (unlabelled, fewer))
+    assert found == expected
+
+
+def test_a_class_that_training_lacks_ranks_last() -> None:
+    model = fitted("logistic_regression", Rows.of(TRAIN, FACTS), 0)
+    ranked = scores(model, VAL.inputs.astype(np.float64), 4)
+    assert ranked.shape == (200, 4)
+    assert np.isneginf(ranked[:, 2:]).all()
+    assert (ranked.argmax(1) == model.predict(VAL.inputs)).all()
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("name", CAN_BE_USED)
+def test_a_trial_fits_it_keeps_it_and_reads_it_back(name: str, classes: int, tmp_path: Path) -> None:
+    facts = replace(FACTS, classes=classes, aligned=None)
+    dataset = Dataset(facts, {"train": split(400, 0, classes), "val": split(200, 1, classes)})
+    document = {"data": {}, "model": {"name": "linear", "features": 4}, "method": {"name": "reference", "model": name}}
+    config = TrialConfig(document["data"], document["model"], document["method"], TrainOptions(epochs=1))
+    trial = Trial(config, dataset, "cpu")
+    (reported,) = trial.run()
+    rows = {name: Rows.of(each, facts) for name, each in dataset.splits.items()}
+    expected = measured(name, rows["train"], {"val": rows["val"]}, 0)
+    assert {key: reported[key] for key in expected} == pytest.approx(expected, abs=1e-6, nan_ok=True)
+    trial.save(tmp_path / "model.safetensors")
+    again = Trial(config, dataset, "cpu", begins=False)
+    again.load(tmp_path / "model.safetensors")
+    assert again.evaluate("val", final=True) == pytest.approx(
+        {key: value for key, value in reported.items() if key.startswith("val/")}, abs=EXACT, nan_ok=True
+    )
+
+
+@pytest.mark.parametrize("what", ["foreign", "function", "cut"])
+def test_a_stored_model_of_another_kind_is_not_read(what: str) -> None:
+    x, y = TRAIN.inputs, TRAIN.target
+    stored = {
+        "foreign": skops.io.dumps(make_pipeline(LogisticRegression()).fit(x, y)),
+        "function": skops.io.dumps(make_pipeline(FunctionTransformer(np.load), LogisticRegression())),
+        "cut": skops.io.dumps(LogisticRegression().fit(x, y))[:2000],
+    }[what]
+    classifier = Fitted(2)
+    classifier.load_state_dict({"stored": torch.frombuffer(bytearray(stored), dtype=torch.uint8)})
+    with pytest.raises(UserError, match="the stored model"):
+        classifier(torch.zeros(1, 5))
+
+
+class Trunk(Encoder):
+    """A frozen network: the first six values of a picture, doubled."""
+
+    features = 6
+
+    def forward(self, pictures: torch.Tensor) -> torch.Tensor:
+        return pictures.flatten(1)[:, :6] * 2
+
+    rows = forward
+
+
+def test_of_a_frozen_network_the_features_are_taken_whether_they_come_as_rows_or_as_pictures() -> None:
+    taken = Taken(Facts(2, 2, (3, 4, 4)), Network(Frozen(6, BackboneOptions(), Trunk()), HeadOptions()))
+    pictures = torch.randn(5, 3, 4, 4, generator=torch.Generator().manual_seed(0))
+    rows = stored(Trunk()(pictures))
+    assert taken.features == 6
+    assert torch.equal(taken(pictures), rows.float())
+    assert torch.equal(taken(rows), rows.float())
+
+
+def test_of_images_and_of_large_tables_only_so_many_are_fitted_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("study.training.reference_fitting.MOST_ROWS", 100)
+    features = replace(TRAIN, inputs=TRAIN.inputs.astype(np.float16))
+    one, other, again = (Rows.training(features, FACTS, seed) for seed in (0, 1, 0))
+    assert len(one.target) == len(other.target) == 100
+    assert np.array_equal(one.inputs, again.inputs)
+    assert not np.array_equal(one.inputs, other.inputs)
+    table = Rows.training(TRAIN, FACTS, 0)
+    assert len(table.target) == 400
+    gradients = [fitted("exponentiated_gradient", table, seed) for seed in (0, 0, 1)]
+    weights = [gradient.predictors_[0].coef_.tolist() for gradient in gradients]
+    assert weights[0] == weights[1] != weights[2]
