@@ -135,8 +135,6 @@ def go_on(out: Path, minutes: float, rehearse: bool) -> None:
     """Measure what is left until the minutes are over, and write the page after each figure."""
     until = time.monotonic() + 60 * minutes
     for job in [job for job in jobs() if job.name not in results(out)]:
-        if time.monotonic() > until:
-            break
         print(job.name, flush=True)
         state = out / f"{job.name}.pt"
         try:
@@ -151,6 +149,8 @@ def go_on(out: Path, minutes: float, rehearse: bool) -> None:
                 print(json.dumps({"name": job.name} | found), file=file)
             state.unlink(missing_ok=True)
         (out / "page.md").write_text("\n".join(page(results(out), rehearse)) + "\n", encoding="utf-8")
+        if time.monotonic() > until:
+            break
 
 
 # The page.
