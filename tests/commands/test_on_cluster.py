@@ -53,7 +53,7 @@ def there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[There]:
 
 def test_a_study_that_runs_is_read_as_such(there: There) -> None:
     told = Elsewhere(there.head.address).status("mine")
-    assert (told["job"]["state"], told["study"]["state"]) == ("running", "running")
+    assert (told["job"]["state"], told["study"].summary.state) == ("running", "running")
     assert told["cluster"]["nodes"] == 1
     (row,) = Elsewhere(there.head.address).overview()
     assert (row["name"], row["job"], row["trials"]) == ("mine", "running", {"running": 1, "complete": 1})

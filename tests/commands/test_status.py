@@ -23,7 +23,7 @@ from study.home.events import (
     Report,
     Started,
     Stopping,
-    UnusableFileError,
+    Unusable,
 )
 from study.home.folder import Home
 from study.home.ledger import Ledger
@@ -203,9 +203,9 @@ def test_the_devices_of_trials_and_the_nodes_that_are_not_used_are_shown(home: H
     """Of the last driver: what was mended before it is not told."""
     folder = home.find("hers")
     ledger = Ledger(folder.ledger_file)
-    ledger.append(UnusableFileError(node="mended", reason="no longer so"))
+    ledger.append(Unusable(node="mended", reason="no longer so"))
     ledger.append(Opened(version="1", owner="grace"))
-    ledger.append(UnusableFileError(node="far", reason="its driver is too old. Remedy: another"))
+    ledger.append(Unusable(node="far", reason="its driver is too old. Remedy: another"))
     card = {"name": "NVIDIA L4", "driver": "580.65.06", "cuda": "13.2", "capability": "8.9"}
     for trial, device in enumerate([card, {"name": "cpu"}, card]):
         ledger.append(Decided(trial=trial, stage="search", params={}, seed=0))

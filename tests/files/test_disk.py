@@ -22,7 +22,7 @@ from study.data.cache import cached, scratch
 from study.data.dataset import Facts, Split
 from study.errors import StudyStoppedError, UserError, of_disk
 from study.files import write_output
-from study.home.events import UnusableFileError
+from study.home.events import Unusable
 from study.home.folder import Home
 from study.home.ledger import Ledger
 from study.ranking import Results
@@ -77,7 +77,7 @@ def ledger(folder: Path) -> None:
     log = Ledger(folder / "ledger.jsonl")
     try:
         for _ in range(2000):
-            log.append(UnusableFileError(node="a", reason="because"))
+            log.append(Unusable(node="a", reason="because"))
     finally:
         log.close()
 

@@ -153,7 +153,7 @@ def test_status_says_it(tmp_path: Path) -> None:
     folder = Home(tmp_path).create(SPEC)
     write_ledger(folder.ledger_file, *told(VALUES))
     document = status.document(folder)
-    assert document["remaining"]["further"] == 12
+    assert document.remaining.gain.further == 12
     assert "More search of this kind gains at most" in " ".join(status.lines(document))
 
 

@@ -26,7 +26,7 @@ from study.home.events import (
     Stopping,
     TrialsLengthened,
     Untested,
-    UnusableFileError,
+    Unusable,
 )
 from study.home.record import StudyRecord, TrialRecord
 
@@ -51,7 +51,7 @@ def _running(random: Random, record: StudyRecord) -> Iterator[Event]:
         yield Decided(number, stage, record.trials[of].params, random.randrange(3, 9), of)
     for trial in record.trials.values():
         yield from _of_trial(random, trial)
-    yield random.choice([Enqueued("q", params), Ending("e"), Refused("r", "no"), UnusableFileError("n", "old")])
+    yield random.choice([Enqueued("q", params), Ending("e"), Refused("r", "no"), Unusable("n", "old")])
     yield Closed(random.choice(["complete", "interrupted"]), random.choice([None, "trials"]))
 
 
