@@ -139,6 +139,9 @@ class Driver:
 
     Args:
         work: that it gets.
+
+    Raises:
+        StartInterruptedError: Ctrl-C came while it started.
     """
 
     def __init__(self, work: Work) -> None:
@@ -150,17 +153,21 @@ class Driver:
         self._spec: StudySpec | None = None
         ours, theirs = Pipe()
         path = [place for place in sys.path if isinstance(place, str)]  # others, as a Path, Python passes over
-        with theirs:
-            self._process = subprocess.Popen(
-                [sys.executable, "-c", START, json.dumps(path), "drive", str(theirs.fileno())],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL if work.detached else None,
-                stderr=subprocess.DEVNULL if work.detached else None,
-                pass_fds=[theirs.fileno()],
-                start_new_session=True,
-            )
         given = (ours, pickle.dumps(work))
-        threading.Thread(target=self._hear, args=given, name="driver", daemon=True).start()
+        try:
+            with theirs:
+                self._process = subprocess.Popen(
+                    [sys.executable, "-c", START, json.dumps(path), "drive", str(theirs.fileno())],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL if work.detached else None,
+                    stderr=subprocess.DEVNULL if work.detached else None,
+                    pass_fds=[theirs.fileno()],
+                    start_new_session=True,
+                )
+            threading.Thread(target=self._hear, args=given, name="driver", daemon=True).start()
+        except KeyboardInterrupt:
+            self.leave()  # the pipe's end tells it; it has begun nothing
+            raise StartInterruptedError(BEFORE) from None
 
     def follow(self, view: View, until: Callable[[Message], bool] = lambda _: False) -> Any:
         """Show what it does until it has answered; gives what its task gave.

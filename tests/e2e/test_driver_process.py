@@ -272,7 +272,7 @@ def test_a_stop_before_the_study_began_leaves_nothing(make_command: Callable[[],
     process.send_signal(signal.SIGINT)
     told = process.communicate(timeout=100)[0]
     there = command.folder("mine").ledger_file.exists()
-    assert ("Interrupted: stopped" in told) != there, told
+    assert ("StartInterruptedError: stopped" in told) != there, told
     assert_all_end(command.home)
 
 
@@ -295,7 +295,7 @@ def test_whoever_is_killed_the_rest_ends_and_the_study_goes_on(slow: Slow, who: 
         os.kill(driver, signal.SIGKILL)
     if who == "driver":
         told = slow.told()
-        assert f"Stopped: the driver, process {driver}, was ended by SIGKILL. Nothing is lost; then go on" in told
+        assert f"StudyStoppedError: the driver, process {driver}, was ended by SIGKILL. Nothing is lost; then go on" in told
         assert "study resume mine" in told
     assert_all_end(slow.command.home)
     assert not is_open(file)
