@@ -295,7 +295,8 @@ def test_whoever_is_killed_the_rest_ends_and_the_study_goes_on(slow: Slow, who: 
         os.kill(driver, signal.SIGKILL)
     if who == "driver":
         told = slow.told()
-        assert f"StudyStoppedError: the driver, process {driver}, was ended by SIGKILL. Nothing is lost; then go on" in told
+        killed = f"the driver, process {driver}, was ended by SIGKILL. Nothing is lost; then go on"
+        assert f"StudyStoppedError: {killed}" in told
         assert "study resume mine" in told
     assert_all_end(slow.command.home)
     assert not is_open(file)

@@ -80,4 +80,4 @@ def test_final_training_killed_with_all_its_processes_goes_on_to_the_same_models
     for number in record.trials:
         weights = [finished.folder(name).model_file(number).read_bytes() for name in ("killed", "undisturbed")]
         assert weights[0] == weights[1]
-    Runs(Home(finished.home).tracking_uri, "killed").agree_with(record)
+    Runs(Home(finished.home).tracking_uri, "killed", within="tiny").agree_with(record)

@@ -81,7 +81,7 @@ def test_mlflow_has_it_with_card_and_code(served: Command) -> None:
     card = served.folder("served").card_file.read_text()
     assert version.description == card[:5000]
     assert "Configuration: trial" in card
-    (logged,) = client.search_logged_models([client.get_experiment_by_name("served").experiment_id])
+    (logged,) = client.search_logged_models([client.get_experiment_by_name("tiny").experiment_id])
     assert version.source == logged.artifact_location
     files = {file.path for file in client.list_logged_model_artifacts(logged.model_id)}
     assert {"MLmodel", "artifacts", "code"} <= files

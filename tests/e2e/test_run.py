@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from command import Command
 from helpers import timeless
-from mlflow import MlflowClient
 from runs import Runs
 from typer.testing import CliRunner
 
@@ -125,10 +124,7 @@ def test_train_exported_file_on_seeds(finished: Command) -> None:
     status = json.loads(finished("status", "tiny-final", "--json").stdout)
     assert status["final"]["metrics"]["test/accuracy"]["n"] == 3
     assert "(3 seeds)" in out
-    client = MlflowClient(Home(finished.home).tracking_uri)
-    experiment = client.get_experiment_by_name("tiny-final")
-    assert experiment is not None
-    assert len(client.search_runs([experiment.experiment_id])) == 4
+    assert len(Runs(Home(finished.home).tracking_uri, "tiny-final", within="tiny").all) == 4
 
 
 def _timeless(metrics: dict[str, Any]) -> dict[str, Any]:

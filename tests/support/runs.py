@@ -9,17 +9,21 @@ from study.tracking.mlflow_events import STAR
 class Runs:
     """Runs of a study's experiment.
 
+    Args:
+        within: the study in whose experiment the runs of this one, a final training, are.
+
     Attributes:
         all: every run that is not deleted.
         by_name: the same, of two with one name the later; without the sign of the best.
         starred: names of those with that sign, without it.
     """
 
-    def __init__(self, uri: str, study: str) -> None:
+    def __init__(self, uri: str, study: str, within: str | None = None) -> None:
         self.client = MlflowClient(uri)
-        experiment = self.client.get_experiment_by_name(study)
+        experiment = self.client.get_experiment_by_name(within or study)
         assert experiment is not None
-        self.all = self.client.search_runs([experiment.experiment_id], max_results=1000)
+        own = f"tags.`study.name` = '{study}'" if within else ""
+        self.all = self.client.search_runs([experiment.experiment_id], own, max_results=1000)
         names = [str(run.info.run_name) for run in self.all]
         assert names == [run.data.tags["mlflow.runName"] for run in self.all]
         self.by_name = {name.removeprefix(STAR): run for name, run in zip(names, self.all, strict=True)}
