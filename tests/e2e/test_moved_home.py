@@ -82,7 +82,7 @@ def test_mlflows_page_shows_the_artifacts_of_a_moved_home(moved: Command) -> Non
             page.communicate(timeout=30)
 
 
-def test_a_study_whose_database_was_removed_comes_back_by_resume(moved: Command) -> None:
+def test_a_study_whose_database_was_removed_comes_back_by_resume(moved: Command, tmp_path: Path) -> None:
     home = Home(moved.home)
     before = {run.info.run_name: run.info.status for run in Runs(home.tracking_uri, "tiny").all}
     home.database.write_bytes(home.database.read_bytes()[: home.database.stat().st_size // 2])
@@ -92,6 +92,8 @@ def test_a_study_whose_database_was_removed_comes_back_by_resume(moved: Command)
     assert "those of other studies with: study resume NAME" in out
     assert moved("resume", "served").returncode == 0
     assert moved("resume", "tiny").returncode == 2
-    found = Runs(home.tracking_uri, "tiny").all
+    shutil.copy(home.database, tmp_path / "again.db")  # this process has a connection to the one that was damaged
+    uri = f"sqlite:///{tmp_path / 'again.db'}"
+    found = Runs(uri, "tiny").all
     assert {run.info.run_name: run.info.status for run in found if run.info.run_name in before} == before
-    assert MlflowClient(home.tracking_uri).get_model_version_by_alias("served", "candidate")
+    assert MlflowClient(uri).get_model_version_by_alias("served", "candidate")
