@@ -184,11 +184,11 @@ def test_the_process_ends_with_its_driver(tmp_path: Path) -> None:
 import sys, time
 from pathlib import Path
 from study.home.folder import StudyFolder
-from study.sweep import references
+from study.sweep import reference_process
 class A: pass
 folder = StudyFolder(Path(sys.argv[1]))
-agenda = A(); agenda.spec = folder.spec(); agenda.record = references.StudyRecord()
-print(references.References(agenda, folder)._process.pid, flush=True)
+agenda = A(); agenda.spec = folder.spec(); agenda.record = reference_process.StudyRecord()
+print(reference_process.References(agenda, folder)._process.pid, flush=True)
 time.sleep(60)
 """
     process = subprocess.Popen([sys.executable, "-c", driver, str(folder.path)], stdout=subprocess.PIPE, text=True)
