@@ -129,7 +129,7 @@ class Pool:
     known: int
 
     def chosen(self, rule: str, offered: NDArray[np.int64], margin: float) -> int:
-        """The place of what a rule chooses of the known and the offered ones: as `Results.standing` of `study.ranking`."""
+        """The place of what a rule chooses of the known and the offered ones: as `Results.standing`."""
         known = np.arange(self.known)
         first = (self.turn if "fold" in rule else self.split)[:, 0]
         kept = offered

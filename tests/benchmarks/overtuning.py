@@ -171,7 +171,7 @@ class Pool:
     incumbents: Sequence[int]
 
     def chosen(self, drawn: NDArray[np.int64], margin: float) -> float:
-        """The test value of what is chosen of the incumbents and some drawn ones (K,): as `Results.standing` of `study.ranking`."""
+        """The test value of what is chosen of the incumbents and some drawn ones (K,): as `Results.standing`."""
         incumbent = max(self.incumbents, key=lambda place: float(self.value[place]))
         gain = self.value[drawn] - self.value[incumbent]
         clears = (gain > 0) & (gain > margin * np.hypot(self.error[drawn], self.error[incumbent]))
