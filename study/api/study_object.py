@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from study import ranking
-from study.documents import plain
 from study.errors import UserError, nearest
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
 from study.ranking import Candidate, Results, Spread, summary
+from study.ranking.documents import plain
 from study.ranking.selection import Choice, trials_of
 from study.spec import StudySpec
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from study.cluster import answer
-from study.documents import plain
 from study.errors import UserError
 from study.text import tell
 from study.upstream.ray_internals import is_job
@@ -84,6 +83,8 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
 
 def print_json(document: Any) -> None:
     """One JSON document on standard output; null for what is not a number."""
+    from study.ranking.documents import plain
+
     document = _finite(plain(document))
     print(json.dumps(document, indent=2, allow_nan=False))
     answer.write_answer(document)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from study.analysis.statistics import formatting
-from study.documents import plain
 from study.errors import UserError
 from study.home.folder import StudyFolder
 from study.home.ledger import Ledger
@@ -28,6 +27,7 @@ from study.ranking.ablation_steps import (
     seeds_for,
     value,
 )
+from study.ranking.documents import plain
 from study.spec import StudySpec
 
 

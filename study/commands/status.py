@@ -10,7 +10,6 @@ from study import __version__
 from study.analysis.report import result_sentences
 from study.commands import placement, progress
 from study.commands.progress import StudyProgress
-from study.documents import INNER
 from study.errors import UserError
 from study.files import write_whole
 from study.home.driver_requests import waiting
@@ -22,6 +21,7 @@ from study.metrics import printed
 from study.ranking import Results, ablation_steps, spreads, summary
 from study.ranking.ablation_steps import Progress
 from study.ranking.candidates import Tie
+from study.ranking.documents import INNER
 from study.ranking.remaining_gain import RemainingGain, remaining_gain, sentence
 from study.ranking.selection import trials_of
 from study.ranking.summary import Summary

@@ -4,12 +4,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
-from study.documents import INNER, KNOWN
 from study.home.events import ENDED, Joined, Params
 from study.home.record import TrialRecord
 from study.metrics import printed, printed_range
 from study.metrics.selection_rules import leading
 from study.ranking import Candidate, Results, Spread, epochs, once, spread, spreads
+from study.ranking.documents import INNER, KNOWN
 from study.ranking.epochs import LAST
 from study.spec import StudySpec
 from study.text import parameter

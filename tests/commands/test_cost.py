@@ -10,10 +10,10 @@ from typer.testing import CliRunner
 
 from study.cli import app
 from study.commands.cost import document, text
-from study.documents import plain
 from study.home.folder import Home
 from study.home.record import StudyRecord
 from study.ranking import Results
+from study.ranking.documents import plain
 from study.spec import StudySpec
 
 SPEC = quickstart("train.epochs=4", "search.early_stopping.grace=1", "resources={cpu: 2, gpu: 0.5}")

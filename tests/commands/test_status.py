@@ -10,7 +10,6 @@ from ruamel.yaml import YAML
 from study.analysis.statistics.next_step import Came
 from study.commands import logs, status
 from study.commands.final_training import final_study
-from study.documents import plain
 from study.errors import UserError
 from study.home import driver_requests
 from study.home.events import (
@@ -28,6 +27,7 @@ from study.home.events import (
 from study.home.folder import Home
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
+from study.ranking.documents import plain
 from study.spec import StudySpec
 
 

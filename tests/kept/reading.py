@@ -31,13 +31,13 @@ from study.analysis.report.sections import report_page
 from study.analysis.statistics.frame import param, param_keys
 from study.cli import app
 from study.commands.export import export
-from study.documents import plain
 from study.home.events import Event, entry_of
 from study.home.folder import StudyFolder, write_format
 from study.home.ledger import Ledger, read
 from study.home.record import StudyRecord, TrialRecord
 from study.ranking import Results, Spread, epochs
 from study.ranking.difference import Side, difference, split_metrics
+from study.ranking.documents import plain
 from study.spec import StudySpec
 from study.sweep.agenda import Agenda
 from study.sweep.early_stopping import early_stopping

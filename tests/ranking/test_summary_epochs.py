@@ -3,8 +3,8 @@
 import pytest
 from helpers import Told, quickstart, record
 
-from study.documents import plain
 from study.ranking import Results
+from study.ranking.documents import plain
 from study.ranking.summary import lines, result_metrics, summary
 
 TOLD = record(

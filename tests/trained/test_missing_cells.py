@@ -21,10 +21,10 @@ from study.analysis.statistics.frame import trials_frame
 from study.commands.final_training import final_study
 from study.data import Dataset, Split
 from study.data.cells import group_sizes
-from study.documents import plain
 from study.home.record import StudyRecord, finite
 from study.metrics.worst_group import worst_group
 from study.ranking import Results, summary
+from study.ranking.documents import plain
 from study.spec import StudySpec
 from study.tracking.mlflow_events import Events
 from study.tracking.tracking_state import Tracked

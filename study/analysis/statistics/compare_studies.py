@@ -7,7 +7,6 @@ from typing import Any
 import pandas as pd
 
 from study.analysis.statistics import formatting
-from study.documents import INNER
 from study.errors import UserError
 from study.home.events import ENDED
 from study.ranking import Results, Spread
@@ -17,6 +16,7 @@ from study.ranking.difference import (
     difference,
     side_of,
 )
+from study.ranking.documents import INNER
 from study.ranking.summary import Summary, Told, summary
 from study.spec import StudySpec
 from study.text import parameter

@@ -7,10 +7,10 @@ from study.analysis.report import result_sentences
 from study.analysis.report.front_section import front_note, printed_front
 from study.analysis.report.sections import groups
 from study.analysis.statistics.next_step import next_steps
-from study.documents import plain
 from study.home.record import StudyRecord
 from study.metrics import selection_rules
 from study.ranking import Results
+from study.ranking.documents import plain
 from study.spec import StudySpec
 
 PLAIN = quickstart("train.epochs=1", "search.early_stopping={name: none}", "search.confirm={top: 2, seeds: 3}")

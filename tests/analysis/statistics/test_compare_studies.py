@@ -13,12 +13,12 @@ from study.analysis.report.page import markdown_table
 from study.analysis.statistics.compare_studies import compare, printed_comparison
 from study.cli import app
 from study.commands.final_training import final_study
-from study.documents import plain
 from study.errors import UserError
 from study.home.folder import Home
 from study.home.record import StudyRecord
 from study.ranking import Results
 from study.ranking.difference import chosen_quantile
+from study.ranking.documents import plain
 from study.spec import StudySpec
 
 FEW = replace(quickstart("search.trials=3"), name="few")
