@@ -294,7 +294,7 @@ class Agenda:
     def _follow(self, trial: TrialRecord, verdict: Verdict) -> None:
         """Do what early stopping or a user wants of a trial that is not behind its last epoch."""
         if verdict == "prune":
-            self._end(trial, "pruned", self._search.rule.rule.name)
+            self._end(trial, "pruned", self._search.rule.name)
         elif trial.is_stopped:
             self._end(trial, "pruned", BY_HAND)
 

@@ -124,7 +124,7 @@ def test_trials_stop_at_rungs_alone(epochs: int, grace: int, rungs: list[int]) -
 
 def test_without_a_rule_every_trial_runs_in_full() -> None:
     rule = early_stopping(quickstart("search.early_stopping={}"))
-    assert rule.rule.name == "none"
+    assert rule.name == "none"
     assert not any(rule.prunes(trial, epoch, of(0.0)) for trial in range(5) for epoch in range(1, 20))
 
 

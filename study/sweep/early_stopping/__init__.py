@@ -47,6 +47,7 @@ class EarlyStopping(ABC):
 
     def __init__(self, rule: Rule, epochs: int, objective: Objective) -> None:
         self.rule, self.epochs, self.objective = rule, epochs, objective
+        self.name: str = rule.name
         self.schedule = schedule(rule, epochs)
 
     @abstractmethod
