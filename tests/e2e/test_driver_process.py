@@ -94,7 +94,7 @@ print("best:", mine.best.params, mine.state)
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 def test_a_notebooks_process_and_the_libraries_in_it_are_as_before(make_command: Callable[[], Command]) -> None:
     command = make_command()
     done = script(command, NOTEBOOK).communicate(timeout=250)[0]
@@ -119,7 +119,7 @@ print(sorted({"ray", "mlflow", "torch"} & set(sys.modules)), mine.state)
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 def test_no_library_of_a_trial_is_loaded_and_modules_are_found_where_the_script_finds_them(
     make_command: Callable[[], Command],
 ) -> None:
@@ -235,7 +235,7 @@ def runs(record: StudyRecord) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 def test_ctrl_c_stops_it_in_good_order_and_gives_back_the_study(slow: Slow) -> None:
     """The terminal sends it to the script and what is in its group."""
     slow.wait_for(runs)
@@ -249,7 +249,7 @@ def test_ctrl_c_stops_it_in_good_order_and_gives_back_the_study(slow: Slow) -> N
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 def test_a_second_ctrl_c_ends_it_at_once(slow: Slow) -> None:
     slow.wait_for(runs)
     slow.process.send_signal(signal.SIGINT)
@@ -259,7 +259,7 @@ def test_a_second_ctrl_c_ends_it_at_once(slow: Slow) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("seconds", [0.1, 1.0, 3.0])
 def test_a_stop_before_the_study_began_leaves_nothing(make_command: Callable[[], Command], seconds: float) -> None:
     command = make_command()
@@ -312,7 +312,7 @@ def test_whoever_is_killed_the_rest_ends_and_the_study_goes_on(slow: Slow, who: 
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 def test_a_detached_one_goes_on_by_itself_and_is_looked_at_and_stopped(make_command: Callable[[], Command]) -> None:
     command = make_command()
     (command.work / "mine.yaml").write_text(

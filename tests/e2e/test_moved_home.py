@@ -41,6 +41,12 @@ def answer(url: str, **query: str) -> Any:
         return reply.read()
 
 
+def states(uri: str) -> dict[str, str]:
+    """Of the runs of the study and of the training made here; the home may hold other trainings."""
+    runs = [run for name in ("tiny", "served") for run in Runs(uri, name, within="tiny").all]
+    return {str(run.info.run_name): run.info.status for run in runs}
+
+
 def test_a_moved_home_works_with_every_command(moved: Command, tmp_path: Path) -> None:
     done = moved("resume", "tiny")
     assert done.returncode == 2, "its runs are known in the new place"
@@ -84,7 +90,7 @@ def test_mlflows_page_shows_the_artifacts_of_a_moved_home(moved: Command) -> Non
 
 def test_a_study_whose_database_was_removed_comes_back_by_resume(moved: Command, tmp_path: Path) -> None:
     home = Home(moved.home)
-    before = {run.info.run_name: run.info.status for run in Runs(home.tracking_uri, "tiny").all}
+    before = states(home.tracking_uri)
     home.database.write_bytes(home.database.read_bytes()[: home.database.stat().st_size // 2])
     out = moved.done("resume", "tiny")
     assert f"{home.database} was damaged: " in out
@@ -94,6 +100,5 @@ def test_a_study_whose_database_was_removed_comes_back_by_resume(moved: Command,
     assert moved("resume", "tiny").returncode == 2
     shutil.copy(home.database, tmp_path / "again.db")  # this process has a connection to the one that was damaged
     uri = f"sqlite:///{tmp_path / 'again.db'}"
-    found = Runs(uri, "tiny").all
-    assert {run.info.run_name: run.info.status for run in found if run.info.run_name in before} == before
+    assert states(uri) == before
     assert MlflowClient(uri).get_model_version_by_alias("served", "candidate")
