@@ -21,6 +21,7 @@ from study.training.optimization import LBFGS, Adam
 Classifier = Callable[[Tensor], Tensor]
 
 # What is left of a probe that was fitted: a few tensors, which are kept with a model. Of `knn` all features would be.
+# They are contiguous, as a file gives them back: some processors multiply by a transposed one to other last bits.
 
 
 @dataclass(frozen=True)
@@ -139,7 +140,7 @@ def lbfgs(features: Tensor, target: Tensor, classes: int, seed: int, l2: float =
 
     with torch.enable_grad():
         optimizer.step(objective)
-    weight = _weight(searched.detach(), root)
+    weight = _weight(searched.detach(), root).contiguous()
     return Logistic(weight, bias.detach() - weight @ centre)
 
 
@@ -231,7 +232,7 @@ def ridge(features: Tensor, condition: Tensor, l2: float = 1e-6) -> Callable[[Te
         moment += centred.T @ (values.double() - outputs)
     # the error is a mean over the K attributes, too, so that K scales the penalty in the normal equations
     product.diagonal().add_(l2 * width * count)
-    return Ridge(inputs, outputs, torch.linalg.solve(product, moment))
+    return Ridge(inputs, outputs, torch.linalg.solve(product, moment).contiguous())
 
 
 def mean_squared_error(predict: Callable[[Tensor], Tensor], features: Tensor, condition: Tensor) -> Tensor:

@@ -1,7 +1,6 @@
 """What today's program reads out of the kept ledgers: the only module of the suite that knows the program's names.
 
 A reading is a table of tables: study, table, row, column, value. A refactoring that moves an entry point changes an
-from study.ranking import Results
 import here, a part that is removed takes its table with it.
 """
 
@@ -10,6 +9,7 @@ import json
 import math
 import platform
 import random
+import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -297,8 +297,10 @@ def metrics() -> dict[str, Table]:
 
 
 def machine() -> str:
-    """What the last bits of a trial's metrics depend on."""
-    return f"torch {torch.__version__}, {platform.machine()}, {torch.backends.cpu.get_cpu_capability()}"
+    """What the last bits of a trial's metrics depend on: libraries choose their code by the processor's maker, too."""
+    told = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else platform.processor()
+    names = re.findall(r"^(?:vendor_id|cpu family|model)\s*: (.+)$", told, re.MULTILINE)[:3]
+    return f"torch {torch.__version__}, {torch.backends.cpu.get_cpu_capability()}, {' '.join(names) or told}"
 
 
 def _frame(frame: pd.DataFrame) -> Table:
