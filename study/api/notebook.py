@@ -13,7 +13,7 @@ from study.commands.progress_view import ProgressView, repeated
 from study.home.record import StudyRecord
 from study.spec import StudySpec
 
-EVERY = 1.0
+UPDATE_INTERVAL_S = 1.0
 """Seconds between two updates."""
 
 
@@ -62,5 +62,5 @@ class NotebookView:
             if not progress.tell(line):
                 told.append(line)
 
-        with repeated(EVERY, lambda: handle.update(text(), raw=True)):
+        with repeated(UPDATE_INTERVAL_S, lambda: handle.update(text(), raw=True)):
             yield tell

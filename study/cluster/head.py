@@ -73,15 +73,15 @@ def _sum(amounts: Any) -> dict[str, float]:
 
 JOBS, VERSION = "/api/jobs/", "/api/version"
 
-PATIENCE = 20.0
+ANSWER_TIMEOUT_S = 20.0
 """Seconds that an answer may take to begin or to go on."""
 
-LONGEST = 24 * 3600
+FILE_TIMEOUT_S = 24 * 3600
 """Seconds that a file may take. Ray cuts it off after 30 by itself."""
 
 BLOCK = 1 << 16
 
-MOST = 64 << 20
+MAX_ANSWER_BYTES = 64 << 20
 """Bytes of an answer in JSON that are read."""
 
 
@@ -142,7 +142,7 @@ class Head:
         with self._as_ray_answers():
             return overview(told)
 
-    def file(self, node: str, name: str, lines: int = -1, most: int = MOST) -> Iterator[bytes]:
+    def file(self, node: str, name: str, lines: int = -1, most: int = MAX_ANSWER_BYTES) -> Iterator[bytes]:
         """A file below a node's logs in blocks, whole or from its so-manieth last line on.
 
         Args:
@@ -155,7 +155,7 @@ class Head:
             RemoteFileNotFoundError, NodeNotFoundError: the file or the node is not there.
             UserError: as `jobs`, or the file broke off or is longer than that.
         """
-        query = {"node_id": node, "filename": name, "lines": lines, "timeout": LONGEST}
+        query = {"node_id": node, "filename": name, "lines": lines, "timeout": FILE_TIMEOUT_S}
         count = 0
         for block in self._blocks(f"{ray_internals.LOG}?{urlencode(query)}", name):
             count += len(block)
@@ -185,7 +185,7 @@ class Head:
         with self._as_ray_answers(), self._answer(path) as answer:
             while block := answer.read1(BLOCK):
                 data += block
-                if len(data) > MOST:
+                if len(data) > MAX_ANSWER_BYTES:
                     raise ValueError("too long")
             if answer.length:  # a short answer of a told length is none for Python
                 raise http.client.IncompleteRead(b"", answer.length)
@@ -202,7 +202,7 @@ class Head:
     def _answer(self, path: str) -> Any:
         request = urllib.request.Request(self.address + path, headers=self._headers)
         try:
-            return _OPENER.open(request, timeout=PATIENCE)
+            return _OPENER.open(request, timeout=ANSWER_TIMEOUT_S)
         except urllib.error.HTTPError as error:
             raise self._problem(error, path) from None
         except (OSError, http.client.HTTPException):

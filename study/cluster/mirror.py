@@ -236,7 +236,7 @@ def _whole_lines(data: bytes) -> bytes:
 
 # One study on a cluster.
 
-TRIES = 3
+DOWNLOAD_TRIES = 3
 """The number of times that files are asked for that are not what the cluster says: they may be changing."""
 
 JOB = 180.0
@@ -270,7 +270,7 @@ class Reading:
             UserError: see `study.cluster.mirror.download`, or the cluster does not answer.
         """
         manifest = self._manifest_there()
-        for left in reversed(range(TRIES)):
+        for left in reversed(range(DOWNLOAD_TRIES)):
             try:
                 came = download(self._read, manifest, folder, wish)
                 break

@@ -22,7 +22,7 @@ from study.spec.configuration import configuration
 from study.spec.schema import same
 from study.text import typed
 
-PATIENCE = 15.0
+ANSWER_TIMEOUT_S = 15.0
 """Seconds that an answer is waited for: a driver looks every second, once it has loaded its data and started Ray."""
 
 
@@ -48,7 +48,7 @@ class Asked:
 
 
 def enqueued(
-    folder: StudyFolder, assignments: Iterable[str], like: int | None = None, patience: float = PATIENCE
+    folder: StudyFolder, assignments: Iterable[str], like: int | None = None, patience: float = ANSWER_TIMEOUT_S
 ) -> Asked:
     """Have the search try a configuration next. Where the study does not run, it waits until it is resumed; where its
     search is over, that is extended by this one.
@@ -138,7 +138,7 @@ def _running(folder: StudyFolder) -> Results:
     return Results.load(folder)
 
 
-def _asked(folder: StudyFolder, request: Request, patience: float = PATIENCE) -> Asked:
+def _asked(folder: StudyFolder, request: Request, patience: float = ANSWER_TIMEOUT_S) -> Asked:
     """Ask the driver, and wait for its answer.
 
     Raises:

@@ -101,10 +101,10 @@ Message = Listening | Shown | Told | Over | Ended | Failed | Gone
 
 # The process that starts one, and follows it.
 
-START = "import json, sys; sys.path[:] = json.loads(sys.argv.pop(1)); from study.cli import main; main()"
+DRIVER_SOURCE = "import json, sys; sys.path[:] = json.loads(sys.argv.pop(1)); from study.cli import main; main()"
 """What the process of a driver runs, with this one's path to modules: a study's function is found as it is here."""
 
-EVERY = 0.25
+POLL_INTERVAL_S = 0.25
 """Seconds between two looks at the ledger."""
 
 LEAVES = 30.0
@@ -157,7 +157,7 @@ class Driver:
         try:
             with theirs:
                 self._process = subprocess.Popen(
-                    [sys.executable, "-c", START, json.dumps(path), "drive", str(theirs.fileno())],
+                    [sys.executable, "-c", DRIVER_SOURCE, json.dumps(path), "drive", str(theirs.fileno())],
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL if work.detached else None,
                     stderr=subprocess.DEVNULL if work.detached else None,
@@ -229,7 +229,7 @@ class Driver:
             try:
                 pipe.send_bytes(work)
                 while not self._left.is_set():
-                    there = pipe.poll(EVERY)
+                    there = pipe.poll(POLL_INTERVAL_S)
                     if self._followed:
                         self._followed.look()
                     if there:
@@ -329,7 +329,7 @@ def attached(view: View, folder: StudyFolder) -> RunEnd:
     try:
         with view(spec.placed(followed.record.placement), followed.record):
             while ledger.is_open(file):
-                time.sleep(EVERY)
+                time.sleep(POLL_INTERVAL_S)
                 followed.look()
     except KeyboardInterrupt:
         raise StartInterruptedError(f"{name} goes on; to stop it: {typed('stop', name)}") from None

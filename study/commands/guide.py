@@ -21,7 +21,7 @@ passage answers 44 of the 58 questions of `tests/benchmarks/guide_search.py`, on
 ENDING = 3
 """Most letters by whose absence a word of a question is still the guide's in another form."""
 
-FEW = 4
+MAX_ROWS_TOGETHER = 4
 """Most rows of a table or items of a list that are one passage; of longer ones, each is one."""
 
 SECTION = 2600
@@ -196,8 +196,8 @@ def _parts(block: str) -> list[str]:
     """The items of a long list, the rows of a long table with its head, or the block itself."""
     if block.startswith("- "):
         items = re.split(r"\n(?=- )", block)
-        return items if len(items) > FEW else [block]
+        return items if len(items) > MAX_ROWS_TOGETHER else [block]
     rows = block.split("\n")
-    if not block.startswith("|") or len(rows) <= FEW + 2:
+    if not block.startswith("|") or len(rows) <= MAX_ROWS_TOGETHER + 2:
         return [block]
     return ["\n".join([*rows[:2], row]) for row in rows[2:]]

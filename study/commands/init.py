@@ -266,7 +266,7 @@ def write(flags: Flags, out: Path | None, force: bool, asker: Asker) -> Path:
     section = _with_positive(section, asker)
     network = pretrained.chosen(section, flags.pretrained, flags.weights, flags.assignments, asker)
     if network and section["name"] == "image_folder" and "size" not in section:
-        section = {**section, "size": pretrained.SIDE}
+        section = {**section, "size": pretrained.PHOTOGRAPH_SIDE}
     bias = _bias(section, replace(flags, guess=flags.guess or "unknown") if network else flags, asker)
     is_table = data.describe(section).is_table
     methods_flag = ",".join(flags.methods) if flags.methods else None

@@ -10,10 +10,10 @@ from study.home.folder import StudyFolder
 from study.home.ledger import read
 from study.text import moment
 
-FEW = 5
+FEW_METRICS = 5
 """Metrics of a report that are all shown."""
 
-MOST = 200
+MAX_OUTPUT_LINES = 200
 """Lines of what a trial printed that are shown, the last ones."""
 
 STUDY_EVENTS = ("opened", "started", "lost", "ended", "tested", "untested", "closed")
@@ -52,8 +52,12 @@ def text(document: dict[str, Any]) -> str:
         lines += ["", document["traceback"].rstrip()]
     if document["printed"]:
         printed = document["printed"].rstrip().splitlines()
-        before = f", {len(printed) - MOST} lines before these (--json)" if len(printed) > MOST else ""
-        lines += ["", f"printed{before}:", *printed[-MOST:]]
+        before = (
+            f", {len(printed) - MAX_OUTPUT_LINES} lines before these (--json)"
+            if len(printed) > MAX_OUTPUT_LINES
+            else ""
+        )
+        lines += ["", f"printed{before}:", *printed[-MAX_OUTPUT_LINES:]]
     return "\n".join(lines)
 
 
@@ -63,7 +67,7 @@ def _line(event: dict[str, Any], looked_at: list[str]) -> str:
     device, measured = (_table(event.get(key)) for key in ("device", "metrics"))
     values += [f"device {device['name']}"] if "name" in device else []
     there = {name: value for name, value in measured.items() if isinstance(value, (int, float))}
-    shown = [name for name in there if name in looked_at] if len(there) > FEW else list(there)
+    shown = [name for name in there if name in looked_at] if len(there) > FEW_METRICS else list(there)
     metrics = ", ".join(f"{name} {there[name]:.4g}" for name in shown)
     metrics += f" and {len(there) - len(shown)} more (--json)" if len(there) > len(shown) else ""
     return f"{moment(event['time'])}  {event['event']:<8} {', '.join(values)}{f': {metrics}' if metrics else ''}"

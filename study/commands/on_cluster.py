@@ -21,7 +21,7 @@ from study.text import moment, tell, typed
 
 # The status of a study on a remote cluster: its job, its trials, the cluster.
 
-LONGEST = 300
+MAX_SHOWN_CHARACTERS = 300
 """Characters of a job's message that people are shown; Ray appends the end of its log to it."""
 
 LAST = 5
@@ -87,7 +87,7 @@ def _shortened(message: str) -> str:
     lines = [line.strip() for line in message.splitlines() if line.strip()]
     errors = [line for line in lines if line.startswith("error: ")]
     line = errors[-1].removeprefix("error: ") if errors else lines[-1] if lines[0].endswith(":") else lines[0]
-    return line if len(line) <= LONGEST else f"{line[:LONGEST]} ..."
+    return line if len(line) <= MAX_SHOWN_CHARACTERS else f"{line[:MAX_SHOWN_CHARACTERS]} ..."
 
 
 def _row(job: Job) -> dict[str, Any]:

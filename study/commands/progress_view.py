@@ -17,9 +17,9 @@ from study.text import printed
 LINE_EVERY, LIVE_EVERY = 2.0, 0.25
 """Seconds between two plain lines, at least, and between two updates on a terminal."""
 
-REST, LONGEST = 100.0, 5.0
-"""The view rests so many times as long as it computes, `LONGEST` seconds at most: the best of thousands of trials takes
-tens of milliseconds to find, in the process that hears all reports."""
+REST_PER_VIEW, MAX_REST_S = 100.0, 5.0
+"""The view rests so many times as long as it computes, `MAX_REST_S` seconds at most: the best of thousands of trials
+takes tens of milliseconds to find, in the process that hears all reports."""
 
 
 class ProgressView:
@@ -55,13 +55,13 @@ class ProgressView:
 
 def rest(seconds: float, spent: float) -> float:
     """Seconds until the next update, of those that would do, after one that took so much CPU time."""
-    return max(seconds, min(LONGEST, REST * spent))
+    return max(seconds, min(MAX_REST_S, REST_PER_VIEW * spent))
 
 
 @contextmanager
 def repeated(seconds: float, show: Callable[[], None]) -> Iterator[None]:
     """Calls a function from a thread of its own every so many seconds until the block is left, and once more then; less
-    often where it takes long, see `REST`."""
+    often where it takes long, see `REST_PER_VIEW`."""
     over = threading.Event()
 
     def follow() -> None:

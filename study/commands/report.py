@@ -16,10 +16,10 @@ from study.ranking import Results
 from study.text import typed
 from study.tracking.tracking_state import refresh
 
-SHARE = 0.05
+MAX_CORE_SHARE = 0.05
 """Of a core, that a watched report takes at most: the driver may need the same one."""
 
-LOOK = 1.0
+POLL_INTERVAL_S = 1.0
 """Seconds between two looks at a ledger, for whether it has grown."""
 
 
@@ -52,7 +52,7 @@ def report(
 def watch(home: Home, name: str, out: Path | None, tell: Callable[[Path], object]) -> None:
     """Write a study's report again each time its ledger has grown, until no driver runs it any more.
 
-    Its page loads itself again. A report is followed by a rest, so that all of them take `SHARE` of a core.
+    Its page loads itself again. A report is followed by a rest, so that all of them take `MAX_CORE_SHARE` of a core.
 
     Args:
         out: the folder to write into; None: the study's own.
@@ -63,24 +63,24 @@ def watch(home: Home, name: str, out: Path | None, tell: Callable[[Path], object
     """
     folder = home.find(name)
     _check_writable(name, out or folder.report)
-    spec, page, rest = folder.spec(), None, 2 * LOOK
+    spec, page, rest = folder.spec(), None, 2 * POLL_INTERVAL_S
     from study.analysis.report.write_report import write_report
 
     while True:
         runs, size = ledger.is_open(folder.ledger_file), folder.ledger_file.stat().st_size
         began = time.process_time()
-        reload = math.ceil(rest + LOOK) if runs else None
+        reload = math.ceil(rest + POLL_INTERVAL_S) if runs else None
         written = write_report(Results(spec, StudyRecord.load(folder.ledger_file)), out or folder.report, reload=reload)
         if page is None:
             tell(page := written)
         if not runs:
             return
-        rest = (time.process_time() - began) * (1 / SHARE - 1)
+        rest = (time.process_time() - began) * (1 / MAX_CORE_SHARE - 1)
         until = time.monotonic() + rest
         while ledger.is_open(folder.ledger_file) and (
             time.monotonic() < until or folder.ledger_file.stat().st_size == size
         ):
-            time.sleep(LOOK)
+            time.sleep(POLL_INTERVAL_S)
 
 
 def _check_writable(name: str, out: Path) -> None:

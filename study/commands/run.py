@@ -38,7 +38,7 @@ from study.home.record import StudyRecord
 from study.places import check_shared, for_sockets
 from study.ranking import Results
 from study.spec import StudySpec, load_study
-from study.sweep.own_ray import LONGEST
+from study.sweep.own_ray import MAX_FOLDER_CHARACTERS
 from study.sweep.ray_runtime import SharedRay, check_machine, check_taken, set_variables
 from study.text import flat
 from study.tracking import Tracker
@@ -226,7 +226,7 @@ def ready(home: Home, address: str | None) -> None:
     check_server(home.tracking_uri)
     if address is None:
         check_shared()
-        for_sockets(LONGEST)
+        for_sockets(MAX_FOLDER_CHARACTERS)
     else:
         check_cluster(address)
 

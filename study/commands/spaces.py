@@ -10,7 +10,7 @@ from study.catalogue import Catalogue
 from study.spec.document import shipped
 from study.spec.suite import shipped_suites
 
-LONGEST = 150
+MAX_LINE_CHARACTERS = 150
 
 
 def document() -> dict[str, Any]:
@@ -61,4 +61,4 @@ def _names(section: str, catalogue: Catalogue) -> Iterator[dict[str, Any]]:
 
 
 def _cut(words: str) -> str:
-    return words if len(words) <= LONGEST else f"{words[: LONGEST - 3].rsplit(' ', 1)[0]} ..."
+    return words if len(words) <= MAX_LINE_CHARACTERS else f"{words[: MAX_LINE_CHARACTERS - 3].rsplit(' ', 1)[0]} ..."

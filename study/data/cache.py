@@ -35,9 +35,9 @@ from study.files import folder_beside
 
 # What is in files: hashes of their bytes, kept by path and state of each file so that a second start reads none again.
 #
-# They are kept in `KEPT` in the folder of all data sets; without one that can be written all files are read.
+# They are kept in `DIGESTS_FILE` in the folder of all data sets; without one that can be written all files are read.
 
-KEPT = "digests-of-files.sqlite"
+DIGESTS_FILE = "digests-of-files.sqlite"
 
 RACY = 2.0
 """Seconds: of a file that was written so short a time ago its state may stay the same when it is written again."""
@@ -45,7 +45,7 @@ RACY = 2.0
 BLOCK = 1 << 20
 """Bytes to read at a time."""
 
-AT_ONCE = 500
+FILES_AT_ONCE = 500
 """Files that a query of the database names, or that a thread reads at a time."""
 
 NAMED = 3
@@ -64,7 +64,7 @@ def digests(files: Sequence[Path]) -> list[str]:
     if new:
         began = time.time_ns()
         with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
-            blocks = [new[start : start + AT_ONCE] for start in range(0, len(new), AT_ONCE)]
+            blocks = [new[start : start + FILES_AT_ONCE] for start in range(0, len(new), FILES_AT_ONCE)]
             read = {name: found for block in pool.map(_hashes, blocks) for name, found in block.items()}
         known |= read
         settled = began - int(RACY * 1e9)
@@ -180,7 +180,7 @@ def _hash(name: str) -> str:
 
 
 def _database() -> sqlite3.Connection:
-    return opened(writable() / KEPT, "digests (file TEXT PRIMARY KEY, digest TEXT)", 10)
+    return opened(writable() / DIGESTS_FILE, "digests (file TEXT PRIMARY KEY, digest TEXT)", 10)
 
 
 def opened(place: Path, table: str, timeout: float) -> sqlite3.Connection:
@@ -204,14 +204,14 @@ def _known(states: Mapping[str, State]) -> dict[str, str]:
     keys = list(names)
     try:
         with closing(_database()) as database:
-            for start in range(0, len(keys), AT_ONCE):
-                part = keys[start : start + AT_ONCE]
+            for start in range(0, len(keys), FILES_AT_ONCE):
+                part = keys[start : start + FILES_AT_ONCE]
                 marks = ", ".join("?" * len(part))
                 for key, digest in database.execute(f"SELECT * FROM digests WHERE file IN ({marks})", part):
                     known[names[key]] = digest
     except (sqlite3.Error, UserError) as error:  # locked for long, or no folder can be written: read the files
         if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError):
-            (writable() / KEPT).unlink(missing_ok=True)  # damaged
+            (writable() / DIGESTS_FILE).unlink(missing_ok=True)  # damaged
         return {}
     return known
 

@@ -91,7 +91,7 @@ def table(findings: Sequence[Finding]) -> list[str]:
     """A line for each, in columns: the name, what is so, what helps."""
     names = [one.column or "-" for one in findings]
     width = max(map(len, names), default=0)
-    problems = max((len(one.problem) for one in findings if len(one.problem) <= LONG), default=0)
+    problems = max((len(one.problem) for one in findings if len(one.problem) <= LONG_PROBLEM_CHARACTERS), default=0)
     return [
         f"  {name:<{width}}  {one.problem:<{problems}}  {one.helps}".rstrip()
         for name, one in zip(names, findings, strict=True)
@@ -103,7 +103,7 @@ def listed(findings: Sequence[Finding]) -> list[str]:
     return ["look at these columns:", *table(findings)] if findings else []
 
 
-LONG = 90
+LONG_PROBLEM_CHARACTERS = 90
 """Characters of a problem from which on the others are not filled up to it."""
 
 

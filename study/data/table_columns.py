@@ -384,7 +384,7 @@ SHOWN = 3
 """Strays that a message shows."""
 
 UNIQUE, FEWEST_TEXTS = 0.5, 20
-"""A column of more than `FEWEST` texts that differ in more than this share of the rows holds names, not kinds."""
+"""A column of more than `FEWEST_TEXTS` texts that differ in more than this share of the rows holds names, not kinds."""
 
 SIGNS = "$€£¥%'\u00a0\u202f _"
 """The characters around or within numbers that were written for people."""

@@ -294,7 +294,7 @@ def numbered_by_class(labels: Labels, train: NDArray[np.int64]) -> Labels:
     return replace(labels, bias=number[labels.bias], bias_names=tuple(theirs[place] for place in order))
 
 
-OWN = 0.5
+MIN_KAPPA = 0.5
 """Of what chance leaves, the share by which bias classes must go with classes of their own: Cohen's kappa."""
 
 
@@ -302,9 +302,9 @@ def own_classes(target: NDArray[np.int64], bias: NDArray[np.int64], shape: tuple
     """The class that each bias class goes with; None where that is not clear.
 
     All classes weigh alike. A bias class goes with the class of which it is the largest share. That is clear where
-    every class has a bias class, and (A - C) / (1 - C) is at least `OWN`: A is the share of the samples of a class that
-    have a bias class of its own, the mean over classes, and C that of all samples, whatever their class. No number or
-    name decides: other ones give the same pairs.
+    every class has a bias class, and (A - C) / (1 - C) is at least `MIN_KAPPA`: A is the share of samples of a class
+    that have a bias class of its own, the mean over classes, and C that of all samples, whatever their class. No number
+    or name decides: other ones give the same pairs.
 
     Args:
         target, bias: labels (N,), -1 where they are not known.
@@ -324,7 +324,7 @@ def own_classes(target: NDArray[np.int64], bias: NDArray[np.int64], shape: tuple
         return None
     is_own = (own == np.arange(shape[0])[:, None]) & seen
     found, by_chance = float((shares * is_own).sum(1).mean()), float((shares.mean(0) * is_own).sum(1).mean())
-    if found - by_chance < OWN * (1 - by_chance):
+    if found - by_chance < MIN_KAPPA * (1 - by_chance):
         return None
     return tuple(
         int(number) if one else -1 for number, one in zip(own.tolist(), np.atleast_1d(seen).tolist(), strict=True)

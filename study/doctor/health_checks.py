@@ -24,7 +24,7 @@ from study.errors import UserError
 from study.home.folder import FORMAT, Home, check_format
 from study.home.provenance import LIBRARIES, output
 from study.places import SHARED, check_shared, for_sockets, obstacle
-from study.sweep.own_ray import LONGEST
+from study.sweep.own_ray import MAX_FOLDER_CHARACTERS
 from study.tracking.connection import connect, damage, error_line, public
 from study.tracking.tracking_state import TIMEOUT
 from study.training.gpu_errors import OLDER, TORCH
@@ -34,7 +34,7 @@ from study.training.gpu_errors import OLDER, TORCH
 State = Literal["ok", "warning", "problem"]
 STATES: tuple[State, ...] = get_args(State)
 
-PATIENCE = 60.0
+CHECK_TIMEOUT_S = 60.0
 """Seconds after which a check is given up."""
 
 
@@ -55,7 +55,7 @@ class Finding:
     remedy: str | None = None
 
 
-def isolated(name: str, look: Callable[[], Iterable[Finding]], patience: float = PATIENCE) -> list[Finding]:
+def isolated(name: str, look: Callable[[], Iterable[Finding]], patience: float = CHECK_TIMEOUT_S) -> list[Finding]:
     """The findings of a check; if it raises or does not end in time, that is a finding, too.
 
     Args:
@@ -204,7 +204,7 @@ def disks(home: Path) -> Iterator[Finding]:
     else:
         yield disk("disk, data", data.root(), another)
     try:
-        place = Path(for_sockets(LONGEST))
+        place = Path(for_sockets(MAX_FOLDER_CHARACTERS))
     except UserError as error:
         yield Finding("disk, temporary", "problem", str(error))
     else:

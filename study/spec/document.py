@@ -76,7 +76,7 @@ def _of_folder(folder: Path) -> str:
 
 # What gives its text once, as `/dev/stdin` and bash's `<(...)` do.
 
-LONGEST = 2**24
+MAX_FILE_BYTES = 2**24
 """Bytes that are read of it at most."""
 
 
@@ -94,7 +94,7 @@ def stream(path: Path) -> tuple[int, int] | None:
 def _drained(path: Path, whose: tuple[int, int]) -> bytes:
     """The content of such a one, which is kept, as a study reads its file several times."""
     with path.open("rb") as file:
-        return file.read(LONGEST)
+        return file.read(MAX_FILE_BYTES)
 
 
 Key = tuple[str, ...]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
-from study.knobs import MOST
+from study.knobs import MAX_INTEGER
 from study.metrics import Direction
 from study.metrics.selection_rules import RULES
 from study.spec.objective import Constraint
@@ -55,7 +55,7 @@ def seconds(value: Any) -> Any:
     """A duration such as `90m` or `1h30m` in seconds; anything else as it is."""
     if isinstance(value, str) and re.fullmatch(r"(\d+(\.\d+)?[smhd])+", value):
         return sum(float(number) * UNITS[unit] for number, _, unit in re.findall(r"(\d+(\.\d+)?)([smhd])", value))
-    return float(value) if type(value) is int and abs(value) <= MOST else value
+    return float(value) if type(value) is int and abs(value) <= MAX_INTEGER else value
 
 
 def configurations(value: Any) -> Any:
@@ -82,7 +82,7 @@ class Resources(Strict):
     gpu: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0
     accelerator: Annotated[str, Field(pattern=r"^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$")] | None = None
     hang: Annotated[float, Field(gt=0, allow_inf_nan=False), BeforeValidator(seconds)] | None = None
-    keep_checkpoints: Annotated[int, Field(ge=0, le=MOST)] | Literal["all"] = 5
+    keep_checkpoints: Annotated[int, Field(ge=0, le=MAX_INTEGER)] | Literal["all"] = 5
 
     @property
     def device(self) -> str:
@@ -90,7 +90,7 @@ class Resources(Strict):
         return "cuda" if self.gpu > 0 else "cpu"
 
 
-Positive = Annotated[int, Field(ge=1, le=MOST)]
+Positive = Annotated[int, Field(ge=1, le=MAX_INTEGER)]
 Seed = Annotated[int, Field(ge=0, lt=2**32)]
 Number = int | Annotated[float, Field(allow_inf_nan=False)]
 if TYPE_CHECKING:
@@ -217,7 +217,7 @@ class EarlyStopping(Strict):
 
     name: StoppingName = "none"
     grace: Positive | None = None
-    reduction: Annotated[int, Field(ge=2, le=MOST)] = 3
+    reduction: Annotated[int, Field(ge=2, le=MAX_INTEGER)] = 3
     brackets: Positive = 1
 
     _name_is_there = field_validator("name", mode="before")(_not_removed)
@@ -248,10 +248,10 @@ class Confirm(Strict):
             stays as it is.
     """
 
-    top: Annotated[int, Field(ge=0, le=MOST)] = 0
-    seeds: Annotated[int, Field(ge=1, le=MOST)] = 3
+    top: Annotated[int, Field(ge=0, le=MAX_INTEGER)] = 0
+    seeds: Annotated[int, Field(ge=1, le=MAX_INTEGER)] = 3
     folds: Literal["all"] | None = None
-    front: Annotated[int, Field(ge=0, le=MOST)] | None = None
+    front: Annotated[int, Field(ge=0, le=MAX_INTEGER)] | None = None
     rules: bool | Annotated[list[RuleName], Field(min_length=1)] = False
 
 
@@ -301,7 +301,7 @@ class Stop(Strict):
 
     gain: Annotated[float, Field(gt=0, allow_inf_nan=False)]
     confidence: Annotated[float, Field(ge=0.5, lt=1)] = 0.95
-    trials: Annotated[int, Field(ge=10, le=MOST)] = 20
+    trials: Annotated[int, Field(ge=10, le=MAX_INTEGER)] = 20
 
 
 class Search(Strict):
@@ -370,7 +370,7 @@ class Search(Strict):
         EarlyStopping, BeforeValidator(_by_name, json_schema_input_type=StoppingName | EarlyStopping)
     ] = EarlyStopping()
     confirm: Confirm = Confirm()
-    retries: Annotated[int, Field(ge=0, le=MOST)] = 2
+    retries: Annotated[int, Field(ge=0, le=MAX_INTEGER)] = 2
 
     _sampler_is_there = field_validator("sampler", mode="before")(_not_removed)
 

@@ -11,7 +11,7 @@ from pydantic import AllowInfNan, BaseModel, ConfigDict, ValidationError, create
 
 from study import data, methods, models
 from study.errors import UserError, nearest
-from study.knobs import MOST, Knob, Range
+from study.knobs import MAX_INTEGER, Knob, Range
 from study.spec.document import Document, Key
 from study.text import shortened
 
@@ -27,7 +27,7 @@ class Strict(BaseModel):
     model_config = STRICT
 
 
-MOST_LINES, LONGEST = 40, 4000
+MOST_LINES, MAX_CHARACTERS = 40, 4000
 """Most problems that are told at once, and most characters about each."""
 
 
@@ -44,7 +44,7 @@ class Problems:
         self._lines: dict[str, None] = {}
 
     def add(self, key: Key, message: str) -> None:
-        message = shortened(message.replace("\n", " "), LONGEST)
+        message = shortened(message.replace("\n", " "), MAX_CHARACTERS)
         printable = "".join(char if char.isprintable() else repr(char)[1:-1] for char in message)
         self.keys.append(key)
         self._lines[f"{self._document.place(key)}: {'.'.join(map(_key_part, key))}: {printable}"] = None
@@ -149,9 +149,9 @@ def _bounds(base: Any, ranges: Iterable[Range]) -> list[Ge | Le | Gt | Lt]:
         if limit is not None
     ]
     if base is int and not any(isinstance(bound, Ge | Gt) for bound in bounds):
-        bounds.append(Ge(-MOST))
+        bounds.append(Ge(-MAX_INTEGER))
     if base is int and not any(isinstance(bound, Le | Lt) for bound in bounds):
-        bounds.append(Le(MOST))
+        bounds.append(Le(MAX_INTEGER))
     return bounds
 
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from study.errors import UserError, nearest
-from study.knobs import MOST
+from study.knobs import MAX_INTEGER
 from study.metrics import available
 from study.metrics.selection_rules import RULES
 from study.spec.document import Document, Key, apply_profile, find, read, shipped_folder
@@ -82,14 +82,14 @@ class SuiteLayout(Strict):
     methods: Annotated[dict[str, SuiteMethod], Field(min_length=1)]
     data: Annotated[dict[str, Section], Field(min_length=1)]
     rules: Annotated[list[RuleName], Field(min_length=1)]
-    searches: Annotated[int, Field(ge=1, le=MOST)] = 3
+    searches: Annotated[int, Field(ge=1, le=MAX_INTEGER)] = 3
     budget: Budget
     judge: str | None = None
 
 
 # The study file that each search of a suite is made of.
 
-KEPT = tuple(BaseSearch.model_fields)
+SHARED_SEARCH_KEYS = tuple(BaseSearch.model_fields)
 """Keys of `search` that are the same for every method."""
 
 SAMPLER = "random"
@@ -303,7 +303,7 @@ def base_of_file(document: Document) -> None:
     taken: dict[str, Any] = {key: source.values[key] for key in ("model", "train", "resources") if key in source.values}
     search = source.values.get("search")
     if isinstance(search, dict):
-        taken["search"] = {key: value for key, value in search.items() if key in KEPT}
+        taken["search"] = {key: value for key, value in search.items() if key in SHARED_SEARCH_KEYS}
     if isinstance(train := taken.get("train"), dict):
         taken["train"] = {key: value for key, value in train.items() if key not in ("epochs", "seed")}
     document.values["base"] = taken

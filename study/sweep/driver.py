@@ -162,7 +162,7 @@ def _written_since(files: Sequence[Path], seconds: float) -> list[Path]:
 
 # Whether Ray lives under a running study.
 
-EVERY = 0.25
+POLL_INTERVAL_S = 0.25
 """Seconds between two looks."""
 
 
@@ -209,7 +209,7 @@ def watched(ray: OwnRay | JoinedRay, agenda: Agenda, remedy: str) -> Iterator[No
     over, lost = threading.Event(), list[str]()
 
     def watch() -> None:
-        while not over.wait(EVERY):
+        while not over.wait(POLL_INTERVAL_S):
             if ended := ray.ended():
                 let_rays_objects_go()
                 lost.append(ended)

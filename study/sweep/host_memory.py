@@ -24,7 +24,7 @@ somebody else's."""
 GREEDY = 0.5
 """The share of the memory of which a process that just vanished held so much that it was most likely ended for it."""
 
-ANSWER = 20.0
+ANSWER_TIMEOUT_S = 20.0
 """Seconds that another node gets to say its count: a process has to start on it."""
 
 
@@ -84,7 +84,7 @@ def kills_at(machine: str, counter: str) -> int | None:
     ask = ray.remote(num_cpus=0, max_retries=0)(kills)
     there = NodeAffinitySchedulingStrategy(machine, soft=False)
     with suppress(ray.exceptions.RayError):
-        count: int | None = ray.get(ask.options(scheduling_strategy=there).remote(counter), timeout=ANSWER)
+        count: int | None = ray.get(ask.options(scheduling_strategy=there).remote(counter), timeout=ANSWER_TIMEOUT_S)
         return count
     return None
 

@@ -39,7 +39,7 @@ PRELOAD = "study.sweep.preload"
 FOLDER = "STUDY_PROCESSES"
 """Variable that names the folder in which each says that it has done so."""
 
-PATIENCE = 300.0
+WORKER_TIMEOUT_S = 300.0
 """Seconds that they get: an idle machine needs six, one that is kept busy minutes. Then trials begin, and Ray starts
 what is missing."""
 
@@ -90,17 +90,17 @@ class Processes:
         if self._folder is None:
             return
         started = min(self.count, max(1, int(cpus)))
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + WORKER_TIMEOUT_S
         while len(os.listdir(self._folder)) < started and time.monotonic() < deadline and not stopping():
             time.sleep(0.02)
 
 
-TRIES = 3
+START_TRIES = 3
 
-STEP = 120.0
+STEP_TIMEOUT_S = 120.0
 """Seconds that a step of the start may take, those in which Ray's processes waited for a processor not counted."""
 
-SLOW = 20.0
+SLOW_START_S = 20.0
 """Seconds after which a start is slow enough to be told."""
 
 
@@ -108,10 +108,10 @@ TAIL = 3
 """Lines of what a process said last."""
 
 
-LEAST = 2**20
+MIN_FREE_BYTES = 2**20
 """Bytes that Ray's folder needs, for the logs of its processes and its sockets."""
 
-LONGEST = 103 - SESSION - len(f"/{RUN}12345678")
+MAX_FOLDER_CHARACTERS = 103 - SESSION - len(f"/{RUN}12345678")
 """Characters of the folder around Ray's: the path of a socket has at most 107 on Linux, 103 elsewhere."""
 
 
@@ -207,7 +207,7 @@ def own_ray(
         RayStartError: each of `TRIES` starts failed.
         KeyboardInterrupt: nobody wants it any more.
     """
-    with scratch_folder(RUN, for_sockets(LONGEST)) as folder, token_for(folder):
+    with scratch_folder(RUN, for_sockets(MAX_FOLDER_CHARACTERS)) as folder, token_for(folder):
         ray = _started(folder, processes, tell, stopping, leave)
         try:
             yield ray
@@ -223,7 +223,7 @@ def _started(
     leave: Callable[[], None],
 ) -> OwnRay:
     """The first start that succeeds; of one that fails no process is left when the next begins."""
-    for attempt in range(1, TRIES + 1):
+    for attempt in range(1, START_TRIES + 1):
         if attempt > 1:
             tell(f"starting Ray, attempt {attempt}")
         ray = OwnRay(folder)
@@ -244,7 +244,7 @@ def _started(
 
 def no_room(folder: Path) -> str:
     """That there is none in a folder, if so: Ray's processes end without a word of it."""
-    if shutil.disk_usage(folder).free >= LEAST:
+    if shutil.disk_usage(folder).free >= MIN_FREE_BYTES:
         return ""
     return f"\n{folder.parent}: {os.strerror(errno.ENOSPC)}. Make room there, or name another folder: TMPDIR=..."
 
@@ -342,12 +342,12 @@ class Patience:
                 raise KeyboardInterrupt
             if ended := self._ray.ended():
                 raise RayStartError(ended)
-            if time.monotonic() - began - (self._ray.starved() - starved) > STEP:
-                raise RayStartError(f"nothing happened in {STEP:g} s")
+            if time.monotonic() - began - (self._ray.starved() - starved) > STEP_TIMEOUT_S:
+                raise RayStartError(f"nothing happened in {STEP_TIMEOUT_S:g} s")
             self._tell_if_slow()
             time.sleep(0.05)
 
     def _tell_if_slow(self) -> None:
-        if not self.told and time.monotonic() - self._began > SLOW:
+        if not self.told and time.monotonic() - self._began > SLOW_START_S:
             self._tell(f"starting Ray; this machine is busy (load {os.getloadavg()[0]:.0f})")
             self.told = True

@@ -22,7 +22,7 @@ from study.tracking.tracking_state import STUDY, Tracked
 
 # What the study's own run says of the study: its parameters, and a note in Markdown.
 
-MOST = 200
+MAX_NAME_CHARACTERS = 200
 """Characters of a name before its seed; MLflow takes 250 in all."""
 
 NOTE = "mlflow.note.content"
@@ -319,7 +319,7 @@ class Events:
         else:
             whose = "baseline" if self.record.trials[of].stage == "baseline" else f"trial {of}"
         on = "" if trial.fold is None else f", fold {trial.fold}"
-        return f"{whose[:MOST]}, seed {trial.seed}{on}"
+        return f"{whose[:MAX_NAME_CHARACTERS]}, seed {trial.seed}{on}"
 
     def _moved(self, params: Mapping[str, Any]) -> str:
         """The knobs in which a trial of an ablation is not as the baseline."""

@@ -110,7 +110,7 @@ class Description:
 
 
 def _of_enough(told: Mapping[str, Any] | None) -> WorstGroup | None:
-    """What an earlier version knew: the worst of the groups of `FEWEST` samples and more, or only its accuracy."""
+    """Read what an earlier version had: the worst group of `MIN_SHOWN_GROUP` samples and more, or only its accuracy."""
     if told is None or not (sizes := told["sizes"]):
         return None
     if (of := told["group"]) is None:

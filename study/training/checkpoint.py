@@ -60,7 +60,7 @@ class ChosenWeights:
         self._weights = dict(state["weights"])
 
 
-PAUSE = 20.0
+PAUSE_PER_WRITE = 20.0
 """A write is followed by so many times its own duration without one: checkpoints cost at most 5% of a trial."""
 
 FIRST = 0.05

@@ -26,7 +26,7 @@ WORSE = 2.0
 """Times as many errors as by all features that early layers may make to be taken for those of a bias: an object is
 told by all features far better."""
 
-MOST = 20000
+MAX_SAMPLES = 20000
 """Samples that a classifier is trained on: more change 40 or 256 weights a class by little."""
 
 
@@ -76,7 +76,7 @@ def _by_others(fitted: Callable[[Tensor], probes.Classifier], rows: Tensor, targ
 
 
 def _few(chosen: Tensor) -> Tensor:
-    return chosen[:: -(-len(chosen) // MOST)]
+    return chosen[:: -(-len(chosen) // MAX_SAMPLES)]
 
 
 def _tensor(rows: Any, device: torch.device) -> Tensor:

@@ -42,12 +42,12 @@ def networks(config: TrialConfig, facts: Facts, begins: bool = True) -> nn.Modul
     return nn.ModuleDict({"method": method, "probes": probes, **offsets})
 
 
-MOST = 2048
+MAX_BATCH_SAMPLES = 2048
 """Samples of a batch of evaluation at most."""
 
-LEAST = 2**19
-"""Pixels per channel, or values of rows, of a batch of evaluation at least where there are `MOST` samples of them: with
-less a GPU would wait for launches."""
+MIN_BATCH_PIXELS = 2**19
+"""Pixels per channel, or values of rows, of a batch of evaluation at least where there are `MAX_BATCH_SAMPLES` of
+them: with less a GPU would wait for launches."""
 
 
 def batch_size(options: TrainOptions, views: int, shape: tuple[int, ...]) -> int:
@@ -62,7 +62,7 @@ def batch_size(options: TrainOptions, views: int, shape: tuple[int, ...]) -> int
     side = options.evaluation_size
     evaluated = (side, side) if side is not None and len(shape) == 3 else shape[-2:]
     pixels = min(options.batch_size, options.micro_batch or options.batch_size) * views * math.prod(trained[-2:])
-    return max(2, min(MOST, max(pixels, LEAST) // math.prod(evaluated)))
+    return max(2, min(MAX_BATCH_SAMPLES, max(pixels, MIN_BATCH_PIXELS) // math.prod(evaluated)))
 
 
 class Evaluation:
@@ -200,7 +200,7 @@ class Evaluation:
 
     def kept_probes(self) -> dict[str, Tensor]:
         """The tensors of the probes that were fitted to these networks, but those of all features."""
-        kept = {key: fitted for key, fitted in self._fitted.items() if key[1] in probes.KEPT}
+        kept = {key: fitted for key, fitted in self._fitted.items() if key[1] in probes.KEPT_PROBES}
         return {".".join((*key, name)): tensor for key, fitted in kept.items() for name, tensor in vars(fitted).items()}
 
     def take(self, kept: Mapping[str, Tensor]) -> None:
@@ -209,4 +209,4 @@ class Evaluation:
         for key, tensor in kept.items():
             encoder, name, field = key.rsplit(".", 2)
             tensors.setdefault((encoder, name), {})[field] = tensor
-        self._fitted = {key: probes.KEPT[key[1]](**of) for key, of in tensors.items()}
+        self._fitted = {key: probes.KEPT_PROBES[key[1]](**of) for key, of in tensors.items()}

@@ -145,7 +145,7 @@ def _tensors(batch: Batch) -> list[Tensor]:
 
 # A split whose inputs stay in the host's memory: each batch is brought to the device ahead of its step.
 
-SHARE = 0.25
+MAX_DEVICE_MEMORY_SHARE = 0.25
 """Of the device's memory that a trial may still take: a split with more inputs than that stays in the host's. The
 rest is for networks and what they compute."""
 
@@ -515,8 +515,8 @@ class TrainingLoop:
             return {}
 
     def _resident(self, split: Split, facts: Facts) -> Resident:
-        """The split on the device, or in the host's memory where it would take more of the device than `SHARE`."""
-        if self.device.type == "cuda" and split.inputs.nbytes > SHARE * available(self.device):
+        """Put a split on the device, or in the host's memory where it takes more than `MAX_DEVICE_MEMORY_SHARE`."""
+        if self.device.type == "cuda" and split.inputs.nbytes > MAX_DEVICE_MEMORY_SHARE * available(self.device):
             return Streamed(split, facts, self.device)
         return Resident(split, facts, self.device)
 

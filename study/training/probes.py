@@ -64,7 +64,7 @@ class Ridge:
         return (queries.detach().double() - self.inputs) @ self.weight + self.outputs
 
 
-KEPT: dict[str, Callable[..., Classifier]] = {"lbfgs": Logistic, "mlp": Perceptron, "ridge": Ridge}
+KEPT_PROBES: dict[str, Callable[..., Classifier]] = {"lbfgs": Logistic, "mlp": Perceptron, "ridge": Ridge}
 """By the name in `train.final`: made of their tensors by name."""
 
 VOTES = 2**24
