@@ -319,7 +319,7 @@ class Agenda:
             self._write(events.Refused(request, reason))
 
     def failed(self, number: int, failure: Failure) -> None:
-        """Have a trial that was cut off run again where that can help, else write that it has failed.
+        """Make a trial that was cut off run again where that can help, else write that it has failed.
 
         Do nothing if it had ended before its worker died.
         """
@@ -351,7 +351,7 @@ class Agenda:
         self._write(event)
 
     def untested(self, number: int, failure: Failure) -> None:
-        """Have the test split read again with a trial's model where that can help, else write why it cannot be."""
+        """Retry reading the test split with a trial's model where that can help, else write why it cannot be read."""
         trial = self.record.trials[number]
         self._changed += 1
         self._testing.discard(number)

@@ -73,7 +73,7 @@ def try_card(whole: bool) -> None:
 
 
 def log_apart(job: JobPayload) -> None:
-    """Have MLflow in this process keep its runs in the trial's folder, and remove every setting of a server.
+    """Make MLflow in this process keep its runs in the trial's folder, and remove every setting of a server.
 
     The folder is emptied where the trial has no state to go on from. Call this before the function's modules are
     imported.

@@ -52,7 +52,7 @@ TWICE = 0.3
 
 @contextmanager
 def stopped_by_signals(agenda: Agenda, tell: Callable[[str], None]) -> Iterator[None]:
-    """Have each signal of `NUMBERS` ask the agenda to stop, and a second one raise KeyboardInterrupt as usual.
+    """Make each signal of `NUMBERS` ask the agenda to stop, and a second one raise KeyboardInterrupt as usual.
 
     The same signal within `TWICE` seconds is no second one, nor is another SIGHUP. A signal that came before, and that
     a library swallowed, is obeyed too; a second one that is swallowed is raised again. Outside the main thread, where
@@ -189,7 +189,7 @@ def _joins(spec: StudySpec, datasets: Mapping[str, Dataset]) -> Joins | None:
 
 @contextmanager
 def watched(ray: OwnRay | JoinedRay, agenda: Agenda, remedy: str) -> Iterator[None]:
-    """Have the agenda stop soon after one of Ray's processes has ended.
+    """Make the agenda stop soon after one of Ray's processes has ended.
 
     Ray itself would notice within a minute, print, and end this process.
 
@@ -375,7 +375,7 @@ def _tune(
     tell: Callable[[str], None],
     references: References,
 ) -> None:
-    """Have Ray Tune do what the agenda says.
+    """Make Ray Tune do what the agenda says.
 
     Args:
         processes: of the study's own Ray; None: on a cluster.
@@ -433,7 +433,7 @@ def _tune(
 
 @contextmanager
 def old_objects_left_alone() -> Iterator[None]:
-    """Have Python's garbage collection look only at what the block makes: most older objects are libraries', and stay.
+    """Make Python's garbage collection look only at what the block makes: most older objects are libraries', and stay.
 
     A collection of all of them keeps the driver from hearing reports for a third of a second.
     """

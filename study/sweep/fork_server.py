@@ -248,7 +248,7 @@ def _shared(job: JobPayload) -> tuple[Any, ...]:
 
 
 def _print_into(output: int) -> None:
-    """Have this process, C libraries included, print into a file and read nothing; no character fails."""
+    """Make this process, C libraries included, print into a file and read nothing; no character fails."""
     os.dup2(output, 1)
     os.dup2(output, 2)
     with open(os.devnull, "rb") as nothing:

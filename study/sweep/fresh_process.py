@@ -58,7 +58,7 @@ class ForkServer:
             )
 
     def begin(self, job: JobPayload, output: IO[bytes]) -> "Connection[Any, Any]":
-        """Have the server run a trial; return the channel to its process.
+        """Make the server run a trial; return the channel to its process.
 
         Raises:
             ServerEndedError: the server has ended.
@@ -100,7 +100,7 @@ class ForkServer:
         return kind, status, held
 
     def end_trial(self) -> None:
-        """Have the server kill the trial's process at once."""
+        """Make the server kill the trial's process at once."""
         with suppress(OSError):
             self.control.sendall(END)
 
@@ -185,7 +185,7 @@ def _message(server: ForkServer, channel: "Connection[Any, Any]") -> list[Any] |
 
 
 def _ends(server: ForkServer, channel: "Connection[Any, Any]") -> None:
-    """Have the trial end here, and wait until its process is gone."""
+    """Make the trial end here, and wait until its process is gone."""
     with suppress(OSError):
         channel.send_bytes(STOP)
     with suppress(ServerEndedError):

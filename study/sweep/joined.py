@@ -80,7 +80,7 @@ class Verdict:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Have PyTorch compute on one thread in the block, which is fastest for small things beside trials."""
+    """Make PyTorch compute on one thread in the block, which is fastest for small things beside trials."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

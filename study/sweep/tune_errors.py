@@ -14,7 +14,7 @@ class ProcessBusyError(RayActorError):
 
 
 def tell_them() -> None:
-    """Have the Tune of this process handle both errors as it handles a process that died.
+    """Make the Tune of this process handle both errors as it handles a process that died.
 
     By itself it ends at the first, which it does not know, and drops the trial of the second without a word: the study
     would wait for ever.

@@ -269,7 +269,7 @@ class Events:
         self._end(key, event.time, "failed" if event.reason else "complete")
 
     def _lengthened(self, event: events.TrialsLengthened) -> None:
-        """Have the runs of lengthened trials go on after their epochs, with the new total in a tag.
+        """Make the runs of lengthened trials go on after their epochs, with the new total in a tag.
 
         MLflow cannot change the parameter `train.epochs`.
         """
