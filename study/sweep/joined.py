@@ -1,9 +1,10 @@
 """The folds of a configuration joined: every sample outside test, judged by a network that was not trained on it.
 
-The metric of all samples together is the configuration's value: counts of small groups are pooled, no means of folds'
-means are taken. Its error is a bootstrap: samples are drawn anew within each cell of class and bias, groups that stay
-together as one, and so are repeats where there are several; the metric is computed anew for each draw. The draws are
-the same for all configurations of a study, so that the error of a difference follows from two lists of draws.
+The metric of all samples together is the configuration's value: counts of small groups are pooled, not averaged over
+folds. Its standard error is a bootstrap: samples are drawn with replacement within each cell of class and bias class
+(samples that have to stay in one fold are drawn together), and so are repeats where there are several; the metric is
+computed anew for each draw. The draws are the same for all configurations of a study, so that the error of a
+difference follows from two lists of draws.
 """
 
 import base64
@@ -30,36 +31,36 @@ DRAWS = 200
 SEED = 20
 
 RANKING = ("top5_accuracy", "auc")
-"""Metrics of all scores of a sample, of which that of its class alone is kept."""
+"""Metrics that need all scores of a sample; only that of its class is kept."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What networks say of samples.
+    """What networks predict for samples.
 
     Attributes:
-        classes: of each, (N,).
-        log_losses: -log p of the class of each, in nats, (N,) float32; None: they rank no classes.
+        classes: predicted class of each, (N,).
+        log_losses: -log p of the true class of each, in nats, (N,) float32; None: the networks rank no classes.
     """
 
     classes: NDArray[np.int64]
     log_losses: NDArray[np.float32] | None = None
 
     def packed(self) -> str:
-        """The same as text, for a ledger."""
+        """Return this as text, for a ledger."""
         parts = [self.classes.astype("<u2"), *([] if self.log_losses is None else [self.log_losses.astype("<f4")])]
         return " ".join(base64.b85encode(zlib.compress(part.tobytes())).decode() for part in parts)
 
     @classmethod
     def unpacked(cls, text: str) -> "Verdict":
-        """The same again."""
+        """Make one of the text of `packed`."""
         parts = [zlib.decompress(base64.b85decode(part)) for part in text.split(" ")]
         losses = np.frombuffer(parts[1], "<f4") if len(parts) > 1 else None
         return cls(np.frombuffer(parts[0], "<u2").astype(np.int64), losses)
 
     @classmethod
     def joined(cls, parts: Sequence["Verdict"], members: Sequence[NDArray[np.bool_]]) -> "Verdict":
-        """That of all samples, from those of parts and which samples each part has, (N,)."""
+        """Join the verdicts of parts; `members`: which of the N samples each part holds, (N,)."""
         classes = np.empty(len(members[0]), np.int64)
         losses = None if any(part.log_losses is None for part in parts) else np.empty(len(members[0]), np.float32)
         for part, held in zip(parts, members, strict=True):
@@ -69,7 +70,7 @@ class Verdict:
         return cls(classes, losses)
 
     def scores(self, rows: NDArray[np.int64], target: Tensor, classes: int) -> Tensor | None:
-        """Scores (n, classes) of these samples that have their log losses; they rank the other classes alike."""
+        """Return scores (n, classes) of these samples, equal for all other classes; None if there are no log losses."""
         if self.log_losses is None:
             return None
         own = -torch.from_numpy(self.log_losses[rows]).double()
@@ -79,7 +80,7 @@ class Verdict:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """PyTorch computes on one thread, as what is small does fastest beside trials."""
+    """Make PyTorch compute on one thread in the block, which is fastest for small things beside trials."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -89,7 +90,7 @@ def one_thread() -> Iterator[None]:
 
 
 def _is_kept(name: str, draws: Sequence[float]) -> bool:
-    """Whether a metric's draws are kept: not those of single groups, of which there may be many."""
+    """Return whether a metric's draws are kept: not those of single groups, of which there may be many."""
     return name.removeprefix("val/") not in metrics.GROUPS and bool(np.isfinite(draws).all())
 
 
@@ -114,7 +115,7 @@ class Joiner:
             self._members = np.split(np.argsort(unit, kind="stable"), np.cumsum(np.bincount(unit))[:-1])
 
     def new(self, record: StudyRecord) -> Iterator[Joined]:
-        """What is to be told of configurations whose runs have all ended since."""
+        """Yield an event for each configuration whose runs on all folds have ended since the last event."""
         for leader in Results(self._spec, record).to_confirm():
             runs = [run for run in record.repeats_of(leader.number) if run.state == "complete" and run.predicted]
             repeats = self._repeats(runs)
@@ -127,11 +128,10 @@ class Joiner:
         return Joined(number, runs, *self.judged(repeats))
 
     def judged(self, repeats: Sequence[Verdict]) -> tuple[dict[str, float | None], dict[str, list[float]]]:
-        """Return the metrics of all samples together with their standard errors, and some of them for samples drawn
-        anew.
+        """Return the metrics of all samples together with their standard errors, and the draws of some of them.
 
         Args:
-            repeats: what was said of the samples outside test, once for each time that all folds ran.
+            repeats: predictions for the samples outside test, one for each time that all folds ran.
         """
         with one_thread():
             return self._judged(repeats)
@@ -152,7 +152,7 @@ class Joiner:
         return known, {name: [float(f"{value:.6g}") for value in found] for name, found in finite.items()}
 
     def _repeats(self, runs: Sequence[TrialRecord]) -> list[Verdict]:
-        """What was said of the samples, once for each time that all folds ran."""
+        """Return the joined predictions, one for each time that all folds ran."""
         count, first = self._folds.count, max(self._spec.seeds) + 1
         by_repeat: dict[int, list[TrialRecord]] = {}
         for run in runs:
@@ -167,8 +167,10 @@ class Joiner:
         ]
 
     def _metrics(self, repeats: Sequence[Verdict], rows: Sequence[NDArray[np.int64]]) -> dict[str, float]:
-        """The mean over repeats of each metric on these samples, but of those that rank three classes or more; nan
-        where it has no value."""
+        """Return the mean over repeats of each metric on these samples, nan where it has no value.
+
+        Metrics of `RANKING` are left out where there are three classes or more.
+        """
         found: dict[str, list[float]] = {}
         for verdict, members in zip(repeats, rows, strict=True):
             chosen = torch.from_numpy(members)
@@ -181,6 +183,6 @@ class Joiner:
         return {name: float(np.mean(values)) for name, values in found.items()}
 
     def _drawn(self, generator: np.random.Generator) -> NDArray[np.int64]:
-        """As many units of each cell as there are, drawn with replacement: samples, or groups that stay together."""
+        """Draw, with replacement, as many units of each cell as there are: samples, or groups that stay together."""
         chosen = np.concatenate([units[generator.integers(0, len(units), len(units))] for units in self._units])
         return chosen if self._members is None else np.concatenate([self._members[one] for one in chosen])
