@@ -16,7 +16,7 @@ from study.data.holdout import Indices
 from study.knobs import Range
 
 TEST_SHARE = 0.2
-"""Share of each class's digits that the test split has."""
+"""Share of each class's digits in the test split."""
 
 BIASED_VAL = 77
 """Stream of the colours of a biased validation split; recorded curves (`tests/benchmarks`) were made with it."""
@@ -36,12 +36,12 @@ class Options:
 
 
 def describe(options: Options) -> Facts:
-    """Ten digits, ten colours, 8 x 8 pixels; the colour scaled to [0, 1] is the condition, too."""
+    """Return the facts: ten digits, ten colours, 8 x 8 pixels; the colour scaled to [0, 1] is also the condition."""
     return Facts(classes=10, bias_classes=10, shape=(3, 8, 8), condition=3, aligned=tuple(range(10)))
 
 
 def labels(options: Options) -> Mapping[str, Labelled]:
-    """Those of what is loaded, without the pixels."""
+    """Return digits and colours of each split, without the pixels."""
     from sklearn.datasets import load_digits
 
     target = load_digits().target.astype(np.int64)
@@ -66,7 +66,7 @@ def load(options: Options) -> Dataset:
 
 
 def _assigned(options: Options, target: Indices) -> Iterator[tuple[str, Indices, Indices]]:
-    """Each split's name, the positions of its digits, and their colours."""
+    """Yield each split's name, the positions of its digits, and their colours."""
     generator = np.random.default_rng(options.seed)
     for name, members in _split(target, options.val_share, generator).items():
         rho = options.rho if name == "train" else colour_bias.UNBIASED
@@ -78,7 +78,7 @@ def _assigned(options: Options, target: Indices) -> Iterator[tuple[str, Indices,
 
 
 def _split(target: np.ndarray, val_share: float, generator: np.random.Generator) -> dict[str, np.ndarray]:
-    """Disjoint sample indices per split, each class in the same shares."""
+    """Return disjoint sample indices per split, each class in the same shares."""
     bounds = np.array([1 - TEST_SHARE - val_share, 1 - TEST_SHARE])
     parts: dict[str, list[np.ndarray]] = {"train": [], "val": [], "test": []}
     for label in np.unique(target):
