@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def _home(address: str | None, *names: str) -> "Home":
-    """Return the home that a command reads: this one, or a cluster's copy here, with these studies brought up to date."""
+    """Return the home that a command reads: this one, or the copy of a cluster's, with these studies up to date."""
     from study.home.folder import Home
 
     if address is None:
