@@ -302,10 +302,32 @@ def load_study(
     Raises:
         UserError: says everything that is wrong, each with file, line, key, what was given and what is allowed.
     """
-    document = _changed(spec, list(assignments), profile, reading)
+    assignments = list(assignments)
+    document = _changed(spec, assignments, profile, reading)
+    if one_trial:
+        _take_alternatives(document, assignments)
     if name is not None:
         document.set("name", name, "--name")
     return resolve(document, one_trial)
+
+
+def _take_alternatives(document: Document, assignments: list[str]) -> None:
+    """Put what stands under a label of `search.alternatives` in the place of a section whose name is set to it, with
+    what else is set of that section. What the search would give to trials, which counts on the file's own section,
+    leaves the document."""
+    given = {text: assigned(text)[0] for text in assignments}
+    for section in CATALOGUES:
+        try:
+            label = document.values[section]["name"]
+            labelled = document.values["search"]["alternatives"][section][label]
+        except (KeyError, TypeError):  # no label, or not of the form, which is told later
+            continue
+        name = f"{section}.name"
+        if name in given.values() and isinstance(labelled, dict):
+            document.set(section, dict(labelled), f"--set {name}={label}")
+            override(document, [text for text, key in given.items() if key.startswith(f"{section}.") and key != name])
+            for part in ("space", "baseline", "enqueue", "incumbents"):
+                document.values["search"].pop(part, None)
 
 
 def _changed(spec: str, assignments: list[str], profile: str | None = None, reading: str | None = None) -> Document:
