@@ -33,7 +33,7 @@ def from_this_shell(names: Sequence[str]) -> dict[str, str]:
 STUDY, FINAL = "study", "final"
 """Kinds of drivers: of a search, and of a final training, whose results are models."""
 
-LONGEST = 120
+MAX_SHOWN_CHARACTERS = 120
 """Most characters of a job's id that a message shows."""
 
 LATEST = 1e11

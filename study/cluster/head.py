@@ -73,12 +73,12 @@ JOBS, VERSION = "/api/jobs/", "/api/version"
 ANSWER_TIMEOUT_S = 20.0
 """Seconds that an answer may take to begin or to go on."""
 
-LONGEST = 24 * 3600
+FILE_TIMEOUT_S = 24 * 3600
 """Seconds that a file may take; Ray by itself cuts it off after 30."""
 
 BLOCK = 1 << 16
 
-MOST = 64 << 20
+MAX_ANSWER_BYTES = 64 << 20
 """Most bytes of an answer in JSON that are read."""
 
 
@@ -139,7 +139,7 @@ class Head:
         with self._as_ray_answers():
             return overview(told)
 
-    def file(self, node: str, name: str, lines: int = -1, most: int = MOST) -> Iterator[bytes]:
+    def file(self, node: str, name: str, lines: int = -1, most: int = MAX_ANSWER_BYTES) -> Iterator[bytes]:
         """Yield a file below a node's logs in blocks.
 
         Where Ray answers with nothing, its list of files is checked for the file: Ray may not report a missing one, as

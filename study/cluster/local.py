@@ -379,7 +379,7 @@ def _answers(url: str) -> bool:
     return False
 
 
-PATIENCE = 900.0
+START_TIMEOUT_S = 900.0
 """Seconds that a part may take to come up; all cores of a small machine may be busy."""
 
 NODES_AT_ONCE = max(2, os.cpu_count() or 1)
@@ -391,7 +391,7 @@ ASK = 0.3
 SCRATCH = "study-ray-"
 """Prefix of the name of the folder of Ray's session. It is short: paths of sockets must fit into 107 bytes."""
 
-LONGEST = 103 - ray_internals.SESSION - len(f"/{SCRATCH}12345678") - len("node-100")
+MAX_FOLDER_CHARACTERS = 103 - ray_internals.SESSION - len(f"/{SCRATCH}12345678") - len("node-100")
 """Most characters of the path of the folder around it."""
 
 TAIL = 4

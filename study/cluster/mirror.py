@@ -230,7 +230,7 @@ def _whole_lines(data: bytes) -> bytes:
     return data[: data.rfind(b"\n") + 1]
 
 
-TRIES = 3
+DOWNLOAD_TRIES = 3
 """Downloads of files that are not what the cluster says, as they may be changing."""
 
 JOB = 180.0

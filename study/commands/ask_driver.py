@@ -22,7 +22,7 @@ from study.spec.configuration import configuration
 from study.spec.schema import same
 from study.text import typed
 
-PATIENCE = 15.0
+ANSWER_TIMEOUT_S = 15.0
 """Seconds to wait for an answer: a driver looks every second, once it has loaded its data and started Ray."""
 
 

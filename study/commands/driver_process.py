@@ -97,7 +97,7 @@ class Gone:
 
 Message = Listening | Shown | Told | Over | Ended | Failed | Gone
 
-START = "import json, sys; sys.path[:] = json.loads(sys.argv.pop(1)); from study.cli import main; main()"
+DRIVER_SOURCE = "import json, sys; sys.path[:] = json.loads(sys.argv.pop(1)); from study.cli import main; main()"
 """What the process of a driver runs, with the module path of this one: a study's function is found as it is here."""
 
 POLL_INTERVAL_S = 0.25

@@ -21,7 +21,7 @@ answers 44 of the 58 questions of `tests/benchmarks/guide_search.py`, on which t
 ENDING = 3
 """Letters at the end of a question's word that may differ from the guide's word."""
 
-FEW = 4
+MAX_ROWS_TOGETHER = 4
 """Rows of a table or items of a list up to which it is one passage; of a longer one, each row or item is one."""
 
 SECTION = 2600

@@ -9,10 +9,10 @@ from study.home.folder import StudyFolder
 from study.home.ledger import read
 from study.text import moment
 
-FEW = 5
+FEW_METRICS = 5
 """Metrics of an event up to which all are shown."""
 
-MOST = 200
+MAX_OUTPUT_LINES = 200
 """Last lines of a trial's output that are shown."""
 
 STUDY_EVENTS = ("opened", "started", "lost", "ended", "tested", "untested", "closed")

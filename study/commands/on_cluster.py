@@ -18,7 +18,7 @@ from study.home.record import StudyRecord
 from study.spec import StudySpec
 from study.text import moment, tell, typed
 
-LONGEST = 300
+MAX_SHOWN_CHARACTERS = 300
 """Characters of a job's message that are shown; Ray appends the end of its log to it."""
 
 LAST = 5

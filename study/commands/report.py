@@ -16,10 +16,10 @@ from study.ranking import Results
 from study.text import typed
 from study.tracking.tracking_state import refresh
 
-SHARE = 0.05
+MAX_CORE_SHARE = 0.05
 """Largest share of a core that a watched report takes: the driver may need the same core."""
 
-LOOK = 1.0
+POLL_INTERVAL_S = 1.0
 """Seconds between two looks at whether a ledger has grown."""
 
 
@@ -53,7 +53,7 @@ def report(
 def watch(home: Home, name: str, out: Path | None, tell: Callable[[Path], object]) -> None:
     """Write a study's report again each time its ledger has grown, until no driver runs it any more.
 
-    The page reloads itself. After each report there is a rest, so that all of them take `SHARE` of a core.
+    The page reloads itself. After each report there is a rest, so that all of them take `MAX_CORE_SHARE` of a core.
 
     Args:
         out: the folder to write into; None: the study's own.

@@ -33,7 +33,7 @@ from study.data.source import Source, roots, writable
 from study.errors import UserError
 from study.files import folder_beside
 
-KEPT = "digests-of-files.sqlite"
+DIGESTS_FILE = "digests-of-files.sqlite"
 """Database of the hashes of files, by path and state, in the folder of all data sets, so that a second start reads none
 again. Where that folder cannot be written, files are read each time.
 """

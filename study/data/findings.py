@@ -105,7 +105,7 @@ def listed(findings: Sequence[Finding]) -> list[str]:
     return ["look at these columns:", *table(findings)] if findings else []
 
 
-LONG = 90
+LONG_PROBLEM_CHARACTERS = 90
 """Length of a problem, in characters, from which on shorter ones are not padded to it."""
 
 

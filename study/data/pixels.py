@@ -58,7 +58,7 @@ to
 the size, which distorts and cuts nothing off.
 """
 
-MOST = 1 << 26
+MAX_PIXELS = 1 << 26
 """Maximum number of pixels to decode, 8192 x 8192: 268 MB as RGB, which Pillow keeps in four bytes, and as much again
 where they are converted.
 """
@@ -83,7 +83,7 @@ def opened(file: Path, size: int) -> Iterator[tuple[Image.Image, int]]:
     A progressive JPEG is kept in full until its last pass: all its pixels count. Any other counts as it is shrunk.
 
     Raises:
-        ValueError: it is not a file or an image, or takes more than `MOST`.
+        ValueError: it is not a file or an image, or takes more than `MAX_PIXELS`.
         Exception: whatever Pillow raises for a damaged file.
     """
     if not stat.S_ISREG(file.stat().st_mode):  # to open a pipe would wait for whoever writes into it

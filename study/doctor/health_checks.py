@@ -52,7 +52,7 @@ class Finding:
     remedy: str | None = None
 
 
-def isolated(name: str, look: Callable[[], Iterable[Finding]], patience: float = PATIENCE) -> list[Finding]:
+def isolated(name: str, look: Callable[[], Iterable[Finding]], patience: float = CHECK_TIMEOUT_S) -> list[Finding]:
     """Return the findings of a check; if it raises or does not end in time, that is a finding, too.
 
     Args:

@@ -91,7 +91,7 @@ class RequestInbox:
 TIMES, LEAST = 10.0, 60.0
 """A trial hangs when it has not reported for `TIMES` usual epochs of the study, and for at least `LEAST` seconds."""
 
-SLOW = 10.0
+UNUSUAL_EPOCH_FACTOR = 10.0
 """Factor that is allowed for an unusual epoch: start, first epoch, last epoch, reading the test split."""
 
 NEWEST = 101
@@ -182,11 +182,11 @@ def error_of(trial: TuneTrial) -> BaseException:
     return RuntimeError(Path(text).read_text(encoding="utf-8") if text and Path(text).exists() else "unknown")
 
 
-LOOK = 1.0
+HANG_CHECK_INTERVAL_S = 1.0
 """Seconds between two looks for trials that hang; Tune's loop turns with every report, perhaps of a thousand trials."""
 
 
-KEPT = 30.0
+ENDED_TRIAL_KEPT_S = 30.0
 """Least seconds that Tune keeps a trial which has ended: by then nothing more comes of it."""
 
 

@@ -155,7 +155,7 @@ def _written_since(files: Sequence[Path], seconds: float) -> list[Path]:
     return [file for file in files if os.path.exists(file) and os.stat(file).st_ctime > seconds]
 
 
-EVERY = 0.25
+POLL_INTERVAL_S = 0.25
 """Seconds between two looks whether Ray's processes live."""
 
 

@@ -46,7 +46,7 @@ from study.upstream.end_with_parent import end_with_parent
 GO, END = b"g", b"e"
 """Bytes that tell this process to run a trial, and to end it."""
 
-ANSWER = struct.Struct("!ciq")
+ANSWER_FORM = struct.Struct("!ciq")
 """What it answers: `ENDED`, a status as of waitpid(2) and the most bytes that the process held; or `UNFIT`: the
 function has to be imported for each trial, by another server."""
 ENDED, UNFIT = b"e", b"u"

@@ -22,7 +22,7 @@ FRESH = 30.0
 GREEDY = 0.5
 """Share of the memory from which a process that vanished was most likely ended for what it held."""
 
-ANSWER = 20.0
+ANSWER_TIMEOUT_S = 20.0
 """Seconds that another node gets to return its count: a process has to start on it."""
 
 

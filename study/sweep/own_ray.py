@@ -37,7 +37,7 @@ PRELOAD = "study.sweep.preload"
 FOLDER = "STUDY_PROCESSES"
 """Variable that names the folder in which each worker says that it has imported it."""
 
-PATIENCE = 300.0
+WORKER_TIMEOUT_S = 300.0
 """Most seconds that trials wait for workers: six on an idle machine, minutes on a busy one. Ray starts those that are
 missing then."""
 
@@ -94,10 +94,10 @@ class Processes:
 
 START_TRIES = 3
 
-STEP = 120.0
+STEP_TIMEOUT_S = 120.0
 """Seconds that a step of the start may take, without those in which Ray's processes waited for a processor."""
 
-SLOW = 20.0
+SLOW_START_S = 20.0
 """Seconds after which the user is told that a start takes long."""
 
 
@@ -108,7 +108,7 @@ TAIL = 3
 MIN_FREE_BYTES = 2**20
 """Bytes that Ray's folder needs, for the logs of its processes and its sockets."""
 
-LONGEST = 103 - SESSION - len(f"/{RUN}12345678")
+MAX_FOLDER_CHARACTERS = 103 - SESSION - len(f"/{RUN}12345678")
 """Most characters of the folder around Ray's: the path of a socket has at most 107 on Linux, 103 elsewhere."""
 
 
@@ -220,7 +220,7 @@ def _started(
     leave: Callable[[], None],
 ) -> OwnRay:
     """Return the first start that succeeds; no process of a failed one is left when the next begins."""
-    for attempt in range(1, TRIES + 1):
+    for attempt in range(1, START_TRIES + 1):
         if attempt > 1:
             tell(f"starting Ray, attempt {attempt}")
         ray = OwnRay(folder)
@@ -241,7 +241,7 @@ def _started(
 
 def no_room(folder: Path) -> str:
     """Return that a folder has no room, if so: Ray's processes end without a word of it."""
-    if shutil.disk_usage(folder).free >= LEAST:
+    if shutil.disk_usage(folder).free >= MIN_FREE_BYTES:
         return ""
     return f"\n{folder.parent}: {os.strerror(errno.ENOSPC)}. Make room there, or name another folder: TMPDIR=..."
 

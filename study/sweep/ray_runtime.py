@@ -36,7 +36,7 @@ from study.upstream.ray_internals import (
     without_rays_own_lines,
 )
 
-EVERY = 1.0
+POLL_INTERVAL_S = 1.0
 """Seconds between two questions whether a cluster still answers."""
 
 CONNECTION_TIMEOUT_S = 5.0
@@ -453,7 +453,7 @@ class Slots:
         return max(1, min(self._fits, self._concurrency or self._fits))
 
 
-PATIENCE = 5.0
+CLUSTER_TIMEOUT_S = 5.0
 """Seconds that a cluster gets to take a connection; Ray by itself would try for a minute."""
 
 

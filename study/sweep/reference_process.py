@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 LATER = 5
 """Niceness of that process: trials come first."""
 
-LOOK = 0.1
+POLL_INTERVAL_S = 0.1
 """Seconds between two looks at the results, when only references are left."""
 
 START = """\

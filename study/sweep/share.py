@@ -35,7 +35,7 @@ costs the start of a process."""
 MORE_SLOTS_THAN_ANY = 2.0**40
 """More slots than there can be."""
 
-MOST = 10**15
+MAX_TOLD_NUMBER = 10**15
 """Bound of the numbers that a driver tells."""
 
 Amount = Annotated[float, Ge(0), Lt(MAX_TOLD_NUMBER)]

@@ -20,7 +20,7 @@ from study.tracking import own_runs
 from study.tracking.store import REFERENCE, Point, RunUpdate, cut, data_set, milliseconds, reference_key
 from study.tracking.tracking_state import STUDY, Tracked
 
-MOST = 200
+MAX_NAME_CHARACTERS = 200
 """Most characters of a run's name before its seed; MLflow takes 250 in all."""
 
 NOTE = "mlflow.note.content"

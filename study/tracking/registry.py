@@ -239,5 +239,5 @@ def _log(
     return logged.artifact_location, logged.model_id
 
 
-LONGEST = 5000
+MAX_DESCRIPTION_CHARACTERS = 5000
 """Most characters of a description that every MLflow takes."""

@@ -65,12 +65,12 @@ class RunUpdate:
     files: list[tuple[Path, str | None]] = field(default_factory=list)
 
 
-LONGEST = 5000
+MAX_VALUE_CHARACTERS = 5000
 """Most characters of a parameter or tag that every MLflow takes."""
 
 
 def cut(value: Any) -> str:
-    """Return a value as text that every MLflow takes, cut to `LONGEST` characters with a note of its length."""
+    """Return a value as text that every MLflow takes, cut to `MAX_VALUE_CHARACTERS` with a note of its length."""
     text = printed(str(value))
     if len(text) <= MAX_VALUE_CHARACTERS:
         return text
@@ -83,7 +83,7 @@ def milliseconds(time: float) -> int:
     return int(time * 1000)
 
 
-MOST, DIGEST = 500, 36
+MAX_TITLE_CHARACTERS, MAX_DIGEST_CHARACTERS = 500, 36
 """Most characters of a data set's name and digest that MLflow takes."""
 
 
@@ -111,7 +111,7 @@ def _source(name: str, sources: list[str]) -> tuple[str, str]:
     return "local", json.dumps({"uri": sources[0], **several})
 
 
-OWN = "study.own_run"
+OWN_RUN_TAG = "study.own_run"
 """Tag of a run that a training function logged itself: its key, see `study.tracking.own_runs`."""
 
 REFERENCE = "study.reference"

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 WINDOW = 2.0
 """Seconds between two looks at the ledger: each that finds something costs about 10 ms, however little it is."""
 
-REST, LONGEST = 3.0, 5.0
-"""After writing, the thread pauses `REST` times as long as it wrote, at most `LONGEST` seconds, and not at all while it
-is behind: a server on the same machine shares its cores with the trials, and events that wait for each other take fewer
+REST_PER_WRITE, MAX_REST_S = 3.0, 5.0
+"""After writing, the thread pauses `REST_PER_WRITE` times as long as it wrote, at most `MAX_REST_S`, and not while it is
+behind: a server on the same machine shares its cores with the trials, and events that wait for each other take fewer
 requests."""
 
 REST_TIMEOUT_S, TROUBLED_TIMEOUT_S = 120.0, 5.0
@@ -49,7 +49,7 @@ database takes seconds of the process that starts the trials."""
 
 def rest(spent: float) -> float:
     """Return the seconds until the next look at the ledger, given the seconds that the last writing took."""
-    return max(WINDOW, min(LONGEST, REST * spent))
+    return max(WINDOW, min(MAX_REST_S, REST_PER_WRITE * spent))
 
 
 class Tracker:

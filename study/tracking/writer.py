@@ -15,7 +15,7 @@ from study.tracking.mlflow_events import NOTE, Events, note
 from study.tracking.store import REQUESTS_AT_ONCE, RunUpdate, Store, milliseconds
 from study.tracking.tracking_state import STUDY, Tracked, run_page, study_id, trials_page
 
-SHARE = 500
+EVENTS_AT_ONCE = 500
 """Most events that are brought at once."""
 
 
@@ -62,8 +62,8 @@ class Writer:
         self.reached: int | None = None
 
     def write_new(self) -> int:
-        """Write the next events of the ledger, at most `SHARE`; return how many there were."""
-        events = list(islice(self._tail.new(), SHARE))
+        """Write the next events of the ledger, at most `EVENTS_AT_ONCE`; return how many there were."""
+        events = list(islice(self._tail.new(), EVENTS_AT_ONCE))
         if not events:
             return 0
         self.reached = milliseconds(events[0]["time"])

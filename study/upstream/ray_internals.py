@@ -60,7 +60,7 @@ def without_rays_own_lines(logs: bool) -> Iterator[None]:
         joining.listen_error_messages = before
 
 
-SOON = 0.02
+POLL_INTERVAL_S = 0.02
 """Seconds between two looks whether a call into Ray has ended."""
 
 Result = TypeVar("Result")
