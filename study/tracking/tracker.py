@@ -26,8 +26,8 @@ WINDOW = 2.0
 """Seconds between two looks at the ledger: each that finds something costs about 10 ms, however little it is."""
 
 REST_PER_WRITE, MAX_REST_S = 3.0, 5.0
-"""After writing, the thread pauses `REST_PER_WRITE` times as long as it wrote, at most `MAX_REST_S`, and not while it is
-behind: a server on the same machine shares its cores with the trials, and events that wait for each other take fewer
+"""After writing, the thread pauses `REST_PER_WRITE` times as long as it wrote, at most `MAX_REST_S`, and not while it
+is behind: a server on the same machine shares its cores with the trials, and events that wait for each other take fewer
 requests."""
 
 REST_TIMEOUT_S, TROUBLED_TIMEOUT_S = 120.0, 5.0
