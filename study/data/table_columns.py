@@ -107,7 +107,11 @@ Faults = Mapping[int, Sequence[Fault]]
 
 
 def summary(faults: Faults) -> list[str]:
-    """Write a sentence for each column and kind of fault, with each text once and its row numbers, from 1."""
+    """Write a sentence for each column and kind of fault: each text once, how many rows have it, and the first.
+
+    Args:
+        faults: by row from 0; the sentences count from 1.
+    """
     found: dict[tuple[str, str], dict[str, list[int]]] = {}
     known: dict[str, tuple[str, ...]] = {}
     for row, cells in faults.items():
