@@ -183,7 +183,7 @@ class Study:
         """
         from study.analysis.statistics.importance import importances
 
-        return importances(self.results.as_searched)
+        return importances(self.results.without_extensions)
 
     def table(
         self,

@@ -191,7 +191,7 @@ def logs(
     from study.cluster.following import COLOURS
     from study.cluster.job_client import Jobs
     from study.commands import logs as history
-    from study.commands.on_cluster import Elsewhere
+    from study.commands.on_cluster import RemoteStudies
     from study.home.folder import Home
 
     if follow and (address is None or trial is not None):
@@ -206,7 +206,7 @@ def logs(
         log = COLOURS.sub("", remote.head.log(job))
         print_json({"name": name, "job": job, "log": log}) if as_json else tell(log, end="")
         return
-    home = Home.locate() if address is None else Elsewhere(address).home([name])
+    home = Home.locate() if address is None else RemoteStudies(address).home([name])
     document = history.document(home.find(name), trial)
     print_json(document) if as_json else tell(history.text(document))
 

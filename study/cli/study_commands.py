@@ -21,9 +21,9 @@ def _home(address: str | None, *names: str) -> "Home":
 
     if address is None:
         return Home.locate()
-    from study.commands.on_cluster import Elsewhere
+    from study.commands.on_cluster import RemoteStudies
 
-    return Elsewhere(address).home(names)
+    return RemoteStudies(address).home(names)
 
 
 def plan(
@@ -69,9 +69,9 @@ def list_studies(address: Where = None, as_json: Json = False) -> None:
     from study.home.folder import Home
 
     if address is not None:
-        from study.commands.on_cluster import Elsewhere
+        from study.commands.on_cluster import RemoteStudies
 
-        there = Elsewhere(address)
+        there = RemoteStudies(address)
         rows = there.overview()
         print_json(rows) if as_json else tell(there.table(rows))
         return
@@ -88,7 +88,7 @@ def show_status(name: Name, address: Where = None, as_json: Json = False) -> Non
     if address:
         from study.commands import on_cluster
 
-        there = on_cluster.Elsewhere(address).status(name)
+        there = on_cluster.RemoteStudies(address).status(name)
         print_json(there) if as_json else tell(on_cluster.text(there))
         return
     document = status.document(Home.locate().find(name))

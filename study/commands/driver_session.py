@@ -299,7 +299,7 @@ GO_ON = "stopped. Nothing is lost; then go on with it: study resume {}"
 
 
 @contextmanager
-def interrupted_as(message: str) -> Iterator[None]:
+def message_on_interrupt(message: str) -> Iterator[None]:
     """Raise a KeyboardInterrupt of the block as a StartInterruptedError with this message."""
     try:
         yield
@@ -345,7 +345,7 @@ def run_session(
     from study.sweep.driver import drive
 
     with (
-        interrupted_as(GO_ON.format(folder.name)),
+        message_on_interrupt(GO_ON.format(folder.name)),
         shown(folder),
         resumable(folder),
         closing(Ledger(folder.ledger_file)) as ledger,

@@ -167,7 +167,7 @@ def delete(jobs: Jobs, name: str) -> int:
     return len(drivers)
 
 
-class Elsewhere:
+class RemoteStudies:
     """Studies of a cluster, read from here.
 
     Args:
@@ -320,5 +320,5 @@ def seeds(jobs: Jobs, spec: StudySpec, name: str | None, with_val: bool) -> list
 
 
 def folder_there(jobs: Jobs, name: str) -> StudyFolder:
-    """Read a study of a cluster, and return its folder here; raise as `Elsewhere.home`."""
-    return Elsewhere(jobs.address).home([name]).find(name)
+    """Read a study of a cluster, and return its folder here; raise as `RemoteStudies.home`."""
+    return RemoteStudies(jobs.address).home([name]).find(name)

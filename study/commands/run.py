@@ -17,9 +17,9 @@ from study.commands.driver_session import (
     GO_ON,
     RunEnd,
     View,
-    interrupted_as,
     lead_parts,
     loaded,
+    message_on_interrupt,
     outputs,
     registered,
     resumable,
@@ -152,7 +152,7 @@ def start(
         StudyStoppedError: see `study.sweep.driver.drive`; `study resume` tries again.
         StartInterruptedError: a signal came before the driver had the study.
     """
-    with interrupted_as("stopped before the study began; nothing is left behind"):
+    with message_on_interrupt("stopped before the study began; nothing is left behind"):
         home.check_new(spec.name)
         _check_place(home, spec, address)
         check_metrics.check(spec)
@@ -269,7 +269,7 @@ def resume(
             it runs; it cannot be extended, has nothing that failed, or what is assigned cannot change.
         StudyStoppedError, StartInterruptedError: as for `start`.
     """
-    with interrupted_as(GO_ON.format(name)):
+    with message_on_interrupt(GO_ON.format(name)):
         folder = home.find(name)
         check_not_there(folder)
         spec, record = folder.checked_spec(), StudyRecord.load(folder.ledger_file)

@@ -74,7 +74,7 @@ def waiting(folder: Path) -> list[tuple[Path, Request | None]]:
     return [(folder / name, _read(folder / name)) for name in names[:MOST_AT_ONCE]]
 
 
-def removed(path: Path) -> None:
+def remove_request(path: Path) -> None:
     """Take an answered request away, if it is still there and can be."""
     with suppress(OSError):
         path.unlink()

@@ -289,7 +289,7 @@ class Judged(BaseEvent):
 
     Attributes:
         trial: its number.
-        predicted: the class of each and its log loss, in the order of the data, see `study.sweep.joined.Verdict`.
+        predicted: the class of each and its log loss, in the data's order, see `study.sweep.joined.FoldPredictions`.
     """
 
     trial: Whole

@@ -12,7 +12,7 @@ from study.errors import UserError
 from study.home import ledger
 from study.home.events import STATES, Closed, Event, Referenced, Stage, UnknownEventError, event_of
 from study.home.line import Entry
-from study.home.reducer import Folded, InvalidLedgerError
+from study.home.reducer import InvalidLedgerError, StudyState
 from study.home.trial_record import BY_HAND, EVERY_CONFIGURATION, LARGEST, Epoch, TrialRecord, finite, infinite
 
 __all__ = [
@@ -23,9 +23,9 @@ __all__ = [
     "InvalidLedgerError",
     "StudyRecord",
     "TrialRecord",
-    "as_searched",
     "finite",
     "infinite",
+    "without_extensions",
 ]
 
 # Python's garbage collection, held back while very many objects are made that all stay.
@@ -48,7 +48,7 @@ def is_tested(event: Referenced) -> bool:
     return any(name.startswith("test/") for name in event.metrics or ())
 
 
-class StudyRecord(Folded):
+class StudyRecord(StudyState):
     """A study as its ledger tells it."""
 
     @classmethod
@@ -158,7 +158,7 @@ class StudyRecord(Folded):
 # A study as its search ended it.
 
 
-def as_searched(record: StudyRecord) -> StudyRecord:
+def without_extensions(record: StudyRecord) -> StudyRecord:
     """A record without what trials did once they were extended, so that what tells of the search compares trials of as
     many epochs. It shares the trials that were not, and is not to be changed; the record itself where none was."""
     if not record.lengthened:

@@ -11,7 +11,7 @@ from study.home.trial_record import Epoch, Stretch, TrialRecord
 
 Happening = tuple[Literal["trial", "report", "ended", "enqueued"], int, int, Epoch | None]
 """The events of trials: which trial, behind which of its epochs, and what it reported; of what was enqueued its place
-among `Folded.enqueued` instead of a trial. A report stays when its trial has to run the epoch again."""
+among `StudyState.enqueued` instead of a trial. A report stays when its trial has to run the epoch again."""
 
 
 class InvalidLedgerError(UserError):
@@ -20,7 +20,7 @@ class InvalidLedgerError(UserError):
 
 
 @dataclass
-class Folded:
+class StudyState:
     """A study as its ledger tells it.
 
     Attributes:

@@ -29,13 +29,13 @@ from study.home.sharing import Limits
 from study.spec import StudySpec
 from study.sweep import PREPARING, STARTING, STOPPING
 from study.sweep.adapters import RequestInbox
-from study.sweep.agenda import Agenda, CannotGoOn, Joins
+from study.sweep.agenda import Agenda, NewJoined, StudyCannotContinueError
 from study.sweep.early_stopping import early_stopping
 from study.sweep.kept_states import KeptStates, tidy
 from study.sweep.own_ray import OwnRay, Processes, RayStartError
 from study.sweep.ray_runtime import JoinedRay, Slots, StartsRay, fitting, gpus, nothing, ray_runtime
 from study.sweep.reference_process import References
-from study.sweep.share import Share, newcomer
+from study.sweep.share import Share, new_peer
 from study.text import tell, typed
 from study.training import function_loading
 from study.upstream.interrupt import NUMBERS, dropped_ones_come_again, has_come, once
@@ -179,7 +179,7 @@ def let_rays_objects_go() -> None:
     sys.unraisablehook = show
 
 
-def _joins(spec: StudySpec, datasets: Mapping[str, Dataset]) -> Joins | None:
+def _joins(spec: StudySpec, datasets: Mapping[str, Dataset]) -> NewJoined | None:
     """Return the function that joins the folds of the study's data; None: there are no folds."""
     (dataset, *others) = datasets.values() or (None,)
     if dataset is None or dataset.folds is None or others:
@@ -312,7 +312,7 @@ def drive(
     except RayEndedError as trouble:
         let_rays_objects_go()  # those that the error's frames still hold
         raise StudyStoppedError(f"{trouble}. {without_ray}") from trouble
-    except CannotGoOn as trouble:
+    except StudyCannotContinueError as trouble:
         raise StudyStoppedError(f"{trouble}. {remedy}") from trouble
     finally:
         if not is_told:
@@ -385,7 +385,7 @@ def _tune(
 
     Raises:
         UserError: the cluster has no node that a trial fits on.
-        CannotGoOn: no node is left.
+        StudyCannotContinueError: no node is left.
     """
     import ray
     from ray import tune
@@ -502,7 +502,7 @@ def _share(agenda: Agenda, folder: StudyFolder, nodes: "Nodes", slots: Slots) ->
     spec, limits = agenda.spec, Limits.of(job_metadata())
     most = limits.slots
     cluster, of = ray.get_runtime_context().gcs_address, agenda.record.owner or owner()
-    mine = newcomer(of, cluster, spec.resources, limits.share, most or slots())
+    mine = new_peer(of, cluster, spec.resources, limits.share, most or slots())
     with suppress(OSError):
         return Share(
             folder.path.parent,

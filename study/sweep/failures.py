@@ -213,7 +213,7 @@ def is_out_of_reach(machine: str | None, nodes: Iterable[Mapping[str, Any]]) -> 
     return False
 
 
-class CannotGoOn(BaseException):
+class StudyCannotContinueError(BaseException):
     """The study has to stop at once, through no fault of a trial; what is in the ledger stays.
 
     Not an `Exception`, so that nothing on the way takes it for a trial's.

@@ -40,7 +40,7 @@ RANKING = ("top5_accuracy", "auc")
 
 
 @dataclass(frozen=True)
-class Verdict:
+class FoldPredictions:
     """What networks predict for samples.
 
     Attributes:
@@ -57,14 +57,14 @@ class Verdict:
         return " ".join(base64.b85encode(zlib.compress(part.tobytes())).decode() for part in parts)
 
     @classmethod
-    def unpacked(cls, text: str) -> "Verdict":
+    def unpacked(cls, text: str) -> "FoldPredictions":
         """Make one of the text of `packed`."""
         parts = [zlib.decompress(base64.b85decode(part)) for part in text.split(" ")]
         losses = np.frombuffer(parts[1], "<f4") if len(parts) > 1 else None
         return cls(np.frombuffer(parts[0], "<u2").astype(np.int64), losses)
 
     @classmethod
-    def joined(cls, parts: Sequence["Verdict"], members: Sequence[NDArray[np.bool_]]) -> "Verdict":
+    def joined(cls, parts: Sequence["FoldPredictions"], members: Sequence[NDArray[np.bool_]]) -> "FoldPredictions":
         """Join the verdicts of parts; `members`: which of the N samples each part holds, (N,)."""
         classes = np.empty(len(members[0]), np.int64)
         losses = None if any(part.log_losses is None for part in parts) else np.empty(len(members[0]), np.float32)
@@ -148,10 +148,10 @@ class Joiner:
             if repeats and len(repeats) * self._folds.count == len(runs) and (known is None or known.runs != numbers):
                 yield self._joined(leader.number, numbers, repeats)
 
-    def _joined(self, number: int, runs: tuple[int, ...], repeats: Sequence[Verdict]) -> Joined:
+    def _joined(self, number: int, runs: tuple[int, ...], repeats: Sequence[FoldPredictions]) -> Joined:
         return Joined(number, runs, *self.judged(repeats))
 
-    def judged(self, repeats: Sequence[Verdict]) -> tuple[dict[str, float | None], dict[str, list[float]]]:
+    def judged(self, repeats: Sequence[FoldPredictions]) -> tuple[dict[str, float | None], dict[str, list[float]]]:
         """Return the metrics of all samples together with their standard errors, and the draws of some of them.
 
         Args:
@@ -160,7 +160,7 @@ class Joiner:
         with one_thread():
             return self._judged(repeats)
 
-    def _judged(self, repeats: Sequence[Verdict]) -> tuple[dict[str, float | None], dict[str, list[float]]]:
+    def _judged(self, repeats: Sequence[FoldPredictions]) -> tuple[dict[str, float | None], dict[str, list[float]]]:
         whole = [np.arange(len(self._target))] * len(repeats)
         values = self._metrics(repeats, whole)
         of_rows, of_repeats = np.random.default_rng(SEED), np.random.default_rng(SEED)  # rows for any number of repeats
@@ -175,22 +175,22 @@ class Joiner:
         finite = {name: found for name, found in draws.items() if _is_kept(name, found)}
         return known, {name: [float(f"{value:.6g}") for value in found] for name, found in finite.items()}
 
-    def _repeats(self, runs: Sequence[TrialRecord]) -> list[Verdict]:
+    def _repeats(self, runs: Sequence[TrialRecord]) -> list[FoldPredictions]:
         """Return the joined predictions, one for each time that all folds ran."""
         count, first = self._folds.count, max(self._spec.seeds) + 1
         by_repeat: dict[int, list[TrialRecord]] = {}
         for run in runs:
             by_repeat.setdefault((run.seed - first) // count, []).append(run)
         return [
-            Verdict.joined(
-                [Verdict.unpacked(run.predicted or "") for run in of_repeat],
+            FoldPredictions.joined(
+                [FoldPredictions.unpacked(run.predicted or "") for run in of_repeat],
                 [self._folds.numbers == run.fold for run in of_repeat],
             )
             for of_repeat in by_repeat.values()
             if len(of_repeat) == count
         ]
 
-    def _metrics(self, repeats: Sequence[Verdict], rows: Sequence[NDArray[np.int64]]) -> dict[str, float]:
+    def _metrics(self, repeats: Sequence[FoldPredictions], rows: Sequence[NDArray[np.int64]]) -> dict[str, float]:
         """Return the mean over repeats of each metric on these samples, nan where it has no value.
 
         Metrics of `RANKING` are left out where there are three classes or more.

@@ -235,7 +235,7 @@ def _started(
             tell(f"starting Ray, attempt {attempt}")
         ray = OwnRay(folder)
         try:
-            patience = Patience(ray, tell, stopping)
+            patience = StartWaiter(ray, tell, stopping)
             _start(ray, folder, processes, patience)
             if attempt > 1 or patience.told:
                 tell("Ray runs")
@@ -256,7 +256,7 @@ def no_room(folder: Path) -> str:
     return f"\n{folder.parent}: {os.strerror(errno.ENOSPC)}. Make room there, or name another folder: TMPDIR=..."
 
 
-def _start(ray: OwnRay, folder: Path, processes: Processes | None, patience: "Patience") -> None:
+def _start(ray: OwnRay, folder: Path, processes: Processes | None, patience: "StartWaiter") -> None:
     from ray import init
     from ray.util import get_node_ip_address
 
@@ -324,7 +324,7 @@ def _end(ray: OwnRay, leave: Callable[[], None]) -> None:
         ray.kill(tree)
 
 
-class Patience:
+class StartWaiter:
     """Waits for the steps of a start for as long as the machine makes progress with it.
 
     Attributes:

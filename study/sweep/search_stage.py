@@ -26,7 +26,7 @@ from study.spec.configuration import faults
 from study.spec.objective import Score
 from study.spec.schema import same
 from study.spec.space import grid_cells
-from study.sweep.early_stopping import EarlyStopping, Verdict
+from study.sweep.early_stopping import EarlyStopping
 from study.sweep.history import History, TrialEnd
 from study.sweep.samplers import strategy
 
@@ -181,7 +181,7 @@ class SearchStage:
         self._wanted: list[Decision] = []
         self._enqueued: deque[Mapping[str, Any]] = deque()
         self._exhausted = False
-        self.verdicts: dict[int, Verdict] = {}
+        self.to_prune: dict[int, bool] = {}
         """Decision on each trial at its last epoch that was heard."""
         self._replay()
 
@@ -270,23 +270,22 @@ class SearchStage:
             return f"trial {number} is one of stage {trial.stage}; only trials of the search can be stopped"
         return f"trial {number} ends at its next report already" if trial.stops_at is not None else None
 
-    def judge(self, trial: TrialRecord, epoch: int, reports: Sequence[Epoch] | None = None) -> Verdict:
-        """Return whether a trial goes on after one of its epochs but the last.
+    def should_prune(self, trial: TrialRecord, epoch: int, reports: Sequence[Epoch] | None = None) -> bool:
+        """Return whether early stopping ends a trial after one of its epochs but the last.
 
         Args:
             reports: those up to this epoch, as they were when it was reported; None: those in the record.
         """
-        verdict: Verdict = "on"
         if trial.until is not None:  # extended: early stopping has nothing to say
-            return verdict
+            return False
+        prune = False
         if trial.stage == "search":
             score = self._score(trial.number, trial.reports if reports is None else reports)
-            if score is not None:
-                verdict = self.rule.judge(trial.number, epoch, score)
+            prune = score is not None and self.rule.should_prune(trial.number, epoch, score)
         if any(same(trial.params, params) for params in self.spec.incumbents):
-            verdict = "on"  # what has to be beaten runs whole, as the baseline does; others are compared with it
-        self.verdicts[trial.number] = verdict
-        return verdict
+            prune = False  # what has to be beaten runs whole, as the baseline does; others are compared with it
+        self.to_prune[trial.number] = prune
+        return prune
 
     def _leader(self, trial: TrialRecord) -> TrialRecord:
         if trial.stage != "replicate" or trial.repeats is None:
@@ -349,6 +348,6 @@ class SearchStage:
             elif report is not None and epoch < full:
                 reports = past.setdefault(number, [])
                 reports[epoch - 1 :] = [report]
-                self.judge(trial, epoch, reports)
+                self.should_prune(trial, epoch, reports)
         have = {(trial.repeats, trial.seed, trial.fold) for trial in self.record.by_stage("replicate")}
         self._wanted = [one for one in self._wanted if (one.repeats, one.seed, one.fold) not in have]

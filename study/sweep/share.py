@@ -339,6 +339,6 @@ class Share:
                 os.utime(self._file)
 
 
-def newcomer(owner: str, cluster: str, resources: Resources, share: float, most: int) -> Peer:
+def new_peer(owner: str, cluster: str, resources: Resources, share: float, most: int) -> Peer:
     """Return a study that joins."""
     return Peer("", owner, cluster, share, most, resources.cpu, resources.gpu, 0, True, False, 0.0, time.time())

@@ -18,7 +18,7 @@ from study.spec import StudySpec
 from study.text import escaped, printed
 from study.tracking import own_runs
 from study.tracking.store import REFERENCE, Point, RunUpdate, cut, data_set, milliseconds, reference_key
-from study.tracking.tracking_state import STUDY, Tracked
+from study.tracking.tracking_state import STUDY, TrackingState
 
 MAX_NAME_CHARACTERS = 200
 """Most characters of a run's name before its seed; MLflow takes 250 in all."""
@@ -162,7 +162,7 @@ class Events:
     def __init__(
         self,
         spec: StudySpec,
-        progress: Tracked,
+        progress: TrackingState,
         record: StudyRecord,
         own_runs: Callable[[int], Path] | None = None,
         above: str = "",
