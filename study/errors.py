@@ -26,7 +26,7 @@ OF_RAY = "OutOfDiskError"
 be imported."""
 
 
-LONGEST = 2**16
+MAX_MESSAGE_CHARACTERS = 2**16
 """Most characters of a message that are kept."""
 
 
@@ -104,7 +104,7 @@ def _attribute(error: BaseException, name: str) -> Any:
 def said(error: BaseException) -> str:
     """Return an exception's message, whatever its class raises instead, with the middle of a very long one left out."""
     try:
-        return shortened(str(error), LONGEST)
+        return shortened(str(error), MAX_MESSAGE_CHARACTERS)
     except BaseException as trouble:
         return f"its message cannot be had ({type(trouble).__name__})"
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, tzinfo
 from typing import Any, TextIO
 
-KEPT = "\n\t"
+KEPT_CONTROL_CHARACTERS = "\n\t"
 """Characters that are not printable, but stay as they are."""
 
 
@@ -19,7 +19,7 @@ def printed(text: str) -> str:
     """
     if text.isprintable():
         return text
-    return "".join(sign if sign.isprintable() or sign in KEPT else _written(sign) for sign in text)
+    return "".join(sign if sign.isprintable() or sign in KEPT_CONTROL_CHARACTERS else _written(sign) for sign in text)
 
 
 def _written(sign: str) -> str:

@@ -33,7 +33,7 @@ def from_this_shell(names: Sequence[str]) -> dict[str, str]:
 STUDY, FINAL = "study", "final"
 """Kinds of drivers: of a search, and of a final training, whose results are models."""
 
-LONGEST = 120
+MAX_SHOWN_CHARACTERS = 120
 """Most characters of a job's id that a message shows."""
 
 LATEST = 1e11
@@ -109,7 +109,7 @@ class Job:
                 raise ValueError
         except (AttributeError, TypeError, ValueError, OverflowError):
             raise UserError(
-                f"job {name[:LONGEST]!r}: what the cluster says of it is not what Ray says of a job"
+                f"job {name[:MAX_SHOWN_CHARACTERS]!r}: what the cluster says of it is not what Ray says of a job"
             ) from None
         if "study" in metadata:
             _check_study(name, metadata["study"])
@@ -146,7 +146,9 @@ def _check_study(job: str, name: str) -> None:
     try:
         check_name(name)
     except UserError as error:
-        raise UserError(f"job {job[:LONGEST]!r} on the cluster: {str(error)[: 10 * LONGEST]}") from None
+        raise UserError(
+            f"job {job[:MAX_SHOWN_CHARACTERS]!r} on the cluster: {str(error)[: 10 * MAX_SHOWN_CHARACTERS]}"
+        ) from None
 
 
 def job_id(name: str, number: int) -> str:

@@ -70,15 +70,15 @@ def _sum(amounts: Any) -> dict[str, float]:
 
 JOBS, VERSION = "/api/jobs/", "/api/version"
 
-PATIENCE = 20.0
+ANSWER_TIMEOUT_S = 20.0
 """Seconds that an answer may take to begin or to go on."""
 
-LONGEST = 24 * 3600
+FILE_TIMEOUT_S = 24 * 3600
 """Seconds that a file may take; Ray by itself cuts it off after 30."""
 
 BLOCK = 1 << 16
 
-MOST = 64 << 20
+MAX_ANSWER_BYTES = 64 << 20
 """Most bytes of an answer in JSON that are read."""
 
 
@@ -139,7 +139,7 @@ class Head:
         with self._as_ray_answers():
             return overview(told)
 
-    def file(self, node: str, name: str, lines: int = -1, most: int = MOST) -> Iterator[bytes]:
+    def file(self, node: str, name: str, lines: int = -1, most: int = MAX_ANSWER_BYTES) -> Iterator[bytes]:
         """Yield a file below a node's logs in blocks.
 
         Where Ray answers with nothing, its list of files is checked for the file: Ray may not report a missing one, as
@@ -153,7 +153,7 @@ class Head:
             RemoteFileNotFoundError, NodeNotFoundError: the file or the node is not there.
             UserError: as `jobs`, or the file broke off or is longer than `most`.
         """
-        query = {"node_id": node, "filename": name, "lines": lines, "timeout": LONGEST}
+        query = {"node_id": node, "filename": name, "lines": lines, "timeout": FILE_TIMEOUT_S}
         count = 0
         for block in self._blocks(f"{ray_internals.LOG}?{urlencode(query)}", name):
             count += len(block)
@@ -183,7 +183,7 @@ class Head:
         with self._as_ray_answers(), self._answer(path) as answer:
             while block := answer.read1(BLOCK):
                 data += block
-                if len(data) > MOST:
+                if len(data) > MAX_ANSWER_BYTES:
                     raise ValueError("too long")
             if answer.length:  # as in `_blocks`
                 raise http.client.IncompleteRead(b"", answer.length)
@@ -200,7 +200,7 @@ class Head:
     def _answer(self, path: str) -> Any:
         request = urllib.request.Request(self.address + path, headers=self._headers)
         try:
-            return _OPENER.open(request, timeout=PATIENCE)
+            return _OPENER.open(request, timeout=ANSWER_TIMEOUT_S)
         except urllib.error.HTTPError as error:
             raise self._problem(error, path) from None
         except (OSError, http.client.HTTPException):

@@ -98,7 +98,7 @@ def told_to_the_user(address: str) -> Iterator[None]:
 ASK = 0.5
 """Seconds between two looks at a job that is waited for."""
 
-ANSWER = 180.0
+ANSWER_TIMEOUT_S = 180.0
 """Seconds that a command's answer may take: a job has to start for it, and all cores of the head may be busy."""
 
 
@@ -275,7 +275,7 @@ class Jobs:
             UserError, StudyStoppedError, StartInterruptedError: see `answer`.
         """
         last = self.last(name)
-        return self._asked(self.begin([*command, "--json"], last.python, last.environment), ANSWER)
+        return self._asked(self.begin([*command, "--json"], last.python, last.environment), ANSWER_TIMEOUT_S)
 
     def compute(self, name: str, *command: str) -> Any:
         """Return the answer as `ask` does, without a time limit, also if the head has forgotten the drivers."""

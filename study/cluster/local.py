@@ -314,7 +314,7 @@ def head(cluster: LocalState, home: Home) -> Part:
         lambda: _ray(cluster, options, "ray-client-server-port"),
         _environment(cluster, home, ()),
         lambda: bool(joined(cluster)),
-        TRIES,
+        START_TRIES,
     )
 
 
@@ -330,10 +330,10 @@ def node(cluster: LocalState, home: Home, name: str, cpus: int, cards: Sequence[
     def is_up() -> bool:
         return name in joined(cluster)
 
-    return Part(name, lambda: _ray(cluster, options), _environment(cluster, home, cards), is_up, TRIES)
+    return Part(name, lambda: _ray(cluster, options), _environment(cluster, home, cards), is_up, START_TRIES)
 
 
-TRIES = 3
+START_TRIES = 3
 """Starts of one of Ray's nodes: on a busy machine it may give up by itself."""
 
 
@@ -379,10 +379,10 @@ def _answers(url: str) -> bool:
     return False
 
 
-PATIENCE = 900.0
+START_TIMEOUT_S = 900.0
 """Seconds that a part may take to come up; all cores of a small machine may be busy."""
 
-AT_ONCE = max(2, os.cpu_count() or 1)
+NODES_AT_ONCE = max(2, os.cpu_count() or 1)
 """Nodes that are started at the same time: two together take two thirds of the time of one after the other."""
 
 ASK = 0.3
@@ -391,7 +391,7 @@ ASK = 0.3
 SCRATCH = "study-ray-"
 """Prefix of the name of the folder of Ray's session. It is short: paths of sockets must fit into 107 bytes."""
 
-LONGEST = 103 - ray_internals.SESSION - len(f"/{SCRATCH}12345678") - len("node-100")
+MAX_FOLDER_CHARACTERS = 103 - ray_internals.SESSION - len(f"/{SCRATCH}12345678") - len("node-100")
 """Most characters of the path of the folder around it."""
 
 TAIL = 4
@@ -442,8 +442,8 @@ class LocalCluster(LocalState):
             self._prepare()
             self._bring_up([mlflow(self, home), head(self, home)], tell)
             parts = [node(self, home, f"node-{n + 1}", cpus, cards[n::nodes]) for n in range(nodes)]
-            for first in range(0, nodes, AT_ONCE):
-                self._bring_up(parts[first : first + AT_ONCE], tell)
+            for first in range(0, nodes, NODES_AT_ONCE):
+                self._bring_up(parts[first : first + NODES_AT_ONCE], tell)
         except BaseException as error:
             with interrupt.ignored():
                 if isinstance(error, KeyboardInterrupt):
@@ -487,7 +487,7 @@ class LocalCluster(LocalState):
             log.unlink()
         for file, length in ((self.token_file, 32), (self.password_file, 18)):
             write_whole(file, secrets.token_hex(length), PRIVATE)
-        self.scratch = tempfile.mkdtemp(prefix=SCRATCH, dir=for_sockets(LONGEST))
+        self.scratch = tempfile.mkdtemp(prefix=SCRATCH, dir=for_sockets(MAX_FOLDER_CHARACTERS))
         self.host = platform.node()
         mlflow, dashboard, head = free_ports(3)
         self.mlflow, self.dashboard = (f"http://{LOOPBACK}:{port}" for port in (mlflow, dashboard))
@@ -509,7 +509,7 @@ class LocalCluster(LocalState):
         """
         tell(f"starting {', '.join(part.name for part in parts)}")
         waiting = {part: (self._start(part), 1) for part in parts}
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + START_TIMEOUT_S
         while waiting:
             time.sleep(ASK)
             if interrupt.has_come():  # but a library has swallowed it

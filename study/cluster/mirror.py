@@ -230,7 +230,7 @@ def _whole_lines(data: bytes) -> bytes:
     return data[: data.rfind(b"\n") + 1]
 
 
-TRIES = 3
+DOWNLOAD_TRIES = 3
 """Downloads of files that are not what the cluster says, as they may be changing."""
 
 JOB = 180.0
@@ -264,7 +264,7 @@ class Reading:
             UserError: see `study.cluster.mirror.download`, or the cluster does not answer.
         """
         manifest = self._manifest_there()
-        for left in reversed(range(TRIES)):
+        for left in reversed(range(DOWNLOAD_TRIES)):
             try:
                 came = download(self._read, manifest, folder, wish)
                 break

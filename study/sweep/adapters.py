@@ -91,7 +91,7 @@ class RequestInbox:
 TIMES, LEAST = 10.0, 60.0
 """A trial hangs when it has not reported for `TIMES` usual epochs of the study, and for at least `LEAST` seconds."""
 
-SLOW = 10.0
+UNUSUAL_EPOCH_FACTOR = 10.0
 """Factor that is allowed for an unusual epoch: start, first epoch, last epoch, reading the test split."""
 
 NEWEST = 101
@@ -166,7 +166,7 @@ class Watch:
     def _patience(self, usual: float, slow: bool) -> float:
         if self._limit is not None:
             return self._limit
-        return SLOW * usual if slow else usual
+        return UNUSUAL_EPOCH_FACTOR * usual if slow else usual
 
 
 def error_of(trial: TuneTrial) -> BaseException:
@@ -182,11 +182,11 @@ def error_of(trial: TuneTrial) -> BaseException:
     return RuntimeError(Path(text).read_text(encoding="utf-8") if text and Path(text).exists() else "unknown")
 
 
-LOOK = 1.0
+HANG_CHECK_INTERVAL_S = 1.0
 """Seconds between two looks for trials that hang; Tune's loop turns with every report, perhaps of a thousand trials."""
 
 
-KEPT = 30.0
+ENDED_TRIAL_KEPT_S = 30.0
 """Least seconds that Tune keeps a trial which has ended: by then nothing more comes of it."""
 
 
@@ -341,9 +341,9 @@ class ReportingScheduler(FIFOScheduler):
                 self._begin(trial)
             if name in self._begun or trial.is_finished():
                 del self._new[name]
-        if time.monotonic() - self._looked >= LOOK:
+        if time.monotonic() - self._looked >= HANG_CHECK_INTERVAL_S:
             self._end_what_hangs(tune_controller.get_live_trials())
-        if time.monotonic() - self._forgot >= KEPT:
+        if time.monotonic() - self._forgot >= ENDED_TRIAL_KEPT_S:
             self._forget_what_ended(tune_controller)
         if self._share is not None:
             live = tune_controller.get_live_trials()

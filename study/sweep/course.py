@@ -15,7 +15,7 @@ from study.errors import of_disk
 from study.sweep.failures import TrialFailedError
 from study.sweep.host_memory import Memory
 from study.sweep.job_payload import JobPayload
-from study.training import PAUSE, DivergedError, FunctionTrial, Trial, TrialConfig, UnusableFileError
+from study.training import PAUSE_PER_WRITE, DivergedError, FunctionTrial, Trial, TrialConfig, UnusableFileError
 from study.training.device import CUDA, CardFullError, NoDeviceError, before_cuda, facts, keep_to, try_cards
 from study.training.gpu_errors import fault
 from study.upstream.environment import Part, variables
@@ -152,7 +152,7 @@ def _train(trial: Trial | FunctionTrial, job: JobPayload, listener: Listener, wh
         why_anew: why it does not go on from an earlier state.
     """
     behind, note = goes_on_behind(trial, job.checkpoint, job.heard)
-    course = trial.run(job.checkpoint, PAUSE, choice(job.goal), job.end)
+    course = trial.run(job.checkpoint, PAUSE_PER_WRITE, choice(job.goal), job.end)
     listener.starts(behind, why_anew or note, facts(trial.device))
     with closing(course):  # type: ignore[type-var]
         for epoch, metrics in enumerate(course, start=behind + 1):

@@ -155,7 +155,7 @@ def _written_since(files: Sequence[Path], seconds: float) -> list[Path]:
     return [file for file in files if os.path.exists(file) and os.stat(file).st_ctime > seconds]
 
 
-EVERY = 0.25
+POLL_INTERVAL_S = 0.25
 """Seconds between two looks whether Ray's processes live."""
 
 
@@ -203,7 +203,7 @@ def watched(ray: OwnRay | JoinedRay, agenda: Agenda, remedy: str) -> Iterator[No
     over, lost = threading.Event(), list[str]()
 
     def watch() -> None:
-        while not over.wait(EVERY):
+        while not over.wait(POLL_INTERVAL_S):
             if ended := ray.ended():
                 let_rays_objects_go()
                 lost.append(ended)

@@ -46,7 +46,7 @@ from study.upstream.end_with_parent import end_with_parent
 GO, END = b"g", b"e"
 """Bytes that tell this process to run a trial, and to end it."""
 
-ANSWER = struct.Struct("!ciq")
+ANSWER_FORM = struct.Struct("!ciq")
 """What it answers: `ENDED`, a status as of waitpid(2) and the most bytes that the process held; or `UNFIT`: the
 function has to be imported for each trial, by another server."""
 ENDED, UNFIT = b"e", b"u"
@@ -150,7 +150,7 @@ class Server:
         """Begin a trial; return whether this is its process."""
         self.task = pickle.loads(Connection(os.dup(files.channel)).recv_bytes())  # sent by who started this process
         if self.function is None and not self._fresh and not self._loads(files.output):
-            self._control.sendall(ANSWER.pack(UNFIT, 0, 0))
+            self._control.sendall(ANSWER_FORM.pack(UNFIT, 0, 0))
             os._exit(0)
         server = os.getpid()
         self._child = os.fork()
@@ -207,7 +207,7 @@ class Server:
             _, status, used = os.wait4(self._child, 0)
             self._child = None
             with suppress(OSError):  # nobody wants to know
-                self._control.sendall(ANSWER.pack(ENDED, status, used.ru_maxrss * MAXRSS))
+                self._control.sendall(ANSWER_FORM.pack(ENDED, status, used.ru_maxrss * MAXRSS))
 
     def _kill(self) -> None:
         """Kill the trial's process and all that it started."""

@@ -16,7 +16,7 @@ from typing import IO, Any
 from study.files import clear_scratch
 from study.sweep.course import Listener
 from study.sweep.failures import Failure, TrialFailedError
-from study.sweep.fork_server import ANSWER, END, GO, ON, STOP, UNFIT, Task, raised
+from study.sweep.fork_server import ANSWER_FORM, END, GO, ON, STOP, UNFIT, Task, raised
 from study.sweep.host_memory import Memory
 from study.sweep.job_payload import JobPayload
 
@@ -89,14 +89,14 @@ class ForkServer:
         """
         self.control.settimeout(patience)
         try:
-            told = self.control.recv(ANSWER.size)
+            told = self.control.recv(ANSWER_FORM.size)
         except TimeoutError:
             return None
         except OSError:
             told = b""
-        if len(told) < ANSWER.size:
+        if len(told) < ANSWER_FORM.size:
             raise ServerEndedError
-        kind, status, held = ANSWER.unpack(told)
+        kind, status, held = ANSWER_FORM.unpack(told)
         return kind, status, held
 
     def end_trial(self) -> None:

@@ -22,7 +22,7 @@ FRESH = 30.0
 GREEDY = 0.5
 """Share of the memory from which a process that vanished was most likely ended for what it held."""
 
-ANSWER = 20.0
+ANSWER_TIMEOUT_S = 20.0
 """Seconds that another node gets to return its count: a process has to start on it."""
 
 
@@ -82,7 +82,7 @@ def kills_at(machine: str, counter: str) -> int | None:
     ask = ray.remote(num_cpus=0, max_retries=0)(kills)
     there = NodeAffinitySchedulingStrategy(machine, soft=False)
     with suppress(ray.exceptions.RayError):
-        count: int | None = ray.get(ask.options(scheduling_strategy=there).remote(counter), timeout=ANSWER)
+        count: int | None = ray.get(ask.options(scheduling_strategy=there).remote(counter), timeout=ANSWER_TIMEOUT_S)
         return count
     return None
 

@@ -1,10 +1,10 @@
 """The folds of a configuration joined: every sample outside test, judged by a network that was not trained on it.
 
-The metric of all samples together is the configuration's value: counts of small groups are pooled, not averaged over
-folds. Its standard error is a bootstrap: samples are drawn with replacement within each cell of class and bias class
-(samples that have to stay in one fold are drawn together), and so are repeats where there are several; the metric is
-computed anew for each draw. The draws are the same for all configurations of a study, so that the error of a
-difference follows from two lists of draws.
+The metric of all samples together is the configuration's value: counts of small groups are pooled, no means of folds'
+means are taken. Its error is a bootstrap: samples are drawn anew within each cell of class and bias, and where cells
+have few of them, among those of all such cells that are alike; groups that stay together are drawn as one, and so are
+repeats where there are several. The metric is computed anew for each draw. The draws are the same for all
+configurations of a study, so that the error of a difference follows from two lists of draws.
 """
 
 import base64
@@ -25,10 +25,15 @@ from study.home.record import StudyRecord, TrialRecord
 from study.ranking import Results
 from study.spec import StudySpec
 from study.training import metrics
+from study.training.counts import kinds
 
 DRAWS = 200
 
 SEED = 20
+
+FEW = 10
+"""Samples of a cell, or groups that stay together, below which they are drawn among those of cells that are alike: a
+sample that is alone in its cell would be in every draw, and its luck in no error."""
 
 RANKING = ("top5_accuracy", "auc")
 """Metrics that need all scores of a sample; only that of its class is kept."""
@@ -94,6 +99,17 @@ def _is_kept(name: str, draws: Sequence[float]) -> bool:
     return name.removeprefix("val/") not in metrics.GROUPS and bool(np.isfinite(draws).all())
 
 
+def drawn_among(cells: NDArray[np.int64], alike: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return among which each unit is drawn anew, (N,): its cell, or, below 0, its likes where that has few.
+
+    Args:
+        cells: a label of each unit's, (N,).
+        alike: which cells its own is like, -1 and up, (N,).
+    """
+    _, cell, counts = np.unique(cells, return_inverse=True, return_counts=True)
+    return np.where(counts[cell] < FEW, -2 - alike, cell)
+
+
 class Joiner:
     """Joins the folds of configurations that ran again on all of them.
 
@@ -108,11 +124,19 @@ class Joiner:
         self._bias = None if self._folds.learn.bias is None else torch.from_numpy(self._folds.learn.bias)
         cells, same = holdout.cells(self._folds.learn), self._folds.same
         unit = np.arange(len(cells)) if same is None else np.unique(same, return_inverse=True)[1]
-        of_unit = cells[np.unique(unit, return_index=True)[1]]
-        self._units = [np.flatnonzero(of_unit == cell) for cell in np.unique(of_unit)]
+        first = np.unique(unit, return_index=True)[1]
+        of_unit = drawn_among(cells[first], self._alike()[first])
+        self._units = [np.flatnonzero(of_unit == stratum) for stratum in np.unique(of_unit)]
         self._members = None
         if same is not None:
             self._members = np.split(np.argsort(unit, kind="stable"), np.cumsum(np.bincount(unit))[:-1])
+
+    def _alike(self) -> NDArray[np.int64]:
+        """Which cells each sample's own is like, (N,): 0 and up; -1 where its group is not known."""
+        if self._bias is None or not self._facts.bias_classes:
+            return np.zeros(len(self._target), np.int64)
+        found = kinds(self._facts, torch.device("cpu"))[:, self._target, self._bias.clamp(min=0)].argmax(0)
+        return torch.where(self._bias < 0, -1, found).numpy()
 
     def new(self, record: StudyRecord) -> Iterator[Joined]:
         """Yield an event for each configuration whose runs on all folds have ended since the last event."""

@@ -37,7 +37,7 @@ PRELOAD = "study.sweep.preload"
 FOLDER = "STUDY_PROCESSES"
 """Variable that names the folder in which each worker says that it has imported it."""
 
-PATIENCE = 300.0
+WORKER_TIMEOUT_S = 300.0
 """Most seconds that trials wait for workers: six on an idle machine, minutes on a busy one. Ray starts those that are
 missing then."""
 
@@ -87,17 +87,17 @@ class Processes:
         if self._folder is None:
             return
         started = min(self.count, max(1, int(cpus)))
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + WORKER_TIMEOUT_S
         while len(os.listdir(self._folder)) < started and time.monotonic() < deadline and not stopping():
             time.sleep(0.02)
 
 
-TRIES = 3
+START_TRIES = 3
 
-STEP = 120.0
+STEP_TIMEOUT_S = 120.0
 """Seconds that a step of the start may take, without those in which Ray's processes waited for a processor."""
 
-SLOW = 20.0
+SLOW_START_S = 20.0
 """Seconds after which the user is told that a start takes long."""
 
 
@@ -105,10 +105,10 @@ TAIL = 3
 """Lines of a process's last words that are shown."""
 
 
-LEAST = 2**20
+MIN_FREE_BYTES = 2**20
 """Bytes that Ray's folder needs, for the logs of its processes and its sockets."""
 
-LONGEST = 103 - SESSION - len(f"/{RUN}12345678")
+MAX_FOLDER_CHARACTERS = 103 - SESSION - len(f"/{RUN}12345678")
 """Most characters of the folder around Ray's: the path of a socket has at most 107 on Linux, 103 elsewhere."""
 
 
@@ -204,7 +204,7 @@ def own_ray(
         RayStartError: each of `TRIES` starts failed.
         KeyboardInterrupt: `stopping` says so.
     """
-    with scratch_folder(RUN, for_sockets(LONGEST)) as folder, token_for(folder):
+    with scratch_folder(RUN, for_sockets(MAX_FOLDER_CHARACTERS)) as folder, token_for(folder):
         ray = _started(folder, processes, tell, stopping, leave)
         try:
             yield ray
@@ -220,7 +220,7 @@ def _started(
     leave: Callable[[], None],
 ) -> OwnRay:
     """Return the first start that succeeds; no process of a failed one is left when the next begins."""
-    for attempt in range(1, TRIES + 1):
+    for attempt in range(1, START_TRIES + 1):
         if attempt > 1:
             tell(f"starting Ray, attempt {attempt}")
         ray = OwnRay(folder)
@@ -241,7 +241,7 @@ def _started(
 
 def no_room(folder: Path) -> str:
     """Return that a folder has no room, if so: Ray's processes end without a word of it."""
-    if shutil.disk_usage(folder).free >= LEAST:
+    if shutil.disk_usage(folder).free >= MIN_FREE_BYTES:
         return ""
     return f"\n{folder.parent}: {os.strerror(errno.ENOSPC)}. Make room there, or name another folder: TMPDIR=..."
 
@@ -339,12 +339,12 @@ class Patience:
                 raise KeyboardInterrupt
             if ended := self._ray.ended():
                 raise RayStartError(ended)
-            if time.monotonic() - began - (self._ray.starved() - starved) > STEP:
-                raise RayStartError(f"nothing happened in {STEP:g} s")
+            if time.monotonic() - began - (self._ray.starved() - starved) > STEP_TIMEOUT_S:
+                raise RayStartError(f"nothing happened in {STEP_TIMEOUT_S:g} s")
             self._tell_if_slow()
             time.sleep(0.05)
 
     def _tell_if_slow(self) -> None:
-        if not self.told and time.monotonic() - self._began > SLOW:
+        if not self.told and time.monotonic() - self._began > SLOW_START_S:
             self._tell(f"starting Ray; this machine is busy (load {os.getloadavg()[0]:.0f})")
             self.told = True

@@ -36,10 +36,10 @@ from study.upstream.ray_internals import (
     without_rays_own_lines,
 )
 
-EVERY = 1.0
+POLL_INTERVAL_S = 1.0
 """Seconds between two questions whether a cluster still answers."""
 
-ANSWER = 5.0
+CONNECTION_TIMEOUT_S = 5.0
 """Seconds that a machine gets to take a connection."""
 
 RAYS_OWN = 60.0
@@ -82,7 +82,7 @@ class JoinedRay:
     def ended(self) -> str | None:
         """Return which of them has ended; None while both answer, and while the head may come back."""
         now = time.monotonic()
-        if not self._ended and now - self._asked >= EVERY:
+        if not self._ended and now - self._asked >= POLL_INTERVAL_S:
             self._asked, missing = now, self.missing()
             self._missed_since = min(self._missed_since, now) if missing else float("inf")
             if missing in (RAYLET, HEAD) or now - self._missed_since >= self._patience:
@@ -114,7 +114,7 @@ def _is_gone(place: tuple[str, int], is_here: bool) -> bool:
     On this machine the system takes them even for a busy process; only a refusal says that it has ended.
     """
     try:
-        socket.create_connection(place, ANSWER).close()
+        socket.create_connection(place, CONNECTION_TIMEOUT_S).close()
     except ConnectionRefusedError:
         return True
     except OSError:
@@ -426,7 +426,7 @@ class Slots:
         grows: whether nodes come and go.
     """
 
-    EVERY = 2.0
+    POLL_INTERVAL_S = 2.0
     """Seconds between two looks at a cluster, whose nodes come and go."""
 
     def __init__(
@@ -446,14 +446,14 @@ class Slots:
     def __call__(self) -> int:
         if self._grows and self._concurrency:
             return self._concurrency
-        if self._fits is None or (self._grows and time.monotonic() - self._looked > self.EVERY):
+        if self._fits is None or (self._grows and time.monotonic() - self._looked > self.POLL_INTERVAL_S):
             available = self._available()
             fits = (math.floor(available.get(name, 0.0) / amount + 1e-9) for name, amount in self._amounts.items())
             self._fits, self._looked = min(fits), time.monotonic()
         return max(1, min(self._fits, self._concurrency or self._fits))
 
 
-PATIENCE = 5.0
+CLUSTER_TIMEOUT_S = 5.0
 """Seconds that a cluster gets to take a connection; Ray by itself would try for a minute."""
 
 
@@ -470,7 +470,7 @@ def cluster_resources(address: str, home: Path | None) -> dict[str, float]:
     check_cluster(address)
     if parts := HOST_PORT.fullmatch(address):
         try:
-            socket.create_connection((parts["host"].strip("[]"), int(parts["port"])), PATIENCE).close()
+            socket.create_connection((parts["host"].strip("[]"), int(parts["port"])), CLUSTER_TIMEOUT_S).close()
         except OSError as error:
             raise UserError(f"--address {address}: nothing answers there: {error.strerror or error}") from None
     import ray

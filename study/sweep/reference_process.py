@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 LATER = 5
 """Niceness of that process: trials come first."""
 
-LOOK = 0.1
+POLL_INTERVAL_S = 0.1
 """Seconds between two looks at the results, when only references are left."""
 
 START = """\
@@ -138,7 +138,7 @@ class References:
         if self._left:
             tell(f"fitting what needs no search: {', '.join(self._left)}")
         while self._left and self._agenda.stopping is None:
-            time.sleep(LOOK)
+            time.sleep(POLL_INTERVAL_S)
             self.poll()
 
     def close(self) -> None:

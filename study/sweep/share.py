@@ -32,13 +32,13 @@ QUANTUM = 60.0
 """Seconds of a slot by which studies may differ in what they have had before one gives way to another: each change
 costs the start of a process."""
 
-MANY = 2.0**40
+MORE_SLOTS_THAN_ANY = 2.0**40
 """More slots than there can be."""
 
-MOST = 10**15
+MAX_TOLD_NUMBER = 10**15
 """Bound of the numbers that a driver tells."""
 
-Amount = Annotated[float, Ge(0), Lt(MOST)]
+Amount = Annotated[float, Ge(0), Lt(MAX_TOLD_NUMBER)]
 
 
 @dataclass(frozen=True)
@@ -59,11 +59,11 @@ class Peer:
     id: str
     owner: str
     cluster: str
-    share: Annotated[float, Gt(0), Lt(MOST)]
-    most: Annotated[int, Ge(0), Lt(MOST)]
+    share: Annotated[float, Gt(0), Lt(MAX_TOLD_NUMBER)]
+    most: Annotated[int, Ge(0), Lt(MAX_TOLD_NUMBER)]
     cpu: Amount
     gpu: Amount
-    under_way: Annotated[int, Ge(0), Lt(MOST)]
+    under_way: Annotated[int, Ge(0), Lt(MAX_TOLD_NUMBER)]
     hungry: bool
     began: bool
     served: Amount
@@ -97,7 +97,7 @@ def allotted(peers: Sequence[Peer], there: Mapping[str, float]) -> dict[str, int
         there: amount of each resource, on the nodes that count.
     """
     share, size = shares(peers), {peer.id: peer.size(there) for peer in peers}
-    level = _level(peers, there, {one: share[one] / size[one] if size[one] else MANY for one in size})
+    level = _level(peers, there, {one: share[one] / size[one] if size[one] else MORE_SLOTS_THAN_ANY for one in size})
     given = {one: math.floor(amount + 1e-6) for one, amount in level.items()}
     left = _left(peers, there, given)
     quantum = QUANTUM * min([of for of in size.values() if of] or [1.0])
@@ -153,7 +153,7 @@ def _level(peers: Sequence[Peer], there: Mapping[str, float], per_share: Mapping
         return {peer.id: found.get(peer.id, 0.0) for peer in peers}
 
     low, high = 0.0, 1.0
-    while min(_left(peers, there, amounts(high)).values()) >= 0 and high < MANY:
+    while min(_left(peers, there, amounts(high)).values()) >= 0 and high < MORE_SLOTS_THAN_ANY:
         low, high = high, 2 * high
     for _ in range(50):
         level = (low + high) / 2
@@ -179,7 +179,7 @@ TOUCH, EXPIRY = 5.0, 60.0
 """Seconds between two signs of life of a driver, and from the last one until it counts as dead: whoever sees that
 removes its file."""
 
-LOOK = 1.0
+POLL_INTERVAL_S = 1.0
 """Seconds between two looks at the others."""
 
 UNUSED = 20.0
@@ -227,7 +227,7 @@ class Share:
         self._mine = replace(self._mine, under_way=under_way)
         if under_way >= self._limit:
             self.wants(True)
-        if time.monotonic() - self._looked >= LOOK:
+        if time.monotonic() - self._looked >= POLL_INTERVAL_S:
             with suppress(OSError):  # a shared disk may be away for a while: what was known goes on
                 self._look()
         return self._limit
@@ -260,7 +260,7 @@ class Share:
 
     def _look(self) -> None:
         now = time.monotonic()
-        passed, self._looked = min(now - self._looked, 10 * LOOK), now
+        passed, self._looked = min(now - self._looked, 10 * POLL_INTERVAL_S), now
         if not self._file.exists():  # it was taken for dead, as after a long stop
             self._tell()
         others = [peer for peer in self._there_too() if peer.cluster == self._mine.cluster]

@@ -20,7 +20,7 @@ from study.tracking import own_runs
 from study.tracking.store import REFERENCE, Point, RunUpdate, cut, data_set, milliseconds, reference_key
 from study.tracking.tracking_state import STUDY, Tracked
 
-MOST = 200
+MAX_NAME_CHARACTERS = 200
 """Most characters of a run's name before its seed; MLflow takes 250 in all."""
 
 NOTE = "mlflow.note.content"
@@ -321,7 +321,7 @@ class Events:
         else:
             whose = "baseline" if self.record.trials[of].stage == "baseline" else f"trial {of}"
         on = "" if trial.fold is None else f", fold {trial.fold}"
-        return f"{whose[:MOST]}, seed {trial.seed}{on}"
+        return f"{whose[:MAX_NAME_CHARACTERS]}, seed {trial.seed}{on}"
 
     def _moved(self, params: Mapping[str, Any]) -> str:
         """Return the knobs in which a trial of an ablation differs from the baseline, as text."""

@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 from mlflow import MlflowClient
 from mlflow.entities import Run
 
-from study.tracking.store import OWN, Point, RunUpdate, cut
+from study.tracking.store import OWN_RUN_TAG, Point, RunUpdate, cut
 from study.upstream.environment import Part, variables
 
 NOT_TAGS = (
@@ -76,7 +76,7 @@ def _update(found: _Found, run: Run, trial: int, status: str, end: int) -> RunUp
         parent=f"{trial}/{above}" if is_nested else str(trial),
         name=cut(info.run_name),
         start=info.start_time,
-        tags=tags | {OWN: f"{trial}/{info.run_id}"},
+        tags=tags | {OWN_RUN_TAG: f"{trial}/{info.run_id}"},
         params={name: cut(text) for name, text in run.data.params.items()},
         points=list(dict.fromkeys(points)),  # MLflow repeats one where a model was logged with it
         status="FINISHED" if info.status == "FINISHED" else status,

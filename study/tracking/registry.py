@@ -185,7 +185,7 @@ def _register(client: "MlflowClient", name: str, progress: Tracked, model: Model
         "study.model": description.weights_digest,
     }
     if worst := description.worst_group:
-        tags["study.worst_group"] = " ".join(worst.sentences())[:LONGEST]
+        tags["study.worst_group"] = " ".join(worst.sentences())[:MAX_DESCRIPTION_CHARACTERS]
     source, model_id = _log(client, name, progress.experiment, run_id, model, description, tags)
     try:
         client.create_registered_model(name)
@@ -193,7 +193,9 @@ def _register(client: "MlflowClient", name: str, progress: Tracked, model: Model
         if error.error_code != "RESOURCE_ALREADY_EXISTS":
             raise
     card = model.card.read_text(encoding="utf-8")
-    version = client.create_model_version(name, source, run_id, tags, description=card[:LONGEST], model_id=model_id)
+    version = client.create_model_version(
+        name, source, run_id, tags, description=card[:MAX_DESCRIPTION_CHARACTERS], model_id=model_id
+    )
     client.set_registered_model_alias(name, ALIAS, version.version)
 
 
@@ -237,5 +239,5 @@ def _log(
     return logged.artifact_location, logged.model_id
 
 
-LONGEST = 5000
+MAX_DESCRIPTION_CHARACTERS = 5000
 """Most characters of a description that every MLflow takes."""

@@ -65,17 +65,17 @@ class RunUpdate:
     files: list[tuple[Path, str | None]] = field(default_factory=list)
 
 
-LONGEST = 5000
+MAX_VALUE_CHARACTERS = 5000
 """Most characters of a parameter or tag that every MLflow takes."""
 
 
 def cut(value: Any) -> str:
-    """Return a value as text that every MLflow takes, cut to `LONGEST` characters with a note of its length."""
+    """Return a value as text that every MLflow takes, cut to `MAX_VALUE_CHARACTERS` with a note of its length."""
     text = printed(str(value))
-    if len(text) <= LONGEST:
+    if len(text) <= MAX_VALUE_CHARACTERS:
         return text
     end = f" ... (cut: {len(text)} characters in all)"
-    return text[: LONGEST - len(end)] + end
+    return text[: MAX_VALUE_CHARACTERS - len(end)] + end
 
 
 def milliseconds(time: float) -> int:
@@ -83,7 +83,7 @@ def milliseconds(time: float) -> int:
     return int(time * 1000)
 
 
-MOST, DIGEST = 500, 36
+MAX_TITLE_CHARACTERS, MAX_DIGEST_CHARACTERS = 500, 36
 """Most characters of a data set's name and digest that MLflow takes."""
 
 
@@ -96,7 +96,8 @@ def data_set(section: Mapping[str, Any], told: Mapping[str, Any]) -> DatasetInpu
     """
     kind, source = _source(str(section["name"]), told["sources"])
     profile = json.dumps({"rows": told["rows"], "shape": told.get("shape")})
-    found = Dataset(told["title"][:MOST], told["digest"][:DIGEST], kind, source, profile=profile)
+    title, digest = told["title"][:MAX_TITLE_CHARACTERS], told["digest"][:MAX_DIGEST_CHARACTERS]
+    found = Dataset(title, digest, kind, source, profile=profile)
     return DatasetInput(found, [InputTag("mlflow.data.context", ", ".join(told["rows"]))])
 
 
@@ -110,7 +111,7 @@ def _source(name: str, sources: list[str]) -> tuple[str, str]:
     return "local", json.dumps({"uri": sources[0], **several})
 
 
-OWN = "study.own_run"
+OWN_RUN_TAG = "study.own_run"
 """Tag of a run that a training function logged itself: its key, see `study.tracking.own_runs`."""
 
 REFERENCE = "study.reference"
@@ -158,7 +159,7 @@ def saved_view(spec: StudySpec) -> str:
 PRIMARY = "mlflow.experiment.primaryMetric.name"
 """Tag of an experiment: the metric of the UI's first charts and of its parallel coordinates."""
 
-AT_ONCE = 8
+REQUESTS_AT_ONCE = 8
 """Requests that a server gets at the same time, each for another run."""
 
 
@@ -169,7 +170,7 @@ class Store:
         at_once: requests at the same time.
     """
 
-    def __init__(self, client: MlflowClient, at_once: int = AT_ONCE) -> None:
+    def __init__(self, client: MlflowClient, at_once: int = REQUESTS_AT_ONCE) -> None:
         self.client, self._at_once = client, at_once
 
     def experiment(self, spec: StudySpec, artifacts: str | None) -> str:
@@ -282,7 +283,7 @@ class Store:
 def _key(tags: Mapping[str, str]) -> str:
     """Return the key of a run, by its tags."""
     name = tags.get(REFERENCE)
-    return tags.get(OWN) or (reference_key(name) if name else tags.get("study.trial", STUDY))
+    return tags.get(OWN_RUN_TAG) or (reference_key(name) if name else tags.get("study.trial", STUDY))
 
 
 def in_parallel(function: Callable[[RunUpdate], None], changes: list[RunUpdate], threads: int) -> None:

@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 WINDOW = 2.0
 """Seconds between two looks at the ledger: each that finds something costs about 10 ms, however little it is."""
 
-REST, LONGEST = 3.0, 5.0
-"""After writing, the thread pauses `REST` times as long as it wrote, at most `LONGEST` seconds, and not at all while it
+REST_PER_WRITE, MAX_REST_S = 3.0, 5.0
+"""After writing, the thread pauses `REST_PER_WRITE` times as long as it wrote, at most `MAX_REST_S`, and not while it
 is behind: a server on the same machine shares its cores with the trials, and events that wait for each other take fewer
 requests."""
 
-PATIENCE, IMPATIENCE = 120.0, 5.0
+REST_TIMEOUT_S, TROUBLED_TIMEOUT_S = 120.0, 5.0
 """Seconds that the end of a study waits for MLflow, and for one that does not answer."""
 
 QUIET = 3.0
@@ -49,7 +49,7 @@ database takes seconds of the process that starts the trials."""
 
 def rest(spent: float) -> float:
     """Return the seconds until the next look at the ledger, given the seconds that the last writing took."""
-    return max(WINDOW, min(LONGEST, REST * spent))
+    return max(WINDOW, min(MAX_REST_S, REST_PER_WRITE * spent))
 
 
 class Tracker:
@@ -117,7 +117,7 @@ class Tracker:
         while self._thread.is_alive() and time.monotonic() < self._deadline(began):
             self._thread.join(0.1)
             if not told_so and time.monotonic() - began > QUIET:
-                say(f"MLflow gets the rest; this waits {PATIENCE:.0f} s at most ...")
+                say(f"MLflow gets the rest; this waits {REST_TIMEOUT_S:.0f} s at most ...")
                 told_so = True
         problem = (self._trouble or "it is slow") if self._thread.is_alive() else None
         self._given_up.set()
@@ -149,7 +149,7 @@ class Tracker:
     def _deadline(self, began: float) -> float:
         """Return when a wait that began then is over; an MLflow that answers again after trouble gets its time."""
         answers = self._trouble is None or self._writer is not None
-        return began + PATIENCE if answers else max(began, self._troubled) + IMPATIENCE
+        return began + REST_TIMEOUT_S if answers else max(began, self._troubled) + TROUBLED_TIMEOUT_S
 
     def _progress(self) -> Tracked:
         return Tracked.load(self._folder.tracking_file, self._home.tracking_uri)
@@ -192,12 +192,12 @@ class Tracker:
     def _write_new(self, to_the_end: bool) -> bool:
         """Write some events; return whether to go on at once, as there may be many more or this is the end."""
         writer = self._connected()
-        from study.tracking.writer import SHARE
+        from study.tracking.writer import EVENTS_AT_ONCE
 
         if self._given_up.is_set():  # while MLflow was opened: another driver may be writing the same events
             return False
         try:
-            return writer.write_new() >= (1 if to_the_end else SHARE)
+            return writer.write_new() >= (1 if to_the_end else EVENTS_AT_ONCE)
         except Exception:
             self._since = self._since or writer.reached
             raise

@@ -12,10 +12,10 @@ from study.home.record import StudyRecord
 from study.spec import StudySpec
 from study.tracking.connection import open_mlflow, public, relocate, set_aside
 from study.tracking.mlflow_events import NOTE, Events, note
-from study.tracking.store import AT_ONCE, RunUpdate, Store, milliseconds
+from study.tracking.store import REQUESTS_AT_ONCE, RunUpdate, Store, milliseconds
 from study.tracking.tracking_state import STUDY, Tracked, run_page, study_id, trials_page
 
-SHARE = 500
+EVENTS_AT_ONCE = 500
 """Most events that are brought at once."""
 
 
@@ -41,7 +41,7 @@ class Writer:
         self._home, self._folder, self._spec, self._since = home, folder, spec, since
         damaged = set_aside(home.database) if home.owns_tracking else None
         is_server = home.tracking_uri.startswith(("http:", "https:"))
-        self._store = Store(open_mlflow(home), AT_ONCE if is_server else 1)
+        self._store = Store(open_mlflow(home), REQUESTS_AT_ONCE if is_server else 1)
         self._progress = Tracked.load(folder.tracking_file, home.tracking_uri)
         if check_value(folder.ledger_file, self._progress.offset) != self._progress.last:
             self._progress = Tracked(self._progress.uri)  # the ledger has lost its end, and may have another one now
@@ -62,8 +62,8 @@ class Writer:
         self.reached: int | None = None
 
     def write_new(self) -> int:
-        """Write the next events of the ledger, at most `SHARE`; return how many there were."""
-        events = list(islice(self._tail.new(), SHARE))
+        """Write the next events of the ledger, at most `EVENTS_AT_ONCE`; return how many there were."""
+        events = list(islice(self._tail.new(), EVENTS_AT_ONCE))
         if not events:
             return 0
         self.reached = milliseconds(events[0]["time"])

@@ -19,7 +19,7 @@ from study.trained.prediction_table import Prediction, Predictions, Sample, of_p
 if TYPE_CHECKING:
     import pandas as pd
 
-AT_ONCE = 1024
+IMAGES_AT_ONCE = 1024
 """Images in memory at a time."""
 
 
@@ -79,8 +79,8 @@ def predict_images(classifier: Classifier, files: Sequence[Path]) -> Predictions
     frame = data.frame(classifier.description.config["data"])
     rows: list[Prediction] = []
     unreadable: dict[Sample, str] = {}
-    for start in range(0, len(files), AT_ONCE):
-        part = files[start : start + AT_ONCE]
+    for start in range(0, len(files), IMAGES_AT_ONCE):
+        part = files[start : start + IMAGES_AT_ONCE]
         inputs, reasons = decode_readable(part, facts.shape[1], frame)
         unreadable |= {part[index]: reason for index, reason in reasons.items()}
         readable = [index for index in range(len(part)) if index not in reasons]

@@ -1,8 +1,8 @@
-"""What early layers of a frozen network make of a sample: the class that its bias goes with, where nobody labelled it.
+"""Infer bias from early layers of a frozen network: the class that a sample's bias goes with, without bias labels.
 
-A frame, a texture or a tint is told from others by early layers, an object is not. So a linear classifier of their
+Early layers tell a frame, a texture or a tint from others, but not an object. So a linear classifier of their
 features, trained on the classes, learns the bias where the training split has a strong one of that kind, see
-`tests/benchmarks/results/photographs.md`. A bias that early layers cannot see, such as a place, is not found by it.
+`tests/benchmarks/results/photographs.md`. It does not find a bias that early layers cannot see, such as a place.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,19 +20,21 @@ PARTS = 3
 """Parts of the training split: each is predicted by a classifier that was trained on the others."""
 
 L2, L2_OF_ALL = 0.02, 0.5
-"""Penalties of the classifiers of standardised features: of early layers, and of all, over the number of classes."""
+"""Penalties of the classifiers of standardised features: of early layers; of all layers, over the number of classes."""
 
 WORSE = 2.0
-"""Times as many errors as by all features that early layers may make to be taken for those of a bias: an object is
-told by all features far better."""
+"""Early layers count as seeing a bias if they make at most so many times the errors of all layers: an object is told
+far better by all layers.
+"""
 
-MOST = 20000
+MAX_SAMPLES = 20000
 """Samples that a classifier is trained on: more change 40 or 256 weights a class by little."""
 
 
 def classes(model: Mapping[str, Any], dataset: Dataset, split: str, device: torch.device) -> Tensor:
-    """The class that early layers give each sample of a split, (N,); 0 of all where these layers see no bias: where
-    they tell the classes of the training split far worse than all features do.
+    """Return the class that early layers give each sample of a split, (N,); 0 for all where these layers see no bias.
+
+    They see none where they tell the classes of the training split far worse than all layers do (`WORSE`).
 
     Args:
         model: the section of the frozen network.
@@ -58,7 +60,7 @@ def classes(model: Mapping[str, Any], dataset: Dataset, split: str, device: torc
 
 
 def _of_all(inputs: Any, target: Tensor, number: int) -> tuple[Callable[[Tensor], probes.Classifier], Tensor]:
-    """What fits a ridge regression of the classes to all features of some samples, and the features (N, E + F)."""
+    """Return a function that fits a ridge regression of classes to all features of some samples, and the features."""
     rows = _tensor(inputs, target.device)
     rows = (rows - rows.mean(0)) / rows.std(0).clamp(min=1e-6)
     wanted = one_hot(target, number).float()
@@ -66,7 +68,7 @@ def _of_all(inputs: Any, target: Tensor, number: int) -> tuple[Callable[[Tensor]
 
 
 def _by_others(fitted: Callable[[Tensor], probes.Classifier], rows: Tensor, target: Tensor) -> Tensor:
-    """The class of each sample, (N,), by a classifier that was fitted to the samples of the other parts."""
+    """Predict the class of each sample, (N,), by a classifier that was fitted to the samples of the other parts."""
     part, found = torch.arange(len(rows), device=rows.device) % PARTS, torch.zeros_like(target)
     for number in range(min(PARTS, len(rows))):
         mine, others = part == number, (part != number).nonzero()[:, 0]
@@ -76,7 +78,7 @@ def _by_others(fitted: Callable[[Tensor], probes.Classifier], rows: Tensor, targ
 
 
 def _few(chosen: Tensor) -> Tensor:
-    return chosen[:: -(-len(chosen) // MOST)]
+    return chosen[:: -(-len(chosen) // MAX_SAMPLES)]
 
 
 def _tensor(rows: Any, device: torch.device) -> Tensor:

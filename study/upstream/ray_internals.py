@@ -60,7 +60,7 @@ def without_rays_own_lines(logs: bool) -> Iterator[None]:
         joining.listen_error_messages = before
 
 
-SOON = 0.02
+POLL_INTERVAL_S = 0.02
 """Seconds between two looks whether a call into Ray has ended."""
 
 Result = TypeVar("Result")
@@ -87,7 +87,7 @@ def with_own_signals(call: Callable[[], Result]) -> Result:
     try:
         while not made.done():
             with suppress(TimeoutError):
-                made.exception(SOON)
+                made.exception(POLL_INTERVAL_S)
             _take_signals_back()
         return made.result()
     except KeyboardInterrupt:
