@@ -201,7 +201,7 @@ def own_ray(
 
     Raises:
         UserError: there is no folder for it.
-        RayStartError: each of `TRIES` starts failed.
+        RayStartError: each of `START_TRIES` starts failed.
         KeyboardInterrupt: `stopping` says so.
     """
     with scratch_folder(RUN, for_sockets(MAX_FOLDER_CHARACTERS)) as folder, token_for(folder):
