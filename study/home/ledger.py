@@ -154,7 +154,7 @@ def is_open(path: Path) -> bool:
 
 
 class Tail:
-    """Reads a ledger from an offset on, as it grows.
+    """Reader of a ledger from an offset on, as it grows.
 
     Args:
         offset: bytes to skip; after each event that `new` yields, the offset after it. Lines before it are not checked:

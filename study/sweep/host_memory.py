@@ -97,7 +97,7 @@ class _Process:
 
 
 class Deaths:
-    """Explains which processes died for lack of memory. Each counted kill explains one death.
+    """Explanation of which processes died for lack of memory. Each counted kill explains one death.
 
     Args:
         ask: returns the count in another node's file.

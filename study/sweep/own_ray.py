@@ -315,7 +315,7 @@ def _end(ray: OwnRay, leave: Callable[[], None]) -> None:
 
 
 class Patience:
-    """Waits for the steps of a start for as long as the machine makes progress with it.
+    """Waiting for the steps of a start, for as long as the machine makes progress with them.
 
     Attributes:
         told: whether the user was told that this takes long.

@@ -482,7 +482,7 @@ def cluster_resources(address: str, home: Path | None) -> dict[str, float]:
 
 
 class StartsRay(Protocol):
-    """Starts or joins Ray for a driver, see `ray_runtime`."""
+    """Function that starts or joins Ray for a driver, see `ray_runtime`."""
 
     def __call__(
         self,

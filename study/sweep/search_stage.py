@@ -92,7 +92,7 @@ DRAWS = 100
 
 
 class Sampler:
-    """Suggests parameters and hears how they did.
+    """The source of a search's parameters, which hears how they did.
 
     Each suggestion depends only on the seed, the trial's number and the history: on the `ask`, `adopt` and `tell`
     before it in their order, where an `adopt` stands for the `ask` that gave these parameters. So a resumed study goes
@@ -149,7 +149,7 @@ class Sampler:
 
 @dataclass(frozen=True)
 class Decision:
-    """A trial to come."""
+    """A trial that is to be added, with the fields of its `Decided` event."""
 
     stage: Stage
     params: Mapping[str, Any]
@@ -160,7 +160,7 @@ class Decision:
 
 
 class SearchStage:
-    """Suggests, prunes and scores; it changes neither ledger nor record.
+    """The search: it suggests, prunes and scores, and changes neither ledger nor record.
 
     Everything that it knows follows from the record: a search made anew from a ledger decides as the one before.
 

@@ -150,7 +150,7 @@ OF_AN_END = ("pruned_by", "interrupted", "failure", "failure_kind", "test_failur
 
 
 class Events:
-    """Turns one study's events into changes of its runs.
+    """Translation of one study's events into changes of its runs.
 
     Args:
         progress: what MLflow has; updated with the events.

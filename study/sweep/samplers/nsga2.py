@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class NSGA2Strategy(OptunaStrategy):
-    """Breeds parameters from parents, which are chosen anew each time GENERATION more trials are complete.
+    """NSGA-II, which breeds parameters from parents, chosen anew each time GENERATION more trials are complete.
 
     A trial joins the offspring when it ends, whoever its parents were, so that none that ran beside others is lost.
     Pruned and failed trials have no offspring. A key that only some of the parents have is inherited from one of
