@@ -85,7 +85,7 @@ def of_disk(error: BaseException | None) -> OSError | None:
         if number := SQLITE.get(code & 0xFF if isinstance(code, int) else 0):
             return OSError(number, os.strerror(number))
         if type(error).__name__ == OF_RAY:
-            from tempfile import gettempdir  # which takes a while to be imported
+            from tempfile import gettempdir  # its import takes a while
 
             return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), gettempdir())
         cause = _attribute(error, "cause")

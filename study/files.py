@@ -272,7 +272,7 @@ def clear_scratch() -> list[Path]:
 def _made(prefix: str, place: str | None) -> tuple[Path, IO[str]]:
     while True:
         folder = Path(tempfile.mkdtemp(prefix=prefix, dir=place))
-        with suppress(FileNotFoundError):  # before it was locked another process took it for one that was left
+        with suppress(FileNotFoundError):  # another process removed it as left over before it was locked
             lock = (folder / LOCK).open("w")
             fcntl.flock(lock, fcntl.LOCK_EX)
             if os.path.samestat(os.fstat(lock.fileno()), (folder / LOCK).stat()):
@@ -296,7 +296,7 @@ def _remove_if_left(folder: Path) -> bool:
 
 
 def _end_processes(folder: Path) -> None:
-    import psutil  # a model that is served has none
+    import psutil  # not installed where only a model is served
 
     left = [process for process in psutil.process_iter() if _is_of(process, folder)]
     for process in left:

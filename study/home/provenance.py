@@ -54,7 +54,7 @@ def provenance() -> dict[str, Any]:
 
     Libraries include the distributions that bring data sets, networks or methods of their own.
     """
-    gpus = output("nvidia-smi", "--query-gpu=name", "--format=csv,noheader")  # CUDA would take memory to tell
+    gpus = output("nvidia-smi", "--query-gpu=name", "--format=csv,noheader")  # asking CUDA would take GPU memory
     return {
         "version": __version__,
         **_git(Path(__file__).parents[1]),

@@ -137,7 +137,7 @@ class StudyRecord(Folded):
         Args:
             planned: how many it may try by its file.
         """
-        ended = self.ending or self.enough not in (None, "trials")  # of "trials" the numbers tell
+        ended = self.ending or self.enough not in (None, "trials")  # for "trials" the numbers decide
         return ended or self.tried + asked_for >= self.limit(planned)
 
     def counts(self) -> dict[str, int]:

@@ -44,7 +44,7 @@ class Epoch(Mapping[str, Any]):
         self._values: array[float]
         try:
             self._values = array("d", (epoch, *metrics.values()))  # type: ignore[arg-type]
-        except TypeError:  # rare: one of them is None
+        except TypeError:  # rarely, one of them is None
             self._values = array("d", [epoch, *(NAN if value is None else value for value in metrics.values())])
 
     @property

@@ -80,7 +80,7 @@ def stopped_by_signals(agenda: Agenda, tell: Callable[[str], None]) -> Iterator[
         if first and signum == first[0][0] and now - first[0][1] < TWICE:
             return
         if agenda.stopping:
-            first.clear()  # this one may come again, and is not the first one then
+            first.clear()  # this one may be sent again, and must not count as the first then
             dropped.interrupt(frame)
             return
         first.append((signum, now))
@@ -184,7 +184,7 @@ def _joins(spec: StudySpec, datasets: Mapping[str, Dataset]) -> Joins | None:
     (dataset, *others) = datasets.values() or (None,)
     if dataset is None or dataset.folds is None or others:
         return None
-    from study.sweep.joined import Joiner  # brings PyTorch
+    from study.sweep.joined import Joiner  # imports PyTorch
 
     return Joiner(spec, dataset).new
 
@@ -221,7 +221,7 @@ def watched(ray: OwnRay | JoinedRay, agenda: Agenda, remedy: str) -> Iterator[No
     try:
         yield
     except BaseException:
-        if ended := ray.missing():  # whatever Ray, and Tune after it, made of that
+        if ended := ray.missing():  # whatever error Ray, and Tune after it, raised because of that
             raise RayEndedError(ended) from None
         raise
     finally:
@@ -302,7 +302,7 @@ def drive(
             with closing(References(agenda, folder)) as references:
                 _tune(agenda, folder, datasets, processes, tell, references)
                 references.finish(tell)
-        inbox.obey()  # requests that came too late are answered, and no later driver takes them up
+        inbox.obey()  # requests that came too late are answered, so that no later driver obeys them
         state, enough = agenda.outcome, agenda.enough
         _tidy(folder, spec, record)
         record.apply(agenda.journal.append(Closed(state, enough)))

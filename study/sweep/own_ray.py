@@ -188,7 +188,7 @@ class OwnRay:
         for started in self.started.values():
             with suppress(subprocess.TimeoutExpired):
                 started.wait(timeout=10)
-        psutil.wait_procs(tree, timeout=10)  # after those of this process, whose status it would take
+        psutil.wait_procs(tree, timeout=10)  # after the children of this process, whose status it would take
 
 
 def _lines(file: Path) -> list[str]:

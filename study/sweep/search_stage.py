@@ -101,7 +101,7 @@ class Sampler:
     """
 
     def __init__(self, spec: StudySpec) -> None:
-        optuna.logging.set_verbosity(optuna.logging.ERROR)  # what it warns of is not the user's to mend
+        optuna.logging.set_verbosity(optuna.logging.ERROR)  # the user can do nothing about its warnings
         self._space, self._seed = spec.space, spec.search.seed
         self._history = History(spec)
         self._strategy = strategy(spec, self._history)
@@ -284,7 +284,7 @@ class SearchStage:
             if score is not None:
                 verdict = self.rule.judge(trial.number, epoch, score)
         if any(same(trial.params, params) for params in self.spec.incumbents):
-            verdict = "on"  # what has to be beaten runs whole, as the baseline does; others are compared with it
+            verdict = "on"  # others are compared with incumbents, which run whole as the baseline does
         self.verdicts[trial.number] = verdict
         return verdict
 

@@ -53,7 +53,7 @@ class NSGA2Strategy(OptunaStrategy):
         return sampler
 
     def _window(self) -> Sequence[FrozenTrial]:
-        return self._parents  # which decide what keys are crossed: those that all of them have
+        return self._parents  # Optuna crosses the keys that all of them have
 
     def _value(self, trial: Trial, key: str, seed: int) -> Any:
         inherited = [parent.params[key] for parent in self._parents if key in parent.params]
