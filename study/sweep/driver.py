@@ -443,12 +443,14 @@ def with_features(
     tell: Callable[[str], None],
     stopping: Callable[[], bool],
 ) -> Mapping[str, Dataset]:
-    """Return what trials on other machines need: features of frozen networks by `features.key`, which are kept on this
-    one or else computed by one task that takes what a trial takes, and the pictures if other networks see them.
+    """Return the data for trials on other machines, with the features of frozen networks by `features.key`.
+
+    Features that this machine does not keep are computed by one task that takes what a trial takes. The images are left
+    out where no other network sees them.
 
     Raises:
         UserError: the weights are not there or do not fit.
-        StudyOver: nobody wants them any more.
+        StudyOver: the study is to stop.
     """
     frozen = [model for model in spec.model_sections if model.get("frozen")]
     if not frozen:

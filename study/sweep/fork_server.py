@@ -324,9 +324,8 @@ def _run(files: Forked, task: Task, function: Function | None) -> NoReturn:
     except Stopped:
         end = None
     except BaseException as error:
-        end = (
-            None if ended_by else _end(error, job.device, memory)
-        )  # the function may have turned `Stopped` into another error
+        # the function may have turned `Stopped` into another error
+        end = None if ended_by else _end(error, job.device, memory)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     with suppress(Stopped):
         if end is not None:

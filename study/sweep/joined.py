@@ -164,10 +164,8 @@ class Joiner:
     def _judged(self, repeats: Sequence[Verdict]) -> tuple[dict[str, float | None], dict[str, list[float]]]:
         whole = [np.arange(len(self._target))] * len(repeats)
         values = self._metrics(repeats, whole)
-        of_rows, of_repeats = (
-            np.random.default_rng(SEED),
-            np.random.default_rng(SEED),
-        )  # separate, so that rows do not depend on the number of repeats
+        # two of them, so that rows do not depend on the number of repeats
+        of_rows, of_repeats = np.random.default_rng(SEED), np.random.default_rng(SEED)
         draws: dict[str, list[float]] = {name: [] for name in values}
         for _ in range(DRAWS):
             rows = self._drawn(of_rows)

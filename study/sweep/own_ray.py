@@ -50,7 +50,7 @@ def run_job(config: Mapping[str, Any], *, datasets: Mapping[str, Any], weights: 
 
 
 def compute_features(model: Mapping[str, Any], dataset: Any, weights: Mapping[str, tuple[str, str]]) -> Any:
-    """See `study.training.features.computed`; a task of Ray's, on a GPU where Ray gave it one."""
+    """Compute features in a task of Ray's, on a GPU where Ray gave it one; see `study.training.features.computed`."""
     from study import models
     from study.training import features
     from study.training.device import best
