@@ -131,7 +131,7 @@ def meaning(error: BaseException, device: str, memory: Memory) -> NoDeviceError 
     if device == CUDA and (why := fault(error)):
         return NoDeviceError(why)
     if problem := of_disk(error):
-        return OSError(problem.errno, problem.strerror, problem.filename)  # Ray brings no more over
+        return OSError(problem.errno, problem.strerror, problem.filename)  # Ray passes no more of it on
     return TrialFailedError.by(error, memory)
 
 
@@ -139,7 +139,7 @@ def choice(goal: str | None) -> "EpochChoice | None":
     """Return what chooses a trial's epoch by an objective, given as JSON; None: the last epoch is taken."""
     if goal is None:
         return None
-    from study.ranking.epochs import EpochChoice  # tenths of a second, which most studies have no use for
+    from study.ranking.epochs import EpochChoice  # takes tenths of a second, and most studies do not need it
     from study.spec.objective import Objective
 
     return EpochChoice(Objective.from_document(json.loads(goal)))

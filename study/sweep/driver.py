@@ -80,7 +80,7 @@ def stopped_by_signals(agenda: Agenda, tell: Callable[[str], None]) -> Iterator[
         if first and signum == first[0][0] and now - first[0][1] < TWICE:
             return
         if agenda.stopping:
-            first.clear()  # this one may come again, and is not the first one then
+            first.clear()  # this one may be sent again, and must not count as the first then
             dropped.interrupt(frame)
             return
         first.append((signum, now))
@@ -184,7 +184,7 @@ def _joins(spec: StudySpec, datasets: Mapping[str, Dataset]) -> NewJoined | None
     (dataset, *others) = datasets.values() or (None,)
     if dataset is None or dataset.folds is None or others:
         return None
-    from study.sweep.joined import Joiner  # brings PyTorch
+    from study.sweep.joined import Joiner  # imports PyTorch
 
     return Joiner(spec, dataset).new
 
@@ -221,7 +221,7 @@ def watched(ray: OwnRay | JoinedRay, agenda: Agenda, remedy: str) -> Iterator[No
     try:
         yield
     except BaseException:
-        if ended := ray.missing():  # whatever Ray, and Tune after it, made of that
+        if ended := ray.missing():  # whatever error Ray, and Tune after it, raised because of that
             raise RayEndedError(ended) from None
         raise
     finally:
@@ -302,7 +302,7 @@ def drive(
             with closing(References(agenda, folder)) as references:
                 _tune(agenda, folder, datasets, processes, tell, references)
                 references.finish(tell)
-        inbox.obey()  # requests that came too late are answered, and no later driver takes them up
+        inbox.obey()  # requests that came too late are answered, so that no later driver obeys them
         state, enough = agenda.outcome, agenda.enough
         _tidy(folder, spec, record)
         record.apply(agenda.journal.append(Closed(state, enough)))
@@ -443,12 +443,14 @@ def with_features(
     tell: Callable[[str], None],
     stopping: Callable[[], bool],
 ) -> Mapping[str, Dataset]:
-    """Return what trials on other machines need: features of frozen networks by `features.key`, which are kept on this
-    one or else computed by one task that takes what a trial takes, and the pictures if other networks see them.
+    """Return the data for trials on other machines, with the features of frozen networks by `features.key`.
+
+    Features that this machine does not keep are computed by one task that takes what a trial takes. The images are left
+    out where no other network sees them.
 
     Raises:
         UserError: the weights are not there or do not fit.
-        StudyOver: nobody wants them any more.
+        StudyOver: the study is to stop.
     """
     frozen = [model for model in spec.model_sections if model.get("frozen")]
     if not frozen:

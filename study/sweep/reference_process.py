@@ -226,7 +226,7 @@ def main(folder: str, tests: str, *names: str) -> None:
     end_with_parent()
     os.nice(LATER)
     with os.fdopen(os.dup(1), "w") as out:
-        os.dup2(2, 1)  # what a library prints is no result
+        os.dup2(2, 1)  # a library must not print among the results
 
         def tell(event: Referenced) -> None:
             known = {key: value for key, value in vars(event).items() if key not in ("time", "asleep")}

@@ -92,7 +92,7 @@ DRAWS = 100
 
 
 class Sampler:
-    """Suggests parameters and hears how they did.
+    """The source of a search's parameters, which hears how they did.
 
     Each suggestion depends only on the seed, the trial's number and the history: on the `ask`, `adopt` and `tell`
     before it in their order, where an `adopt` stands for the `ask` that gave these parameters. So a resumed study goes
@@ -101,7 +101,7 @@ class Sampler:
     """
 
     def __init__(self, spec: StudySpec) -> None:
-        optuna.logging.set_verbosity(optuna.logging.ERROR)  # what it warns of is not the user's to mend
+        optuna.logging.set_verbosity(optuna.logging.ERROR)  # the user can do nothing about its warnings
         self._space, self._seed = spec.space, spec.search.seed
         self._history = History(spec)
         self._strategy = strategy(spec, self._history)
@@ -149,7 +149,7 @@ class Sampler:
 
 @dataclass(frozen=True)
 class Decision:
-    """A trial to come."""
+    """A trial that is to be added, with the fields of its `Decided` event."""
 
     stage: Stage
     params: Mapping[str, Any]
@@ -160,7 +160,7 @@ class Decision:
 
 
 class SearchStage:
-    """Suggests, prunes and scores; it changes neither ledger nor record.
+    """The search: it suggests, prunes and scores, and changes neither ledger nor record.
 
     Everything that it knows follows from the record: a search made anew from a ledger decides as the one before.
 
@@ -283,9 +283,9 @@ class SearchStage:
             score = self._score(trial.number, trial.reports if reports is None else reports)
             prune = score is not None and self.rule.should_prune(trial.number, epoch, score)
         if any(same(trial.params, params) for params in self.spec.incumbents):
-            prune = False  # what has to be beaten runs whole, as the baseline does; others are compared with it
-        self.to_prune[trial.number] = prune
-        return prune
+            verdict = "on"  # others are compared with incumbents, which run whole as the baseline does
+        self.verdicts[trial.number] = verdict
+        return verdict
 
     def _leader(self, trial: TrialRecord) -> TrialRecord:
         if trial.stage != "replicate" or trial.repeats is None:

@@ -228,7 +228,7 @@ class Share:
         if under_way >= self._limit:
             self.wants(True)
         if time.monotonic() - self._looked >= POLL_INTERVAL_S:
-            with suppress(OSError):  # a shared disk may be away for a while: what was known goes on
+            with suppress(OSError):  # a shared disk may be away for a while: the last limit stays
                 self._look()
         return self._limit
 

@@ -39,12 +39,12 @@ def save_model(path: Path, model: Model, description: Description, form: "Form")
     import mlflow.pyfunc
 
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*An input example was not provided")  # the signature says it
+        warnings.filterwarnings("ignore", message=".*An input example was not provided")  # the signature replaces it
         mlflow.pyfunc.save_model(
             path=str(path),
             mlflow_model=form,
             python_model=str(Path(__file__).with_name("pyfunc_model.py")),
-            artifacts={"description": model.description.as_uri(), "weights": model.weights.as_uri()},  # addresses
+            artifacts={"description": model.description.as_uri(), "weights": model.weights.as_uri()},
             code_paths=[str(Path(__file__).parents[1])],
             signature=_signature(description),
             pip_requirements=[

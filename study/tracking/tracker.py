@@ -53,7 +53,7 @@ def rest(spent: float) -> float:
 
 
 class Tracker:
-    """Follows one study's ledger from `start` to `finish`."""
+    """A thread that follows one study's ledger from `start` to `finish`."""
 
     def __init__(self, home: Home, folder: StudyFolder, spec: StudySpec) -> None:
         self._home, self._folder, self._spec = home, folder, spec

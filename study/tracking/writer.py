@@ -20,7 +20,7 @@ EVENTS_AT_ONCE = 500
 
 
 class Writer:
-    """Brings one study's events into MLflow, from where its progress file says.
+    """Writer of one study's events to MLflow, from where its progress file says.
 
     It is used until something goes wrong; the next one then goes on from what that file says. Between the two MLflow
     may have got more than the file tells, so that the first events are looked for before they are written.
