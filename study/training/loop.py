@@ -384,9 +384,7 @@ class TrainingLoop:
         return values | clock.epoch(images=count)
 
     def _begin(self, resume: Path | None, pause: float, choice: Choice | None, ended: Path | None) -> TrainingState:
-        """Make optimizers, schedule and generators for `run`, whose arguments these are, as `resume` has them if it
-        exists.
-        """
+        """Make the state that `run` begins with, from `run`'s arguments; restore it from `resume` if that is there."""
         options, method = self.options, self.method
         labels, _ = self._labels(), self.inferred  # whatever stands in for labels is trained before the clock runs
         labels = weighed(labels, self.config.method)
