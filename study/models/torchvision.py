@@ -23,7 +23,7 @@ class Options(BackboneOptions):
 
 
 def unsuited(options: Options, facts: Facts) -> str | None:
-    """Colour images that are as large as the network needs them."""
+    """Say why the data or keys do not suit: data must be colour images as large as the network needs."""
     if (problem := not_images(facts)) is not None:
         return problem
     name = options.architecture
@@ -36,14 +36,14 @@ def unsuited(options: Options, facts: Facts) -> str | None:
 
 
 def build(options: Options, facts: Facts) -> Encoder:
-    """The network for images of `facts.shape`."""
+    """Build the network for images of `facts.shape`."""
     name = options.architecture
     return Backbone(plain(name, options.weights, facts.shape[1]), name, options, facts)
 
 
 @cache
 def _wrong_size(architecture: str, weights: str | None, shape: tuple[int, ...]) -> str | None:
-    """Return what is wrong with images of this shape: too small, or not of a size that the network can take."""
+    """Say what is wrong with images of this shape: too small, or not of a size that the network can take."""
     _, height, width = shape
     by_name = weights is not None and not is_file(weights)
     least = published.published(architecture, weights if by_name else published.DEFAULT).least
