@@ -33,7 +33,7 @@ from study.data.source import Source, roots, writable
 from study.errors import UserError
 from study.files import folder_beside
 
-KEPT = "digests-of-files.sqlite"
+DIGESTS_FILE = "digests-of-files.sqlite"
 """Database of the hashes of files, by path and state, in the folder of all data sets, so that a second start reads none
 again. Where that folder cannot be written, files are read each time.
 """
@@ -44,7 +44,7 @@ RACY = 2.0
 BLOCK = 1 << 20
 """Bytes to read at a time."""
 
-AT_ONCE = 500
+FILES_AT_ONCE = 500
 """Files that a query of the database names, or that a thread reads at a time."""
 
 NAMED = 3
@@ -63,7 +63,7 @@ def digests(files: Sequence[Path]) -> list[str]:
     if new:
         began = time.time_ns()
         with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
-            blocks = [new[start : start + AT_ONCE] for start in range(0, len(new), AT_ONCE)]
+            blocks = [new[start : start + FILES_AT_ONCE] for start in range(0, len(new), FILES_AT_ONCE)]
             read = {name: found for block in pool.map(_hashes, blocks) for name, found in block.items()}
         known |= read
         settled = began - int(RACY * 1e9)
@@ -181,7 +181,7 @@ def _hash(name: str) -> str:
 
 
 def _database() -> sqlite3.Connection:
-    return opened(writable() / KEPT, "digests (file TEXT PRIMARY KEY, digest TEXT)", 10)
+    return opened(writable() / DIGESTS_FILE, "digests (file TEXT PRIMARY KEY, digest TEXT)", 10)
 
 
 def opened(place: Path, table: str, timeout: float) -> sqlite3.Connection:
@@ -205,14 +205,14 @@ def _known(states: Mapping[str, State]) -> dict[str, str]:
     keys = list(names)
     try:
         with closing(_database()) as database:
-            for start in range(0, len(keys), AT_ONCE):
-                part = keys[start : start + AT_ONCE]
+            for start in range(0, len(keys), FILES_AT_ONCE):
+                part = keys[start : start + FILES_AT_ONCE]
                 marks = ", ".join("?" * len(part))
                 for key, digest in database.execute(f"SELECT * FROM digests WHERE file IN ({marks})", part):
                     known[names[key]] = digest
     except (sqlite3.Error, UserError) as error:  # locked for long, or no folder can be written: read the files
         if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError):
-            (writable() / KEPT).unlink(missing_ok=True)  # damaged
+            (writable() / DIGESTS_FILE).unlink(missing_ok=True)  # damaged
         return {}
     return known
 

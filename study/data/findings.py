@@ -93,7 +93,7 @@ def table(findings: Sequence[Finding]) -> list[str]:
     """Write a line for each finding, in columns: the name, the problem, what helps."""
     names = [one.column or "-" for one in findings]
     width = max(map(len, names), default=0)
-    problems = max((len(one.problem) for one in findings if len(one.problem) <= LONG), default=0)
+    problems = max((len(one.problem) for one in findings if len(one.problem) <= LONG_PROBLEM_CHARACTERS), default=0)
     return [
         f"  {name:<{width}}  {one.problem:<{problems}}  {one.helps}".rstrip()
         for name, one in zip(names, findings, strict=True)
@@ -105,7 +105,7 @@ def listed(findings: Sequence[Finding]) -> list[str]:
     return ["look at these columns:", *table(findings)] if findings else []
 
 
-LONG = 90
+LONG_PROBLEM_CHARACTERS = 90
 """Length of a problem, in characters, from which on shorter ones are not padded to it."""
 
 

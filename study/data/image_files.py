@@ -29,7 +29,7 @@ Size = Annotated[int, Range(low=LEAST, high=LARGEST), Doc("pixels of both sides 
 ENDINGS = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
 """Endings, in small letters, of the files in a folder that count as images."""
 
-LARGE = pixels.MOST // 4
+LARGE = pixels.MAX_PIXELS // 4
 """Pixels to decode from which on an image is decoded while no other large one is."""
 
 BLOCK = 64

@@ -58,12 +58,12 @@ to
 the size, which distorts and cuts nothing off.
 """
 
-MOST = 1 << 26
+MAX_PIXELS = 1 << 26
 """Maximum number of pixels to decode, 8192 x 8192: 268 MB as RGB, which Pillow keeps in four bytes, and as much again
 where they are converted.
 """
 
-LIMIT = f"at most {MOST:,} (as 8192 x 8192) can be decoded; make it smaller"
+LIMIT = f"at most {MAX_PIXELS:,} (as 8192 x 8192) can be decoded; make it smaller"
 
 GROUND = 128
 """Grey of transparent parts: neither a black nor a white drawing vanishes."""
@@ -83,7 +83,7 @@ def opened(file: Path, size: int) -> Iterator[tuple[Image.Image, int]]:
     A progressive JPEG is kept in full until its last pass: all its pixels count. Any other counts as it is shrunk.
 
     Raises:
-        ValueError: it is not a file or an image, or takes more than `MOST`.
+        ValueError: it is not a file or an image, or takes more than `MAX_PIXELS`.
         Exception: whatever Pillow raises for a damaged file.
     """
     if not stat.S_ISREG(file.stat().st_mode):  # to open a pipe would wait for whoever writes into it
@@ -101,7 +101,7 @@ def opened(file: Path, size: int) -> Iterator[tuple[Image.Image, int]]:
             width, height = image.size
             image.draft("RGB", (size, size))
             work = width * height if image.info.get("progressive") else image.width * image.height
-            if work > MOST:
+            if work > MAX_PIXELS:
                 raise ValueError(f"{width} x {height} pixels, {LIMIT}")
             yield image, work
 

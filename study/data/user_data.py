@@ -296,7 +296,7 @@ def numbered_by_class(labels: Labels, train: NDArray[np.int64]) -> Labels:
     return replace(labels, bias=number[labels.bias], bias_names=tuple(theirs[place] for place in order))
 
 
-OWN = 0.5
+MIN_KAPPA = 0.5
 """Least Cohen's kappa of bias classes and classes at which bias classes count as going with classes of their own."""
 
 
@@ -304,10 +304,9 @@ def own_classes(target: NDArray[np.int64], bias: NDArray[np.int64], shape: tuple
     """Find the class that each bias class goes with; None where that is not clear.
 
     All classes weigh alike. A bias class goes with the class of which it is the largest share. That is clear where
-    every class has a bias class, and (A - C) / (1 - C) is at least `OWN`: A is the share of a class's samples whose
-    bias
-    class goes with that class, averaged over classes, and C is what A would be if bias and class were independent.
-    Renaming or renumbering classes gives the same pairs.
+    every class has a bias class, and (A - C) / (1 - C) is at least `MIN_KAPPA`: A is the share of a class's samples
+    whose bias class goes with that class, averaged over classes, and C is what A would be if bias and class were
+    independent. Renaming or renumbering classes gives the same pairs.
 
     Args:
         target, bias: labels (N,), -1 where unknown.
@@ -327,7 +326,7 @@ def own_classes(target: NDArray[np.int64], bias: NDArray[np.int64], shape: tuple
         return None
     is_own = (own == np.arange(shape[0])[:, None]) & seen
     found, by_chance = float((shares * is_own).sum(1).mean()), float((shares.mean(0) * is_own).sum(1).mean())
-    if found - by_chance < OWN * (1 - by_chance):
+    if found - by_chance < MIN_KAPPA * (1 - by_chance):
         return None
     return tuple(
         int(number) if one else -1 for number, one in zip(own.tolist(), np.atleast_1d(seen).tolist(), strict=True)

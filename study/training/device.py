@@ -140,7 +140,7 @@ DRIVERS = {11: 450, 12: 525, 13: 580}
 minor version compatibility).
 """
 
-SIDE = 64
+TRIAL_MATRIX_ROWS = 64
 """Rows of the matrix that a card multiplies to be tried."""
 
 
@@ -224,7 +224,7 @@ def _try_card(index: int) -> None:
         called = name(index)
         if not has_code(index):
             raise NoDeviceError(f"{called}: {_no_code(index)}")
-        ones = torch.ones((SIDE, SIDE), device=torch.device(CUDA, index))
+        ones = torch.ones((TRIAL_MATRIX_ROWS, TRIAL_MATRIX_ROWS), device=torch.device(CUDA, index))
         ones @ ones
         torch.cuda.synchronize(index)
     except RuntimeError as error:
@@ -557,5 +557,5 @@ def keep_freed_memory() -> None:
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
     if mallopt is not None:
-        mallopt(TRIM_THRESHOLD, KEPT)
-        mallopt(MMAP_THRESHOLD, KEPT)
+        mallopt(TRIM_THRESHOLD, KEPT_BYTES)
+        mallopt(MMAP_THRESHOLD, KEPT_BYTES)

@@ -27,7 +27,7 @@ WORSE = 2.0
 far better by all layers.
 """
 
-MOST = 20000
+MAX_SAMPLES = 20000
 """Samples that a classifier is trained on: more change 40 or 256 weights a class by little."""
 
 
@@ -78,7 +78,7 @@ def _by_others(fitted: Callable[[Tensor], probes.Classifier], rows: Tensor, targ
 
 
 def _few(chosen: Tensor) -> Tensor:
-    return chosen[:: -(-len(chosen) // MOST)]
+    return chosen[:: -(-len(chosen) // MAX_SAMPLES)]
 
 
 def _tensor(rows: Any, device: torch.device) -> Tensor:

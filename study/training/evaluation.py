@@ -68,7 +68,7 @@ def batch_size(options: TrainOptions, views: int, shape: tuple[int, ...]) -> int
     side = options.evaluation_size
     evaluated = (side, side) if side is not None and len(shape) == 3 else shape[-2:]
     pixels = min(options.batch_size, options.micro_batch or options.batch_size) * views * math.prod(trained[-2:])
-    return max(2, min(MOST, max(pixels, LEAST) // math.prod(evaluated)))
+    return max(2, min(MAX_BATCH_SAMPLES, max(pixels, MIN_BATCH_PIXELS) // math.prod(evaluated)))
 
 
 class Evaluation:
@@ -214,4 +214,4 @@ class Evaluation:
         for key, tensor in kept.items():
             encoder, name, field = key.rsplit(".", 2)
             tensors.setdefault((encoder, name), {})[field] = tensor
-        self._fitted = {key: probes.KEPT[key[1]](**of) for key, of in tensors.items()}
+        self._fitted = {key: probes.KEPT_PROBES[key[1]](**of) for key, of in tensors.items()}

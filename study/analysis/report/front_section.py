@@ -17,7 +17,7 @@ from study.spec.objective import Objective, Score
 if TYPE_CHECKING:
     import pandas as pd
 
-MOST = 5
+MAX_TOLD_CONFIGURATIONS = 5
 """Configurations of a front whose values the sentences give; of a larger one the table does."""
 
 
@@ -41,7 +41,10 @@ def front_result(results: Results) -> Iterator[str]:
         said = f"{chosen} is the best in every metric" if is_alone else f"none is better than {chosen} in any metric"
         yield f"Of {where} {said}{tied}: {_values(spec, *_own(front, best))}."
     else:
-        names = [_name(each) + ("" if front[MOST:] else f" ({_values(spec, each, score)})") for each, score in front]
+        names = [
+            _name(each) + ("" if front[MAX_TOLD_CONFIGURATIONS:] else f" ({_values(spec, each, score)})")
+            for each, score in front
+        ]
         yield f"No configuration is best in every metric. Of {where} the front is {formatting.listed(names)}."
         missed = _missed(spec, front, best)
         held = "" if results.unbeaten else ", which best.yaml holds"

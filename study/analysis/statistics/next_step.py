@@ -5,7 +5,7 @@ to take that comes before what more search may bring:
 
 1. `resume`: the study is not over.
 2. `widen`: the best configuration lies at the edge of a range, in more than chance (`edges`).
-3. `search`: the best configuration came, or with several metrics the front last grew, in the last `LATE` of the
+3. `search`: the best configuration came, or with several metrics the front last grew, in the last `LATE_SHARE` of the
    search's trials.
 4. `confirm`: the best configurations have not run on fresh seeds, not even as a rule's pick.
 5. `seeds`: it is open whether the best is better than the baseline, or, if it is, than the runner-up; and it ran on one
@@ -239,7 +239,7 @@ def rivals(results: Results) -> Rivals | None:
 POWER, CASES = 0.8, "4 of 5 cases"
 """Chance with which a true difference is to come out as clear; the same in words."""
 
-SURE = 0.9
+SEEDS_CONFIDENCE = 0.9
 """Confidence of the range of seeds needed: each of its ends is wrong in at most 5% of studies."""
 
 MOST_SEEDS = 20
@@ -252,7 +252,7 @@ class SeedsNeeded:
 
     Attributes:
         fewest, most: the ends of the range that holds the true number, or one more than there were, with confidence
-            `SURE`; None: more than `MOST_SEEDS`.
+            `SEEDS_CONFIDENCE`; None: more than `MOST_SEEDS`.
         middle: the number that is as likely too large as too small; None as before.
         following: how many to run next, at most twice as many as there were, where these can be enough.
     """
@@ -278,7 +278,7 @@ def seeds_needed(gap: Difference, seeds: int) -> SeedsNeeded:
     """
     assert gap.error
     assert gap.freedom is not None
-    measured, root, miss = abs(gap.value) / gap.error, math.sqrt(seeds), (1 - SURE) / 2
+    measured, root, miss = abs(gap.value) / gap.error, math.sqrt(seeds), (1 - SEEDS_CONFIDENCE) / 2
     clear = chosen_quantile((1 + CONFIDENCE) / 2, gap.freedom, gap.among)
     lucky = chosen_quantile(1 - miss, gap.freedom, gap.among) / chosen_quantile(1 - miss, gap.freedom)
     least = _noncentrality(measured / lucky, gap.freedom, 1 - miss)
@@ -335,10 +335,10 @@ def _deviations(freedom: float) -> Any:
     return np.sqrt(chdtri(freedom, 1 - (np.arange(2000) + 0.5) / 2000) / freedom)
 
 
-LATE = 0.25
+LATE_SHARE = 0.25
 """The last trials of a search in which the best one is taken as a sign that more trials would find better ones."""
 
-FEWEST = 8
+MIN_TRIALS = 8
 """Of fewer trials the best is among the last by chance alone too often."""
 
 CONFIRMED = 5
@@ -373,7 +373,7 @@ class Came:
     @property
     def late(self) -> bool:
         """Return whether that was among the last."""
-        return self.of >= FEWEST and self.place > (1 - LATE) * self.of
+        return self.of >= MIN_TRIALS and self.place > (1 - LATE_SHARE) * self.of
 
 
 def came(results: Results) -> Came | None:
@@ -500,10 +500,14 @@ def _more(results: Results, best: Side, other: Side, gap: Difference) -> list[St
     needed = seeds_needed(gap, seeds)
     what = f"{pair} are not told apart on {seeds} seeds. To tell them apart in {CASES} takes"
     if needed.fewest is None:
-        return [Step("enough", f"{what} more than {max(MOST_SEEDS, seeds)} seeds ({SURE:.0%} confidence).", None)]
+        return [
+            Step(
+                "enough", f"{what} more than {max(MOST_SEEDS, seeds)} seeds ({SEEDS_CONFIDENCE:.0%} confidence).", None
+            )
+        ]
     most = f"more than {MOST_SEEDS}" if needed.most is None else str(needed.most)
     between = f"{needed.fewest} seeds" if most == str(needed.fewest) else f"between {needed.fewest} and {most} seeds"
-    why = f"{what} {between} in all ({SURE:.0%} confidence); {needed.following} is a good next step"
+    why = f"{what} {between} in all ({SEEDS_CONFIDENCE:.0%} confidence); {needed.following} is a good next step"
     command = typed("confirm", results.spec.name, "--top", top, "--seeds", needed.following)
     if needed.middle is None and seeds > 2:
         return [Step("enough", f"{why}: {command}", None)]

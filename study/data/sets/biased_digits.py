@@ -5,9 +5,12 @@ Small enough to be embedded, real enough to show the effect: the construction is
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from importlib.metadata import distribution
+from pathlib import Path
 from typing import Annotated
 
 import numpy as np
+from numpy.typing import NDArray
 from typing_extensions import Doc
 
 from study.data import colour_bias, holdout
@@ -41,10 +44,8 @@ def describe(options: Options) -> Facts:
 
 
 def labels(options: Options) -> Mapping[str, Labelled]:
-    """Return digits and colours of each split, without the pixels."""
-    from sklearn.datasets import load_digits
-
-    target = load_digits().target.astype(np.int64)
+    """Those of what is loaded, without the pixels."""
+    _, target = digits()
     return {name: Labels(target[members], colours) for name, members, colours in _assigned(options, target)}
 
 
@@ -53,16 +54,24 @@ def load(options: Options) -> Dataset:
 
     Whatever `val` is, the three splits have the same digits, and training and test the same colours.
     """
-    from sklearn.datasets import load_digits
-
-    digits = load_digits()
-    strokes = (digits.images / 16.0).astype(np.float32)
-    target = digits.target.astype(np.int64)
+    strokes, target = digits()
     splits = {}
     for name, members, colours in _assigned(options, target):
         condition = (colour_bias.COLOURS / 255).astype(np.float32)[colours]
         splits[name] = Split(colour_bias.paint(strokes[members], colours), target[members], colours, condition)
     return Dataset(describe(options), splits)
+
+
+def digits() -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """Return all digits as strokes in [0, 1], shape (1797, 8, 8), and their classes, shape (1797,): `load_digits`."""
+    file = distribution("scikit-learn").locate_file("sklearn/datasets/data/digits.csv.gz")
+    if Path(str(file)).is_file():  # importing scikit-learn takes a second
+        rows = np.loadtxt(str(file), delimiter=",")
+    else:
+        from sklearn.datasets import load_digits
+
+        rows = np.column_stack(load_digits(return_X_y=True))
+    return (rows[:, :-1].reshape(-1, 8, 8) / 16.0).astype(np.float32), rows[:, -1].astype(np.int64)
 
 
 def _assigned(options: Options, target: Indices) -> Iterator[tuple[str, Indices, Indices]]:

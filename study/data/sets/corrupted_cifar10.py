@@ -13,7 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
-from scipy import ndimage
 
 from study.data import cifar, colour_bias, holdout
 from study.data.cache import cached
@@ -55,7 +54,9 @@ def plasma(shape: Shape, decay: float, random: np.random.Generator) -> Maps:
 
 
 def zoomed(maps: Maps, factor: float) -> Maps:
-    """Enlarge the middle of each map to the map's size, linearly."""
+    """The middle of each map enlarged to its size, linearly."""
+    from scipy import ndimage  # slow to import
+
     size = maps.shape[1]
     inner = int(np.ceil(size / factor))
     top = (size - inner) // 2
@@ -166,7 +167,9 @@ def spatter(images: Images, random: Random) -> Images:
 
 
 def elastic(images: Images, random: Random) -> Images:
-    """Distort by a random affine map and random local shifts."""
+    """A random affine map and random local shifts."""
+    from scipy import ndimage  # slow to import
+
     size = images.shape[1]
     offsets = random.uniform(-1, 1, (2, *images.shape[:3]))
     offsets = np.stack([_blurred(each, 0.03 * size, "reflect") for each in offsets]) * 0.1 * size
@@ -242,6 +245,8 @@ def corrupt(images: NDArray[np.uint8], kinds: NDArray[np.int64], random: Random)
 
 
 def _blurred(maps: NDArray[np.float64], sigma: float, mode: str = "nearest") -> NDArray[np.float64]:
+    from scipy import ndimage  # slow to import
+
     smooth: NDArray[np.float64] = ndimage.gaussian_filter(maps, (0, sigma, sigma), mode=mode)
     return smooth
 

@@ -95,17 +95,17 @@ class ResizedCrop:
 def random_boxes(generator: torch.Generator, batch: int, size: tuple[int, int], scale: float, ratio: float) -> Boxes:
     """Draw boxes inside images of `size` (height, width), distributed as torchvision's, without its loop."""
     height, width = size
-    root = uniform(generator, TRIES, batch, low=scale * height * width, high=height * width).sqrt_()
-    stretch = uniform(generator, TRIES, batch, low=-math.log(ratio) / 2, high=math.log(ratio) / 2).exp_()
-    tried = torch.empty(TRIES + 1, 2, batch, device=generator.device)
-    torch.div(root, stretch, out=tried[:TRIES, 0])
-    torch.mul(root, stretch, out=tried[:TRIES, 1])
-    tried[TRIES, 0], tried[TRIES, 1] = _largest(height, width, ratio)  # where none of the tries fits
+    root = uniform(generator, BOX_TRIES, batch, low=scale * height * width, high=height * width).sqrt_()
+    stretch = uniform(generator, BOX_TRIES, batch, low=-math.log(ratio) / 2, high=math.log(ratio) / 2).exp_()
+    tried = torch.empty(BOX_TRIES + 1, 2, batch, device=generator.device)
+    torch.div(root, stretch, out=tried[:BOX_TRIES, 0])
+    torch.mul(root, stretch, out=tried[:BOX_TRIES, 1])
+    tried[BOX_TRIES, 0], tried[BOX_TRIES, 1] = _largest(height, width, ratio)  # where none of the tries fits
     places = _pair(height + 1.0, width + 1.0, generator.device)
     fits = (places - tried.round_()).mul_(tried).amin(1).gt_(0.0)  # both sides: 1 to all of the image's
     first = fits.argmax(0)
     sides = tried.gather(0, first.expand(1, 2, batch))[0]
-    place = uniform(generator, 2, batch).masked_fill_(first == TRIES, 0.49999)  # of the middle two the first
+    place = uniform(generator, 2, batch).masked_fill_(first == BOX_TRIES, 0.49999)  # of the middle two the first
     return Boxes((places - sides).mul_(place).floor_(), sides)
 
 
