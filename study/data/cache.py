@@ -102,9 +102,8 @@ def stamp(place: Path | Sequence[Path]) -> str:
     names.
 
     For a list the hash also tells which of its files exist; what else is in their folders is not looked at, as it may
-    be
-    much, behind links. A folder is followed behind links; one that several links lead to counts where it is met first.
-    Hidden files do not count.
+    be much, behind links. A folder is followed behind links; one that several links lead to counts where it is met
+    first. Hidden files do not count.
     """
     files = files_of(place)
     names = [os.path.relpath(file, place) if isinstance(place, Path) and file != place else "" for file in files]

@@ -89,8 +89,7 @@ SENTINELS = (-1.0, *(sign * float(10**digits - 1) for digits in range(2, 7) for 
 
 FEWEST_MARKS, OFTEN, HOLE = 3, 0.01, 5.0
 """Least number of rows with such a number; their least share where it is -1 below numbers from 0 on; otherwise, how
-many
-times the usual step between the others it is at least away from them.
+many times the usual step between the others it is at least away from them.
 """
 
 FEW_CODES, LARGE_CODE = 20, 100

@@ -54,8 +54,7 @@ def files(archive: Path) -> Iterator[tuple[str, bytes]]:
 
 Frame = Literal["crop", "squash"]
 """How an image becomes square. `crop`: scaled by its shorter side, then cut to the middle. `squash`: both sides scaled
-to
-the size, which distorts and cuts nothing off.
+to the size, which distorts and cuts nothing off.
 """
 
 MAX_PIXELS = 1 << 26

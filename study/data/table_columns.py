@@ -415,8 +415,7 @@ def with_numbers(
 
     Found are numbers with a few texts among them, numbers written for people, dates and names, each with its place and
     what to do. pandas may have read a column as text because of rows that were then dropped; it becomes numbers here.
-    The
-    index of `rows` counts the rows of the file from 0.
+    The index of `rows` counts the rows of the file from 0.
 
     Args:
         features: inputs that may be numbers.

@@ -273,8 +273,7 @@ def numbered_by_class(labels: Labels, train: NDArray[np.int64]) -> Labels:
     nothing of that; the training rows do. Bias classes are matched one to one, so that as many rows as
     possible are aligned. The order stays where classes and bias classes are named alike or are both whole numbers,
     where there are not as many of one as of the other, and where a match aligns less than `CLEARLY` of the rows more
-    than
-    the order does.
+    than the order does.
 
     Args:
         train: indices of the training rows.

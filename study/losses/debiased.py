@@ -27,9 +27,8 @@ def debiased_info_nce(
     """DCL: of the negatives' sum the share `tau_plus` is taken off that the anchor's own class is expected to give.
 
     Mean of -log(pos / (pos + N g)) with g(x, u, v) = max((mean_u - tau_plus * mean_v) / (1 - tau_plus), e^(-1/t));
-    where
-    the floor is taken, no gradient flows. The u are the N = 2B - 2 rows of other samples, the v the other view alone
-    or `extra_positives`. tau_plus 0 is InfoNCE.
+    where the floor is taken, no gradient flows. The u are the N = 2B - 2 rows of other samples, the v the other view
+    alone or `extra_positives`. tau_plus 0 is InfoNCE.
 
     Args:
         views: unit embeddings, shape (2, B, D).

@@ -152,8 +152,7 @@ class _Sums(torch.autograd.Function):
     """The sum of each cell's entries, that of their squares, and that of its masks without a gradient, all (2, 2).
 
     Computed in two ways, which `tests/losses/test_limits.py` compares: on a device by products of matrices, a few
-    launches;
-    on a CPU, where fresh memory costs more than a pass over an old matrix, one cell after the other.
+    launches; on a CPU, where fresh memory costs more than a pass over an old matrix, one cell after the other.
     """
 
     @staticmethod

@@ -160,8 +160,7 @@ class Method(nn.Module, ABC):
         """Return a value that changes when the operations of a step of a full batch change.
 
         None: they depend on the batch, or on what a step left behind. As long as the value stays the same, one step can
-        be
-        recorded as a graph and launched again (`train.graph`): nothing is asked of the device, and state changes in
+        be recorded as a graph and launched again (`train.graph`): nothing is asked of the device, and state changes in
         place.
         """
         return None

@@ -26,8 +26,7 @@ def keys(method: Mapping[str, Any]) -> Iterator[Knob]:
     """Yield `function`, `reuse_process` where it is given, and every other key that the section has.
 
     `reuse_process` is no parameter of studies that do not give it. Of the function's own keys a whole number stays one,
-    any
-    other value may be anything.
+    any other value may be anything.
     """
     yield Knob("function", str, None, True, "the training function, MODULE:NAME")
     if REUSE in method:

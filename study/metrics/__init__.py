@@ -41,8 +41,7 @@ class Metric:
             unit, or, of log losses, in nats; `squared`: of the continuous attribute, squared.
         low, high: its least and its largest value; None: no bound.
         source: what it is computed from: `predictions`, in each epoch; `held out`, also predictions in each epoch, but
-            of
-            the validation and the test split alone; `features`, in the last epoch where `train.final` asks for it;
+            of the validation and the test split alone; `features`, in the last epoch where `train.final` asks for it;
             `training` itself, in each epoch and on no further split.
         possible: whether a split with these facts can have it.
         needs_scores: whether predictions are not enough: it ranks classes or samples, or needs their probabilities.

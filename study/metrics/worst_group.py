@@ -45,8 +45,7 @@ class Counts:
         split: its name.
         samples: of each class with each bias class; where `right` is empty, one row of the groups that have any.
         right: right predictions among these; a fraction where it is a mean over seeds or epochs; None: unknown. Empty
-            where
-            it is unknown for all groups.
+            where it is unknown for all groups.
         unknown: samples with a class whose bias is unknown; None: these are not counted.
         accuracy: over all samples with a class; None: unknown.
         lowest: the accuracy of the worst group, for where `right` does not show it.

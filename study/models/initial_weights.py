@@ -45,8 +45,7 @@ def unwrapped(content: Any, wanted: Collection[str], place: str) -> "dict[str, T
     """Return the tensors of the network's names in a file's content, without nesting and prefix.
 
     The prefix, which may be empty, is the one with which all wanted names are found, or else most of them. Names
-    without it
-    are left out.
+    without it are left out.
 
     Args:
         content: what is in a file.

@@ -22,8 +22,7 @@ class Linear(Encoder):
     """A layer without activation: a linear classifier of its features is also one of the rows.
 
     Since the classifier's weights are then a product of two matrices, `train.weight_decay` holds them to few directions
-    of
-    the rows, not only to short weights.
+    of the rows, not only to short weights.
     """
 
     def __init__(self, columns: int, options: Options) -> None:

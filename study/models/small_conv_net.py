@@ -38,10 +38,9 @@ class SmallConvNet(Encoder):
     """Convolution, batch norm and ReLU, at least twice, then a linear layer.
 
     Each convolution halves the image until 4 x 4 positions are left, and the linear layer, without activation, sees
-    them
-    all. Measured (`tests/benchmarks/networks.py`): with the mean over positions instead, it does not learn digits of 28
-    pixels and more, since each position sees a small patch and the mean forgets where. A ReLU behind the linear layer
-    costs accuracy, too: the cosines of features that have one sign are never below 0.
+    them all. Measured (`tests/benchmarks/networks.py`): with the mean over positions instead, it does not learn digits
+    of 28 pixels and more, since each position sees a small patch and the mean forgets where. A ReLU behind the linear
+    layer costs accuracy, too: the cosines of features that have one sign are never below 0.
 
     Args:
         shape: of the images that it is trained on, (channels, height, width). It takes others, too: their grid is

@@ -30,8 +30,7 @@ class ChosenWeights:
     """A copy of the networks at the end of the epoch chosen so far.
 
     It is a part of a trial's state and lies in its checkpoint, since epochs after the checkpoint are trained, and
-    chosen
-    among, again. A separate file of weights could be of an epoch that then comes out differently.
+    chosen among, again. A separate file of weights could be of an epoch that then comes out differently.
 
     Args:
         networks: as they are trained.

@@ -218,8 +218,7 @@ def identity(sections: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """Return the sections that identify a trial in its checkpoint.
 
     The number of epochs is left out where nothing ties the trial to it, and so are folds, weights and thresholds that
-    are
-    off, which trials of earlier versions do not name.
+    are off, which trials of earlier versions do not name.
     """
     data = {key: value for key, value in sections["data"].items() if key != "folds" or value is not None}
     train = {key: value for key, value in sections["train"].items() if (key, value) != ("thresholds", "none")}

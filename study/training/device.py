@@ -439,8 +439,7 @@ class Clock:
     """The clock of one trial: measures an epoch's time by phase, its speed, and the peak of memory.
 
     On CUDA a phase's time is the device's, between two events; only `epoch` waits for the device, once. Time in which
-    the
-    device waits for the host counts in the phase in which the host is slow.
+    the device waits for the host counts in the phase in which the host is slow.
 
     Args:
         device: the trial's. Making the clock starts CUDA's peak of memory anew.

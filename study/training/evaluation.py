@@ -50,8 +50,7 @@ MOST = 2048
 
 LEAST = 2**19
 """Least pixels per channel, or values of rows, in a batch of evaluation, if `MOST` samples have as many: with less a
-GPU
-would wait for launches.
+GPU would wait for launches.
 """
 
 

@@ -52,10 +52,8 @@ class RecordedStep:
     """A training step recorded once as a CUDA graph, then launched as one (`train.graph`).
 
     Every full batch runs the graph, with the batch copied to where the graph reads it; any other batch runs the step as
-    it
-    is. The step is recorded anew whenever the method's `recording` returns another value. The first steps, too, train
-    as
-    any other: the results are those of the plain step.
+    it is. The step is recorded anew whenever the method's `recording` returns another value. The first steps, too,
+    train as any other: the results are those of the plain step.
 
     Args:
         step: returns the step's loss times its samples, a scalar; it must not ask the device for anything.
@@ -323,9 +321,8 @@ class TrainingLoop:
 
         Args:
             resume: a file that is written after each epoch but the last, once its metrics were taken: the caller knows
-                of
-                every epoch in it. Where it exists, training continues from it: what follows is what would
-                have followed without a stop, bit for bit where the class promises that.
+                of every epoch in it. Where it exists, training continues from it: what follows is what would have
+                followed without a stop, bit for bit where the class promises that.
             pause: after a write of `resume` there is none for so many times its duration.
             choice: which epoch's networks to end with, before the last epoch's metrics are given: what `train.final`
                 names is measured of these. None: those of the last.

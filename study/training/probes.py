@@ -117,10 +117,8 @@ def lbfgs(features: Tensor, target: Tensor, classes: int, seed: int, l2: float =
     """Fit a logistic regression by L-BFGS from zero with a strong Wolfe line search (CCL-K's probe).
 
     It minimises cross entropy + l2 * ||W||^2 of the features as they are. Only the coordinates of the search are
-    changed: W
-    is searched as W L with L L' about as the objective's curvature, since features are highly correlated and a search
-    in W
-    itself takes several times as many steps to the same value.
+    changed: W is searched as W L with L L' about as the objective's curvature, since features are highly correlated and
+    a search in W itself takes several times as many steps to the same value.
     """
     rows, labels = labelled(features, target)
     centre = rows.mean(0)
@@ -171,8 +169,7 @@ def mlp(
     """Fit one hidden layer by a few epochs of cross entropy with Adam (FSCL paper 4.1, which only gives their number).
 
     Weights and order come from `seed` alone. Each feature is scaled by the training samples' mean and standard
-    deviation,
-    so that the learning rate suits any encoder.
+    deviation, so that the learning rate suits any encoder.
     """
     rows, labels = labelled(features, target)
     generator = torch.Generator().manual_seed(seed)

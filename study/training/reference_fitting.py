@@ -29,8 +29,7 @@ ITERATIONS = {"rows": 2000, "images": 200}
 
 MOST_ROWS = 10_000
 """Rows, drawn by the seed, that ExponentiatedGradient takes at most, as it fits dozens of regressions; so does all that
-is
-fitted to images.
+is fitted to images.
 """
 
 

@@ -131,8 +131,7 @@ def interpolation_weights(
     """Return weights (2, B, O, I) that resize boxes from `inputs` to `outputs` pixels, for rows and for columns.
 
     O and I are the larger numbers of `outputs` and `inputs`; where a direction has fewer pixels, the weights beyond
-    them
-    mean nothing.
+    them mean nothing.
 
     Args:
         flip: (B,), 1 for the samples whose columns are mirrored.
