@@ -99,8 +99,7 @@ WITH_ALIGNED = ("adult", "compas", "image_folder", "table")
 
 
 def of_earlier(section: Mapping[str, Any]) -> dict[str, Any]:
-    """Complete a `data` section of a study or model of an earlier version so that its inputs and splits stay as they
-    were.
+    """Complete a `data` section of an earlier version so that its inputs and splits stay as they were.
 
     A key that such a section lacks had another meaning then than its default has now.
     """
@@ -193,9 +192,7 @@ def columns(data: Mapping[str, Any]) -> list[Finding]:
 
 
 def survey(data: Mapping[str, Any]) -> list[Finding]:
-    """Return findings on a table before it has a study file, with all that refuses it; none without `survey` in the
-    module.
-    """
+    """Return findings on a table before it has a study file, with all that refuses it; none without `survey`."""
     return list(_asked(data, "survey", []))
 
 

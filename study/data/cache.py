@@ -98,8 +98,7 @@ def _alike(files: tuple[Path, ...], states: tuple[State | None, ...]) -> NDArray
 
 
 def stamp(place: Path | Sequence[Path]) -> str:
-    """Hash the content of a file, of the files of a list in their order, or of all files under a folder with their
-    names.
+    """Hash the content of a file, of a list of files in their order, or of all files under a folder with names.
 
     For a list the hash also tells which of its files exist; what else is in their folders is not looked at, as it may
     be much, behind links. A folder is followed behind links; one that several links lead to counts where it is met

@@ -130,9 +130,7 @@ def _repeated_id(column: "pd.Series") -> Iterator[Finding]:
 
 
 def _measured(column: "pd.Series") -> tuple[NDArray[np.float64], NDArray[np.int64]] | None:
-    """Return the different numbers of a column and how often each occurs; None for words, infinite or fewer than 3
-    numbers.
-    """
+    """Count each different number of a column; None for words, infinite numbers, or fewer than 3 different ones."""
     if not is_number(column):
         return None
     values, counts = np.unique(numbers(column.dropna()), return_counts=True)

@@ -76,8 +76,7 @@ BITS, ZERO_IS = 258, 262
 
 @contextmanager
 def opened(file: Path, size: int) -> Iterator[tuple[Image.Image, int]]:
-    """Open an image file and read its header, to be decoded at least at `size`; also yield how many pixels that
-    decodes.
+    """Open an image file to be decoded at least at `size`; yield it and the number of pixels that this decodes.
 
     A progressive JPEG is kept in full until its last pass: all its pixels count. Any other counts as it is shrunk.
 

@@ -156,8 +156,7 @@ class Column:
         return self.values is not None and {*self.values} - {MISSING} <= TRUTHS
 
     def encoded(self, column: "pd.Series", decimal: str = ".") -> tuple[NDArray[np.float32], dict[int, Fault]]:
-        """Encode a column (N,) as inputs (N, `width`); return the faults of cells, too, by row from 0. A bad cell's
-        inputs are 0.
+        """Encode a column (N,) as inputs (N, `width`), 0 for bad cells; return the faults of these, by row from 0.
 
         Args:
             decimal: decimal mark in texts.

@@ -524,9 +524,7 @@ def _coded(table: "pd.DataFrame", columns: Sequence[str], path: Path, gaps: bool
 def _binned(
     bias: _Coded, bins: Sequence[float] | Literal["quartiles"], path: Path, decimal: str, key: str = "bias"
 ) -> tuple[_Coded, tuple[float, ...]]:
-    """Divide the one column of numbers in the bias, or the target, into groups; return those that have rows, and all
-    edges.
-    """
+    """Divide the bias's, or the target's, column of numbers into groups; return those with rows, and all edges."""
     numbers = [_numbers(values, decimal) for values in bias.values]
     found = [place for place, values in enumerate(numbers) if values is not None]
     if len(found) != 1:

@@ -87,8 +87,7 @@ def floored_share(
     tau_plus: float = 0.1,
     beta: float | None = None,
 ) -> Tensor:
-    """Compute the share of rows whose negatives are at the floor without gradient, to log beside DCL (beta None) and
-    HCL.
+    """Compute the share of rows whose negatives are at the floor without gradient, for DCL (beta None) and HCL.
 
     At temperature 0.1 it nears 1 once the views agree.
     """

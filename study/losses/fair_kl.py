@@ -26,8 +26,7 @@ def divergence(
     min_count: int,
     floor: float,
 ) -> Tensor:
-    """Compute the variant's difference between aligned and conflicting pairs, a mean over anchors unless pooled, shape
-    (2,).
+    """Compute the variant's difference of aligned and conflicting pairs, averaged over anchors or pooled, (2,).
 
     First for pairs of one class, the row with itself left out, then for pairs of two. 0 where too few pairs are there
     to compare.
@@ -63,8 +62,7 @@ def _value(cosine: Tensor, variant: str, floor: float) -> Tensor:
 
 
 def _moments(values: Tensor, weights: Tensor, pooled: bool) -> tuple[Tensor, Tensor, Tensor]:
-    """Return mean, mean squared deviation and count; the mean is subtracted first, to be exact where the spread is
-    small.
+    """Return mean, mean squared deviation and count; the mean is subtracted first, as small spreads need it.
 
     Args:
         values: shape (n, n), or (2, n, n) where aligned and conflicting pairs have values of their own.

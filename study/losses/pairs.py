@@ -32,8 +32,7 @@ def cosines(views: Tensor, similarity: Tensor | None) -> Tensor:
 
 
 def log_sum_exp(similarity: Tensor, scale: float, *, drop: Tensor | None = None, views: int = 1) -> Tensor:
-    """Compute the log of the sum of exp(scale * similarity) over a part of each row; -inf (no gradient) for an empty
-    part.
+    """Compute the log of the sum of exp(scale * similarity) over a part of each row; -inf, no gradient, if empty.
 
     Args:
         similarity: shape (n, n).

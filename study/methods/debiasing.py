@@ -257,8 +257,7 @@ class Adversary(nn.Module):
         self.layers = nn.Sequential(nn.Linear(features, hidden), nn.ReLU(), nn.Linear(hidden, bias_classes))
 
     def forward(self, features: Tensor, bias: Tensor) -> Tensor:
-        """Compute the cross entropy of predicting `bias` (B,) from `features` (B, F), a scalar; `UNKNOWN` ones do not
-        count.
+        """Compute the cross entropy of predicting `bias` (B,), `UNKNOWN` left out, from `features` (B, F), a scalar.
 
         The gradient into the features is reversed and multiplied by the weight; the adversary's own is not.
         """

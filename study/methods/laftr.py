@@ -46,8 +46,7 @@ class GroupAdversary(nn.Module):
 
 
 def group_error(logits: Tensor, target: Tensor, bias: Tensor, classes: int) -> Tensor:
-    """Sum over groups of class and bias the adversary's mean error, 1 - p with p the probability of the right bias
-    class.
+    """Sum over cells of class and bias the adversary's mean error, 1 - p with p that of the right bias class.
 
     For two bias classes the error is |h - a| of Madras et al.; their L_Adv for equalized odds is 2 less this. Samples
     whose class or bias is unknown do not count.

@@ -48,8 +48,7 @@ class StandIn:
     keeps_features: bool
 
     def outputs(self, device: torch.device) -> Mapping[str, Split]:
-        """Return the outputs as tables, by split: features or logits as rows, float32 (N, F), predictions as classes
-        (N,).
+        """Return the outputs as tables, by split: features or logits float32 (N, F), with predictions as classes.
 
         The state of torch's generators stays as it is, whether a network was trained for this or not.
 

@@ -382,8 +382,7 @@ def blur(images: Tensor, sigma: Tensor, radius: int) -> Tensor:
 
 @dataclass(frozen=True)
 class Corruption:
-    """Replacement of values of rows (..., B, F), each with a probability, by that of another random row in the same
-    column.
+    """Replacement of values of rows (..., B, F), each with a probability, by that of another row in its column.
 
     A value of the batch is a draw from the column's own distribution, which is what SCARF (Bahri et al., 2022, Alg. 1)
     asks for; every value, not a fixed number of columns per row, is drawn independently.
