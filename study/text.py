@@ -110,6 +110,11 @@ def quoted(text: str) -> str:
     return shortened(repr(text), LONGEST_NAME)
 
 
+def sentence_case(text: str) -> str:
+    """A text with its first letter as that of a sentence."""
+    return f"{text[:1].upper()}{text[1:]}"
+
+
 def some(names: Sequence[str], few: int = SHOWN) -> str:
     """The first few of these names, and how many more there are."""
     more = f" and {len(names) - few} more" if len(names) > few else ""

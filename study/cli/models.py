@@ -31,9 +31,11 @@ def list_models(as_json: Json = False) -> None:
 
 
 def prepare_model(
-    network: Annotated[str, typer.Argument(metavar="NETWORK", help="As torchvision names it; see study models list.")],
+    network: Annotated[
+        str, typer.Argument(metavar="NETWORK", help="As torchvision names it (study models list), or timm/NAME.")
+    ],
     weights: Annotated[
-        str, typer.Option("--weights", metavar="NAME", help="As torchvision names them; imagenet: its default ones.")
+        str, typer.Option("--weights", metavar="NAME", help="As the library names them; imagenet: its default ones.")
     ] = "imagenet",
     quiet: Quiet = False,
     as_json: Json = False,

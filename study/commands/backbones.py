@@ -46,11 +46,12 @@ def prepare(architecture: str, weights: str = published.DEFAULT, progress: OnPro
         UserError: a name is unknown, or the file cannot be got or is wrong.
     """
     if architecture not in published.PACKAGED and (problem := published.wrong_architecture(architecture)) is not None:
-        raise UserError(f"torchvision {problem}")
+        raise UserError(f"{'timm' if architecture.startswith(published.TIMM) else 'torchvision'} {problem}")
     chosen = published.published(architecture, weights)
     file = obtain(chosen.source, progress)
+    library, _, name = architecture.rpartition("/")
     own = architecture in OF_THEIR_OWN
-    model = {"name": architecture} if own else {"name": "torchvision", "architecture": architecture}
+    model = {"name": architecture} if own else {"name": library or "torchvision", "architecture": name}
     return {
         **_row(chosen, _is_default(architecture, chosen.name.partition(".")[2])),
         "path": str(file),

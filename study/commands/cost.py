@@ -42,7 +42,7 @@ class Cost:
     resources_per_trial: Mapping[str, float]
     trials_at_once: float | None
     epoch_hours: Mapping[str, float]
-    early_stopping: str | None
+    early_stopping: spent.Saved | None
 
 
 def document(results: Results) -> Cost:
@@ -63,7 +63,7 @@ def document(results: Results) -> Cost:
         {key: record.placement.get(f"resources.{key}", planned) for key, planned in told},
         record.busy / record.worked if record.worked else None,
         {name: sum(report.get(f"time/{name}") or 0.0 for report in reports) / HOUR for name in phases},
-        spent.sentence(results),
+        spent.saved(results),
     )
 
 

@@ -63,7 +63,7 @@ def outputs(
 
 def lead_parts(results: Results) -> dict[str, tuple[str, ...]]:
     """Return the sentences of the report's lead by title, as the study's run in MLflow shows them."""
-    return {part.title: part.sentences for part in result_sentences.lead(results)}
+    return {title: tuple(map(str, said)) for title, said in result_sentences.lead(results).items()}
 
 
 def registered(home: Home, folder: StudyFolder, results: Results) -> str | None:
@@ -217,7 +217,7 @@ def _next_commands(end: RunEnd, steps: Sequence[Step], has_baseline: bool) -> li
         uses = ["keep the baseline, which best.yaml holds", f"{uses[0]}   the baseline on new seeds"]
     elif is_over is None:
         uses.append("keep the baseline, from which it is not told apart")
-    why = wrapped("advice", steps[0].why) if steps else []
+    why = wrapped("advice", str(steps[0].why)) if steps else []
     if steps and steps[0].command:
         uses.insert(0, steps[0].command)
     return [*why, *(f"{'or:   ' if place else 'next: '}{use}" for place, use in enumerate(uses))]

@@ -26,7 +26,7 @@ from study.commands.draft import (
 )
 from study.commands.init_columns import ask_columns, ask_missing_values
 from study.data import cells, findings, label_files, table_format, user_data
-from study.data.image_files import LEAST
+from study.data.image_files import MIN_SIDE
 from study.data.label_files import is_hidden
 from study.data.sets import image_folder
 from study.data.table_format import TABLES
@@ -460,7 +460,7 @@ def _fitted(wishes: Wishes) -> Wishes:
         return wishes
     options = image_folder.Options(**{key: value for key, value in wishes.data.items() if key != "name"})
     images, size = image_folder.extent(options)
-    sized = {} if size is None or size >= options.size or "size" in wishes.data else {"size": max(size, LEAST)}
+    sized = {} if size is None or size >= options.size or "size" in wishes.data else {"size": max(size, MIN_SIDE)}
     return replace(wishes, data={**wishes.data, **sized}, images=images)
 
 

@@ -9,7 +9,7 @@ from study.commands.answers import Asker
 from study.data.sets import image_folder
 from study.errors import UserError
 from study.models import published
-from study.models.backbone import LATE, is_file
+from study.models.backbone import LATE_STAGES, is_file
 
 NETWORKS = ("efficientnet_lite0", "resnet18", "resnet50")
 """Networks that are drafted; where the weights of several are there, the first of them is taken."""
@@ -71,7 +71,7 @@ def chosen(
 
 
 def _section(name: str, weights: str = published.DEFAULT) -> dict[str, Any]:
-    joined = {"joined": len(LATE[name])} if name in LATE else {}
+    joined = {"joined": len(LATE_STAGES[name])} if name in LATE_STAGES else {}
     return {"name": name, "weights": weights, "frozen": True, **joined}
 
 

@@ -22,8 +22,8 @@ from study.knobs import Range
 
 __all__ = ["ENDINGS", "Frame", "Size", "bad_files_message", "decode", "decode_readable", "photographs", "usual_side"]
 
-LEAST, LARGEST = 4, 1024
-Size = Annotated[int, Range(low=LEAST, high=LARGEST), Doc("pixels of both sides of an image")]
+MIN_SIDE, MAX_SIDE = 4, 1024
+Size = Annotated[int, Range(low=MIN_SIDE, high=MAX_SIDE), Doc("pixels of both sides of an image")]
 """Type of the key `size`: pixels of both sides."""
 
 ENDINGS = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
@@ -70,15 +70,15 @@ def decode(files: Sequence[Path], size: int, frame: Frame) -> NDArray[np.uint8]:
 def usual_side(files: Sequence[Path]) -> int | None:
     """Return the median of the shorter sides of some of these images, in pixels; None if none can be read.
 
-    At most `LARGEST`. Only headers are read, of images that are spread evenly over the list.
+    At most `MAX_SIDE`. Only headers are read, of images that are spread evenly over the list.
     """
     sides = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of Pillow, about what it reads all the same
         for file in files[:: max(1, len(files) // LOOKED_AT)]:
             try:
-                with pixels.opened(file, LARGEST) as (image, _):
-                    sides.append(min(*image.size, LARGEST))
+                with pixels.opened(file, MAX_SIDE) as (image, _):
+                    sides.append(min(*image.size, MAX_SIDE))
             except Exception:  # whatever Pillow makes of a damaged file; who decodes it says why
                 continue
     return statistics.median_low(sides) if sides else None

@@ -14,7 +14,7 @@ KINDS = 50
 """Number of different values up to which each is looked at by itself, as a code; with more, thresholds are looked for.
 """
 
-LEAVES, LEAST = 12, 3
+MAX_LEAVES, MIN_LEAF = 12, 3
 """Limits of the tree of one column: maximum number of leaves, and least rows of a leaf."""
 
 NEARLY, SKILL = 0.95, 0.8
@@ -76,10 +76,10 @@ def telling(
         groups: numbers of the rows that belong together, (N,): they are in one half.
     """
     count = int(codes.max(initial=0)) + 1
-    if len(codes) < 2 * LEAVES or count < 2:
+    if len(codes) < 2 * MAX_LEAVES or count < 2:
         return []
     draw = np.random.default_rng(0)
-    chosen = draw.permutation(len(codes))[: max(2 * LEAVES, min(ROWS, CELLS // count))]
+    chosen = draw.permutation(len(codes))[: max(2 * MAX_LEAVES, min(ROWS, CELLS // count))]
     codes, halves = codes[chosen], np.arange(len(chosen)) % 2
     if groups is not None:
         halves = draw.permutation(int(groups.max()) + 1)[groups[chosen]] % 2
@@ -140,7 +140,7 @@ def _judged(values: NDArray[np.float64], is_words: bool, codes: Codes, count: in
 def _best(values: NDArray[np.float64], fit: Fit, codes: Codes, count: int, halves: Codes) -> _Judged:
     """Return the better of two judgements, one with all rows weighted alike and one with all classes alike."""
     sizes = np.bincount(codes, minlength=count)
-    is_there = sizes >= LEAST
+    is_there = sizes >= MIN_LEAF
     found = []
     for is_balanced in (False, True):
         weights = np.where(is_there, 1 / np.maximum(sizes, 1), 0.0) if is_balanced else np.ones(count)
@@ -184,7 +184,7 @@ def _thresholds(
     np.cumsum(totals, axis=1, out=totals)
     bounds = [0, len(order)]
     splits = {(0, len(order)): _split(sorted_values, totals, 0, len(order))}
-    while len(bounds) <= LEAVES:
+    while len(bounds) <= MAX_LEAVES:
         (start, stop), (gain, at) = max(splits.items(), key=lambda item: item[1][0])
         if gain <= 0:
             break
@@ -200,7 +200,7 @@ def _thresholds(
 
 def _split(values: NDArray[np.float64], totals: NDArray[np.float64], start: int, stop: int) -> tuple[float, int]:
     """Find the row before which to divide sorted rows so that the impurity falls most, and by how much it falls."""
-    low, high = start + LEAST, stop - LEAST + 1
+    low, high = start + MIN_LEAF, stop - MIN_LEAF + 1
     if low >= high:
         return 0.0, start
     before, whole = totals[:, low:high], totals[:, stop] - totals[:, start]

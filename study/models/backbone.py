@@ -1,4 +1,4 @@
-"""Networks of torchvision as encoders: their classifier taken off, begun from weights."""
+"""Networks of torchvision and of timm as encoders: their classifier taken off, begun from weights."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from typing_extensions import Doc
 from study.data.dataset import Facts
 from study.knobs import Range
 from study.models import published
-from study.models.encoder import Encoder, Width
+from study.models.encoder import Encoder, Width, not_images
 
 CLASSES = 1000
 """Outputs of the classifier that torchvision's networks have."""
@@ -27,7 +27,7 @@ EARLY: Mapping[str, tuple[str, int]] = {
 """By architecture, the module whose output, averaged over the picture, is the features of its early layers, and its
 channels: at an eighth of the sides of a picture, or at a quarter."""
 
-LATE: Mapping[str, tuple[tuple[str, int], ...]] = {
+LATE_STAGES: Mapping[str, tuple[tuple[str, int], ...]] = {
     "efficientnet_lite0": (("_blocks.7", 80), ("_blocks.10", 112), ("_blocks.14", 192), ("_blocks.15", 320))
 }
 """The same of its last stages before the features, which `joined` can join to them."""
@@ -35,23 +35,21 @@ LATE: Mapping[str, tuple[tuple[str, int], ...]] = {
 
 def late_width(model: Mapping[str, Any], stages: int) -> int:
     """The number of features of the last so many of these stages."""
-    known = LATE.get(_architecture(model), ())
+    known = LATE_STAGES.get(published.architecture(model), ())
     return sum(width for _, width in known[len(known) - stages :])
 
 
 def early_width(model: Mapping[str, Any]) -> int:
     """The number of early features in a row of a `model` section's network; 0: none are known of it."""
-    return EARLY.get(_architecture(model), ("", 0))[1]
+    return EARLY.get(published.architecture(model), ("", 0))[1]
 
 
 def beside(model: Mapping[str, Any]) -> int:
     """The columns of a row before the features: of early layers and of all late stages that are known."""
-    return early_width(model) + sum(width for _, width in LATE.get(_architecture(model), ()))
+    return early_width(model) + sum(width for _, width in LATE_STAGES.get(published.architecture(model), ()))
 
 
-def _architecture(model: Mapping[str, Any]) -> str:
-    return str(model.get("architecture", model["name"]))
-
+Architecture = Annotated[str, Doc("which network, as the library names it; `study models list`: all of torchvision's")]
 
 FILES = (".safetensors", ".pth", ".pt")
 
@@ -63,7 +61,7 @@ class BackboneOptions:
     weights: Annotated[
         str | None,
         Doc(
-            "weights to begin from: `imagenet` or another of torchvision's names, fetched by `study models "
+            "weights to begin from: `imagenet` or another name that they are published by, fetched by `study models "
             "prepare`; or a file (.safetensors, .pth); null: random ones"
         ),
     ] = None
@@ -98,25 +96,27 @@ class BackboneOptions:
 
 
 class Backbone(Encoder):
-    """A classification network of torchvision up to the features before its last layer.
+    """A classification network up to the features before its last layer.
 
     Its state holds nothing of the normalisation: that follows from the options.
 
     Args:
-        net: with its classifier of `CLASSES` outputs.
+        net: with its classifier, torchvision's of `CLASSES` outputs.
         architecture: its name.
         options: of the `model` section.
         facts: of the data.
 
     Attributes:
         net: without its last layer.
-        dropped: the name in `net` of the layer that was taken off.
+        dropped: the names of the tensors that were taken off.
     """
 
     def __init__(self, net: nn.Module, architecture: str, options: BackboneOptions, facts: Facts) -> None:
         super().__init__()
         self.net, self.architecture = net, architecture
-        self.dropped, self.features = behead(net)
+        whole = net.state_dict().keys()
+        self.features = behead(net)
+        self.dropped = whole - net.state_dict().keys()
         self.lr_factor = options.lr_factor
         scale, shift = renormalisation(architecture, options, facts)
         self._scale: Tensor | None
@@ -136,7 +136,7 @@ class Backbone(Encoder):
         parts: list[Tensor] = []
         handles = [
             self.net.get_submodule(name).register_forward_hook(lambda *call: parts.append(call[2].mean((2, 3))))
-            for name, _ in (*known, *LATE.get(self.architecture, ()))
+            for name, _ in (*known, *LATE_STAGES.get(self.architecture, ()))
         ]
         try:
             features = self(images)
@@ -170,8 +170,12 @@ def is_file(weights: str) -> bool:
     return weights.endswith(FILES)
 
 
-def behead(net: nn.Module) -> tuple[str, int]:
-    """Take off the layer that gives the scores of classes; its name, and the features that it saw."""
+def behead(net: nn.Module) -> int:
+    """Take off what gives the scores of classes; the number of features that it saw."""
+    own: Any = net
+    if hasattr(net, "reset_classifier"):  # of timm
+        own.reset_classifier(0)
+        return int(own.head_hidden_size)
     name, last = next(
         (name, part)
         for name, part in reversed(list(net.named_modules()))
@@ -180,7 +184,7 @@ def behead(net: nn.Module) -> tuple[str, int]:
     )
     parent, _, leaf = name.rpartition(".")
     setattr(net.get_submodule(parent), leaf, nn.Identity())
-    return name, last.in_features if isinstance(last, nn.Linear) else last.in_channels
+    return last.in_features if isinstance(last, nn.Linear) else last.in_channels
 
 
 def plain(architecture: str, weights: str | None, side: int) -> nn.Module:
@@ -188,8 +192,14 @@ def plain(architecture: str, weights: str | None, side: int) -> nn.Module:
 
     Args:
         weights: of the `model` section; they are not put in.
-        side: pixels of the images; only a ViT is made for one size, that of published weights where these are given.
+        side: pixels of the images; only a ViT of torchvision's is made for one size, that of published weights where
+            these are given.
     """
+    if architecture.startswith(published.TIMM):
+        import timm
+
+        of_timm: nn.Module = timm.create_model(architecture.removeprefix(published.TIMM))
+        return of_timm
     from torchvision.models import get_model
 
     if not architecture.startswith("vit_"):
@@ -225,11 +235,41 @@ def wrong_weights(architecture: str, options: BackboneOptions, facts: Facts) -> 
 
     Whether the file is there, and fits, is seen when it is read.
     """
-    if options.joined > len(LATE.get(architecture, ())):
-        return f"has {len(LATE.get(architecture, ()))} stages that model.joined can join, {options.joined} given"
+    if options.joined > len(LATE_STAGES.get(architecture, ())):
+        return f"has {len(LATE_STAGES.get(architecture, ()))} stages that model.joined can join, {options.joined} given"
     if options.weights is not None and not is_file(options.weights):
         if options.weights not in (names := published.weights_of(architecture)):
             return f"has no weights {options.weights!r}. {published.allowed(names)}"
         if facts.shape[0] != 3:
             return f"with weights {options.weights} takes colour images, not those of {facts.shape[0]} channels"
+    return None
+
+
+def unsuited_to(architecture: str, options: BackboneOptions, facts: Facts) -> str | None:
+    """Return what is wrong with a data set for a network that a library has by this name: it takes colour images that
+    are as large as it needs them."""
+    if (problem := not_images(facts)) is not None:
+        return problem
+    if (problem := published.wrong_architecture(architecture)) is not None:
+        return problem
+    if facts.shape[0] != 3:
+        return f"takes colour images, not those of {facts.shape[0]} channels"
+    problem = wrong_weights(architecture, options, facts) or _wrong_size(architecture, options.weights, facts.shape)
+    return f"with architecture {architecture.removeprefix(published.TIMM)} {problem}" if problem else None
+
+
+@cache
+def _wrong_size(architecture: str, weights: str | None, shape: tuple[int, ...]) -> str | None:
+    """Return what is wrong with images of this shape: too small, or not of a size that the network can take."""
+    _, height, width = shape
+    by_name = weights is not None and not is_file(weights)
+    least = published.published(architecture, weights if by_name else published.DEFAULT).least
+    any_side = architecture.startswith("vit_") and not by_name
+    if min(height, width) < least and not any_side:
+        return f"takes images of at least {least} x {least} pixels, not of {height} x {width}"
+    try:
+        outline(architecture, weights, height)(torch.empty(2, *shape, device="meta"))
+    except (RuntimeError, AssertionError, ValueError) as error:
+        reason = (str(error) or type(error).__name__).splitlines()[0]
+        return f"cannot take images of {height} x {width} pixels ({reason})"
     return None

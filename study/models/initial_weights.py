@@ -128,7 +128,7 @@ def told(model: Mapping[str, Any]) -> dict[str, str]:
             f"{file}: sha256 is {found}, {source.sha256}... was published: not the file, or damaged. Remove it, then "
             f"run `{source.command}`"
         )
-    from study.models.published import published
+    from study.models.published import architecture, published
 
     name = published(architecture(model), model["weights"]).name if source else model["weights"]
     return {"name": name, "file": file.name, "sha256": found}
@@ -156,6 +156,8 @@ def take_places(places: Mapping[str, Place]) -> None:
 
 
 def _key(model: Mapping[str, Any]) -> str:
+    from study.models.published import architecture
+
     return f"{architecture(model)} {model['weights']}"
 
 
@@ -166,7 +168,7 @@ def find(model: Mapping[str, Any]) -> tuple[Path, Source | None]:
         UserError: the file is not there; says how to get it.
     """
     from study.models.backbone import is_file
-    from study.models.published import published
+    from study.models.published import architecture, published
 
     weights = model["weights"]
     told_place = _told_places.get(_key(model))
@@ -178,11 +180,6 @@ def find(model: Mapping[str, Any]) -> tuple[Path, Source | None]:
     if path is None:
         raise UserError(f"model.weights {weights!r}: {source.missing()}")
     return path, source
-
-
-def architecture(model: Mapping[str, Any]) -> str:
-    """Return torchvision's name for the network of a `model` section."""
-    return str(model.get("architecture", model["name"]))
 
 
 def sha256(file: Path) -> str:
@@ -219,8 +216,7 @@ def begin(encoder: "Encoder", model: Mapping[str, Any]) -> None:
             f"model.weights: {file}: has changed while the study runs: sha256 is {now}, was {told_place[1]}. Put "
             "the earlier file back, or begin a study of another name"
         )
-    left_out = f"{encoder.dropped}."
-    for name in [name for name in state if name.startswith(left_out)]:
+    for name in encoder.dropped & state.keys():
         del state[name]
     check_finite(state, f"model.weights: {file}")
     put(encoder.net, state, f"model.weights: {file}: does not fit {encoder.architecture}")

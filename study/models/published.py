@@ -1,6 +1,6 @@
 """Published weights of classification networks: which there are, how they were trained, and their files.
 
-torchvision itself is imported inside the functions: that takes longer than a small trial's epoch.
+torchvision and timm are imported inside the functions: that takes longer than a small trial's epoch.
 """
 
 import re
@@ -50,16 +50,16 @@ class Packaged(Source):
 
 @dataclass(frozen=True)
 class Published:
-    """Weights of an architecture that torchvision publishes.
+    """Published weights of an architecture.
 
     Attributes:
-        architecture: as torchvision names it.
-        name: as torchvision names it, `ResNet50_Weights.IMAGENET1K_V2`.
+        architecture: as torchvision names it, or `TIMM` and timm's name.
+        name: `ResNet50_Weights.IMAGENET1K_V2`, `timm/convnext_atto.d2_in1k`.
         url: of the file; its name alone where it is part of a package.
         side: pixels of the images that they were evaluated on.
         least: pixels of the smallest side that the network takes.
         mean, deviation: of the pixels scaled to [0, 1], one per channel, by which their images are normalised.
-        mib: size of the file.
+        mib: size of the file; None: unknown.
         package: Python package that the file is part of; empty: none.
     """
 
@@ -70,7 +70,7 @@ class Published:
     least: int
     mean: tuple[float, ...]
     deviation: tuple[float, ...]
-    mib: float
+    mib: float | None
     package: str = ""
 
     @property
@@ -84,9 +84,9 @@ class Published:
                 command=f"study models prepare {self.architecture}",
                 package=self.package,
             )
-        file = self.url.rsplit("/", 1)[-1]
+        is_timms, chosen = self.architecture.startswith(TIMM), self.name.partition(".")[2]
+        file = f"{self.name.replace('/', '-')}.safetensors" if is_timms else self.url.rsplit("/", 1)[-1]
         hashed = HASHED.search(file)
-        chosen = self.name.partition(".")[2]
         by_default = published(self.architecture, DEFAULT).name == self.name
         option = "" if by_default else f" --weights {chosen}"
         return Source(
@@ -123,8 +123,35 @@ def architectures() -> list[str]:
     return [name for name in models.list_models(module=models) if name not in REFUSED]
 
 
+@cache
+def timms_architectures() -> list[str]:
+    """List every classification network of timm of which weights are published."""
+    import timm
+
+    return [name for name in timm.list_models() if weights_of(f"{TIMM}{name}")]
+
+
+ALL_OF_TIMM = "`timm.list_models(pretrained=True)` in Python gives all there are"
+
+TIMM = "timm/"
+"""Prefix of the names of timm's architectures, some of which torchvision has, too."""
+
+
+def architecture(model: Mapping[str, Any]) -> str:
+    """Return the name by which a `model` section's network is known throughout the project."""
+    own = str(model.get("architecture", model["name"]))
+    return f"{TIMM}{own}" if model["name"] == "timm" else own
+
+
 def wrong_architecture(name: str) -> str | None:
     """Say why an architecture cannot be an encoder, ready to show; None if it can."""
+    if name == TIMM:
+        return "needs model.architecture, timm's name of the network"
+    if name.startswith(TIMM):
+        if find_spec("timm") is None:
+            return "needs the package timm: `uv sync --extra timm` brings it"
+        known, own = timms_architectures(), name.removeprefix(TIMM)
+        return None if own in known else f"has no architecture {own!r} with weights. {nearest(own, known)}{ALL_OF_TIMM}"
     if name in REFUSED:
         return f"cannot have architecture {name}: it {REFUSED[name]}"
     known = architectures()
@@ -137,6 +164,9 @@ def weights_of(architecture: str) -> list[str]:
     """List the names that `model.weights` may give for an architecture, besides a file's: the default first."""
     if architecture in PACKAGED:
         return [DEFAULT, PACKAGED[architecture].name.partition(".")[2]]
+    if architecture.startswith(TIMM):
+        tags = [one.tag for one in _of_timm(architecture)]
+        return [DEFAULT, *tags] if tags else []
     from torchvision.models import get_model_weights
 
     return [DEFAULT, *(member.name for member in get_model_weights(architecture))]
@@ -154,6 +184,8 @@ def published(architecture: str, name: str) -> Published:
         raise UserError(f"{architecture} has no published weights {name!r}. {nearest(name, names)}{allowed(names)}")
     if architecture in PACKAGED:
         return PACKAGED[architecture]
+    if architecture.startswith(TIMM):
+        return _published_by_timm(architecture, name)
     from torchvision.models import get_model_weights
 
     kind: Any = get_model_weights(architecture)
@@ -168,6 +200,30 @@ def published(architecture: str, name: str) -> Published:
         tuple(seen.mean),
         tuple(seen.std),
         member.meta["_file_size"],
+    )
+
+
+def _of_timm(architecture: str) -> list[Any]:
+    """Return what timm says of each of an architecture's weights that are on Hugging Face, the default first."""
+    from timm.models import get_arch_pretrained_cfgs
+
+    told = get_arch_pretrained_cfgs(architecture.removeprefix(TIMM)).values()
+    return [weights for weights in told if weights.hf_hub_id]
+
+
+def _published_by_timm(architecture: str, name: str) -> Published:
+    from huggingface_hub import hf_hub_url
+
+    one = next(each for each in _of_timm(architecture) if name in (DEFAULT, each.tag))
+    return Published(
+        architecture,
+        f"{architecture}.{one.tag}",
+        hf_hub_url(one.hf_hub_id, "model.safetensors"),
+        one.input_size[1],
+        max(one.min_input_size[1:]) if one.min_input_size else 1,
+        tuple(one.mean),
+        tuple(one.std),
+        None,
     )
 
 

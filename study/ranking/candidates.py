@@ -17,6 +17,7 @@ from study.metrics import is_share, is_standard_error
 from study.metrics.selection_rules import RULES
 from study.metrics.worst_group import wilson
 from study.ranking import epochs
+from study.ranking.documents import Statement
 from study.spec import StudySpec
 from study.spec.objective import Objective, Score
 from study.spec.reference_models import REFERENCES, Kind
@@ -288,8 +289,7 @@ MIN_CONFIGURATIONS = 4
 """Complete configurations before anything is said."""
 
 
-@dataclass(frozen=True)
-class Tie:
+class Tie(Statement):
     """A metric that cannot choose between most of the complete configurations.
 
     Attributes:

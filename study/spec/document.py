@@ -71,7 +71,7 @@ def _of_folder(folder: Path) -> str:
     return f"a folder, no study file. {f'In it: {there}' if there else 'None is in it'}"
 
 
-LONGEST = 2**24
+MAX_FILE_BYTES = 2**24
 """Bytes that are read of a pipe at most."""
 
 

@@ -27,7 +27,7 @@ class Strict(BaseModel):
     model_config = STRICT
 
 
-MOST_LINES, LONGEST = 40, 4000
+MAX_LINES, MAX_CHARACTERS = 40, 4000
 """Most problems in one message, and most characters about each."""
 
 
@@ -54,8 +54,8 @@ class Problems:
         if not self._lines:
             return
         lines = list(self._lines)
-        if more := lines[MOST_LINES:]:
-            lines = [*lines[:MOST_LINES], f"{self._document.source}: and {len(more)} more problems"]
+        if more := lines[MAX_LINES:]:
+            lines = [*lines[:MAX_LINES], f"{self._document.source}: and {len(more)} more problems"]
         raise UserError("\n".join(lines))
 
 

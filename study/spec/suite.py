@@ -87,7 +87,7 @@ class SuiteLayout(Strict):
     judge: str | None = None
 
 
-KEPT = tuple(BaseSearch.model_fields)
+SHARED_SEARCH_KEYS = tuple(BaseSearch.model_fields)
 """Keys of `search` that are the same for every method."""
 
 SAMPLER = "random"

@@ -88,8 +88,8 @@ class RequestInbox:
             removed(path)
 
 
-TIMES, LEAST = 10.0, 60.0
-"""A trial hangs when it has not reported for `TIMES` usual epochs of the study, and for at least `LEAST` seconds."""
+HANGS_AFTER_EPOCHS, MIN_HANG_S = 10.0, 60.0
+"""A trial hangs when it has not reported for so many usual epochs of the study, and for at least so many seconds."""
 
 UNUSUAL_EPOCH_FACTOR = 10.0
 """Factor that is allowed for an unusual epoch: start, first epoch, last epoch, reading the test split."""
@@ -161,7 +161,7 @@ class Watch:
     def _usual(self, kind: str) -> float:
         """Return the seconds without a report after which a trial on a kind of device hangs."""
         known = [self._epochs[kind]] if kind in self._epochs else list(self._epochs.values())
-        return max([LEAST, *(TIMES * statistics.median(epochs) for epochs in known)])
+        return max([MIN_HANG_S, *(HANGS_AFTER_EPOCHS * statistics.median(epochs) for epochs in known)])
 
     def _patience(self, usual: float, slow: bool) -> float:
         if self._limit is not None:

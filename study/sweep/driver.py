@@ -9,6 +9,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext, suppress
+from functools import partial
+from itertools import product
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -394,12 +396,15 @@ def _tune(
     from study.sweep.own_ray import run_job
 
     spec = agenda.spec
-    shared = {key: ray.put(dataset) for key, dataset in datasets.items()}
     places = models.weights_places(spec.model_sections)
-    work = tune.with_parameters(run_job, datasets=shared, weights=places)
     nodes = Nodes(spec.resources, ray.nodes)
+    given = datasets
     if processes is None:
         nodes.wait(spec.search.concurrency is not None, tell, lambda: agenda.stopping is not None)
+        with suppress(StudyOver):
+            given = with_features(spec, datasets, places, tell, lambda: agenda.stopping is not None)
+    shared = {key: ray.put(dataset) for key, dataset in given.items()}
+    work = tune.with_parameters(run_job, datasets=shared, weights=places)
     slots = Slots(nodes.available, spec.resources, spec.search.concurrency, grows=processes is None)
 
     states = KeptStates(folder, spec, agenda.record)
@@ -429,6 +434,52 @@ def _tune(
         do_not_block_for_trials()
     with closing(share) if share else nullcontext(), suppress(StudyOver), old_objects_left_alone():
         tuner.fit()
+
+
+def with_features(
+    spec: StudySpec,
+    datasets: Mapping[str, Dataset],
+    places: Mapping[str, tuple[str, str]],
+    tell: Callable[[str], None],
+    stopping: Callable[[], bool],
+) -> Mapping[str, Dataset]:
+    """Return what trials on other machines need: features of frozen networks by `features.key`, which are kept on this
+    one or else computed by one task that takes what a trial takes, and the pictures if other networks see them.
+
+    Raises:
+        UserError: the weights are not there or do not fit.
+        StudyOver: nobody wants them any more.
+    """
+    frozen = [model for model in spec.model_sections if model.get("frozen")]
+    if not frozen:
+        return datasets
+    import ray
+    import torch
+
+    from study.sweep.adapters import StudyOver
+    from study.sweep.own_ray import compute_features
+    from study.training import features
+
+    compute: Any = ray.remote(num_cpus=spec.resources.cpu, num_gpus=spec.resources.gpu)(compute_features)
+
+    def by_a_task(model: Mapping[str, Any], dataset: Dataset) -> Mapping[str, Any]:
+        tell("features of the pictures, computed once and kept: by one task of the cluster")
+        task = compute.remote(model, dataset, places)
+        while not ray.wait([task], timeout=0.2)[0]:
+            if stopping():
+                ray.cancel(task, force=True)
+                raise StudyOver
+        try:
+            inputs: Mapping[str, Any] = ray.get(task)
+        except ray.exceptions.RayTaskError as error:
+            raise error.cause from None
+        return inputs
+
+    found = {} if len(frozen) == len(spec.model_sections) else dict(datasets)
+    for model, (key, dataset) in product(frozen, datasets.items()):
+        computed = partial(by_a_task, model)
+        found[features.key(model, key)] = features.of_frozen(model, dataset, torch.device("cpu"), elsewhere=computed)
+    return found
 
 
 @contextmanager

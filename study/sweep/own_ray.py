@@ -49,6 +49,16 @@ def run_job(config: Mapping[str, Any], *, datasets: Mapping[str, Any], weights: 
     worker.run_job(config, datasets=datasets, weights=weights)
 
 
+def compute_features(model: Mapping[str, Any], dataset: Any, weights: Mapping[str, tuple[str, str]]) -> Any:
+    """See `study.training.features.computed`; a task of Ray's, on a GPU where Ray gave it one."""
+    from study import models
+    from study.training import features
+    from study.training.device import best
+
+    models.take_weights_places(weights)
+    return features.computed(model, dataset, best(), lambda done, total: None)
+
+
 def say_ready() -> None:
     """Note in the folder of `FOLDER`, where that is set, that this process can take a trial."""
     if folder := os.environ.get(FOLDER):

@@ -19,7 +19,7 @@ from study.sweep.failures import NodeUnusableError
 from study.sweep.fresh_process import run_fresh
 from study.sweep.host_memory import Memory
 from study.sweep.job_payload import JobPayload
-from study.training import FunctionTrial, Trial, TrialConfig
+from study.training import FunctionTrial, Trial, TrialConfig, features
 from study.training.device import CPU, NoDeviceError, free_memory
 from study.upstream.environment import Part, set_here
 
@@ -31,8 +31,8 @@ def run_job(config: Mapping[str, Any], *, datasets: Mapping[str, Any], weights: 
 
     Args:
         config: the trial's parameters under their keys, and `job`: a `JobPayload`.
-        datasets: the study's data by `data.key` of their sections, as references to one copy each in the machine's
-            shared memory.
+        datasets: the study's data by `data.key` of their sections, and features of frozen networks by `features.key`:
+            references to one copy each in the machine's shared memory.
         weights: where the driver found the weights that trials begin from, see `study.models.weights_places`.
 
     Raises:
@@ -63,7 +63,9 @@ def _run(
     config = TrialConfig.from_document(json.loads(job.document))
     course.prepare(job, config)
     if job.function is None:
-        dataset = of_fold(ray.get(datasets[data.key(config.data)]), job.fold)
+        key = data.key(config.data)
+        given = datasets.get(features.key(config.model, key)) or datasets[key]
+        dataset = of_fold(ray.get(given), job.fold)
         course.run(partial(Trial, config, dataset, job.device, begins=job.kind != "test"), job, listener)
         return
     course.log_apart(job)

@@ -61,6 +61,7 @@ def _libraries(description: Description) -> list[str]:
     fitted = ["scikit-learn", "skops"] if description.config["method"]["name"] == FITTED else []
     package = published.PACKAGED[model["name"]].package if model["name"] in published.PACKAGED else ""
     brings = package and model.get("frozen") and model["weights"] in published.weights_of(model["name"])
+    fitted += ["timm"] if model["name"] == "timm" else []
     return [*REQUIREMENTS, *fitted, *([package.replace("_", "-")] if brings and find_spec(package) else [])]
 
 

@@ -58,7 +58,7 @@ class ChosenWeights:
         self._weights = dict(state["weights"])
 
 
-PAUSE = 20.0
+PAUSE_PER_WRITE = 20.0
 """After a write there is none for so many times its duration: checkpoints cost at most 5% of a trial."""
 
 FIRST = 0.05

@@ -544,7 +544,7 @@ def peak_memory(device: torch.device) -> float:
 
 TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3
 """Parameters of glibc's `mallopt` with these names (malloc.h)."""
-KEPT = 2**30
+KEPT_BYTES = 2**30
 
 
 def keep_freed_memory() -> None:

@@ -45,13 +45,12 @@ def networks(config: TrialConfig, facts: Facts, begins: bool = True) -> nn.Modul
     return nn.ModuleDict({"method": method, "probes": probes, **offsets})
 
 
-MOST = 2048
+MAX_BATCH_SAMPLES = 2048
 """Largest number of samples in a batch of evaluation."""
 
-LEAST = 2**19
-"""Least pixels per channel, or values of rows, in a batch of evaluation, if `MOST` samples have as many: with less a
-GPU would wait for launches.
-"""
+MIN_BATCH_PIXELS = 2**19
+"""Least pixels per channel, or values of rows, in a batch of evaluation, if `MAX_BATCH_SAMPLES` samples have as many:
+with less a GPU would wait for launches."""
 
 
 def batch_size(options: TrainOptions, views: int, shape: tuple[int, ...]) -> int:
@@ -204,7 +203,7 @@ class Evaluation:
 
     def kept_probes(self) -> dict[str, Tensor]:
         """Return the tensors of the probes that were fitted to these networks, except those that hold all features."""
-        kept = {key: fitted for key, fitted in self._fitted.items() if key[1] in probes.KEPT}
+        kept = {key: fitted for key, fitted in self._fitted.items() if key[1] in probes.KEPT_PROBES}
         return {".".join((*key, name)): tensor for key, fitted in kept.items() for name, tensor in vars(fitted).items()}
 
     def take(self, kept: Mapping[str, Tensor]) -> None:

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from study import models
 from study.data.cache import FOLDER, cached, opened
-from study.data.dataset import Dataset, Facts, Split
+from study.data.dataset import Dataset, Facts, Folds, Split
 from study.data.folds import of_fold
 from study.data.source import writable
 from study.models import frozen
@@ -43,8 +43,22 @@ OnRows = Callable[[int, int], object]
 """Is told how many of all pictures have their features."""
 
 
+Inputs = Mapping[str, NDArray[np.float16]]
+"""Rows (N, E + L + F) by split."""
+
+
+def key(model: Mapping[str, Any], data: str) -> str:
+    """A text that is the same for `model` sections that have the same features of a data set, of which `data` is the
+    key."""
+    return f"{data} {json.dumps(frozen.trunk_section(model), sort_keys=True)}"
+
+
 def of_frozen(
-    model: Mapping[str, Any], dataset: Dataset, device: torch.device, on_rows: OnRows = lambda done, total: None
+    model: Mapping[str, Any],
+    dataset: Dataset,
+    device: torch.device,
+    on_rows: OnRows = lambda done, total: None,
+    elsewhere: Callable[[Dataset], Inputs] | None = None,
 ) -> Dataset:
     """The data set with a frozen network's features as its inputs, float16 (N, E + L + F), see
     `study.models.backbone.Backbone.rows`; as it is where no network is frozen,
@@ -52,6 +66,7 @@ def of_frozen(
 
     Args:
         on_rows: is called while they are computed.
+        elsewhere: computes them where none are kept on this machine; None: this process does.
 
     Raises:
         UserError: the weights are not there or do not fit, or no folder for data can be written.
@@ -59,33 +74,54 @@ def of_frozen(
     if not model.get("frozen") or dataset.facts.is_table:
         return dataset
     if dataset.folds is not None:
-        return _of_fold(model, dataset, device, on_rows)
+        return _of_fold(model, dataset, dataset.folds, device, on_rows, elsewhere)
+
+    def build() -> dict[str, Split]:
+        inputs = elsewhere(dataset) if elsewhere else computed(model, dataset, device, on_rows)
+        return {name: replace(split, inputs=inputs[name], rows=None) for name, split in dataset.splits.items()}
+
+    options = {"network": _network_key(model, dataset.facts), "data": dataset.fingerprint}
+    return cached("features", options, models.seen(model, dataset.facts), build)
+
+
+def computed(model: Mapping[str, Any], dataset: Dataset, device: torch.device, on_rows: OnRows) -> Inputs:
+    """The features of a data set's pictures: those that are kept by picture, and the others computed. Arguments and
+    errors as of `of_frozen`."""
+    width = models.seen(model, dataset.facts).shape[0]
+    network = _network_key(model, dataset.facts)
+    rows = Rows(frozen.trunk_section(model), network, dataset.facts, width, device)
+    total, done, inputs = sum(map(len, dataset.splits.values())), 0, {}
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        for name, split in dataset.splits.items():
+            inputs[name] = rows.of(split, partial(_on_more, on_rows, done, total))
+            done += len(split)
+    return inputs
+
+
+def _network_key(model: Mapping[str, Any], facts: Facts) -> dict[str, Any]:
+    """All that features depend on besides the pictures."""
     section, begun = frozen.trunk_section(model), models.weights(model)
     assert begun is not None  # a frozen network has weights
     network = {**section, "beside": beside(section), "weights": begun["sha256"]}
-    network |= {"mean": dataset.facts.mean, "deviation": dataset.facts.deviation}
-    facts = models.seen(model, dataset.facts)
-    rows = Rows(section, network, dataset.facts, facts.shape[0], device)
-
-    def build() -> dict[str, Split]:
-        with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-            total = sum(map(len, dataset.splits.values()))
-            done, splits = 0, {}
-            for name, split in dataset.splits.items():
-                inputs = rows.of(split, partial(_on_more, on_rows, done, total))
-                splits[name], done = replace(split, inputs=inputs, rows=None), done + len(split)
-            return splits
-
-    return cached("features", {"network": network, "data": dataset.fingerprint}, facts, build)
+    return network | {"mean": facts.mean, "deviation": facts.deviation}
 
 
-def _of_fold(model: Mapping[str, Any], dataset: Dataset, device: torch.device, on_rows: OnRows) -> Dataset:
+def _of_fold(
+    model: Mapping[str, Any],
+    dataset: Dataset,
+    folds: Folds,
+    device: torch.device,
+    on_rows: OnRows,
+    elsewhere: Callable[[Dataset], Inputs] | None,
+) -> Dataset:
     """The same of a data set with folds: the features of all samples are kept as one, of which each fold is a view."""
-    whole = of_frozen(model, replace(of_fold(dataset, None), folds=None), device, on_rows)
+    whole = of_frozen(model, replace(of_fold(dataset, None), folds=None), device, on_rows, elsewhere)
+    folds = replace(folds, learn=whole.splits["train"])
     parts = {name: "train" if name == "val" else name for name in dataset.splits}
     splits = {name: replace(dataset.splits[name], inputs=whole.splits[parts[name]].inputs) for name in parts}
     facts = replace(whole.facts, splits=tuple(splits))
-    return replace(whole, facts=facts, splits=splits, stored_fingerprint=f"{whole.fingerprint}, {dataset.fingerprint}")
+    named = f"{whole.fingerprint}, {dataset.fingerprint}"
+    return replace(whole, facts=facts, splits=splits, stored_fingerprint=named, folds=folds)
 
 
 @dataclass(frozen=True)

@@ -142,7 +142,7 @@ def _tensors(batch: Batch) -> list[Tensor]:
     return [tensor for tensor in (batch.views, batch.index, *vars(batch.labels).values()) if tensor is not None]
 
 
-SHARE = 0.25
+MAX_DEVICE_MEMORY_SHARE = 0.25
 """Share of the device's memory still available to a trial: a split with more inputs than that stays in the host's. The
 rest is for networks and what they compute.
 """
@@ -510,8 +510,8 @@ class TrainingLoop:
             return {}
 
     def _resident(self, split: Split, facts: Facts) -> Resident:
-        """Place the split on the device, or in the host's memory where it would take more of it than `SHARE`."""
-        if self.device.type == "cuda" and split.inputs.nbytes > SHARE * available(self.device):
+        """Place the split on the device, or in the host's memory where it takes more than `MAX_DEVICE_MEMORY_SHARE`."""
+        if self.device.type == "cuda" and split.inputs.nbytes > MAX_DEVICE_MEMORY_SHARE * available(self.device):
             return Streamed(split, facts, self.device)
         return Resident(split, facts, self.device)
 

@@ -64,7 +64,7 @@ class Ridge:
         return (queries.detach().double() - self.inputs) @ self.weight + self.outputs
 
 
-KEPT: dict[str, Callable[..., Classifier]] = {"lbfgs": Logistic, "mlp": Perceptron, "ridge": Ridge}
+KEPT_PROBES: dict[str, Callable[..., Classifier]] = {"lbfgs": Logistic, "mlp": Perceptron, "ridge": Ridge}
 """Probe made of its tensors by name, by the name in `train.final`."""
 
 VOTES = 2**24

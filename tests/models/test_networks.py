@@ -25,6 +25,7 @@ CASES: list[tuple[dict[str, Any], Facts, int]] = [
     ({"name": "resnet50", "stem": "cifar"}, DIGITS, 2048),
     ({"name": "torchvision", "architecture": "shufflenet_v2_x0_5"}, FACES, 1024),
     ({"name": "efficientnet_lite0"}, FACES, 1280),
+    ({"name": "timm", "architecture": "test_efficientnet"}, FACES, 256),
     ({"name": "mlp"}, TABLE, 128),
     ({"name": "linear"}, TABLE, 128),
     ({"name": "linear", "features": 7}, TABLE, 7),

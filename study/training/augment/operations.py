@@ -49,7 +49,7 @@ def chosen(generator: torch.Generator, batch: int, probability: float) -> Tensor
 
 
 Interpolation = Literal["bilinear", "bicubic"]
-TRIES = 10
+BOX_TRIES = 10
 """Number of boxes drawn before a centred one is taken, as torchvision does."""
 FAR = 1e4
 """Factor by which a pixel outside its box is moved away from it: out of reach of every interpolation."""
