@@ -283,7 +283,7 @@ def _kind(split: Split, facts: Facts) -> str:
 
 
 FORMAT = 6
-"""Version of an entry's files, and of the code that makes the arrays: reads and resizes images, numbers labels."""
+"""Version of an entry's files, and of the code that reads and resizes images and numbers labels for them."""
 
 FOLDER, INDEX = "prepared", "entry.json"
 

@@ -30,7 +30,7 @@ ENDINGS = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".w
 """Endings, in small letters, of the files in a folder that count as images."""
 
 LARGE = pixels.MAX_PIXELS // 4
-"""Pixels to decode from which on an image is decoded while no other large one is."""
+"""Number of pixels to decode from which on images are decoded one at a time."""
 
 BLOCK = 64
 """Files per task of a decoding thread."""

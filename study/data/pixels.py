@@ -71,7 +71,7 @@ JPEG = b"\xff\xd8\xff"
 """First bytes of a JPEG file."""
 
 BITS, ZERO_IS = 258, 262
-"""Tags of a TIFF: bits of a sample; the meaning of a sample of 0, where 0 is white."""
+"""Tags of a TIFF: bits per sample; photometric interpretation, 0 where a sample of 0 is white."""
 
 
 @contextmanager

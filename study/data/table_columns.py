@@ -296,7 +296,8 @@ def absent(names: Sequence[str], encoding: Encoding) -> Iterator[str]:
 
 
 GROUP_VALUES, LARGEST_GROUP = 50, 0.05
-"""Least number of different rows, and largest share of all rows that are equal, at which equal rows count as one
+"""Least number of different rows, and largest share of all rows in one group of equal ones, for equal rows to count as
+one
 sample.
 """
 

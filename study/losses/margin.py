@@ -43,7 +43,7 @@ def pair_softplus(scaled: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
 
 
 PAIRS = 2**24
-"""Pairs that are worked on at a time elsewhere than on a CPU: 64 MiB in float32, all of a batch of 256."""
+"""Pairs per step on devices other than a CPU: 64 MiB in float32, all of a batch of 256."""
 
 
 class _PairSoftplus(torch.autograd.Function):

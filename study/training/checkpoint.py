@@ -140,7 +140,7 @@ class Checkpoint:
 
 
 def _alone(content: Any) -> Any:
-    """Copy each tensor that is part of a larger storage, whole of which a file would hold."""
+    """Copy each tensor that is part of a larger storage, since a file would hold all of that storage."""
     if isinstance(content, torch.Tensor):
         in_more = content.untyped_storage().nbytes() > content.numel() * content.element_size()
         return content.clone() if in_more else content

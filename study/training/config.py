@@ -192,7 +192,7 @@ class TrialConfig:
 
 
 def bound(sections: Mapping[str, Mapping[str, Any]]) -> tuple[str, str] | None:
-    """Return the key that ties a trial to its number of epochs, and how not to be tied; None: nothing does.
+    """Return the key that ties a trial to its number of epochs, and an explanation; None: nothing does.
 
     A trial can go on beyond its last epoch unless what it does in an epoch depends on how many there are. If nothing
     ties it, each epoch computes what it computes in a longer trial, bit for bit.

@@ -65,7 +65,7 @@ class Ridge:
 
 
 KEPT_PROBES: dict[str, Callable[..., Classifier]] = {"lbfgs": Logistic, "mlp": Perceptron, "ridge": Ridge}
-"""Probe made of its tensors by name, by the name in `train.final`."""
+"""Classes of fitted probes, by the name in `train.final`; each is built from its tensors by name."""
 
 VOTES = 2**24
 """Similarities held at a time: 64 MiB."""

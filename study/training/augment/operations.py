@@ -211,7 +211,7 @@ RED, GREEN, BLUE = 0.2989, 0.587, 0.114
 CHANGES = BRIGHTNESS, CONTRAST, SATURATION = 0, 1, 2
 ORDERS = list(permutations(CHANGES))
 FROM_CHANNELS = Constant(2.0 - torch.tensor([0.0, 1 / 3, 2 / 3]))
-"""Offsets of red, green and blue on the circle of hues from red, in turns, plus one: positive with any shift."""
+"""Turns from red, green and blue on to red on the circle of hues, plus one: positive with any hue and shift."""
 TINY = 1e-12
 
 
