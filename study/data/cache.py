@@ -67,7 +67,7 @@ def digests(files: Sequence[Path]) -> list[str]:
             read = {name: found for block in pool.map(_hashes, blocks) for name, found in block.items()}
         known |= read
         settled = began - int(RACY * 1e9)
-        # a file that was written while it was read has another state now, so that its entry is never found
+        # a file that was written while it was read has another state now, so its entry is never found
         _keep({name: (states[name], read[name]) for name in new if read[name] and states[name][2] < settled})
     return [known.get(name, "") for name in names]
 

@@ -78,7 +78,7 @@ Form = Annotated[
 ]
 KernelGradient = Annotated[bool, Doc("let the gradient through the weights into the condition")]
 
-# As in the released code: weights below it are 0, and so much is the least conditional similarity of a weak positive.
+# Bounds of the released code: smaller weights become 0; the conditional similarity of a weak positive is at least this.
 SMALLEST_WEIGHT = 1e-6
 SMALLEST_POSITIVE = 1e-7
 

@@ -22,7 +22,7 @@ def gram(views: Tensor) -> Tensor:
     return _Gram.apply(views.flatten(0, 1))
 
 
-# What is left out of a sum of exponentials lies this far down: its exponential is 0, its own value is lost in rounding.
+# Added to what is left out of a sum of exponentials: its exponential becomes 0, its own value is lost in rounding.
 NOTHING = -1e30
 
 

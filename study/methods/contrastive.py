@@ -95,7 +95,7 @@ def keys(method: Mapping[str, Any]) -> Iterator[Knob]:
     yield from adversary_knobs(method, has_stage=True)
     yield from balance_knobs(method)
     if using := _keys_that_use_bias(method):
-        # whether all of it that uses the bias can use the features of a bias-capturing model
+        # whether all terms that use the bias can use the features of a bias-capturing model
         takes_features = set(using) <= {"regulariser", "name"} and method.get("regulariser") != "end"
         yield from source_knobs(method, takes_features and "bias" not in required(name), "bias" in required(name))
 

@@ -446,7 +446,7 @@ class TrainingLoop:
             beside.zero_grad(set_to_none=True)
             (loss + probe_loss).backward()
             if options.clip_norm is not None:
-                # several norms at once copy from the host, which no step that is recorded may do
+                # computing several norms at once copies from the host, which a recorded step must not do
                 nn.utils.clip_grad_norm_(method.parameters(), options.clip_norm, foreach=False if recorded else None)
             main.step()
             beside.step()

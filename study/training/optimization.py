@@ -95,7 +95,7 @@ class LARS(Eager):
     def _step(self, group: dict[str, Any], moving: list[Tensor]) -> None:
         grads = [tensor.grad for tensor in moving if tensor.grad is not None]
         decay = group["weight_decay"]
-        # a list of norms at once copies from the host, which no step that is recorded may do; its rate is a tensor
+        # computing all norms at once copies from the host, which a recorded step (its rate is a tensor) must not do
         norms = _each_norm if isinstance(group["lr"], Tensor) else torch._foreach_norm
         length, slope = (torch.stack(list(norms(tensors))) for tensors in (moving, grads))
         rates = group["trust"] * length / (slope + decay * length + TINY)

@@ -100,7 +100,7 @@ def knn(
     @torch.no_grad()
     def votes(queries: Tensor) -> Tensor:
         cosine, nearest = (normalize(queries.float(), dim=1) @ bank).topk(neighbours, dim=1)
-        # less the largest: no temperature makes a vote infinite; in float64: the order of the sum does not matter
+        # less the largest, no temperature makes a vote infinite; in float64 the order of the sum does not matter
         weight = ((cosine - cosine[:, :1]).double() / temperature).exp()
         counted = weight.new_zeros(len(queries), classes).scatter_add_(1, labels[nearest], weight)
         return (counted / weight.sum(1, keepdim=True)).float()
@@ -109,7 +109,7 @@ def knn(
 
 
 JITTER = 1e-7
-# The cross entropy is curved by p (1 - p) times the covariance, and p is near 0 or 1 for most samples in the end.
+# The curvature of the cross entropy is p (1 - p) times the covariance; at the end p is near 0 or 1 for most samples.
 CURVATURE = 1e-3
 
 
