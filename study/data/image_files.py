@@ -70,7 +70,7 @@ def decode(files: Sequence[Path], size: int, frame: Frame) -> NDArray[np.uint8]:
 def usual_side(files: Sequence[Path]) -> int | None:
     """Return the median of the shorter sides of some of these images, in pixels; None if none can be read.
 
-    At most `MAX_SIDE`. Only headers are read, of images that are spread evenly over the list.
+    A side counts as at most `MAX_SIDE`. Only headers are read, of images that are spread evenly over the list.
     """
     sides = []
     with warnings.catch_warnings():
