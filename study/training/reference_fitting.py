@@ -143,9 +143,7 @@ def threshold_optimizer(train: Rows, seed: int) -> ThresholdOptimizer:
 
 
 def exponentiated_gradient(train: Rows, seed: int) -> ExponentiatedGradient:
-    """Fit a random choice among logistic regressions with equal odds, errors in either class alike (Agarwal et al.
-    2018).
-    """
+    """Fit a random choice among logistic regressions with equal odds; errors weigh alike (Agarwal et al. 2018)."""
     train = train.taken(drawn(np.arange(len(train.target)), seed))
     positive = float(train.target.mean())
     errors = ErrorRate(costs={"fp": positive, "fn": 1 - positive})
