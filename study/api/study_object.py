@@ -85,7 +85,7 @@ class Study:
 
     @cached_property
     def spec(self) -> StudySpec:
-        """The resolved study file."""
+        """Resolved study file."""
         return self.folder.spec()
 
     @cached_property
@@ -111,7 +111,7 @@ class Study:
 
     @property
     def summary(self) -> dict[str, Any]:
-        """The results as `study status --json` prints them: baseline and best with their metrics."""
+        """Results as `study status --json` prints them: baseline and best with their metrics."""
         found: dict[str, Any] = plain(summary.summary(self.results))
         return found
 

@@ -41,6 +41,7 @@ class Asked:
     words: str
 
     def to_document(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
         what: dict[str, Any] = {"kind": self.request.kind}
         what |= {"params": dict(self.request.params)} if self.request.kind == "enqueue" else {}
         what |= {"trial": self.request.trial} if self.request.kind == "stop" else {}

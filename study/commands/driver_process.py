@@ -210,6 +210,7 @@ class Driver:
 
     @property
     def pid(self) -> int:
+        """Number of the process."""
         return self._process.pid
 
     def _next(self) -> tuple[Message, StudyRecord] | None:
@@ -351,6 +352,7 @@ class Channel:
         self._own: View | None = None
 
     def send(self, message: Message) -> None:
+        """Send a message to the parent, if it still listens."""
         with suppress(OSError), self._lock:
             self._pipe.send(message)
 

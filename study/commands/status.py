@@ -150,6 +150,7 @@ def asked(folder: StudyFolder, record: StudyRecord) -> Asked | None:
 
 
 def asked_lines(asked: Asked | None) -> Iterator[str]:
+    """Yield the lines that tell a user of requests that are still to be met."""
     if asked is None:
         return
     if asked.ending:

@@ -301,9 +301,11 @@ def load_study(
 
 
 def _take_alternatives(document: Document, assignments: list[str]) -> None:
-    """Put what stands under a label of `search.alternatives` in the place of a section whose name is set to it, with
-    what else is set of that section. What the search would give to trials, which counts on the file's own section,
-    leaves the document."""
+    """Replace each section whose name is set to a label of `search.alternatives` by what stands there.
+
+    Other keys that are set of that section are set in it again. What the search would give to trials leaves the
+    document: it counts on the file's own section.
+    """
     given = {text: assigned(text)[0] for text in assignments}
     for section in CATALOGUES:
         try:

@@ -260,8 +260,10 @@ FRONT = 10
 
 
 class Choose(Strict):
-    """The rule by which one configuration of the front is chosen, where there are several metrics: what best.yaml
-    holds, and what is compared with the baseline. The name alone stands for a rule without limits.
+    """The rule by which one configuration of the front is chosen, where there are several metrics.
+
+    That configuration is what best.yaml holds, and what is compared with the baseline. The name alone stands for a rule
+    without limits.
 
     Attributes:
         name: `first`: the best in the first metric. `knee`: the nearest to the best value of every metric, each on a
