@@ -184,7 +184,7 @@ def _speak_utf8() -> None:
 class _Terminal(io.FileIO):
     """A terminal that drops what is written after it was closed.
 
-    A study is then stopped in good order, or goes on where no signal stops it.
+    A study is then stopped cleanly, or goes on where no signal stops it.
     """
 
     def write(self, data: Any) -> int:

@@ -57,7 +57,7 @@ def run(
 
 
 def _detached(home: "Home", quiet: bool, task: "Callable[..., RunEnd]", *given: Any, **named: Any) -> None:
-    """Have a driver of its own do something, and say where to look at it."""
+    """Have a separate driver do something, and say where to look at it."""
     from study.commands.driver_process import LOG, detached
 
     folder, pid = detached(view(quiet), home, task, *given, **named)

@@ -178,7 +178,7 @@ LONGEST_STOP = 180.0
 
 
 def stop(home: Home, name: str) -> str:
-    """Stop a study's driver on this machine in good order, as Ctrl-C does, and wait for it.
+    """Stop a study's driver on this machine cleanly, as Ctrl-C does, and wait for it.
 
     Returns:
         The process, in words.

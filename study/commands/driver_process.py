@@ -1,8 +1,8 @@
-"""Run a driver in a process of its own: its task goes there by a pipe, and the study's ledger is followed from here.
+"""Run a driver in a separate process: its task goes there by a pipe, and the study's ledger is followed from here.
 
 The process that starts a driver keeps its variables and signal handlers: Ray, MLflow and what they change are in the
-driver's process alone, which has a session of its own. If the process that started it ends without a word, the driver
-stops in good order, unless it was detached.
+driver's process alone, which has a session of its own. If the process that started it dies, the driver stops cleanly,
+unless it was detached.
 """
 
 import json
@@ -53,7 +53,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Listening:
-    """Message of a driver: from now on a signal stops it in good order."""
+    """Message of a driver: from now on a signal stops it cleanly."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class Gone:
 Message = Listening | Shown | Told | Over | Ended | Failed | Gone
 
 DRIVER_SOURCE = "import json, sys; sys.path[:] = json.loads(sys.argv.pop(1)); from study.cli import main; main()"
-"""What the process of a driver runs, with the module path of this one: a study's function is found as it is here."""
+"""What a driver's process runs, with the module path of this process: it finds a study's function as this one does."""
 
 POLL_INTERVAL_S = 0.25
 """Seconds between two looks at the ledger."""
@@ -168,7 +168,7 @@ class Driver:
     def follow(self, view: View, until: Callable[[Message], bool] = lambda _: False) -> Any:
         """Show what the driver does until it has answered, and return what its task returned.
 
-        Ctrl-C stops the driver in good order, a second one at once, and a third one kills it.
+        Ctrl-C stops the driver cleanly, a second one at once, and a third one kills it.
 
         Args:
             until: whether a message is the last one to wait for.
@@ -205,7 +205,7 @@ class Driver:
         return message.result if isinstance(message, Ended) else None
 
     def leave(self) -> None:
-        """Close the pipe: a driver that is not detached and has not ended then stops in good order."""
+        """Close the pipe: a driver that is not detached and has not ended then stops cleanly."""
         self._left.set()
 
     @property
@@ -271,7 +271,7 @@ class Driver:
 
 
 def driven(view: View, home: Home, task: Callable[..., Any], *given: Any, **named: Any) -> Any:
-    """Do something that runs trials in a driver of its own, and wait for it.
+    """Do something that runs trials in a separate driver, and wait for it.
 
     Args:
         task: a module's function that takes a home, what is `given`, and a `view`; it returns a `RunEnd`, of which the
@@ -371,7 +371,7 @@ class Channel:
         return work
 
     def _stop_without(self, parent: int) -> None:
-        """Stop this process in good order, from a thread, once nobody waits for it.
+        """Stop this process cleanly, from a thread, once nobody waits for it.
 
         The parent is looked for as well as the pipe: a fork of the parent may hold its end of the pipe open.
         """

@@ -210,7 +210,7 @@ class Elsewhere:
         """Return the document of `study status NAME --address URL`.
 
         Raises:
-            UserError: as `home`; where the head has gone, or was started anew, says what is known and what to do.
+            UserError: as `home`; where the head has gone, or was started again, says what is known and what to do.
         """
         jobs = self._jobs(name)
         drivers = [job for job in jobs if job.study == name]

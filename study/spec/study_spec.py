@@ -39,7 +39,7 @@ class StudySpec:
             the search decides which keys there are, with the keys of all its trials.
         final_seeds: of a final training, which has one trial per seed and no search; None for a study.
         origin: where an exported configuration comes from, None in a study file.
-        of_file: the study as its file has it, where its driver was told other `PLACEMENT` (see `placed`).
+        of_file: the study as its file has it, where this one has other values of `PLACEMENT` (see `placed`).
     """
 
     name: str
