@@ -54,7 +54,7 @@ def configuration(spec: StudySpec, candidate: Candidate | None) -> Configuration
 
 
 class Study:
-    """Study of a home. Its tables are of the moment in which they are first asked for; `refresh()` reads the study again.
+    """Study of a home. Its tables are as of when they are first asked for; `refresh()` reads the study again.
 
     Args:
         home: that the study is in.
