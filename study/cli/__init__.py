@@ -106,7 +106,7 @@ def main() -> None:
     _outlive_terminal()
     places.set_up()
     if not sys.warnoptions:
-        warnings.simplefilter("ignore", FutureWarning)  # libraries tell whoever wrote this program
+        warnings.simplefilter("ignore", FutureWarning)  # these are for developers
     atexit.register(_end_soon)
     try:
         interrupt.listen()

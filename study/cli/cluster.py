@@ -171,7 +171,7 @@ def submit(
     from study.spec import load_study
 
     check_follow(follow, as_json)
-    variables = {"STUDY_OWNER": owner(), **from_this_shell(env or ())}  # else it would be whoever runs the cluster
+    variables = {"STUDY_OWNER": owner(), **from_this_shell(env or ())}  # else the owner is who runs the cluster
     study = load_study(spec, assignments or (), profile, name)
     remote = Jobs(address)
     done = remote.submit(study, python, variables, Limits(share, slots))

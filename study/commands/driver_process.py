@@ -148,7 +148,7 @@ class Driver:
         self._followed: Followed | None = None
         self._spec: StudySpec | None = None
         ours, theirs = Pipe()
-        path = [place for place in sys.path if isinstance(place, str)]  # others, as a Path, Python passes over
+        path = [place for place in sys.path if isinstance(place, str)]  # Python ignores other entries, as a Path
         given = (ours, pickle.dumps(work))
         try:
             with theirs:
@@ -162,7 +162,7 @@ class Driver:
                 )
             threading.Thread(target=self._hear, args=given, name="driver", daemon=True).start()
         except KeyboardInterrupt:
-            self.leave()  # the pipe's end tells it; it has begun nothing
+            self.leave()  # the closed pipe stops it; it has begun nothing
             raise StartInterruptedError(BEFORE) from None
 
     def follow(self, view: View, until: Callable[[Message], bool] = lambda _: False) -> Any:
@@ -231,7 +231,7 @@ class Driver:
                         self._followed.look()
                     if there:
                         self._take_in(pipe.recv())
-            except Exception:  # the pipe's end, or an answer that cannot be read here: the driver stops then
+            except Exception:  # the pipe is closed, or an answer cannot be unpickled: the driver stops then
                 self._take_in(Gone())
 
     def _take_in(self, message: Message) -> None:
@@ -346,7 +346,7 @@ class Channel:
     """A driver's end of the pipe; once the other end is closed, messages are dropped."""
 
     def __init__(self, number: int) -> None:
-        os.set_inheritable(number, False)  # what it starts would keep the pipe open
+        os.set_inheritable(number, False)  # else processes that it starts would keep the pipe open
         self._pipe, self._lock = Connection(number), threading.Lock()
         self._home = Home(Path())
         self._own: View | None = None
@@ -445,10 +445,10 @@ def _portable(error: BaseException) -> Exception:
     """Return an error as another process can raise it, with its traceback as a note unless it is shown as a message."""
     if isinstance(error, UserError | StudyStoppedError | StartInterruptedError):
         return error
-    if not isinstance(error, Exception) or interrupt.has_come():  # a library may make its own error of an interrupt
+    if not isinstance(error, Exception) or interrupt.has_come():  # a library may turn an interrupt into its own error
         return StartInterruptedError("stopped")
     copied: Exception = StudyStoppedError(f"{type(error).__name__}: {error}")
-    if type(error).__module__.split(".")[0] in ("study", *sys.stdlib_module_names):  # others would bring their library
+    if type(error).__module__.split(".")[0] in ("study", *sys.stdlib_module_names):  # others would import their library
         with suppress(Exception):
             copied = pickle.loads(pickle.dumps(error))
     copied.add_note("".join(traceback.format_exception(error)))

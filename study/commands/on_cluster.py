@@ -225,7 +225,7 @@ class Elsewhere:
             study = replace(status.document(self._mirror.home.find(name)), fetched=None)
         except RemoteStudyNotFoundError as error:
             reason = str(error)
-            if known := self._mirror.as_it_was(name):  # its node is gone, and the head does not know yet
+            if known := self._mirror.as_it_was(name):  # its node is lost, and the head has not noticed yet
                 study = replace(status.document(self._mirror.home.find(name)), fetched=None)
                 reason = f"as it was on {known.when}; {reason}"
         return document(name, drivers, self._head.resources(), study, reason)

@@ -311,7 +311,7 @@ def _take_alternatives(document: Document, assignments: list[str]) -> None:
         try:
             label = document.values[section]["name"]
             labelled = document.values["search"]["alternatives"][section][label]
-        except (KeyError, TypeError):  # no label, or not of the form, which is told later
+        except (KeyError, TypeError):  # no label, or a wrong form, which is reported later
             continue
         name = f"{section}.name"
         if name in given.values() and isinstance(labelled, dict):
@@ -628,7 +628,7 @@ def _check_data(spec: StudySpec, problems: Problems) -> None:
         try:
             spec.describe(section)
         except UserError as error:
-            named = re.match(r"data\.(\w+): ", text := str(error))  # of a key by itself
+            named = re.match(r"data\.(\w+): ", text := str(error))  # an error about one key
             problems.add(("data", named[1]) if named else ("data",), text[named.end() :] if named else text)
     problems.raise_any()
 

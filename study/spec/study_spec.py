@@ -241,7 +241,7 @@ class StudySpec:
         """
         given = [self.search.space, self.search.baseline or {}, *self.search.enqueue]
         if not any(key.startswith("data.") for keys in given for key in keys):
-            return []  # told at once: which sections there are takes seconds of PyTorch
+            return []  # without `data_sections`, which takes seconds of PyTorch
         first, *others = self.data_sections
         keys = dict.fromkeys(key for section in (first, *others) for key in section if key != "size")
         return [f"data.{key}" for key in keys if any(other.get(key) != first.get(key) for other in others)]
