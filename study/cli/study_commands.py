@@ -30,9 +30,7 @@ def plan(
     spec: Spec,
     assignments: Set = None,
     profile: Profile = None,
-    fast: Annotated[
-        bool, typer.Option("--fast", help="Without one epoch here, by which the study's time is estimated.")
-    ] = False,
+    fast: Annotated[bool, typer.Option("--fast", help="Do not run an epoch here to estimate the time.")] = False,
     as_json: Json = False,
 ) -> None:
     """Show what a study would run, and how long; starts nothing. Example: study plan quickstart"""
@@ -103,7 +101,7 @@ def report(
     models: Annotated[bool, typer.Option("--models", help="Also what its models learned; needs its data.")] = False,
     pdf: Annotated[bool, typer.Option("--pdf", help="Also each figure as a PDF, for a paper.")] = False,
     watch: Annotated[
-        bool, typer.Option("--watch", help="Write it again while the study runs; its page loads itself again.")
+        bool, typer.Option("--watch", help="Write it again while the study runs; the page reloads itself.")
     ] = False,
     address: Where = None,
     as_json: Json = False,
@@ -161,12 +159,12 @@ def export(
         typer.Option("--where", metavar="LIMIT", help="A limit, as val/equalized_odds<=0.05; may be repeated."),
     ] = None,
     by: Annotated[
-        str | None, typer.Option("--by", metavar="METRIC", help="Another metric than the study's own.")
+        str | None, typer.Option("--by", metavar="METRIC", help="The metric to rank by; default: the study's.")
     ] = None,
     pareto: Annotated[
         str | None, typer.Option("--pareto", metavar="M,M", help="Those not dominated in these metrics.")
     ] = None,
-    trial: Annotated[int | None, typer.Option("--trial", min=0, help="This trial.")] = None,
+    trial: Annotated[int | None, typer.Option("--trial", min=0, help="The configuration of this trial.")] = None,
     address: Where = None,
     as_json: Json = False,
 ) -> None:
@@ -193,7 +191,7 @@ def delete(
     address: Where = None,
     as_json: Json = False,
 ) -> None:
-    """Remove a study whole: its folder, its MLflow runs and their artifacts. Example: study delete quickstart --yes"""
+    """Remove a study: its folder, its MLflow runs and their artifacts. Example: study delete quickstart --yes"""
     from study.home.folder import Home
 
     def ask(what: str) -> None:

@@ -206,14 +206,14 @@ def as_a_worker(function: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     raised: list[Exception] = []
 
     def work() -> None:
-        with suppress(OSError, ValueError):  # Linux takes a thread here, others do not; the variable may be anything
+        with suppress(OSError, ValueError):  # only Linux takes a thread; the variable may hold anything
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), int(os.environ.get(*map(str, NICENESS))))
         try:
             made.append(function())
         except Exception as error:
             raised.append(error)
 
-    thread = threading.Thread(target=work, name="one epoch", daemon=True)  # Ctrl-C waits for none of it
+    thread = threading.Thread(target=work, name="one epoch", daemon=True)  # Ctrl-C does not wait for it
     thread.start()
     thread.join()
     if raised:

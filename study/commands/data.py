@@ -82,7 +82,7 @@ def prepare(name: str, assignments: Iterable[str] = (), progress: OnProgress = n
 
 def text(document: dict[str, Any]) -> str:
     """Return the document of `prepare` as text for people."""
-    from study.commands.plan import cell_lines  # this brings more than a list of data sets needs
+    from study.commands.plan import cell_lines  # imports more than a list of data sets needs
 
     options = ", ".join(f"{key}={value}" for key, value in document["options"].items())
     shape = " x ".join(str(size) for size in document["shape"])
@@ -149,7 +149,7 @@ def checked_section(name: str, assignments: Iterable[str], verb: str) -> dict[st
         UserError: a name or key is not known, or a key cannot have its value.
     """
     from study.spec.document import Document, override
-    from study.spec.section_checks import Problems, check, section_model  # these bring torch, which takes seconds
+    from study.spec.section_checks import Problems, check, section_model  # imports torch, which takes seconds
 
     if name not in data.names():
         raise UserError(f"{name!r}: no such data set. {nearest(name, data.names())}Known: {', '.join(data.names())}")
@@ -190,7 +190,7 @@ def export(name: str, folder: Path, assignments: Iterable[str] = ()) -> Path:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UserError(f"{folder}: is there already and not empty. Give a new folder")
     dataset = data.load(section)
-    import pandas as pd  # these take a while, which a list of data sets does not wait for
+    import pandas as pd  # slow to import, and a list of data sets needs neither
     from PIL import Image
 
     columns = COLUMNS if facts.bias_classes else tuple(column for column in COLUMNS if column != "bias")

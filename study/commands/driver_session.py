@@ -361,8 +361,8 @@ def run_session(
                 sessions = len(record.sessions)
                 try:
                     drive(folder, placed, datasets, ledger, record, address, say, shared or ray_runtime)
-                except KeyboardInterrupt:  # the ledger says so
-                    if len(record.sessions) == sessions:  # or nothing of this session
+                except KeyboardInterrupt:  # which the ledger records
+                    if len(record.sessions) == sessions:  # unless it came before this session was recorded
                         raise
                 if record.state == "complete":
                     say(REPORTING)

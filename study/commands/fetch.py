@@ -148,7 +148,7 @@ def _tracked(home: Home, folder: StudyFolder) -> str | None:
     if not tracker.is_behind:
         return None
     tracker.start()
-    with redirect_stdout(sys.stderr):  # it says when it waits
+    with redirect_stdout(sys.stderr):  # the tracker prints when it waits
         untracked = tracker.finish()
     return untracked or tracker.attach(result_files(folder), lead_parts(results))
 

@@ -199,7 +199,7 @@ def budget(spec: StudySpec) -> dict[str, Any]:
     confirm = confirm_trials(spec, search.confirm, spec.trials)
     reported = [f"val/{name}" for name in spec.available[0]]
     others = [params for params in spec.incumbents if search.baseline is None or not same(params, search.baseline)]
-    whole = baseline + len(others)  # what has to be beaten runs whole
+    whole = baseline + len(others)  # the baseline and incumbents are never pruned
     complete = whole + round((spec.trials - whole) * schedule(stopping, spec.epochs).expected_complete)
     rule = {
         "most": rule_trials(spec, search.confirm, spec.trials, reported),
