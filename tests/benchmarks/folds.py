@@ -6,10 +6,13 @@
 `record` trains, on one thread, the known configurations of a set and some that are drawn, each whole, on five folds.
 Sets are the quickstart's digits, biased as training, with two seeds of their colours and splits: known are the papers'
 two configurations, the others are drawn from what `study init` drafts for images, 20 epochs each. And 1,000 rows of
-COMPAS and of Adult: known is the plain loss, the others are drawn as in `selection_curves.py`, 12 epochs each. Each
-runs on all folds with a fresh seed, and with the search's seed on the first fold and on the one that is its turn. One
-line a trial is added to `folds.jsonl` beside this file, and those that are there are left out, so that a run that was
-ended goes on.
+COMPAS and of Adult: known is the plain loss, the others are drawn as in `selection_curves.py`, 12 epochs each. And the
+three folders of 900 pictures of `overtuning.py`. Each runs on all folds with a fresh seed, and with the search's seed
+on the first fold and on the one that is its turn; of the folders one seed does both. One line a trial is added to
+`folds.jsonl` beside this file, and those that are there are left out, so that a run that was ended goes on.
+
+`table` prints what each rule chooses on test by two metrics, the second of the folders alone: of the others the log
+losses of single samples were not kept.
 """
 
 import argparse
@@ -40,6 +43,7 @@ from study.training.counts import Cells, kinds
 FILE = Path(__file__).with_suffix(".jsonl")
 PARTS, ROWS = overtuning.PARTS, 1000
 DIGITS, TABLES = {"digits-0": 0, "digits-1": 1}, ("compas", "adult")
+SETS = (*DIGITS, *TABLES, *overtuning.FOLDERS)
 FRESH = 1
 
 Made = Callable[[int], Trial]
@@ -54,6 +58,14 @@ def of_digits(name: str, fold: int, count: int) -> Iterator[tuple[str, Mapping[s
     space = json.dumps(overtuning.SPACE)
     spec = load_study("quickstart_biased", [*changes, "search.enqueue=papers", f"search.space={space}"])
     dataset = of_fold(data.load(spec.base["data"]), fold)
+    given = [("papers", params) for params in spec.search.enqueue]
+    for source, params in given + [("search", params) for params in overtuning.drawn(count)]:
+        yield source, params, lambda seed, params=params: Trial(spec.trial_config(params, seed), dataset, "cpu")
+
+
+def of_folder(name: str, fold: int, count: int) -> Iterator[tuple[str, Mapping[str, Any], Made]]:
+    """The same of a folder of pictures."""
+    [(spec, dataset)] = overtuning.of_splits(name, [fold])
     given = [("papers", params) for params in spec.search.enqueue]
     for source, params in given + [("search", params) for params in overtuning.drawn(count)]:
         yield source, params, lambda seed, params=params: Trial(spec.trial_config(params, seed), dataset, "cpu")
@@ -87,14 +99,22 @@ def record(file: Path, names: Sequence[str], count: int) -> None:
     torch.set_num_threads(1)
     have = {(line["of"], line["split"], line["place"], line["seed"]) for line in overtuning.lines(file)}
     for name, fold in product(names, range(PARTS)):
-        found = of_table(name, fold, count) if name in TABLES else of_digits(name, fold, count)
-        for place, (source, params, make) in enumerate(found):
-            for seed in (FRESH, 0) if fold in (0, place % PARTS) else (FRESH,):
+        made = of_table if name in TABLES else of_folder if name in overtuning.FOLDERS else of_digits
+        for place, (source, params, make) in enumerate(made(name, fold, count)):
+            for seed in seeds(name, fold, place):
                 if (name, fold, place, seed) not in have:
                     named = {"of": name, "split": fold, "place": place, "seed": seed, "source": source}
                     test = "test/unbiased_accuracy" if name in TABLES else "test/accuracy"
                     line = overtuning.measured(make(seed), test)
+                    del line["cells"]  # what is said of each sample is kept
                     overtuning.add(file, named | {"params": dict(params)} | line)
+
+
+def seeds(name: str, fold: int, place: int) -> tuple[int, ...]:
+    """On which a configuration runs on a fold."""
+    if name in overtuning.FOLDERS:
+        return (0,)
+    return (FRESH, 0) if fold in (0, place % PARTS) else (FRESH,)
 
 
 # What each rule chooses.
@@ -106,7 +126,7 @@ RULES = (
     "a fold each, 3 confirmed on all",
     "all folds each",
 )
-DRAFTED, DRAFTED_MARGIN = RULES[3], 1.0
+CONFIRMED = RULES[3]
 """What `study init` drafts for so few samples with bias labels."""
 MARGINS = (0.0, 0.5, 1.0, 1.5)
 OFFERED = (0, 5, 14, 30)
@@ -171,7 +191,7 @@ class Pool:
     def regret(self, rule: str, count: int, margin: float) -> tuple[float, float]:
         """The mean test value of what is chosen, and the mean regret to the best of all offered, in points."""
         test, generator = self.test.mean(1), np.random.default_rng(0)
-        several = overtuning.DRAWS if 0 < count < len(self.drawn) else 1
+        several = ORDERS * 5 if 0 < count < len(self.drawn) else 1
         offered = [generator.permutation(self.drawn)[:count] for _ in range(several)]
         found = np.array([test[self.chosen(rule, draw, margin)] for draw in offered])
         best = np.array([test[[*range(self.known), *draw]].max() for draw in offered])
@@ -274,15 +294,15 @@ def judged(line: overtuning.Line, count: int, metric: str) -> NDArray[np.float64
 
 def pool(name: str, kept: Sequence[overtuning.Line], metric: str) -> Pool:
     """The configurations of a set that ran on every fold; of a folder one seed both searches and judges."""
-    by = {(line["place"], line["split"], line.get("seed", FRESH)): line for line in kept if line["of"] == name}
-    places = [at for at in sorted({place for place, _, _ in by}) if all((at, k, FRESH) in by for k in range(PARTS))]
+    by = {(line["place"], line["split"], line["seed"]): line for line in kept if line["of"] == name}
+    judge = 0 if name in overtuning.FOLDERS else FRESH
+    places = [at for at in sorted({place for place, _, _ in by}) if all((at, k, judge) in by for k in range(PARTS))]
     samples, sign, is_loss = Samples.of(name), -1.0 if metric == LOSS else 1.0, metric == LOSS
     folds = [samples.numbers == fold for fold in range(PARTS)]
 
     def on(place: int, fold: int, seed: int) -> NDArray[np.float64]:
         found = np.zeros(len(samples.cell))
-        line = by.get((place, fold, seed)) or by[place, fold, FRESH]
-        found[folds[fold]] = judged(line, int(folds[fold].sum()), metric)
+        found[folds[fold]] = judged(by[place, fold, seed], int(folds[fold].sum()), metric)
         return found
 
     def pairs(fold: Callable[[int], int], seed: int) -> NDArray[np.float64]:
@@ -292,7 +312,7 @@ def pool(name: str, kept: Sequence[overtuning.Line], metric: str) -> Pool:
             found.append([sign * float(cells.shrunk.mean()), float(cells.mean_variance.sqrt())])
         return np.array(found)
 
-    whole = [np.sum([on(place, fold, FRESH) for fold in range(PARTS)], 0) for place in places]
+    whole = [np.sum([on(place, fold, judge) for fold in range(PARTS)], 0) for place in places]
     weights = np.array([np.ones(len(samples.cell)), *samples.draws()])
     values = np.array([sign * samples.worths(of, weights) for of in whole])
     tests = np.array(
@@ -304,15 +324,14 @@ def pool(name: str, kept: Sequence[overtuning.Line], metric: str) -> Pool:
             for place in places
         ]
     )
-    known = sum(by[place, 0, FRESH]["source"] == "papers" for place in places)
+    known = sum(by[place, 0, judge]["source"] == "papers" for place in places)
     first, turn = (lambda place: 0), (lambda place: place % PARTS)
-    runs = pairs(first, 0), pairs(first, FRESH), pairs(turn, 0)
+    runs = pairs(first, 0), pairs(first, judge), pairs(turn, 0)
     return Pool(*runs, values[:, 0], values[:, 1:], tests, known)
 
 
 def table(kept: Sequence[overtuning.Line]) -> None:
     """Print what each rule and margin chooses, by metric, set and number of drawn trials."""
-    kept = [line for line in kept if line["source"] != "curves"]
     sets = list(dict.fromkeys(line["of"] for line in kept))
     for metric in (SHARE, LOSS):
         having = [name for name in sets if metric == SHARE or name in overtuning.FOLDERS]
@@ -339,19 +358,23 @@ def printed(metric: str, pools: Mapping[str, Pool]) -> None:
                 regrets[name, rule, margin] = float(np.mean([regret for _, regret in found[1:]]))
             mean = np.mean([regrets[name, rule, margin] for name in pools])
             print(f"| {rule} | {' | '.join(shown)} | {mean:.2f} |", flush=True)
-    print("\n### Each set left out in turn\n")
-    print("| left out | best on the others | its regret there | of the draft there |\n|---|---|---|---|")
-    for left_out in pools:
-        others = [name for name in pools if name != left_out]
-        rule, margin = min(product(RULES, MARGINS), key=lambda one: np.mean([regrets[(name, *one)] for name in others]))
-        own = regrets[left_out, DRAFTED, DRAFTED_MARGIN]
-        print(f"| {left_out} | {rule}, margin {margin:g} | {regrets[left_out, rule, margin]:.2f} | {own:.2f} |")
+    print(f"\n### The margin, a fold each and {TOP} confirmed on all: mean regret over the numbers of drawn ones\n")
+    print(f"| | {' | '.join(f'{margin:g}' for margin in MARGINS)} | best on the other sets |")
+    print(f"|---{'|---' * (1 + len(MARGINS))}|")
+    for name in pools:
+        means = {
+            margin: np.mean([regrets[other, CONFIRMED, margin] for other in pools if other != name])
+            for margin in MARGINS
+        }
+        least = min(means.values())
+        best = " or ".join(f"{margin:g}" for margin, mean in means.items() if np.isclose(mean, least, atol=0.005))
+        print(f"| {name} | {' | '.join(f'{regrets[name, CONFIRMED, margin]:.2f}' for margin in MARGINS)} | {best} |")
     print("\n### What more trials change, in points on test (95% interval)\n")
     widest = max((of.counts() for of in pools.values()), key=len)
     steps = [f"from {one} to {other}" for one, other in zip(widest, [*widest[1:-1], "the last"], strict=False)]
     print(f"| | rule | margin | {' | '.join(steps)} |\n|---|---|---{'|---' * len(steps)}|")
     for name, of in pools.items():
-        for rule, margin in ((RULES[0], 0.0), (RULES[0], 1.5), (DRAFTED, 0.0), (DRAFTED, DRAFTED_MARGIN)):
+        for rule, margin in ((RULES[0], 0.0), *((CONFIRMED, margin) for margin in MARGINS[:3])):
             found = [f"{gain:+.1f} ({low:+.1f} to {high:+.1f})" for gain, low, high in of.gains(rule, margin)]
             found += [""] * (len(steps) - len(found))
             print(
@@ -370,14 +393,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("record", "table"))
     parser.add_argument("--file", type=Path, default=FILE)
-    parser.add_argument("--folders", type=Path, default=overtuning.FILE, help="those of overtuning.py")
-    parser.add_argument("--sets", nargs="+", choices=(*DIGITS, *TABLES), default=(*DIGITS, *TABLES))
+    parser.add_argument("--sets", nargs="+", choices=SETS, default=SETS)
     parser.add_argument("--drawn", type=int, default=14)
     given = parser.parse_args()
     if given.what == "record":
         record(given.file, given.sets, given.drawn)
     else:
-        table(overtuning.lines(given.file) + overtuning.lines(given.folders))
+        table(overtuning.lines(given.file))
 
 
 if __name__ == "__main__":
