@@ -217,7 +217,7 @@ def test_folds_are_views_of_features_that_are_made_once_and_scaled_by_their_own_
         assert np.allclose(cast(frozen.Frozen, encoder["encoder"]).mean.numpy(), mean, atol=1e-4)
 
 
-def rows(early_sees_it: bool, count: int = 600) -> Dataset:
+def rows(early_sees_it: float, count: int = 600, tells: float = 2.0) -> Dataset:
     """Rows of features of three classes without bias labels, whose bias, put into `hidden`, is the class's own in nine
     of ten samples. The last features tell the bias better than the class."""
     random, splits = np.random.default_rng(0), {}
@@ -226,10 +226,9 @@ def rows(early_sees_it: bool, count: int = 600) -> Dataset:
         target, any_class = random.integers(0, 3, (2, count))
         bias = np.where((random.random(count) < 0.9) & (name != "test"), target, any_class)
         inputs = random.normal(size=(count, facts.shape[0])).astype(np.float16)
-        if early_sees_it:
-            inputs[:, :3] += 6 * np.eye(3)[bias]
+        inputs[:, :3] += early_sees_it * np.eye(3)[bias]
         inputs[:, -6:-3] += 3 * np.eye(3)[bias]
-        inputs[:, -3:] += 2 * np.eye(3)[target]
+        inputs[:, -3:] += tells * np.eye(3)[target]
         splits[name] = Split(inputs, target, None)
         hidden[name] = bias
     return Dataset(facts, splits)
@@ -239,16 +238,26 @@ hidden: dict[str, np.ndarray] = {}
 
 
 def test_early_layers_find_the_bias_that_they_see_and_without_one_say_nothing() -> None:
-    dataset = rows(early_sees_it=True)
+    dataset = rows(early_sees_it=6)
     for split in dataset.splits:
         found = early_layers.classes(MODEL, dataset, split, CPU).numpy()
         assert (found == hidden[split]).mean() > 0.97, split
     for split in dataset.splits:
-        assert not early_layers.classes(MODEL, rows(early_sees_it=False), split, CPU).any()
+        assert not early_layers.classes(MODEL, rows(early_sees_it=0), split, CPU).any()
+
+
+@pytest.mark.parametrize(("sign", "tells", "sees"), [(2.5, 4.0, True), (1.0, 1.0, False), (0.5, 3.0, False)])
+def test_a_bias_is_what_early_layers_tell_almost_as_well_as_all_features_do(
+    sign: float, tells: float, sees: bool
+) -> None:
+    """Also where all features make far fewer errors, as with thousands of pictures; and not where these, too, tell the
+    classes badly, as with few."""
+    dataset = rows(early_sees_it=sign, tells=tells)
+    assert bool(early_layers.classes(MODEL, dataset, "train", CPU).any()) == sees
 
 
 def test_a_classifier_that_early_layers_balance_is_right_where_the_bias_misleads() -> None:
-    dataset, right = rows(early_sees_it=True), {}
+    dataset, right = rows(early_sees_it=6), {}
     conflicting = hidden["test"] != dataset.splits["test"].target
     for source in ("none", "early_layers"):
         method = {"name": "cross_entropy"} if source == "none" else {**METHOD, "bias_source": source}
