@@ -16,7 +16,7 @@ from study.files import PRIVATE, write_whole
 
 LOOPBACK = "127.0.0.1"
 
-LEAST = 16
+MIN_TOKEN_CHARACTERS = 16
 """Fewest characters of a token; Ray's own have 64."""
 
 TOKEN_PATH = "RAY_AUTH_TOKEN_PATH"
@@ -80,8 +80,8 @@ def check_token(host: str) -> None:
             f"{host}: no token is given, and a cluster without one runs whatever anybody sends it. "
             "Put its token into a file of mode 0600 and set RAY_AUTH_MODE=token RAY_AUTH_TOKEN_PATH=FILE"
         )
-    if len(sent) < LEAST:
-        raise UserError(f"{host}: its token has {len(sent)} characters, allowed: {LEAST} or more")
+    if len(sent) < MIN_TOKEN_CHARACTERS:
+        raise UserError(f"{host}: its token has {len(sent)} characters, allowed: {MIN_TOKEN_CHARACTERS} or more")
 
 
 def refused(address: str) -> UserError:

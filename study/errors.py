@@ -25,7 +25,7 @@ OF_RAY = "OutOfDiskError"
 """Ray's class for data that it has to keep on disk, where there is no room in its folder; no library is loaded here."""
 
 
-LONGEST = 2**16
+MAX_MESSAGE_CHARACTERS = 2**16
 """Characters of a message that are kept."""
 
 
@@ -104,7 +104,7 @@ def _attribute(error: BaseException, name: str) -> Any:
 def said(error: BaseException) -> str:
     """An exception's message, whatever its class does when it is asked, with the middle of a megabyte left out."""
     try:
-        return shortened(str(error), LONGEST)
+        return shortened(str(error), MAX_MESSAGE_CHARACTERS)
     except BaseException as trouble:
         return f"its message cannot be had ({type(trouble).__name__})"
 

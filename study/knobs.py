@@ -16,7 +16,7 @@ from typing_extensions import Doc
 
 Options = TypeVar("Options")
 
-MOST = 2**63 - 1
+MAX_INTEGER = 2**63 - 1
 """Largest whole number of a study file where no smaller one is declared: what JSON, Optuna and databases can hold."""
 
 

@@ -11,7 +11,7 @@ from typing import Any, TextIO
 # would obey is shown, not obeyed.
 
 
-KEPT = "\n\t"
+KEPT_CONTROL_CHARACTERS = "\n\t"
 """Characters that cannot be printed and stay."""
 
 
@@ -20,7 +20,7 @@ def printed(text: str) -> str:
     as Python writes it, as `\\x1b`, and with bytes that are no UTF-8 as `\\xe9`; lines stay lines."""
     if text.isprintable():
         return text
-    return "".join(sign if sign.isprintable() or sign in KEPT else _written(sign) for sign in text)
+    return "".join(sign if sign.isprintable() or sign in KEPT_CONTROL_CHARACTERS else _written(sign) for sign in text)
 
 
 def _written(sign: str) -> str:
@@ -108,6 +108,11 @@ SHOWN = 12
 def quoted(text: str) -> str:
     """The text in quotes, as in Python; shortened where it is long."""
     return shortened(repr(text), LONGEST_NAME)
+
+
+def sentence_case(text: str) -> str:
+    """A text with its first letter as that of a sentence."""
+    return f"{text[:1].upper()}{text[1:]}"
 
 
 def some(names: Sequence[str], few: int = SHOWN) -> str:

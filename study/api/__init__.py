@@ -1,6 +1,6 @@
 """The Python interface, for notebooks and scripts: `study.run`, `study.load`, `study.studies`, `study.loss`.
 
-What it does is what the commands do; what it gives are pandas tables, figures and paths.
+It does what the commands do, and returns pandas tables, figures and paths.
 """
 
 import warnings

@@ -8,14 +8,14 @@ from study.losses import loss_catalogue
 
 
 def loss(name: str) -> Callable[..., Any]:
-    """A loss or regulariser of the papers, for a training loop of one's own. Needs PyTorch alone.
+    """Return a loss or regulariser of the papers, for a training loop of one's own. It needs PyTorch alone.
 
     Args:
         name: as `method.name` or `method.regulariser` has it in a study file: `eps_sup_info_nce`, `fair_kl`.
 
     Returns:
         A function of unit embeddings of shape (V, B, D), V views of B samples, or of logits (B, C) where the loss
-        trains a classifier. What else it takes are keywords, see its own documentation: `help(study.loss("sup_con"))`.
+        trains a classifier. Its other arguments are keywords, see its own documentation: `help(study.loss("sup_con"))`.
 
     Raises:
         UserError: there is no such loss; says which there are.

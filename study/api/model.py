@@ -13,7 +13,7 @@ from study.trained.prediction import predict, predict_rows
 
 
 class Model:
-    """A trained model.
+    """Trained model that predicts.
 
     Attributes:
         classifier: its networks.
@@ -24,19 +24,19 @@ class Model:
 
     @property
     def classes(self) -> Sequence[str]:
-        """The classes' names."""
+        """Names of the classes, by number."""
         return self.classifier.classes
 
     def predict(
         self, inputs: str | Path | Iterable[str | Path] | NDArray[Any] | pd.DataFrame, column: str | None = None
     ) -> pd.DataFrame:
-        """The class of each sample, and the probability of each class.
+        """Predict the class of each sample, and the probability of each class.
 
         Args:
             inputs: of images, a file, a folder, a CSV that lists files, or several of these; of rows, a CSV or Parquet
                 file, or a data frame; or inputs as the data set holds them: images uint8 (N, C, H, W), rows of a table
                 float32 (N, F).
-            column: of a CSV that lists files.
+            column: of a CSV that lists files, the one that has them.
 
         Returns:
             A row per sample: `class`, `confidence`, the probability of that class, then a column `p(CLASS)` for each.

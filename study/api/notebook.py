@@ -1,4 +1,4 @@
-"""The progress of a study in a notebook: one line that updates, and what is told below it."""
+"""Show the progress of a study in a notebook: one line that updates, with messages below it."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -13,12 +13,12 @@ from study.commands.progress_view import ProgressView, repeated
 from study.home.record import StudyRecord
 from study.spec import StudySpec
 
-EVERY = 1.0
+UPDATE_INTERVAL_S = 1.0
 """Seconds between two updates."""
 
 
 def view(quiet: bool) -> View:
-    """Return what shows a study while it runs: in a notebook's cell, on a terminal, or as lines."""
+    """Return a view that shows a study while it runs: in a notebook's cell, on a terminal, or as lines."""
     if _shell() is not None and not quiet:
         return NotebookView()
     return ProgressView(Console(), quiet)
@@ -33,7 +33,7 @@ def show_figures() -> None:
 
 
 def _shell() -> Any:
-    """The shell of a notebook's kernel, None elsewhere."""
+    """Return the shell of a notebook's kernel, None elsewhere."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     return shell if hasattr(shell, "kernel") else None
 
@@ -46,7 +46,7 @@ class NotebookView:
 
     @contextmanager
     def __call__(self, spec: StudySpec, record: StudyRecord) -> Iterator[Callable[[str], None]]:
-        """Gives what shows a line at once, from any thread."""
+        """Yield a function that shows a line at once, from any thread."""
         from IPython.display import display
 
         progress = StudyProgress(spec, record)
@@ -62,5 +62,5 @@ class NotebookView:
             if not progress.tell(line):
                 told.append(line)
 
-        with repeated(EVERY, lambda: handle.update(text(), raw=True)):
+        with repeated(UPDATE_INTERVAL_S, lambda: handle.update(text(), raw=True)):
             yield tell

@@ -1,4 +1,4 @@
-"""Studies run from Python."""
+"""Run a study from Python: that of a study file, or one of a training function of one's own."""
 
 import enum
 import json
@@ -20,14 +20,13 @@ from study.spec.load import resolve
 from study.text import shortened
 from study.training.function_loading import PICKLE, check, digest
 
-# Values from Python as a study file has them: numbers, text, true or false, null, lists and mappings.
-
 ALLOWED = "numbers, text, true or false, None, paths, lists and mappings, and NumPy's numbers and arrays"
 
 
 def plain(value: Any, place: str) -> Any:
-    """Return a value as a study file has it, of the same kind: NumPy's numbers are Python's, arrays and tuples lists,
-    paths text.
+    """Convert a value from Python to what a study file can have.
+
+    NumPy's numbers become Python's, arrays and tuples lists, and paths text.
 
     Args:
         place: what messages call it: `fixed: rate`.
@@ -55,7 +54,10 @@ def plain(value: Any, place: str) -> Any:
 
 
 def plain_mapping(values: Any, place: str, joint: str = ": ") -> dict[str, Any]:
-    """Return a mapping of names to plain values; a message has its place, the joint and the key.
+    """Convert a mapping of names to one of plain values.
+
+    Args:
+        place: what messages call it; they name a value of it by `place`, `joint` and its key.
 
     Raises:
         UserError: it is no mapping, a key is no text, or as `plain`.
@@ -76,8 +78,6 @@ def _shown(value: Any) -> str:
     return f"{shortened(repr(value))} of type {type(value).__name__}"
 
 
-# A study of a training function of one's own, from Python.
-
 Function = Callable[..., Iterator[Mapping[str, Any]]]
 
 
@@ -93,7 +93,7 @@ def function_study(
     baseline: Mapping[str, Any] | None,
     assignments: list[str],
 ) -> tuple[StudySpec, bytes | None]:
-    """The study of a function, checked, and the function pickled where no other process could import it.
+    """Return the study of a function, checked, and the pickled function where no other process could import it.
 
     Raises:
         UserError: something given cannot be used.
@@ -116,7 +116,7 @@ def function_study(
 
 
 def domains_of(space: Any) -> dict[str, Any]:
-    """Return what is searched, by key, as a study file has it.
+    """Return the search space, by key, as a study file has it.
 
     Raises:
         UserError: it is no mapping of names to domains.
@@ -126,8 +126,9 @@ def domains_of(space: Any) -> dict[str, Any]:
 
 
 def domain(key: str, given: Any) -> Any:
-    """Return what is searched of a key, as a study file has it: a list or array is choices, a pair (low, high) a range,
-    with a third "log" one on a log scale.
+    """Return the domain of a key as a study file has it.
+
+    A list or array is choices, a pair (low, high) a range, and (low, high, "log") a range on a log scale.
 
     Raises:
         UserError: it is none of these, or holds what a study file cannot.
@@ -184,7 +185,7 @@ def _check_keys(**given: Mapping[str, Any]) -> None:
 
 
 def _direction(maximize: Any) -> Any:
-    """`search.direction` of it."""
+    """Return `maximize` as `search.direction`."""
     given = [maximize] if isinstance(maximize, bool) else maximize
     if not isinstance(given, list | tuple) or not all(isinstance(one, bool) for one in given):
         raise UserError(f"maximize: {maximize!r} given, allowed are True, False, or a list of them for several metrics")
@@ -209,12 +210,12 @@ def run(
     address: str | None = None,
     quiet: bool = False,
 ) -> Study:
-    """Run a study here, or on a Ray cluster, to its end. In a notebook its progress is one line that updates.
+    """Run a study to its end, here or on a Ray cluster. In a notebook its progress is one line that updates.
 
-    It is that of a study file, or of a training function of one's own: `train`, with the arguments that follow it.
+    The study is that of a study file, or of a training function of one's own: `train`, with the arguments after it.
 
-    Ctrl-C, or a notebook's stop button, stops it in good order: what is given back is then not complete, and goes on
-    with `resume()`. It runs in a process of its own, which stops so, too, where this one ends.
+    Ctrl-C, or a notebook's stop button, stops it in good order: the study that is returned is then not complete, and
+    goes on with `resume()`. It runs in a process of its own, which stops in the same way when this process ends.
 
     Args:
         spec: a shipped study file's name, or the path of a YAML file.
@@ -223,11 +224,11 @@ def run(
         space: what is searched of `config`, by key: a range (low, high), a list of choices, or a domain as a study file
             has it.
         metric: `val/NAME`, which the function must yield in each epoch; or several of them. By default `val/accuracy`.
-        maximize: whether a higher value of the metric is better; of several metrics a list. It may be left out for the
+        maximize: whether a higher value of the metric is better; for several metrics a list. It may be left out for the
             metrics of this software, as `val/accuracy` and `val/loss`; any other, as `val/f1` or `val/score`, needs it.
         epochs: of a trial; by default 1.
         fixed: the rest of `config`.
-        baseline: values of what is searched that all others are compared with.
+        baseline: values of the searched keys, a configuration that all others are compared with.
         set: keys to override, by their dotted names.
         profile: a block of overrides of the file.
         name: run under another name.
@@ -281,11 +282,11 @@ def run(
 
 
 KEYS = {"metric": "search.metric", "epochs": "train.epochs", "baseline": "search.baseline", "space": "search.space"}
-"""The keys of a study file that arguments which go with a function stand for."""
+"""Keys of a study file that correspond to arguments beside `train`."""
 
 
 def _check_given(name: str | None, space: Mapping[str, Any] | None, profile: str | None) -> None:
-    """Refuse a study of a function that lacks its name or its space, or has what goes with a file."""
+    """Refuse a study of a function without a name or a space, or with a profile."""
     if name is None or space is None:
         raise UserError("study.run: with train, a name and a space are needed")
     if profile is not None:
@@ -293,7 +294,7 @@ def _check_given(name: str | None, space: Mapping[str, Any] | None, profile: str
 
 
 def assignments(values: Mapping[str, Any]) -> list[str]:
-    """Values by dotted key as `--set` has them; what JSON writes is read as the same value.
+    """Return values by dotted key as `--set` takes them; what JSON writes is read as the same value.
 
     Raises:
         UserError: a value has no form in a study file.

@@ -23,19 +23,17 @@ if TYPE_CHECKING:
     from study.api.model import Model
     from study.commands.driver_session import View
 
-# A configuration of a study as a Python object.
-
 
 @dataclass(frozen=True)
 class Configuration:
-    """A configuration of a study.
+    """Configuration of a study.
 
     Attributes:
         trial: the number of the trial that tried it in the search.
-        params: what was searched, by dotted key.
+        params: the values of the searched keys.
         metrics: mean, sample standard deviation and count of every validation metric, and of every test metric that was
-            read, over `seeds`: those that it was confirmed on, else those of the search.
-        seeds: of training.
+            read, over `seeds`.
+        seeds: training seeds: those on which it was confirmed, else those of the search.
     """
 
     trial: int
@@ -45,7 +43,7 @@ class Configuration:
 
 
 def configuration(spec: StudySpec, candidate: Candidate | None) -> Configuration | None:
-    """Return what the trials of a candidate say of its configuration; None for none."""
+    """Return what the trials of a candidate say of its configuration; None for no candidate."""
     if candidate is None:
         return None
     trials = trials_of(candidate)
@@ -56,7 +54,7 @@ def configuration(spec: StudySpec, candidate: Candidate | None) -> Configuration
 
 
 class Study:
-    """A study of a home. Its tables are of the moment in which they are first asked for; `refresh()` reads anew.
+    """Study of a home. Its tables are of the moment in which they are first asked for; `refresh()` reads it anew.
 
     Args:
         home: that the study is in.
@@ -82,7 +80,7 @@ class Study:
 
     @property
     def name(self) -> str:
-        """Of the study."""
+        """Name of the study."""
         return self.folder.name
 
     @cached_property
@@ -97,11 +95,11 @@ class Study:
 
     @cached_property
     def results(self) -> Results:
-        """What it found, see `study.ranking.Results`."""
+        """What the study found, see `study.ranking.Results`."""
         return Results(self.spec, self.record)
 
     def refresh(self) -> "Study":
-        """Read the study anew, as while it runs elsewhere. Gives the study itself."""
+        """Read the study anew, as while it runs elsewhere, and return it."""
         for name in ("spec", "record", "results"):
             self.__dict__.pop(name, None)
         return self
@@ -119,53 +117,54 @@ class Study:
 
     @property
     def trials(self) -> "pd.DataFrame":
-        """A row per trial, see `study.analysis.trials_frame`."""
+        """One row per trial, see `study.analysis.trials_frame`."""
         from study.analysis import trials_frame
 
         return trials_frame(self.results)
 
     @property
     def epochs(self) -> "pd.DataFrame":
-        """A row per trial and epoch, see `study.analysis.epochs_frame`."""
+        """One row per trial and epoch, see `study.analysis.epochs_frame`."""
         from study.analysis import epochs_frame
 
         return epochs_frame(self.record)
 
     @property
     def best(self) -> Configuration | None:
-        """The best configuration by the study's own ranking, None if no trial is complete. The baseline may lead. What
-        needs no search is in `references`, and may be above it (`summary["result"]`). Of several metrics: what
-        `search.choose` chooses of the `front`."""
+        """Best configuration by the study's own ranking, which may be the baseline; None if no trial is complete.
+
+        With several metrics it is what `search.choose` chooses of the `front`. References do not count: one of
+        `references` may be above it (`summary["result"]`).
+        """
         return configuration(self.spec, self.results.best)
 
     @property
     def references(self) -> "pd.DataFrame":
-        """A row for each model that was fitted without a search, see `study.analysis.report.reference_sentences`."""
+        """One row per model that was fitted without a search, see `study.analysis.report.reference_sentences`."""
         from study.analysis.report.reference_sentences import references_frame
 
         return references_frame(self.record)
 
     @property
     def front(self) -> list[Configuration]:
-        """The configurations that no other beats in every metric of the study, the baseline among them; the best in the
-        first metric first."""
+        """Configurations that no other beats in every metric, the baseline among them, by the first metric."""
         found = (configuration(self.spec, candidate) for candidate, _ in self.results.front)
         return [each for each in found if each]
 
     @property
     def baseline(self) -> Configuration | None:
-        """None without a complete one."""
+        """Configuration that the study compares with, None if it is not complete."""
         return configuration(self.spec, self.results.baseline)
 
     @property
     def picks(self) -> "pd.DataFrame":
-        """The picks of each selection rule, see `study.analysis.picks_frame`."""
+        """Picks of each selection rule, see `study.analysis.picks_frame`."""
         from study.analysis import picks_frame
 
         return picks_frame(self.results)
 
     def curves(self, metric: str | None = None) -> "pd.DataFrame":
-        """A metric by epoch (rows) and trial (columns); the study's own if none is given.
+        """Return a metric by epoch (rows) and trial (columns); the study's own if none is given.
 
         Raises:
             UserError: no trial has reported such a metric; says which there are.
@@ -178,8 +177,10 @@ class Study:
         return frame.pivot(index="epoch", columns="trial", values=name)
 
     def importance(self) -> "pd.DataFrame":
-        """Return how much of the metric's variance each searched parameter explains, see
-        `study.analysis.statistics.importance.importances`."""
+        """Return how much of the metric's variance each searched key explains.
+
+        See `study.analysis.statistics.importance.importances`.
+        """
         from study.analysis.statistics.importance import importances
 
         return importances(self.results.as_searched)
@@ -191,12 +192,14 @@ class Study:
         metric: str | None = None,
         bins: int | None = 5,
     ) -> "pd.DataFrame":
-        """Parameters against each other, or one alone, see `study.analysis.sensitivity` and `study.analysis.ablation`.
+        """Tabulate the metric by one parameter, or by two against each other.
+
+        See `study.analysis.ablation` and `study.analysis.sensitivity`.
 
         Args:
             rows, columns: dotted keys, as `method.lambda`.
             metric: the study's own if none is given.
-            bins: for parameters that were drawn from a range.
+            bins: number of bins for parameters that were drawn from a range.
 
         Raises:
             UserError: a parameter or the metric is not one of this study.
@@ -210,20 +213,20 @@ class Study:
 
     @property
     def figures(self) -> tuple[str, ...]:
-        """The names that `figure` takes."""
+        """Names that `figure` takes."""
         from study.analysis.figures import FIGURES
         from study.analysis.figures.by_optuna import OPTUNA
 
         return (*FIGURES, *OPTUNA)
 
     def figure(self, name: str) -> "Figure | go.Figure":
-        """A figure of the report: Matplotlib's, or, where it has the name of one of Optuna's, Plotly's.
+        """Draw a figure of the report with Matplotlib or, where it has the name of one of Optuna's, with Plotly.
 
         Args:
             name: one of `figures`.
 
         Raises:
-            UserError: there is no such figure, or nothing to draw, and why.
+            UserError: there is no such figure, or nothing to draw; says why.
         """
         from study.analysis.figures import FIGURES, shown
         from study.analysis.figures.by_optuna import by_optuna
@@ -246,8 +249,10 @@ class Study:
         return drawn
 
     def report(self, out: str | Path | None = None, models: bool = False, pdf: bool = False) -> Path:
-        """Write the report and give its page, as `study report` does: that of the study, which is in MLflow too, in a
-        process of its own."""
+        """Write the report, as `study report` does, and return its page.
+
+        Without `out` it is the study's own report, which is in MLflow too; that is written in a process of its own.
+        """
         from study.api.notebook import view
         from study.commands.driver_process import driven
         from study.commands.report import report
@@ -260,8 +265,11 @@ class Study:
     def resume(
         self, trials: int | None = None, address: str | None = None, quiet: bool = False, failed: bool = False
     ) -> "Study":
-        """Go on after a stop or a crash, or search on with so many more trials; `failed`: run again what failed, once
-        its cause is mended. Gives the study itself."""
+        """Go on after a stop or a crash, or search on with so many more trials; return the study.
+
+        Args:
+            failed: run again what failed, once its cause is mended.
+        """
         from study.api.notebook import view
         from study.commands.driver_process import driven
         from study.commands.run import resume
@@ -278,7 +286,7 @@ class Study:
         address: str | None = None,
         quiet: bool = False,
     ) -> "Study":
-        """Run the best again on fresh seeds, as `study confirm` does. Gives the study itself."""
+        """Run the best configurations again on fresh seeds, as `study confirm` does; return the study."""
         from study.api.notebook import view
         from study.commands.driver_process import driven
         from study.commands.run import confirm
@@ -288,7 +296,11 @@ class Study:
         return self.refresh()
 
     def extend(self, epochs: int, address: str | None = None, quiet: bool = False, **which: Any) -> "Study":
-        """Let trials go on, as `study extend` does; `which`: `top`, `trials`. Gives the study itself."""
+        """Let trials go on to more epochs, as `study extend` does; return the study.
+
+        Args:
+            which: `top` and `trials`, see `study.commands.extend_study.Request`.
+        """
         from study.api.notebook import view
         from study.commands import extend_study, run
         from study.commands.driver_process import driven
@@ -307,7 +319,7 @@ class Study:
         pareto: Sequence[str] = (),
         trial: int | None = None,
     ) -> list[Path]:
-        """Write the best configuration, or those of a choice, as study files; see `study.ranking.selection.Choice`."""
+        """Write the best configuration, or those of a `study.ranking.selection.Choice`, as study files."""
         from study.commands.export import export
 
         choice = Choice(top, trial, where, by, pareto)
@@ -344,7 +356,7 @@ class Study:
         return Study(self._home, driven(view(quiet), self._home, train, final, address=address))
 
     def model(self, seed: int | None = None, device: str | None = None) -> "Model":
-        """The model of a final training: the one that its card is about, or that of a seed.
+        """Load the model of a final training: the one that its card is about, or that of a seed.
 
         Raises:
             UserError: the study is a search, or has no such model.
@@ -358,14 +370,14 @@ class Study:
 
 
 def _own_report(home: Home, name: str, models: bool, pdf: bool, view: "View") -> Path:
-    """In a driver's process: a study's own report, in MLflow too."""
+    """Write a study's own report, and renew it in MLflow; runs in a driver's process."""
     from study.commands.report import report
 
     return report(home, name, None, models, pdf)[0]
 
 
 def load(name: str) -> Study:
-    """A study of this home (`STUDY_HOME`, else `./studies`), in any state.
+    """Return a study of this home (`STUDY_HOME`, else `./studies`), in any state.
 
     Raises:
         UserError: there is no such study; says which there are.
@@ -382,7 +394,7 @@ def load(name: str) -> Study:
 
 
 def studies() -> list[Study]:
-    """All studies of this home, the newest last.
+    """Return all studies of this home, the newest last.
 
     Example:
         >>> {one.name: one.state for one in studies()}

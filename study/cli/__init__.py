@@ -1,5 +1,7 @@
-"""The `study` command. Each command reads its arguments and makes one call into a module; imports are made there,
-so that `study --help` is instant.
+"""The `study` command.
+
+Each command reads its arguments and makes one call into a module; imports are made there, so that `study --help` is
+instant.
 
 Exit status: 0 done; 1 the study failed or had to stop, or there is a bug; 2 something given cannot be used; 130 stopped
 by Ctrl-C, SIGTERM or SIGHUP.
@@ -93,11 +95,11 @@ app.add_typer(cluster_app, name="cluster")
 
 
 def main() -> None:
-    """Entry point: what the user can set right is one message and exit status 2; Ctrl-C, SIGTERM and SIGHUP are
-    130; a full disk, or one that fails, is 1.
+    """Run the command that was typed, and turn each error into a message and an exit status.
 
-    Anything else is a bug: its traceback, and a line that says what to do about it. With `--verbose` there is always a
-    traceback.
+    What the user can set right is one message and status 2; Ctrl-C, SIGTERM and SIGHUP are 130; a full disk, or one
+    that fails, is 1. Anything else is a bug: its traceback, and a line that says what to do about it. With `--verbose`
+    there is always a traceback.
     """
     _open_closed_streams()
     _speak_utf8()
@@ -116,7 +118,7 @@ def main() -> None:
             _stopped("stopped")
         if (
             ended.code == StartInterruptedError.exit_status
-        ):  # while it leaves, Python has no handlers any more: a second signal would end it
+        ):  # while Python ends it has no handlers any more: a second signal would end it at once
             for number in interrupt.NUMBERS:
                 signal.signal(number, signal.SIG_IGN)
         raise
@@ -137,8 +139,10 @@ def main() -> None:
 
 
 def _open_closed_streams() -> None:
-    """Put the null device where standard input, output or error is closed, as a service manager may start a program:
-    Python has None for it then, and the next file that is opened would take its place."""
+    """Put the null device where standard input, output or error is closed, as it may be under a service manager.
+
+    Python has None for it then, and the next file that is opened would take its place.
+    """
     for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
         if getattr(sys, name) is None:
             null = os.open(os.devnull, os.O_RDWR)
@@ -149,20 +153,22 @@ def _open_closed_streams() -> None:
 
 
 def _instead(error: UnicodeError) -> tuple[str, int]:
-    """What is shown of a text that the output's encoding does not have, and where it goes on."""
+    """Return what is shown for characters that the output's encoding does not have, and where the text goes on."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     return error.object[error.start : error.end].translate(PLAIN), error.end
 
 
 PLAIN = defaultdict(lambda: "?", {ord("±"): "+-"})
-"""The characters to show in place of others, by their numbers."""
+"""Replacement of a character, by the character's number."""
 
 
 def _speak_utf8() -> None:
-    """Replace what standard output and error, of this process and those that it starts, cannot show. Where Python takes
-    names of files for another encoding than UTF-8, as with `LC_ALL=C PYTHONUTF8=0`, begin anew with UTF-8: files that
-    are listed by their names would not be found."""
+    """Replace what standard output and error, of this process and those that it starts, cannot show.
+
+    Where Python takes names of files for another encoding than UTF-8, as with `LC_ALL=C PYTHONUTF8=0`, start it again
+    with UTF-8: it would not find files that are listed by their names.
+    """
     shown = sys.stdout.encoding or "ascii"
     if codecs.lookup(shown).name != "utf-8":
         os.environ["PYTHONIOENCODING"] = f"{shown}:replace"
@@ -176,8 +182,10 @@ def _speak_utf8() -> None:
 
 
 class _Terminal(io.FileIO):
-    """A terminal that takes what is written after it was closed, and drops it: a study is stopped in good order then,
-    or goes on where nobody's signal stops it."""
+    """A terminal that drops what is written after it was closed.
+
+    A study is then stopped in good order, or goes on where no signal stops it.
+    """
 
     def write(self, data: Any) -> int:
         try:
@@ -197,31 +205,40 @@ def _outlive_terminal() -> None:
 
 
 def _end_soon() -> None:
-    """Spare Python the search of all of Ray, MLflow and PyTorch for cycles before it ends, which takes seconds. Triton
-    would print a list of what was not collected."""
+    """Spare Python the search of Ray, MLflow and PyTorch for reference cycles before it ends, which takes seconds.
+
+    Not where Triton is loaded: it would print a list of what was not collected.
+    """
     if "triton" not in sys.modules:
         gc.freeze()
 
 
 def _let_python_end() -> None:
-    """Let other threads have turns of a fifth of a second, not of 5 ms, while Python ends. A thread that makes or drops
-    a `weakref.finalize`, as one that opens MLflow's database does, would have Python's walk through them fail."""
+    """Let other threads have turns of 0.2 s, not of 5 ms, while Python ends.
+
+    A thread that makes or drops a `weakref.finalize`, as one that opens MLflow's database does, would otherwise make
+    Python's loop over them fail.
+    """
     sys.setswitchinterval(0.2)
     with suppress(KeyboardInterrupt):  # the command is over
         time.sleep(0.01)  # a thread that waits by the old interval gets its turn now
 
 
 def _was_interrupted(error: BaseException | None) -> bool:
-    """Return whether an error came of an interrupt, as that of a library that was being loaded does. Others, as
-    pydantic's compiled core, put it into words."""
+    """Return whether an interrupt caused an error, as in a library that was being loaded.
+
+    Only chained errors tell it: some libraries, as pydantic's compiled core, turn an interrupt into an error's text.
+    """
     while error and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__ or error.__context__
     return error is not None
 
 
 def _stopped(message: str) -> None:
-    """End with status 130. Python itself would end by SIGINT where the interrupt came in the midst of an `exec`, as of
-    a library that is being imported."""
+    """End with status 130.
+
+    Python itself would end by SIGINT where the interrupt came during an `exec`, as of a library that is being imported.
+    """
     tell(message, sys.stderr)
     answer.write_error(StartInterruptedError(message))
     sys.stdout.flush()
@@ -233,7 +250,7 @@ REPORT = "This is a bug in study: please report it, with the traceback above and
 
 
 def _expected(error: Exception) -> UserError | StudyStoppedError | None:
-    """The error that a command ends by; None for a bug."""
+    """Return the error that a command ends by; None for a bug."""
     if isinstance(error, UserError | StudyStoppedError):
         return error
     if problem := of_disk(error):
@@ -245,7 +262,7 @@ def _expected(error: Exception) -> UserError | StudyStoppedError | None:
 
 
 def _name(error: Exception) -> str:
-    """Kind and message of an error in one line."""
+    """Return kind and message of an error in one line."""
     return " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":").removesuffix(".")[:300]
 
 

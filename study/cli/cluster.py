@@ -1,4 +1,4 @@
-"""The commands about clusters: studies as jobs of one elsewhere, and one on this machine for trying things out."""
+"""Commands about clusters: studies as jobs of a remote one, and one on this machine for trying things out."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated, TypeGuard
@@ -14,19 +14,16 @@ if TYPE_CHECKING:
     from study.cluster.job_client import Jobs, Submitted
     from study.home.folder import StudyFolder
 
-# Where --address names a cluster elsewhere: a command there, as a job, followed from here if wished.
-
 Follow = Annotated[
     bool, typer.Option("-f", "--follow", help="Of a cluster elsewhere: show the log until the end; Ctrl-C detaches.")
 ]
 
 
 def is_elsewhere(address: str | None, follow: bool = False) -> TypeGuard[str]:
-    """Return whether a command's address is that of a cluster elsewhere, which has jobs; without one nothing can be
-    followed.
+    """Return whether a command's address is that of a cluster's dashboard, so that the command runs there as a job.
 
     Raises:
-        UserError: it is not, and is to be followed.
+        UserError: it is not, and the command is to be followed.
     """
     if address is not None and address.startswith(("http://", "https://")):
         return True
@@ -74,7 +71,7 @@ def go_on(
 
 
 def show_submitted(remote: "Jobs", name: str, done: "Submitted", follow: bool, as_json: bool = False) -> None:
-    """A driver that was submitted: as a document, or with its log, or with how to see it.
+    """Show a driver that was submitted: as a document, or with its log, or with how to see it.
 
     Raises:
         Exit: see `follow_driver`.
@@ -94,7 +91,7 @@ def follow_driver(remote: "Jobs", name: str, job: str) -> None:
     """Show a driver's log until it ends, then what to type here.
 
     Raises:
-        Exit: with the exit status that its command has at home; 130 too where Ctrl-C detached.
+        Exit: with the exit status of its command; 130 too where Ctrl-C detached.
         StudyStoppedError: the connection was lost.
     """
     from study.commands.on_cluster import closing_lines
@@ -107,7 +104,7 @@ def follow_driver(remote: "Jobs", name: str, job: str) -> None:
 
 
 def _shown_to_its_end(remote: "Jobs", job: str, study: str, detached: str) -> "Job":
-    """Show a job's log until it ends; gives what became of it.
+    """Show a job's log until it ends, and return the ended job.
 
     Args:
         study: whose driver it is, if it is one.
@@ -129,8 +126,10 @@ def _shown_to_its_end(remote: "Jobs", job: str, study: str, detached: str) -> "J
 
 
 def options(**given: object) -> list[str]:
-    """Options of a command as they were given, those at their default left out: `top=3` is `--top 3`, `rules=True` is
-    `--rules`; one that may be repeated has a list."""
+    """Return options as words of a command line, without those at their default.
+
+    `top=3` is `--top 3`, `rules=True` is `--rules`; an option that may be repeated has a list.
+    """
     words = []
     for name, value in given.items():
         if value is True:
@@ -140,8 +139,6 @@ def options(**given: object) -> list[str]:
                 words += [f"--{name}", str(one)]
     return words
 
-
-# The commands.
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A study.")]
 Python = Annotated[str, typer.Option("--python", metavar="P", help="The cluster's interpreter with the dependencies.")]
@@ -232,7 +229,7 @@ def fetch(
 
 
 def share_logs(name: Name, as_json: Json = False) -> None:
-    """Show a study to who has the cluster's token; for the jobs of a cluster."""
+    """Show a study to whoever has the cluster's token; for the jobs of a cluster."""
     from study.cluster import log_share
     from study.home.folder import Home
 
@@ -241,7 +238,7 @@ def share_logs(name: Name, as_json: Json = False) -> None:
 
 
 def carry_out(address: str, command: list[str], python: str, env: Sequence[str], as_json: bool) -> None:
-    """A command that needs no study, on the head of a cluster elsewhere.
+    """Run a command that needs no study on the head of a cluster.
 
     Raises:
         Exit: 1 if it failed there.

@@ -1,4 +1,4 @@
-"""The commands that help: what is wrong here, and the guide."""
+"""Commands that help: what is wrong here, and the guide."""
 
 import sys
 from typing import Annotated

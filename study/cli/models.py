@@ -1,4 +1,4 @@
-"""The commands about trained models."""
+"""Commands about trained models."""
 
 import sys
 from pathlib import Path

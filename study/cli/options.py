@@ -1,4 +1,4 @@
-"""Options that several commands take, and how they answer."""
+"""Options that several commands take, and how the commands answer."""
 
 import json
 import math
@@ -26,22 +26,24 @@ Address = Annotated[
     str | None, typer.Option("--address", metavar="ADDR", help="Ray cluster, from within its network: auto, HOST:PORT.")
 ]
 VARIABLE = "STUDY_ADDRESS"
-"""The variable that gives `--address` where it is left out, of commands that take the address of a head's dashboard."""
+"""Variable that stands for a left out `--address` of commands that take the address of a head's dashboard."""
 
 HERE = "local"
-"""The value of `--address` for this machine, against the variable."""
+"""Value of `--address` for this machine, whatever the variable says."""
 
 
 def _place(context: typer.Context, parameter: typer.CallbackParam, given: str | None) -> str | None:
-    """The address that is meant; None: this machine. Within a job the variable, which its head may have, is not heard:
-    a cluster would ask itself."""
+    """Return the address that is meant; None: this machine.
+
+    Within a job the variable, which the head may have, does not count: the cluster would ask itself.
+    """
     source = context.get_parameter_source(parameter.name or "")
     by_variable = source is not None and source.name == "ENVIRONMENT"
     return None if given == HERE or (by_variable and is_job()) else given
 
 
 def _head(context: typer.Context, parameter: typer.CallbackParam, given: str) -> str:
-    """The same where a cluster is needed.
+    """Return the address that is meant where a cluster is needed.
 
     Raises:
         UserError: it is this machine.
@@ -82,7 +84,7 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
 
 
 def print_json(document: Any) -> None:
-    """One JSON document on standard output; null for what is not a number."""
+    """Print one JSON document on standard output; null for what is not a finite number."""
     from study.ranking.documents import plain
 
     document = _finite(plain(document))
@@ -99,7 +101,7 @@ def _finite(value: Any) -> Any:
 
 
 def view(quiet: bool) -> "ProgressView":
-    """Return what shows a study while it runs."""
+    """Return a view that shows a study on the terminal while it runs."""
     from rich.console import Console
 
     from study.commands.progress_view import ProgressView
@@ -108,7 +110,7 @@ def view(quiet: bool) -> "ProgressView":
 
 
 def show(outcome: "RunEnd") -> None:
-    """The end of a run: what came out, where it is, what to type next.
+    """Show the end of a run: what came out, where it is, what to type next.
 
     Raises:
         Exit: see `end`.
@@ -120,7 +122,7 @@ def show(outcome: "RunEnd") -> None:
 
 
 def end(outcome: "RunEnd") -> None:
-    """The exit status of a run.
+    """Exit with the status of a run, unless all is well.
 
     Raises:
         Exit: 1 if the study failed or MLflow lacks something of it, 130 if it was stopped.

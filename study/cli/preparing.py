@@ -1,4 +1,4 @@
-"""The commands that prepare a study: its file, and its data."""
+"""Commands that prepare a study: its file, and its data."""
 
 import sys
 from pathlib import Path
@@ -116,9 +116,6 @@ def init(
     asker = Asker(answers, lambda sentence: tell(sentence, sys.stderr))
     path = beginning.write(flags, out, force, asker)
     print_json({"file": str(path)}) if as_json else tell(f"{path}: what would run: {typed('plan', path)}")
-
-
-# The commands about data sets.
 
 
 def list_data(as_json: Json = False) -> None:

@@ -1,4 +1,4 @@
-"""The commands that run trials, of one study or of many."""
+"""Commands that run trials, of one study or of many."""
 
 import sys
 from collections.abc import Callable, Mapping
@@ -57,7 +57,7 @@ def run(
 
 
 def _detached(home: "Home", quiet: bool, task: "Callable[..., RunEnd]", *given: Any, **named: Any) -> None:
-    """Have a driver of its own do something, and say where it is to be seen."""
+    """Have a driver of its own do something, and say where to look at it."""
     from study.commands.driver_process import LOG, detached
 
     folder, pid = detached(view(quiet), home, task, *given, **named)
@@ -160,7 +160,7 @@ def extend(
 
 
 def _numbers(text: str | None) -> tuple[int, ...]:
-    """The trials of `N,N`.
+    """Read the numbers of trials from `N,N`.
 
     Raises:
         UserError: it is no such list.
@@ -257,7 +257,7 @@ def ablate(
 
 
 def _keys(text: str | None) -> tuple[str, ...]:
-    """The keys of `KEY,KEY`."""
+    """Read the keys from `KEY,KEY`."""
     return tuple(key.strip() for key in (text or "").split(",") if key.strip())
 
 
@@ -331,9 +331,6 @@ def reproduce(
         show(outcome)
 
 
-# The command that runs many studies as one.
-
-
 def suite(
     file: Annotated[str, typer.Argument(metavar="SUITE", help="A shipped suite's name, or the path of a YAML file.")],
     plan: Annotated[bool, typer.Option("--plan", help="Show how far it is and what is left; starts nothing.")] = False,
@@ -378,7 +375,7 @@ def suite(
 
 
 def _show(end: "SuiteEnd", file: str) -> None:
-    """Show what came of the run besides its tables.
+    """Show what came of a suite's run besides its tables.
 
     Raises:
         Exit: 1 if a study failed or lacks something in MLflow, 130 if it was stopped.
@@ -394,11 +391,8 @@ def _show(end: "SuiteEnd", file: str) -> None:
         raise typer.Exit(1)
 
 
-# The command of a driver that another process starts.
-
-
 def drive(number: Annotated[int, typer.Argument(help="Of the pipe's end.")]) -> None:
-    """Do what another process tells by a pipe; see `study.commands.driver_process`."""
+    """Do the task that another process sends through a pipe; see `study.commands.driver_process`."""
     from study.commands import driver_process
 
     raise typer.Exit(driver_process.drive(number))

@@ -1,4 +1,4 @@
-"""The commands that show, export and remove studies, and ask something of one that runs."""
+"""Commands that show, export and remove studies, and ask something of one that runs."""
 
 import sys
 from pathlib import Path
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def _home(address: str | None, *names: str) -> "Home":
-    """The home that a command reads: this one, or what was read of a cluster, with these studies brought up to date."""
+    """Return the home that a command reads: this one, or the copy of a cluster's, with these studies up to date."""
     from study.home.folder import Home
 
     if address is None:
@@ -222,9 +222,6 @@ def ui(port: Annotated[int, typer.Option("--port", min=1, max=65535)] = 5000) ->
     from study.tracking import tracking_state as mlflow_ui
 
     mlflow_ui.serve(Home.locate(), port)
-
-
-# The commands that ask something of a study that runs.
 
 
 def stop(

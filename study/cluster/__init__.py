@@ -1,1 +1,1 @@
-"""Ray clusters that are there already, or tried out on this machine: addresses, jobs, nodes."""
+"""Ray clusters, existing ones or one tried out on this machine: addresses, jobs, nodes."""

@@ -1,8 +1,7 @@
-"""What a command that runs as a job of a cluster answers, on a line of the job's log that it marks as its own.
+"""The answer of a command that runs as a job of a cluster, on a marked line of the job's log.
 
 Whatever libraries write to the log, the answer is the line that begins with `MARK` and the job's id: a JSON document
-with `answer`, or with `error` (a code of `study.errors` and the message). Nothing is told apart by the words of a
-message.
+with `answer`, or with `error` (a code of `study.errors` and the message). Nothing depends on the words of a message.
 """
 
 import json
@@ -17,12 +16,12 @@ if TYPE_CHECKING:  # brings study.spec, which a command that prints its answer m
     from study.cluster.driver_job import Job
 
 VARIABLE = "STUDY_ANSWER_AS"
-"""The variable that holds the job's id in a job that is to answer."""
+"""Variable that holds the job's id in a job that has to answer."""
 
 MARK = "study-answer"
 ERRORS = {kind.code: kind for kind in (UserError, StudyNotFoundError, StudyStoppedError, StartInterruptedError)}
 MAX_LENGTH = 2000
-"""Characters that are shown of an error, and of a log without one, counted from its end."""
+"""Most characters that are shown of an error, and of the end of a log without one."""
 
 
 def write_answer(document: Any) -> None:
@@ -37,14 +36,14 @@ def write_error(error: UserError | StudyStoppedError | StartInterruptedError) ->
 
 def _write(document: dict[str, Any]) -> None:
     if job := os.environ.get(VARIABLE):
-        tell(f"\n{MARK} {job} {json.dumps(document)}")  # a library may have left a line without its end
+        tell(f"\n{MARK} {job} {json.dumps(document)}")  # a library may have left a line unfinished
 
 
 def answered(ended: "Job", log: str) -> Any:
-    """Return what the command of a job that is over answered.
+    """Return the answer of a job's command that has ended.
 
     Args:
-        log: what the job wrote. Whoever reaches the cluster may have: nothing in it is taken on trust.
+        log: what the job wrote. Anybody who reaches the cluster may have written it: nothing in it is trusted.
 
     Raises:
         UserError, StudyNotFoundError, StudyStoppedError, StartInterruptedError: what went wrong there; a `UserError`,
@@ -63,7 +62,7 @@ def answered(ended: "Job", log: str) -> Any:
 
 
 def _found(log: str, job: str) -> dict[str, Any]:
-    """The last document that the job marked as its own."""
+    """Return the last document that the job marked as its own."""
     for line in reversed(log.splitlines()):
         if line.startswith(f"{MARK} {job} "):
             with suppress(ValueError, RecursionError):

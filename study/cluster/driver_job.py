@@ -11,11 +11,9 @@ from study.home.sharing import UNLIMITED, Limits
 from study.spec.load import check_name
 from study.text import printed
 
-# Variables of this shell that a job is given.
-
 
 def from_this_shell(names: Sequence[str]) -> dict[str, str]:
-    """The named variables and their values.
+    """Return the named variables of this shell with their values, for a job.
 
     Raises:
         UserError: one is not set here, or is not a name.
@@ -35,11 +33,11 @@ def from_this_shell(names: Sequence[str]) -> dict[str, str]:
 STUDY, FINAL = "study", "final"
 """Kinds of drivers: of a search, and of a final training, whose results are models."""
 
-LONGEST = 120
-"""Characters of a job's id that a message shows."""
+MAX_SHOWN_CHARACTERS = 120
+"""Most characters of a job's id that a message shows."""
 
 LATEST = 1e11
-"""The last moment that is believed, in seconds since the epoch: the year 5138."""
+"""Last moment that is believed, in seconds since the epoch: the year 5138."""
 
 
 @dataclass(frozen=True)
@@ -48,11 +46,11 @@ class Job:
 
     Attributes:
         number: from 1, of the study's drivers.
-        state: pending, running, stopped, succeeded or failed, as Ray tells it.
+        state: pending, running, stopped, succeeded or failed, as Ray says.
         began, ended: seconds since the epoch.
         python: the interpreter that runs it.
         environment: variables that it was given.
-        node: Ray's id of the node that it is on; None: it is on none yet.
+        node: Ray's id of its node; None: it has none yet.
         exit_code: of its driver, None where Ray does not know it.
         kind: `STUDY` or `FINAL`.
         limits: of its trials, beside those of other studies.
@@ -75,7 +73,7 @@ class Job:
 
     @property
     def owner(self) -> str:
-        """Whose study it is."""
+        """The study's owner."""
         return printed(self.environment.get("STUDY_OWNER", ""))
 
     @property
@@ -84,7 +82,7 @@ class Job:
 
     @property
     def exit_status(self) -> int:
-        """That of the same command at home, once it is over: 0, 1, 2 or 130."""
+        """Exit status that the same command has at home, once the job is over: 0, 1, 2 or 130."""
         if self.state == "succeeded":
             return 0
         if self.state == "stopped":
@@ -94,7 +92,7 @@ class Job:
 
     @classmethod
     def of(cls, details: Any) -> "Job":
-        """From what Ray tells of it. Whoever reaches the cluster wrote it: nothing in it is taken on trust.
+        """Make one of what Ray says of a job. Anybody who reaches the cluster may have written it: nothing is trusted.
 
         Raises:
             UserError: it is not what a job of a study says, or its study has a name that no study can have.
@@ -111,7 +109,7 @@ class Job:
                 raise ValueError
         except (AttributeError, TypeError, ValueError, OverflowError):
             raise UserError(
-                f"job {name[:LONGEST]!r}: what the cluster says of it is not what Ray says of a job"
+                f"job {name[:MAX_SHOWN_CHARACTERS]!r}: what the cluster says of it is not what Ray says of a job"
             ) from None
         if "study" in metadata:
             _check_study(name, metadata["study"])
@@ -134,7 +132,7 @@ class Job:
 
 
 def _moment(told: Any) -> float | None:
-    """Milliseconds since the epoch as seconds; None where nothing is told."""
+    """Convert milliseconds since the epoch to seconds; None where nothing is given."""
     if not told:
         return None
     seconds = float(told) / 1000
@@ -148,17 +146,19 @@ def _check_study(job: str, name: str) -> None:
     try:
         check_name(name)
     except UserError as error:
-        raise UserError(f"job {job[:LONGEST]!r} on the cluster: {str(error)[: 10 * LONGEST]}") from None
+        raise UserError(
+            f"job {job[:MAX_SHOWN_CHARACTERS]!r} on the cluster: {str(error)[: 10 * MAX_SHOWN_CHARACTERS]}"
+        ) from None
 
 
 def job_id(name: str, number: int) -> str:
-    """Ray's name for a driver of a study."""
+    """Return Ray's name for a driver of a study."""
     return f"study-{name}" if number == 1 else f"study-{name}-{number}"
 
 
 def tags(
     name: str, spec: str, number: int, python: str, kind: str = STUDY, limits: Limits = UNLIMITED
 ) -> dict[str, str]:
-    """Return what a driver's job says of itself, as `Job.of` reads it."""
+    """Return the metadata of a driver's job, as `Job.of` reads it."""
     told = {"study": name, "spec": spec, "number": str(number), "python": python, "kind": kind}
     return told | limits.tags()

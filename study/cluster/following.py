@@ -1,4 +1,4 @@
-"""The log of a job on a cluster as it comes, until the job is over or the connection is lost."""
+"""The log of a job on a cluster as it is written, until the job is over or the connection is lost."""
 
 import asyncio
 import re
@@ -13,11 +13,11 @@ from study.errors import StudyStoppedError, UserError
 from study.text import typed
 
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
-"""The characters that Ray writes around the names of its processes."""
+"""Escape codes that Ray writes around the names of its processes."""
 
 SILENCE = 30.0
-"""Seconds without a word after which the cluster is asked whether it is there: a connection that is cut says nothing.
-It has as long to answer."""
+"""Seconds without output after which the cluster is asked whether it is there, and within which it has to answer: a
+connection that is cut says nothing."""
 
 
 class Jobs(Protocol):
@@ -56,7 +56,7 @@ def pieces(log: AsyncIterator[str], address: str) -> Iterator[str]:
 
 
 def followed(jobs: Jobs, job: str, study: str = "") -> Iterator[str]:
-    """The log of a job as it comes, without colours.
+    """Yield the log of a job as it is written, without colours.
 
     Args:
         study: whose driver it is, if it is one.
@@ -74,7 +74,7 @@ def followed(jobs: Jobs, job: str, study: str = "") -> Iterator[str]:
 
 
 def outcome(jobs: Jobs, job: str, study: str = "") -> Job:
-    """Return what became of a job whose log has ended.
+    """Return the end of a job whose log has ended.
 
     Raises:
         StudyStoppedError: as for `followed`: a log ends, too, where the head does.

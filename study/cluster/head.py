@@ -1,4 +1,4 @@
-"""A cluster's head as it is read: its dashboard over HTTP, with the cluster's token, without Ray."""
+"""A cluster's head, read through its dashboard over HTTP with the cluster's token, without Ray."""
 
 import glob
 import http.client
@@ -20,11 +20,9 @@ from study.errors import UserError
 from study.text import printed
 from study.upstream import ray_internals
 
-# The nodes of a cluster, from what the head's dashboard says of them.
-
 IN_ORDER = ("EXPECTED_TERMINATION", "AUTOSCALER_DRAIN_IDLE")
-"""Why a node ended that nobody lost: it was stopped, or had nothing to do. A spot machine that is taken back is lost,
-and so is, for Ray, each node that `ray start --block` holds and that gets a SIGTERM."""
+"""Reasons of an end that is no loss: the node was stopped, or had nothing to do. A spot machine that is taken back is
+lost, and so is, for Ray, each node that `ray start --block` holds and that gets a SIGTERM."""
 
 USAGE = re.compile(r"^(\S+)/\S+ (CPU|GPU)(?: |$)", re.MULTILINE)
 """A line of what Ray says of a node's logical resources, the same for both versions of its autoscaler, as `1.0/2.0 CPU`
@@ -32,14 +30,13 @@ or `0.25/1.0 GPU (0.25 used of 0.5 reserved in placement groups)`."""
 
 
 def overview(answer: dict[str, Any]) -> dict[str, Any]:
-    """Nodes that are there, those that were lost (id, when in seconds since the epoch, why), and of each resource how
-    much is in use and how much there is.
+    """Return the number of living nodes, the lost ones (id, end in seconds since the epoch, why), and resources in use.
 
     Args:
         answer: of the dashboard to `ray_internals.NODES`.
 
     Returns:
-        A used amount of None: not known, as in a cluster's first seconds.
+        `usage` has what is there of each resource, and what is used; None: not known, as in a cluster's first seconds.
 
     Raises:
         ValueError: it is another answer.
@@ -73,16 +70,16 @@ def _sum(amounts: Any) -> dict[str, float]:
 
 JOBS, VERSION = "/api/jobs/", "/api/version"
 
-PATIENCE = 20.0
+ANSWER_TIMEOUT_S = 20.0
 """Seconds that an answer may take to begin or to go on."""
 
-LONGEST = 24 * 3600
-"""Seconds that a file may take. Ray cuts it off after 30 by itself."""
+FILE_TIMEOUT_S = 24 * 3600
+"""Seconds that a file may take; Ray by itself cuts it off after 30."""
 
 BLOCK = 1 << 16
 
-MOST = 64 << 20
-"""Bytes of an answer in JSON that are read."""
+MAX_ANSWER_BYTES = 64 << 20
+"""Most bytes of an answer in JSON that are read."""
 
 
 class DashboardUnreachableError(UserError):
@@ -98,7 +95,7 @@ class NodeNotFoundError(UserError):
 
 
 def gone(address: str) -> DashboardUnreachableError:
-    """Return what is told of an address where nothing answers."""
+    """Return the error for an address where nothing answers."""
     return DashboardUnreachableError(f"--address {address}: no Ray dashboard answers there")
 
 
@@ -119,7 +116,7 @@ class Head:
         self._headers = {"Authorization": f"Bearer {sent}"} if sent else {}
 
     def jobs(self) -> list[Job]:
-        """Every study's drivers, the oldest first.
+        """Return every study's drivers, the oldest first.
 
         Raises:
             DashboardUnreachableError: nothing answers.
@@ -137,25 +134,26 @@ class Head:
             return str(told["logs"])
 
     def resources(self) -> dict[str, Any]:
-        """The cluster's nodes and what of them is in use; raises as `jobs`."""
+        """Return the cluster's nodes and what of them is in use, see `overview`; raises as `jobs`."""
         told = self._json(ray_internals.NODES)
         with self._as_ray_answers():
             return overview(told)
 
-    def file(self, node: str, name: str, lines: int = -1, most: int = MOST) -> Iterator[bytes]:
-        """A file below a node's logs in blocks, whole or from its so-manieth last line on.
+    def file(self, node: str, name: str, lines: int = -1, most: int = MAX_ANSWER_BYTES) -> Iterator[bytes]:
+        """Yield a file below a node's logs in blocks.
+
+        Where Ray answers with nothing, its list of files is checked for the file: Ray may not report a missing one, as
+        it may learn that the answer ended before it learns why.
 
         Args:
+            lines: number of its last lines that are wanted; -1: all.
             most: bytes that it may have.
-
-        Where Ray answers with nothing, its list of files is asked whether there is such a file: it may say nothing of
-        one that is missing, as it may hear that the answer ended before it hears why.
 
         Raises:
             RemoteFileNotFoundError, NodeNotFoundError: the file or the node is not there.
-            UserError: as `jobs`, or the file broke off or is longer than that.
+            UserError: as `jobs`, or the file broke off or is longer than `most`.
         """
-        query = {"node_id": node, "filename": name, "lines": lines, "timeout": LONGEST}
+        query = {"node_id": node, "filename": name, "lines": lines, "timeout": FILE_TIMEOUT_S}
         count = 0
         for block in self._blocks(f"{ray_internals.LOG}?{urlencode(query)}", name):
             count += len(block)
@@ -175,7 +173,7 @@ class Head:
             try:
                 while block := answer.read1(BLOCK):
                     yield block
-                if answer.length:  # a short answer of a told length is none for Python
+                if answer.length:  # Python does not check that an answer has its announced length
                     raise http.client.IncompleteRead(b"", answer.length)
             except (OSError, http.client.HTTPException):
                 raise UserError(f"--address {self.address}: {name} broke off. The same command goes on") from None
@@ -185,15 +183,15 @@ class Head:
         with self._as_ray_answers(), self._answer(path) as answer:
             while block := answer.read1(BLOCK):
                 data += block
-                if len(data) > MOST:
+                if len(data) > MAX_ANSWER_BYTES:
                     raise ValueError("too long")
-            if answer.length:  # a short answer of a told length is none for Python
+            if answer.length:  # as in `_blocks`
                 raise http.client.IncompleteRead(b"", answer.length)
             return json.loads(data)
 
     @contextmanager
     def _as_ray_answers(self) -> Iterator[None]:
-        """Tell the user where an answer is not what Ray's dashboard gives: another server's, too long, or cut off."""
+        """Raise a UserError in the block for an answer that is not of Ray's dashboard, is too long or cut off."""
         try:
             yield
         except (OSError, http.client.HTTPException, ValueError, RecursionError, *_OTHER_SHAPE):
@@ -202,14 +200,14 @@ class Head:
     def _answer(self, path: str) -> Any:
         request = urllib.request.Request(self.address + path, headers=self._headers)
         try:
-            return _OPENER.open(request, timeout=PATIENCE)
+            return _OPENER.open(request, timeout=ANSWER_TIMEOUT_S)
         except urllib.error.HTTPError as error:
             raise self._problem(error, path) from None
         except (OSError, http.client.HTTPException):
             raise gone(self.address) from None
 
     def _problem(self, error: urllib.error.HTTPError, path: str) -> UserError:
-        """Return what an answer with an error's status says."""
+        """Return the error that an answer with an error's status means."""
         try:
             with error:
                 text = printed(error.read(2000).decode(errors="replace").strip())
@@ -234,20 +232,20 @@ class Head:
 
 
 def _job(details: dict[str, Any]) -> Job:
-    """From what the dashboard tells of it, which is what Ray's client tells."""
+    """Make a job of what the dashboard says, which has the fields of Ray's client."""
     known = ("submission_id", "metadata", "message", "start_time", "end_time", "runtime_env")
     told = dict.fromkeys((*known, "driver_node_id", "driver_exit_code")) | details
     return Job.of(SimpleNamespace(**told | {"status": SimpleNamespace(value=details["status"])}))
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """The token goes to the address that was given, nowhere else."""
+    """Handler that follows no redirect: the token goes to the given address, nowhere else."""
 
     def redirect_request(self, *_: Any, **__: Any) -> None:
         return None
 
 
 _OTHER_SHAPE = (AttributeError, IndexError, KeyError, TypeError, OverflowError)
-"""The errors of reading a document that has another form than was expected."""
+"""Errors of reading a document that has another form than expected."""
 
 _OPENER = urllib.request.build_opener(_NoRedirect)

@@ -1,7 +1,7 @@
 """Studies as jobs of a Ray cluster that is reached over HTTP, from a machine outside its network.
 
-The first driver of a study is the job `study-NAME`, one that goes on with it `study-NAME-2` and so on: whoever submits
-the same study at the same moment is told by Ray that the job is there.
+The first driver of a study is the job `study-NAME`, one that resumes it `study-NAME-2` and so on: if two people submit
+the same study at the same moment, Ray tells the second that the job exists.
 """
 
 import os
@@ -31,19 +31,19 @@ from study.text import typed
 from study.upstream import ray_internals
 from study.upstream.logging import hush
 
-# What is uploaded for a job: this package, the shipped study files and one resolved study file.
-
 STUDY_FILE = "job-study.yaml"
 CODE = (".py", ".yaml", ".j2", ".html", ".css", ".js")
-"""The files of the package; caches, notes and anything that lies about is not uploaded."""
+"""Endings of the package's files that are uploaded; caches, notes and stray files are not."""
 
 
 @contextmanager
 def upload(spec: StudySpec | None) -> Iterator[Path]:
-    """A folder with it, until the block is left; Ray uploads no more than 500 MiB, this is about 2.5.
+    """Make a folder of what a job needs, until the block is left.
+
+    It has this package, the shipped study files and the study file. Ray uploads at most 500 MiB; this is about 2.5.
 
     Raises:
-        UserError: its training function lies in another study's folder, here.
+        UserError: its training function was defined in a notebook or a script.
     """
     if spec is not None and spec.function_is_pickled:
         raise UserError(
@@ -62,7 +62,7 @@ def upload(spec: StudySpec | None) -> Iterator[Path]:
 
 
 def size(folder: Path) -> tuple[int, int]:
-    """Files in it, and their bytes."""
+    """Return the number of files in a folder, and their bytes."""
     files = [path for path in folder.rglob("*") if path.is_file()]
     return len(files), sum(path.stat().st_size for path in files)
 
@@ -76,12 +76,9 @@ def _copy(source: Path, target: Path) -> None:
             shutil.copyfile(path, target / inside)
 
 
-# What Ray's client of jobs raises, as what a user can mend.
-
-
 @contextmanager
 def told_to_the_user(address: str) -> Iterator[None]:
-    """Tell what Ray's client raises as what the user can mend."""
+    """Raise what Ray's job client raises in the block as an error that a user can act on."""
     from ray.exceptions import RayError
 
     try:
@@ -101,8 +98,8 @@ def told_to_the_user(address: str) -> Iterator[None]:
 ASK = 0.5
 """Seconds between two looks at a job that is waited for."""
 
-ANSWER = 180.0
-"""Seconds that a question may take: a job has to begin for it, and all cores of the head may be busy."""
+ANSWER_TIMEOUT_S = 180.0
+"""Seconds that a command's answer may take: a job has to start for it, and all cores of the head may be busy."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +108,7 @@ class Submitted:
 
     Attributes:
         job: its id.
-        files, bytes: what it uploaded.
+        files, bytes: number and bytes of the files that it uploaded.
     """
 
     job: str
@@ -131,7 +128,7 @@ class Jobs:
 
     def __init__(self, address: str) -> None:
         self.address, self.head = address, Head(address)
-        for name in ("RAY_API_SERVER_ADDRESS", "RAY_ADDRESS"):  # they would win over what is given
+        for name in ("RAY_API_SERVER_ADDRESS", "RAY_ADDRESS"):  # they would override the given address
             os.environ.pop(name, None)
         from ray.job_submission import JobSubmissionClient
 
@@ -140,15 +137,15 @@ class Jobs:
             self._client = JobSubmissionClient(address)
 
     def all(self) -> list[Job]:
-        """Every study's drivers, the oldest first."""
+        """Return every study's drivers, the oldest first."""
         return self.head.jobs()
 
     def of(self, name: str) -> list[Job]:
-        """The drivers of one study, the oldest first."""
+        """Return the drivers of one study, the oldest first."""
         return sorted((job for job in self.all() if job.study == name), key=lambda job: job.number)
 
     def last(self, name: str) -> Job:
-        """The newest driver of a study.
+        """Return the newest driver of a study.
 
         Raises:
             UserError: it has none; says which studies have.
@@ -168,7 +165,7 @@ class Jobs:
         environment: Mapping[str, str],
         limits: Limits = UNLIMITED,
     ) -> Submitted:
-        """Have a study run, or go on where its last driver failed or was stopped, perhaps before it made the study.
+        """Run a study, or resume it where its last driver failed or was stopped, perhaps before it made the study.
 
         Args:
             python: the interpreter on the cluster that has this project's dependencies.
@@ -189,10 +186,10 @@ class Jobs:
             now = self.of(spec.name)
             if len(now) == len(before):
                 raise
-            raise self._taken(now[-1], spec) from None  # somebody else's was sooner
+            raise self._taken(now[-1], spec) from None  # somebody else was faster
 
     def _taken(self, last: Job, spec: StudySpec) -> UserError:
-        """Return why a study is not submitted where one of its name is there."""
+        """Return the error of a study that is not submitted because one of its name is there."""
         if last.spec != spec.hash:
             return UserError(f"{spec.name}: another study of that name is there. Under another name: --name")
         verb = ["report"] if last.state == "succeeded" else ["resume"] if last.is_over else ["logs", "-f"]
@@ -204,7 +201,7 @@ class Jobs:
         )
 
     def go_on(self, command: str, name: str, options: Sequence[str] = ()) -> Submitted:
-        """Have a study go on, by another driver with the variables of the last one.
+        """Continue a study by another driver, with the variables of the last one.
 
         Args:
             command: resume, confirm or ablate.
@@ -219,7 +216,7 @@ class Jobs:
         return self.start(job_id(name, last.number + 1), words, metadata, last.environment)
 
     def idle(self, driver: Job) -> Job:
-        """A driver that is over.
+        """Return a driver that is over.
 
         Raises:
             UserError: it is not.
@@ -230,7 +227,10 @@ class Jobs:
         return driver
 
     def stop(self, name: str, patience: float = 180.0) -> Job:
-        """Have the driver of a study stop in good order, and wait until it has.
+        """Ask the driver of a study to stop, and wait until it has.
+
+        Args:
+            patience: seconds that it gets.
 
         Raises:
             UserError: it does not run, or does not stop in time.
@@ -243,10 +243,14 @@ class Jobs:
         return self.wait(last.id, patience)
 
     def wait(self, job: str, patience: float | None = None, expected: str = "stop") -> Job:
-        """Until a job is over.
+        """Wait until a job is over, and return it.
+
+        Args:
+            patience: most seconds; None: without limit.
+            expected: what the message says that it did not do in time.
 
         Raises:
-            UserError: it is not in time; says that it did not do what is expected.
+            UserError: it is not over in time.
         """
         deadline = None if patience is None else time.monotonic() + patience
         while True:
@@ -261,20 +265,20 @@ class Jobs:
             time.sleep(ASK)
 
     def follow(self, job: str) -> Iterator[str]:
-        """The same as it comes, until the job is over; see `study.cluster.following`."""
+        """Yield the log of a job as it is written, until the job is over; see `study.cluster.following`."""
         yield from following.pieces(self._client.tail_job_logs(job), self.address)
 
     def ask(self, name: str, *command: str) -> Any:
-        """Return what a short command about a study answers on the cluster, where its home is: its JSON document.
+        """Return the answer, a JSON document, of a short command about a study, run on the cluster where its home is.
 
         Raises:
             UserError, StudyStoppedError, StartInterruptedError: see `answer`.
         """
         last = self.last(name)
-        return self._asked(self.begin([*command, "--json"], last.python, last.environment), ANSWER)
+        return self._asked(self.begin([*command, "--json"], last.python, last.environment), ANSWER_TIMEOUT_S)
 
     def compute(self, name: str, *command: str) -> Any:
-        """The same however long it takes, also of a study whose drivers the head has forgotten."""
+        """Return the answer as `ask` does, without a time limit, also if the head has forgotten the drivers."""
         drivers = self.of(name)
         python, environment = (drivers[-1].python, drivers[-1].environment) if drivers else ("python", {})
         return self._asked(self.begin([*command, "--json"], python, environment))
@@ -288,12 +292,12 @@ class Jobs:
             raise
 
     def begin(self, command: Sequence[str], python: str, environment: Mapping[str, str]) -> str:
-        """Start a command of `study` other than a driver; gives its job's id. See `submit`."""
+        """Start a command of `study` other than a driver; return its job's id. See `submit`."""
         job = f"study-{command[0]}-{uuid.uuid4().hex[:8]}"
         return self.start(job, command, {"python": python}, {**environment, answer.VARIABLE: job}).job
 
     def answer(self, job: str, patience: float | None = None) -> Any:
-        """Return what such a command answered, once it is over.
+        """Return the answer of a command that `begin` started, once it is over.
 
         Raises:
             UserError, StudyStoppedError, StartInterruptedError: see `study.cluster.answer.answered`; or no answer came.
@@ -304,7 +308,7 @@ class Jobs:
         return answer.answered(ended, log)
 
     def forget(self, job: str) -> None:
-        """Take a job that is over out of the cluster's list."""
+        """Remove a job that is over from the cluster's list."""
         with told_to_the_user(self.address):
             self._client.delete_job(job)
 
@@ -325,7 +329,7 @@ class Jobs:
         Raises:
             UserError: the cluster does not take it, or there is a job of that id.
         """
-        module = MODULE if "study" in metadata else "study"  # a driver is begun where there is memory for it
+        module = MODULE if "study" in metadata else "study"  # a driver starts only if there is memory for it
         line = shlex.join([metadata["python"], "-m", module, *command])
         with upload(spec) as folder, told_to_the_user(self.address):
             files, bytes_ = size(folder)
@@ -334,20 +338,17 @@ class Jobs:
         return Submitted(job, files, bytes_)
 
 
-# Final trainings on a cluster that is reached over HTTP: the file travels with the job.
-
-
 def train_there(
     jobs: Jobs, spec: StudySpec, final: StudySpec, options: Sequence[str], environment: Mapping[str, str]
 ) -> Submitted:
-    """Have a configuration trained, or further seeds of a training that is there.
+    """Train a configuration on the cluster, or further seeds of a training that is there.
 
-    The job runs with the interpreter and the variables of the training's last driver; of a first one, with those of the
+    The job runs with the interpreter and the variables of the training's last driver; a first one with those of the
     study that the configuration was exported from.
 
     Args:
         spec: the configuration, as it is uploaded.
-        final: the training that comes of it.
+        final: the training that is made of it.
         options: of `study train`.
         environment: further variables, see `Jobs.submit`.
 

@@ -1,5 +1,5 @@
-"""A real Ray cluster of several nodes on this machine, for trying things: loopback only, with a token, and MLflow
-with a password. What it starts is in one file, and is what it stops.
+"""A real Ray cluster of several nodes on this machine, to try things: loopback only, with a token, and MLflow with a
+password. One file lists what it starts, which is what it stops.
 """
 
 import json
@@ -37,8 +37,6 @@ from study.upstream.environment import Part as For
 from study.upstream.environment import variables
 from study.upstream.ray_internals import JOB
 
-# Processes that are left running, found again by another command; and their ports and secrets.
-
 MARK = "STUDY_CLUSTER"
 """Variable that each process of a cluster which `study cluster up` started has inherited: the cluster's folder."""
 
@@ -48,8 +46,8 @@ class Process:
     """A process group that was started.
 
     Attributes:
-        pid: its leader's number.
-        began: when the leader did, as `study.home.lease` tells it.
+        pid: number of its leader.
+        began: start of the leader, as `study.home.lease` gives it.
         machine: the running kernel, see `study.home.lease.machine`: after a reboot the number is another process's.
     """
 
@@ -60,7 +58,7 @@ class Process:
 
     @classmethod
     def of(cls, name: str, pid: int) -> "Process":
-        """The process that has a number at this moment; one that has ended already is never alive."""
+        """Return the process that has a number at this moment; one that has ended is never alive."""
         try:
             return cls(name, pid, lease.Process.of(pid).started, machine())
         except lease.ProcessGoneError:
@@ -74,7 +72,7 @@ class Process:
             return False
 
     def tree(self) -> set[psutil.Process]:
-        """It and all that it has started; nothing once it has ended."""
+        """Return the process and all that it has started; nothing once it has ended."""
         with suppress(psutil.Error):
             return trees([psutil.Process(self.pid)]) if self.is_alive else set()
         return set()
@@ -87,10 +85,10 @@ class Process:
 
 
 def free_ports(count: int, but: Collection[int] = ()) -> list[int]:
-    """Ports that nothing listens at, no two alike.
+    """Return different ports that nothing listens at.
 
     Args:
-        but: none of these; they are to be somebody's who does not listen yet.
+        but: ports to leave out, whose owners do not listen yet.
     """
     found: list[int] = []
     with ExitStack() as held:  # the kernel may give a port again once it is let go
@@ -103,12 +101,12 @@ def free_ports(count: int, but: Collection[int] = ()) -> list[int]:
 
 
 def read(path: Path) -> str:
-    """A secret, or a log of which every byte may be anything."""
+    """Return the text of a secret or a log; a log may hold any bytes."""
     return path.read_text(encoding="utf-8", errors="replace")
 
 
 def trees(tops: Iterable[psutil.Process]) -> set[psutil.Process]:
-    """Processes and all that they have started."""
+    """Return processes and all that they have started."""
     found = set()
     for top in tops:
         with suppress(psutil.Error):
@@ -117,12 +115,14 @@ def trees(tops: Iterable[psutil.Process]) -> set[psutil.Process]:
 
 
 def of_cluster(mark: str, scratch: str, variable: str = MARK) -> set[psutil.Process]:
-    """Return what runs of a cluster, whoever started it: processes with its mark, or with its scratch folder on their
-    command line, and all that these have started. Ray's workers overwrite both, and are found below their node.
+    """Return the running processes of a cluster, whoever started them.
+
+    These have its mark, or its scratch folder on their command line, or were started by such a process. Ray's workers
+    overwrite both, and are found below their node.
 
     Args:
         mark: the value of `MARK` in their environment.
-        variable: another one that they have to have in their environment, besides.
+        variable: a further variable that they need to have in their environment.
     """
     found = []
     for one in psutil.process_iter(["cmdline", "environ"]):
@@ -134,8 +134,7 @@ def of_cluster(mark: str, scratch: str, variable: str = MARK) -> set[psutil.Proc
 
 
 def _is_in_reach(pid: int) -> bool:
-    """Return whether a process has the numbers of this one's namespace: those of a container may have a folder of the
-    same name that is another one."""
+    """Return whether a process is in this one's PID namespace: in a container the same path may be another folder."""
     try:
         return os.readlink(f"/proc/{pid}/ns/pid") == os.readlink("/proc/self/ns/pid")
     except OSError:
@@ -143,7 +142,7 @@ def _is_in_reach(pid: int) -> bool:
 
 
 def end(processes: Iterable[psutil.Process], number: signal.Signals, patience: float) -> None:
-    """Send a signal to processes, and wait until they have ended, for so many seconds at most."""
+    """Send a signal to processes, and wait at most `patience` seconds until they have ended."""
     told = list(processes)
     for one in told:
         with suppress(psutil.Error):
@@ -151,20 +150,18 @@ def end(processes: Iterable[psutil.Process], number: signal.Signals, patience: f
     psutil.wait_procs(told, timeout=patience)
 
 
-# What is remembered of a cluster.
-
 MLFLOW_USER = "admin"
 
 SECRETS = ("token", "mlflow-password", "mlflow-auth.ini", "mlflow-users.db*")
-"""The files that let somebody into a cluster; they end with it."""
+"""Files that give access to a cluster; they are removed with it."""
 
 STATE = "state.json"
-"""The file that lists what was started, in the cluster's folder."""
+"""Name of the file, in the cluster's folder, that lists what was started."""
 
 
 @dataclass
 class LocalState:
-    """The cluster of a home: what of it was started, and where it is.
+    """What was started of a home's cluster, and where it is.
 
     Attributes:
         address: for `study run --address`.
@@ -184,7 +181,7 @@ class LocalState:
 
     @classmethod
     def of(cls, home: Home) -> Self:
-        """That of a home; without processes if none was started.
+        """Return the cluster of a home; without processes if none was started.
 
         Raises:
             UserError: its file is damaged.
@@ -200,7 +197,7 @@ class LocalState:
 
     @classmethod
     def left(cls, home: Home) -> Self:
-        """The same, to be stopped: of one whose file is damaged what can be found without it.
+        """Return what is to be stopped; of a cluster whose file is damaged, what can be found without it.
 
         Raises:
             UserError: it runs on another machine.
@@ -214,7 +211,7 @@ class LocalState:
 
     @property
     def mark(self) -> str:
-        """The variable that its processes have inherited, see `MARK`."""
+        """Value of `MARK` that its processes have inherited."""
         return os.path.realpath(self.path)
 
     @property
@@ -229,7 +226,7 @@ class LocalState:
         return [process for process in self.processes if process.is_alive]
 
     def environment(self) -> dict[str, str]:
-        """Return what talks to it needs, but for MLflow's password: the secrets stay in their files."""
+        """Return the variables for clients of the cluster, without MLflow's password, which stays in its file."""
         return {
             "RAY_AUTH_MODE": "token",
             "RAY_AUTH_TOKEN_PATH": str(self.token_file),
@@ -238,11 +235,11 @@ class LocalState:
         }
 
     def left_files(self) -> list[Path]:
-        """Return what is to go with the cluster: all of its folder but the logs."""
+        """Return the files that are removed with the cluster: all of its folder but the logs."""
         return [file for pattern in (*SECRETS, STATE) for file in self.path.glob(pattern)]
 
     def check_host(self) -> None:
-        """Refuse a cluster of another machine, of whose processes nothing is known here.
+        """Refuse a cluster of another machine, whose processes cannot be seen here.
 
         Raises:
             UserError: says which machine.
@@ -254,24 +251,21 @@ class LocalState:
             )
 
     def save(self) -> None:
-        """Write it down."""
+        """Write the file of the state."""
         state = {key: value for key, value in asdict(self).items() if key != "path"}
         write_whole(self.path / STATE, json.dumps(state, indent=2))
 
-
-# What `study cluster up` starts: MLflow's server, Ray's head, and nodes; each with its command, its environment, and
-# how it is seen to be up.
 
 PACKAGE = Path(__file__).parents[2]
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """A part of a cluster.
+    """A part of a cluster that `study cluster up` starts: MLflow's server, Ray's head, or a node.
 
     Attributes:
-        command: what starts it; gives ports anew each time.
-        is_up: whether it answers.
+        command: returns the command that starts it, with new ports each time.
+        is_up: returns whether it answers.
         tries: how often it is started before it is given up.
     """
 
@@ -283,9 +277,9 @@ class Part:
 
 
 def mlflow(cluster: LocalState, home: Home) -> Part:
-    """Its server, at the address that the cluster names, with a password for its only user."""
+    """Return MLflow's server, at the address that the cluster names, with a password for its only user."""
     users = cluster.path / "mlflow-auth.ini"
-    database = address_of(cluster.path / "mlflow-users.db").replace("%", "%%")  # a lone one would refer to another key
+    database = address_of(cluster.path / "mlflow-users.db").replace("%", "%%")  # a single one refers to another key
     write_whole(
         users,
         "[mlflow]\ndefault_permission = NO_PERMISSIONS\nauth_cache_ttl_seconds = 60\n"
@@ -308,7 +302,7 @@ def mlflow(cluster: LocalState, home: Home) -> Part:
 
 
 def head(cluster: LocalState, home: Home) -> Part:
-    """Ray's head, at the addresses that the cluster names; it runs no trials."""
+    """Return Ray's head, at the addresses that the cluster names; it runs no trials."""
     ports = {"--port": cluster.address, "--dashboard-port": cluster.dashboard}
     options = ["--head", *(f"{name}={address.rpartition(':')[2]}" for name, address in ports.items())]
     options += [f"--dashboard-host={LOOPBACK}", "--num-cpus=0", "--num-gpus=0", "--node-name=head"]
@@ -320,12 +314,12 @@ def head(cluster: LocalState, home: Home) -> Part:
         lambda: _ray(cluster, options, "ray-client-server-port"),
         _environment(cluster, home, ()),
         lambda: bool(joined(cluster)),
-        TRIES,
+        START_TRIES,
     )
 
 
 def node(cluster: LocalState, home: Home, name: str, cpus: int, cards: Sequence[str]) -> Part:
-    """A node for trials, with so many CPUs and with the cards of these names or numbers.
+    """Return a node for trials, with so many CPUs and with the cards of these names or numbers.
 
     Its session has a folder of its own: in the head's it would unpack a job's code over the driver's, and nodes that
     start together would take one socket's name.
@@ -336,15 +330,15 @@ def node(cluster: LocalState, home: Home, name: str, cpus: int, cards: Sequence[
     def is_up() -> bool:
         return name in joined(cluster)
 
-    return Part(name, lambda: _ray(cluster, options), _environment(cluster, home, cards), is_up, TRIES)
+    return Part(name, lambda: _ray(cluster, options), _environment(cluster, home, cards), is_up, START_TRIES)
 
 
-TRIES = 3
+START_TRIES = 3
 """Starts of one of Ray's nodes: on a busy machine it may give up by itself."""
 
 
 def joined(cluster: LocalState) -> list[str]:
-    """The names of the nodes that are alive, as the head's dashboard tells."""
+    """Return the names of the living nodes, as the head's dashboard gives them."""
     headers = {"Authorization": f"Bearer {read(cluster.token_file)}"}
     request = urllib.request.Request(cluster.dashboard + ray_internals.NODES, headers=headers)
     try:
@@ -356,7 +350,7 @@ def joined(cluster: LocalState) -> list[str]:
 
 
 def _ray(cluster: LocalState, options: Collection[str], *more_ports: str) -> list[str]:
-    """The command of a node; Ray's node refuses to start where two of its ports are one."""
+    """Return the command of a node, with different ports, as Ray's node refuses to start with two equal ones."""
     command = [sys.executable, "-m", "study.cluster.loopback_node", "start", "--block"]
     command += [f"--node-ip-address={LOOPBACK}", *options]
     names = [*more_ports, *ray_internals.AGENTS_PORTS]
@@ -365,7 +359,7 @@ def _ray(cluster: LocalState, options: Collection[str], *more_ports: str) -> lis
 
 
 def _environment(cluster: LocalState, home: Home, cards: Sequence[str]) -> dict[str, str]:
-    """A node's environment; trials and drivers on it inherit it."""
+    """Return a node's environment, which trials and drivers on it inherit."""
     return {
         **{key: value for key, value in os.environ.items() if not key.startswith(("RAY_", "MLFLOW_"))},
         **variables(For.LOCAL_NODE),
@@ -385,22 +379,20 @@ def _answers(url: str) -> bool:
     return False
 
 
-# The cluster itself.
-
-PATIENCE = 900.0
+START_TIMEOUT_S = 900.0
 """Seconds that a part may take to come up; all cores of a small machine may be busy."""
 
-AT_ONCE = max(2, os.cpu_count() or 1)
+NODES_AT_ONCE = max(2, os.cpu_count() or 1)
 """Nodes that are started at the same time: two together take two thirds of the time of one after the other."""
 
 ASK = 0.3
 """Seconds between two looks at parts that are waited for."""
 
 SCRATCH = "study-ray-"
-"""The beginning of the name of the folder of Ray's session. It is short: paths of sockets must fit into 107 bytes."""
+"""Prefix of the name of the folder of Ray's session. It is short: paths of sockets must fit into 107 bytes."""
 
-LONGEST = 103 - ray_internals.SESSION - len(f"/{SCRATCH}12345678") - len("node-100")
-"""Characters of the folder around it."""
+MAX_FOLDER_CHARACTERS = 103 - ray_internals.SESSION - len(f"/{SCRATCH}12345678") - len("node-100")
+"""Most characters of the path of the folder around it."""
 
 TAIL = 4
 """Lines of a log that are shown where a part does not come up."""
@@ -409,12 +401,12 @@ TAIL = 4
 LEFT = "nothing of the cluster is left"
 
 Tell = Callable[[str], object]
-"""Is told in words what becomes of the parts."""
+"""Function that is told in words how the parts are doing."""
 
 
 @dataclass
 class LocalCluster(LocalState):
-    """It, to be started and stopped."""
+    """The cluster of a home, with the methods that start and stop it."""
 
     def __post_init__(self) -> None:
         self._children: dict[int, subprocess.Popen[bytes]] = {}  # of this process, which has to wait for them
@@ -428,7 +420,7 @@ class LocalCluster(LocalState):
             tell: is told which parts are being started, and each as it comes up.
 
         Raises:
-            UserError: one is there already, or is being started; or it cannot be written in the home.
+            UserError: one is there already, or is being started; or the home cannot be written.
             StudyStoppedError: a part does not come up; then nothing stays behind.
             StartInterruptedError: a signal came; likewise.
         """
@@ -442,7 +434,7 @@ class LocalCluster(LocalState):
             self._start_all(home, nodes, cpus, cards, tell)
 
     def _start_all(self, home: Home, nodes: int, cpus: int, cards: Sequence[str], tell: Tell) -> None:
-        """See `start`; while nobody else starts one."""
+        """Start all parts, see `start`, while the lock is held."""
         if self.alive() or of_cluster(self.mark, self.scratch):
             raise UserError(f"a cluster of {home.path} runs already. Its state: study cluster status")
         self._clear()
@@ -450,8 +442,8 @@ class LocalCluster(LocalState):
             self._prepare()
             self._bring_up([mlflow(self, home), head(self, home)], tell)
             parts = [node(self, home, f"node-{n + 1}", cpus, cards[n::nodes]) for n in range(nodes)]
-            for first in range(0, nodes, AT_ONCE):
-                self._bring_up(parts[first : first + AT_ONCE], tell)
+            for first in range(0, nodes, NODES_AT_ONCE):
+                self._bring_up(parts[first : first + NODES_AT_ONCE], tell)
         except BaseException as error:
             with interrupt.ignored():
                 if isinstance(error, KeyboardInterrupt):
@@ -464,11 +456,12 @@ class LocalCluster(LocalState):
             raise
 
     def stop(self) -> int:
-        """Stop all that was started, and remove its secrets and Ray's files; logs stay until the next start. Studies'
-        drivers that are jobs of it stop first, in good order if they can.
+        """Stop all that was started, and remove its secrets and Ray's files; logs stay until the next start.
+
+        Drivers of studies that are its jobs get a signal first, and time to stop.
 
         Returns:
-            How many processes there were.
+            The number of processes.
         """
         drivers = of_cluster(self.mark, self.scratch, JOB)
         end(drivers, signal.SIGTERM, 10.0)
@@ -487,21 +480,21 @@ class LocalCluster(LocalState):
         return len(everything | drivers)
 
     def _prepare(self) -> None:
-        """The folder with secrets, and the addresses."""
+        """Make the folder with secrets, and choose the addresses."""
         self.path.mkdir(exist_ok=True)
         self.path.chmod(0o700)
         for log in self.path.glob("*.log"):
             log.unlink()
         for file, length in ((self.token_file, 32), (self.password_file, 18)):
             write_whole(file, secrets.token_hex(length), PRIVATE)
-        self.scratch = tempfile.mkdtemp(prefix=SCRATCH, dir=for_sockets(LONGEST))
+        self.scratch = tempfile.mkdtemp(prefix=SCRATCH, dir=for_sockets(MAX_FOLDER_CHARACTERS))
         self.host = platform.node()
         mlflow, dashboard, head = free_ports(3)
         self.mlflow, self.dashboard = (f"http://{LOOPBACK}:{port}" for port in (mlflow, dashboard))
         self.address = f"{LOOPBACK}:{head}"
 
     def _clear(self) -> None:
-        """Remove what is of no use to anybody once nothing runs."""
+        """Remove what is of no use once nothing runs."""
         if Path(self.scratch).name.startswith(SCRATCH):
             shutil.rmtree(self.scratch, ignore_errors=True)
         for file in self.left_files():
@@ -516,10 +509,10 @@ class LocalCluster(LocalState):
         """
         tell(f"starting {', '.join(part.name for part in parts)}")
         waiting = {part: (self._start(part), 1) for part in parts}
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + START_TIMEOUT_S
         while waiting:
             time.sleep(ASK)
-            if interrupt.has_come():  # and a library has swallowed it
+            if interrupt.has_come():  # but a library has swallowed it
                 raise KeyboardInterrupt
             for part, (process, attempt) in list(waiting.items()):
                 if process.is_alive and part.is_up():
@@ -535,13 +528,13 @@ class LocalCluster(LocalState):
                     waiting[part] = self._start(part), attempt + 1
 
     def _give_up(self, process: Process) -> None:
-        """End what a part had started that has ended itself: it would slow the next attempt down."""
+        """Kill what is left of a part that has ended: it would slow down the next attempt."""
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         self.processes.remove(process)
 
     def _last_words(self, part: Part) -> str:
-        """The end of a part's log, without the places in the code that Python names."""
+        """Return the end of a part's log, without the lines of code in Python's tracebacks."""
         file = self.path / f"{part.name}.log"
         lines = [COLOURS.sub("", line) for line in read(file).splitlines() if line[:1].strip()]
         return "\n".join([f"The end of {file}:", *(f"  {line[:300]}" for line in lines[-TAIL:])])

@@ -1,8 +1,8 @@
 """A study's log share: a place below a node's Ray logs through which whoever has the cluster's token can read it.
 
-Ray's dashboard gives the files below that folder to who has its token, and follows links there. So a job links the
-folder of its study to `logs/study/NAME/folder`, and says beside it in `manifest.json` which files there are,
-each with its size and SHA-256: what a laptop downloads is compared with that. No server of our own listens for it.
+Ray's dashboard serves the files below that folder to whoever has its token, and follows links there. So a job links
+the folder of its study to `logs/study/NAME/folder`, and lists the files beside it in `manifest.json`, each with its
+size and SHA-256, which a download is compared with. No server of our own listens for it.
 """
 
 import hashlib
@@ -25,15 +25,16 @@ from study.text import tell
 from study.upstream.ray_internals import job_logs
 
 PLACE, FOLDER, MANIFEST = "study", "folder", "manifest.json"
-"""Below a node's logs: the folder of all log shares; in that of one study the link to it, and the list of its files."""
+"""Names below a node's logs: the folder of all log shares; in that of one study the link to it, and the list of its
+files."""
 
 RENEWAL = 5.0
 """Seconds between two looks of a driver whether there is more to share."""
 
 SINGLE = ("study.yaml", "ledger.jsonl", "best.yaml", "model_card.md")
 FOLDERS = ("errors", "output", "requests", "report", "models")
-"""The shared part of a study: these files, and all in these folders. Not its checkpoints, nor a training function of
-the user's own, which is a pickle."""
+"""What is shared of a study: these files, and all in these folders. Not its checkpoints, nor a pickled training
+function."""
 
 
 class LogShare:
@@ -49,7 +50,7 @@ class LogShare:
         self._ledger, self._read = hashlib.sha256(), 0
 
     def open(self) -> None:
-        """Make it, and remove those of studies that are no more.
+        """Make the log share, and remove those of studies that no longer exist.
 
         Raises:
             UserError: something of another user, or that is no log share, is in its place.
@@ -71,7 +72,7 @@ class LogShare:
         self.renew()
 
     def renew(self) -> None:
-        """Write anew which files there are."""
+        """Write the list of files anew."""
         document = {
             "format": FORMAT,
             "study": __version__,
@@ -106,7 +107,7 @@ class LogShare:
         return self._known[name][1]
 
     def _told_ledger(self) -> dict[str, Any]:
-        """Of its whole lines; those that were read before are not read again."""
+        """Return bytes and digest of the ledger's whole lines; lines that were read before are not read again."""
         with self._folder.ledger_file.open("rb") as file:
             file.seek(self._read)
             for line in file:
@@ -117,7 +118,7 @@ class LogShare:
 
 
 def prune(shares: Path) -> None:
-    """Remove the log shares of studies that are no more."""
+    """Remove the log shares of studies that no longer exist."""
     for place in shares.glob("*"):
         link = place / FOLDER
         if link.is_symlink() and not link.exists():
@@ -125,16 +126,16 @@ def prune(shares: Path) -> None:
 
 
 def prune_here() -> None:
-    """The same on the node of this job; nothing in a process that is none."""
+    """Prune the log shares on the node of this job; do nothing in a process that is no job's."""
     if logs := job_logs():
         prune(logs / PLACE)
 
 
 @contextmanager
 def shown(folder: StudyFolder) -> Iterator[None]:
-    """While a study runs in a job, keep its log share, which stays; nothing in a process that is no job's.
+    """Keep the log share of a study while the block runs in a job; the share stays. Do nothing in other processes.
 
-    What is wrong with it is told and does not stop the study.
+    A fault of the log share is reported, and does not stop the study.
     """
     logs = job_logs()
     if logs is None:
@@ -165,7 +166,7 @@ def shown(folder: StudyFolder) -> Iterator[None]:
 
 
 def make(home: Home, name: str) -> dict[str, Any]:
-    """Make the log share of a study that is there, for a job that does nothing else; says what it shows.
+    """Make the log share of an existing study, in a job that does nothing else; return its manifest.
 
     Raises:
         UserError: there is no such study, or this process is no job.

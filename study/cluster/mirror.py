@@ -1,5 +1,4 @@
-"""Studies on a cluster, read from outside it: where each shares its files, these downloaded into a folder here, and
-the copy of those that were read."""
+"""Studies on a cluster, read from outside: where each shares its files, their download, and the local copy."""
 
 import hashlib
 import json
@@ -26,19 +25,13 @@ from study.home.ledger import lease_file
 from study.home.line import Chain, last_line
 from study.text import printed, typed
 
-# Files of a study from a cluster into a folder here: each is whole and what the cluster says, or is not there.
-#
-# A ledger grows while it is read: of it the lines that are new are brought, and the chain of check values
-# (`study.home.line`) and the cluster's digest say that they belong behind those that are here.
-
 Read = Callable[[str, int, int], Iterator[bytes]]
-"""Gives a file of the study by its name in blocks, from its so-manieth last line on (-1: whole), and so many bytes at
-most."""
+"""Yields a file of the study, by its name, in blocks: its last `lines` lines (-1: all of it), at most so many bytes."""
 
 STUDY, LEDGER = "study.yaml", "ledger.jsonl"
 
 LATEST = 50
-"""Lines of a ledger that are asked for first, where some are here, and besides those that are known to be new."""
+"""Lines of a ledger that are asked for first where some are here, and in addition to those that are known to be new."""
 
 GROWTH = 16 << 20
 """Bytes by which a file may have grown since it was announced."""
@@ -57,7 +50,7 @@ class Manifest:
     """The list of files that a log share offers.
 
     Attributes:
-        files: bytes and SHA-256 by name; of the ledger of its beginning, which may have grown since.
+        files: bytes and SHA-256 by name; for the ledger those of its beginning, as it may have grown since.
     """
 
     host: str
@@ -67,10 +60,10 @@ class Manifest:
 
     @classmethod
     def of(cls, name: str, document: Any) -> "Manifest":
-        """From a log share's file.
+        """Make one of a log share's file.
 
         Raises:
-            UserError: another version of this package wrote it, or it says what cannot be.
+            UserError: another version of this package wrote it, or what it says is impossible.
         """
         try:
             form, maker = int(document["format"]), printed(str(document["study"])[:100])
@@ -87,10 +80,10 @@ class Manifest:
 
 
 def _name(name: str) -> str:
-    """A name of a file that may be brought.
+    """Return the name of a file if it may be downloaded.
 
     Raises:
-        ValueError: it is none, as one that leads out of the folder.
+        ValueError: it may not, as one that leads out of the folder.
     """
     first, *rest = name.split("/")
     inside = first in FOLDERS and rest and all(is_plain_name(part) for part in rest)
@@ -100,16 +93,16 @@ def _name(name: str) -> str:
 
 
 READ = ("errors", "output", "requests")
-"""The folders of a study that commands read which look at it from afar."""
+"""Folders of a study that commands read which look at it from afar."""
 
 
 @dataclass(frozen=True)
 class Wish:
-    """The files of a study that are wanted besides study file and ledger, and how they are brought.
+    """Which files of a study are wanted besides study file and ledger, and how they are downloaded.
 
     Attributes:
-        files: whether a further file is; of the folders `READ`, those are then removed that are no more.
-        own: a ledger here that has events of its own is kept.
+        files: returns whether a further file is wanted; in the folders `READ`, files that no longer exist are removed.
+        own: whether a ledger here that has events of its own is kept.
         change: what is done with the study file before it is in its place.
     """
 
@@ -119,9 +112,10 @@ class Wish:
 
 
 def download(read: Read, manifest: Manifest, folder: Path, wish: Wish) -> list[str]:
-    """Bring what is new into a folder; gives the names of the files that came.
+    """Download what is new into a folder; return the names of the files that came.
 
-    The ledger comes first: where it is refused, nothing else comes.
+    The ledger comes first: where it is refused, nothing else comes. Each file is whole and as the cluster announced, or
+    is not written.
 
     Raises:
         RemoteFileChangedError: a file is not what the manifest says.
@@ -169,7 +163,9 @@ def _download_file(
 
 
 def _download_ledger(read: Read, manifest: Manifest, path: Path, own: bool) -> bool:
-    """Bring the lines of the ledger that are new; says whether there were any.
+    """Download the new lines of the ledger, which grows meanwhile; return whether there were any.
+
+    The chain of check values (`study.home.line`) and the cluster's digest prove that they follow those that are here.
 
     Raises:
         RemoteFileChangedError, LedgerMismatchError: see `download`.
@@ -200,7 +196,7 @@ def _download_ledger(read: Read, manifest: Manifest, path: Path, own: bool) -> b
 
 
 def _new_lines(read: Read, here: bytes, most: int) -> bytes | None:
-    """The lines behind those that are here; None: they do not follow, or too much is new to be asked for in part."""
+    """Return the lines after those that are here; None: they do not follow, or too many are new to ask for a part."""
     last, asked = last_line(here), LATEST
     for _ in range(2):
         lines = _whole_lines(b"".join(read(LEDGER, asked, most))).splitlines(keepends=True)
@@ -213,7 +209,7 @@ def _new_lines(read: Read, here: bytes, most: int) -> bytes | None:
 
 
 def _check_chain(new: bytes, here: bytes) -> None:
-    """See that lines follow one another, and those that are here.
+    """Check that lines follow one another, and those that are here.
 
     Raises:
         RemoteFileChangedError: they do not.
@@ -234,13 +230,11 @@ def _whole_lines(data: bytes) -> bytes:
     return data[: data.rfind(b"\n") + 1]
 
 
-# One study on a cluster.
-
-TRIES = 3
-"""The number of times that files are asked for that are not what the cluster says: they may be changing."""
+DOWNLOAD_TRIES = 3
+"""Downloads of files that are not what the cluster says, as they may be changing."""
 
 JOB = 180.0
-"""Seconds that a job that shares a study's files may take: all cores of the head may be busy."""
+"""Seconds that a job may take which shares a study's files: all cores of the head may be busy."""
 
 
 class RemoteStudyNotFoundError(UserError):
@@ -263,14 +257,14 @@ class Reading:
         self._node = ""
 
     def download(self, folder: Path, wish: Wish) -> tuple[Fetched, list[str]]:
-        """Bring what is new into a folder, which then says where it came from; gives that, and the files that came.
+        """Download what is new into a folder, and note there where it came from; return the note and the names.
 
         Raises:
             RemoteStudyNotFoundError: there is no such study, or not yet.
             UserError: see `study.cluster.mirror.download`, or the cluster does not answer.
         """
         manifest = self._manifest_there()
-        for left in reversed(range(TRIES)):
+        for left in reversed(range(DOWNLOAD_TRIES)):
             try:
                 came = download(self._read, manifest, folder, wish)
                 break
@@ -296,7 +290,7 @@ class Reading:
             events=Chain.at(last_line((folder / LEDGER).read_bytes())).number + 1,
         )
         if self._known and LEDGER not in came and self._known.events:
-            found = replace(found, events=self._known.events)  # what came of it later is its own
+            found = replace(found, events=self._known.events)  # the ledger here has had its own events since
         found.save(folder)
         return found, came
 
@@ -308,7 +302,7 @@ class Reading:
         return self._head.file(self._node, f"{PLACE}/{self._name}/{WINDOW}/{name}", lines, most)
 
     def _manifest_there(self) -> Manifest:
-        """Return what there is to download; where no node that is there shares its files, a job does."""
+        """Return what there is to download; where no living node shares its files, start a job that does."""
         lost = not self._nodes and (self._last is None or self._last.is_over)
         for node in self._nodes:
             self._node = node
@@ -326,7 +320,7 @@ class Reading:
         return self._made()
 
     def _renewed(self) -> Manifest:
-        """The same after a while: by its driver, where one runs, else by a job."""
+        """Return the manifest after a while: of the driver, where one runs, else of a job."""
         if self._last and not self._last.is_over:
             time.sleep(1.5 * RENEWAL)
             return self._manifest()
@@ -341,7 +335,7 @@ class Reading:
         return Manifest.of(self._name, document)
 
     def _made(self) -> Manifest:
-        """By a job that shares the study's files.
+        """Return the manifest of a job that shares the study's files.
 
         Raises:
             RemoteStudyNotFoundError: there is no such study.
@@ -358,9 +352,6 @@ class Reading:
             raise RemoteStudyNotFoundError(f"{error} (on the cluster). A first one: {submit}") from None
 
 
-# What was read of a cluster's studies, in a folder of the local home that is none of its studies: a home of its own,
-# `.clusters/HOST_PORT`, in which everything that reads a study works. A head that has gone leaves what was read there.
-
 FOLDER = ".clusters"
 
 
@@ -370,7 +361,9 @@ def read_files(name: str) -> bool:
 
 
 class Mirror:
-    """The copy of one cluster's studies.
+    """The local copy of one cluster's studies, in a folder of the local home, `.clusters/HOST_PORT`.
+
+    It is a home itself, in which everything that reads a study works. It stays when the head has gone.
 
     Args:
         home: the local home.
@@ -383,7 +376,7 @@ class Mirror:
         self.home = Home(home.path / FOLDER / key)
 
     def update(self, head: Head, name: str, drivers: list[Job]) -> Fetched:
-        """Bring what is new of a study.
+        """Download what is new of a study.
 
         Raises:
             UserError: see `Reading.download`; or the local home cannot be written.
@@ -406,11 +399,11 @@ class Mirror:
         return fetched(StudyFolder(below(self.home.path, name)))
 
     def names(self) -> list[str]:
-        """The studies that were read, whether or not the cluster has them."""
+        """Return the studies that were read, whether or not the cluster has them."""
         return [folder.name for folder in self.home.studies() if self.known(folder.name)]
 
     def as_it_was(self, name: str) -> Fetched | None:
-        """The same as `known`, with the study as it was then: that its driver ran counts."""
+        """Return what `known` does, and mark the driver as running if it ran when the study was read."""
         found = self.known(name)
         if found:
             self._tell_whether_it_runs(name, found)
@@ -421,7 +414,7 @@ class Mirror:
         shutil.rmtree(below(self.home.path, name), ignore_errors=True)
 
     def _tell_whether_it_runs(self, name: str, found: Fetched) -> None:
-        """Have readers see a driver elsewhere, while there is one: what a shared folder would tell them."""
+        """Write a lease like that of a shared folder while a driver runs elsewhere, so that readers see it."""
         path = lease_file(below(self.home.path, name) / "ledger.jsonl")
         if found.ran:
             write_whole(path, json.dumps(asdict(Holder(found.job, found.address, found.host, 1, found.at))))

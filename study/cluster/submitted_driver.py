@@ -1,6 +1,6 @@
-"""The command of a driver's job: that of `study`, once it is seen that the head has memory for one more driver.
+"""The command of a driver's job: runs `study` if the head has memory for one more driver.
 
-`python -m study.cluster.submitted_driver ARGUMENTS` ends at once where it has not, else does what `study ARGUMENTS`
+`python -m study.cluster.submitted_driver ARGUMENTS` ends at once if it has not, else does what `study ARGUMENTS`
 does, in the same process. Ray's own way, resources of the job, is not used: a job that waits for them longer than
 `RAY_JOB_START_TIMEOUT_SECONDS` (900) has failed; one that declares any is placed on whichever node has them, where its
 data need not be; and a head with `--num-cpus=0` has no CPUs for it.
@@ -18,25 +18,25 @@ from study.text import tell
 from study.upstream import cgroup
 
 MODULE = "study.cluster.submitted_driver"
-"""The name of this module, which the command line of a driver has."""
+"""Name of this module, which is on the command line of a driver."""
 
 DRIVER = 2**30
-"""Bytes that a driver is counted with."""
+"""Bytes that are reckoned for a driver."""
 
 YOUNG = 60.0
-"""Seconds until a driver has the memory that it will have."""
+"""Seconds until a driver holds the memory that it needs."""
 
 
 def free_memory() -> int:
-    """Bytes that this machine can give, within a container's limit."""
+    """Return the bytes that this machine can still give, within a container's limit."""
     free, within = psutil.virtual_memory().available, cgroup.room()
     return free if within is None else min(free, within)
 
 
 def check_memory() -> None:
-    """See that there is memory for this driver; one that is alone always begins.
+    """Check that there is memory for this driver; one that is alone always starts.
 
-    Of drivers that are submitted at once each leaves room for those that began before it.
+    Each driver leaves room for those that started shortly before it.
 
     Raises:
         UserError: there is not enough.
@@ -57,7 +57,7 @@ def check_memory() -> None:
 
 
 def began_before(driver: psutil.Process) -> list[float]:
-    """When the drivers on this machine that began before this one did, in seconds since the epoch."""
+    """Return when the drivers on this machine started that are older than this one, in seconds since the epoch."""
     mine = (driver.create_time(), driver.pid)
     parents = {one.pid for one in driver.parents()}  # a wrapper has its command line
     found: dict[int, tuple[float, int]] = {}

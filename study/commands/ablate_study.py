@@ -33,10 +33,11 @@ from study.spec import StudySpec
 
 @dataclass(frozen=True)
 class Request:
-    """A user's request for an ablation.
+    """Request of a user for an ablation.
 
     Attributes:
-        seeds: on how many seeds, counting those that already ran; None: as many as before, or as the confirmation has.
+        seeds: seeds of each step, those that already ran included; None: as many as before, or as the confirm stage
+            has.
         knobs: the keys that are measured, the others move together; none: all are measured, or those of before.
         order: keys in the order of the path; those not named follow by their importance in the search.
     """
@@ -48,12 +49,12 @@ class Request:
 
 @dataclass(frozen=True)
 class Planned:
-    """An ablation that could run.
+    """Ablation that could run.
 
     Attributes:
         merges: steps of several knobs, and why these move together.
         order: what the order of the steps follows, in words.
-        to_run: how many trials do not exist yet.
+        to_run: number of trials that do not exist yet.
     """
 
     ablation: Ablation
@@ -64,14 +65,14 @@ class Planned:
 
 @dataclass(frozen=True)
 class Plan:
-    """What an ablation would run.
+    """Numbers of an ablation that could run, as plain values.
 
     Attributes:
-        baseline, best: the trials that it leads from and to.
-        steps: the values of both, by key.
-        together: keys of one step, and why.
-        there, to_run: trials that there are, and those to come.
-        epochs: of these.
+        baseline, best: numbers of the trials that it leads from and to.
+        steps: for each step, the two values of each of its keys.
+        together: keys of one step, joined by commas, and why they move together.
+        there, to_run: number of trials that exist, and of those to come.
+        epochs: those of the trials to come.
     """
 
     name: str
@@ -89,11 +90,11 @@ class Plan:
 
 
 def planned(results: Results, request: Request) -> Planned:
-    """Return what an ablation of a study would run.
+    """Plan the ablation of a study.
 
     Raises:
-        UserError: the search is not over, there is no complete baseline or nothing better, they do not differ, or a key
-            is none in which they differ.
+        UserError: the search is not over, there is no complete baseline or nothing better, the two do not differ, or
+            they do not differ in a key that the request names.
     """
     from study.analysis.statistics.importance import importances
 
@@ -118,7 +119,7 @@ def planned(results: Results, request: Request) -> Planned:
 
 
 def ask(folder: StudyFolder, spec: StudySpec, request: Request) -> bool:
-    """Let the steps of an ablation run; says whether there is anything to run.
+    """Write the steps of an ablation to the ledger, to be run; return whether there is anything to run.
 
     Raises:
         UserError: see `planned`; or another process runs the study.
@@ -133,7 +134,7 @@ def ask(folder: StudyFolder, spec: StudySpec, request: Request) -> bool:
 
 
 def plan_of(folder: StudyFolder, request: Request) -> Plan:
-    """Return what an ablation of a study would run.
+    """Return what an ablation of a study would run, and write nothing.
 
     Raises:
         UserError: see `planned`.
@@ -154,7 +155,7 @@ def result(folder: StudyFolder) -> dict[str, Any]:
 
 
 def table(result: dict[str, Any]) -> str:
-    """The effects of a result as a Markdown table, with notes on its numbers."""
+    """Return the effects of a `result` as a Markdown table, with notes on its numbers."""
     from study.analysis.report.page import markdown_table
     from study.analysis.statistics.ablation_effects import frame_of_document
     from study.analysis.tables.printed_table import ablation_notes, printed_ablation
@@ -166,7 +167,7 @@ def table(result: dict[str, Any]) -> str:
 
 
 def document(results: Results, plan: Planned) -> Plan:
-    """A plan with its counts."""
+    """Count what a planned ablation has and what it lacks."""
     spec, ablation = results.spec, plan.ablation
     ends = ablation.reference.params, ablation.best.params
     return Plan(
@@ -186,7 +187,7 @@ def document(results: Results, plan: Planned) -> Plan:
 
 
 def lines(plan: Plan) -> list[str]:
-    """The same for people."""
+    """Return the lines that tell a user of a plan."""
     texts = [
         f"ablation of {plan.name}: from trial {plan.baseline} (baseline) to trial {plan.best} in "
         f"{formatting.count(len(plan.steps), 'step')}, {plan.order}"
@@ -207,7 +208,7 @@ def lines(plan: Plan) -> list[str]:
 
 
 def _ends(results: Results) -> tuple[Candidate, Candidate]:
-    """The baseline and the best configuration."""
+    """Return the baseline and the best configuration."""
     spec, record = results.spec, results.record
     if spec.final_seeds is not None:
         raise UserError(f"{spec.name}: a final training has no baseline; ablate the study that its file came from")

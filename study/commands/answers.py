@@ -29,7 +29,11 @@ class Asker:
     say: Callable[[str], None]
 
     def __call__(self, flag: str, flag_value: str | None, question: str, default: str | None, check: Check) -> str:
-        """One answer.
+        """Return one answer.
+
+        Args:
+            flag: the option of the command line, for messages.
+            flag_value: what it was given; None: it was not.
 
         Raises:
             UserError: the flag's value cannot be used; or there is none, no default, and nobody can be asked.
@@ -50,7 +54,7 @@ class Asker:
 
 
 def one_of(*allowed: str) -> Check:
-    """Checks that this is one of a few words."""
+    """Return a check that an answer is one of a few words."""
 
     def check(answer: str) -> None:
         if answer not in allowed:
@@ -60,12 +64,12 @@ def one_of(*allowed: str) -> Check:
 
 
 def split_names(text: str) -> list[str]:
-    """The names of a comma-separated list, each once."""
+    """Return the names of a comma-separated list, each once."""
     return list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
 
 
 def with_data_keys(section: Mapping[str, Any], assignments: Sequence[str]) -> dict[str, Any]:
-    """Return a `data` section with the assignments that are its own: what else is drafted depends on it.
+    """Return a `data` section with those of the assignments that set its keys: what else is drafted depends on it.
 
     Args:
         assignments: `section.key=value`, each read as YAML.

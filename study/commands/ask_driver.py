@@ -1,4 +1,4 @@
-"""Requests to a study that runs: a configuration to try next, the end of a trial, of the search, of it all."""
+"""Requests to a running study: try a configuration next, end a trial, end the search, stop."""
 
 import signal
 import time
@@ -22,17 +22,17 @@ from study.spec.configuration import configuration
 from study.spec.schema import same
 from study.text import typed
 
-PATIENCE = 15.0
-"""Seconds that an answer is waited for: a driver looks every second, once it has loaded its data and started Ray."""
+ANSWER_TIMEOUT_S = 15.0
+"""Seconds to wait for an answer: a driver looks every second, once it has loaded its data and started Ray."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A request, and whether it was answered.
+    """Request to a driver, and whether it was met.
 
     Attributes:
         done: whether the driver has met it; if not, it waits.
-        words: the same for people.
+        words: what was asked for and how it stands, as a sentence.
     """
 
     name: str
@@ -48,17 +48,19 @@ class Asked:
 
 
 def enqueued(
-    folder: StudyFolder, assignments: Iterable[str], like: int | None = None, patience: float = PATIENCE
+    folder: StudyFolder, assignments: Iterable[str], like: int | None = None, patience: float = ANSWER_TIMEOUT_S
 ) -> Asked:
-    """Have the search try a configuration next. Where the study does not run, it waits until it is resumed; where its
-    search is over, that is extended by this one.
+    """Have the search try a configuration next.
+
+    A study that does not run tries it once it is resumed; a search that is over is extended by this configuration.
 
     Args:
         assignments: `KEY=VALUE`.
         like: the trial whose values the other keys have.
+        patience: seconds to wait for the driver's answer.
 
     Raises:
-        UserError: the configuration is none of the search's; or the search is over, while the study still runs.
+        UserError: the search cannot have this configuration; or the search is over, while the study still runs.
     """
     results = Results.load(folder)
     spec, record = results.spec, results.record
@@ -83,7 +85,7 @@ def enqueued(
 
 
 def _check_searching(results: Results) -> None:
-    """Refuse a study whose search tries nothing further, though some of it may still run."""
+    """Refuse a study whose search tries nothing further, though some of its trials may still run."""
     if results.record.state == "complete" or results.record.search_is_over(results.spec.trials):
         running = sum(trial.state not in ENDED for trial in results.record.by_stage("baseline", "search", "replicate"))
         what = (
@@ -99,8 +101,8 @@ def stopped_trials(folder: StudyFolder, numbers: Iterable[int]) -> list[Asked]:
     """End trials of the search, each at its next report.
 
     Raises:
-        UserError: the study does not run, there is no such trial, it has ended, or it is none of the search; then
-            nothing was asked for.
+        UserError: the study does not run, or a trial does not exist, has ended or is not of the search; then nothing
+            was asked for.
     """
     results = _running(folder)
     spec, record = results.spec, results.record
@@ -119,10 +121,10 @@ def stopped_trials(folder: StudyFolder, numbers: Iterable[int]) -> list[Asked]:
 
 
 def ended_search(folder: StudyFolder) -> Asked:
-    """End the search: no further configuration is tried. What runs of it goes on, then the study does.
+    """End the search: no further configuration is tried. Trials that run go on, and then the stages after the search.
 
     Raises:
-        UserError: the study does not run, or its search is over, or it has none.
+        UserError: the study does not run, its search is over, or it has none.
     """
     results = _running(folder)
     if results.spec.final_seeds is not None:
@@ -132,17 +134,17 @@ def ended_search(folder: StudyFolder) -> Asked:
 
 
 def _running(folder: StudyFolder) -> Results:
-    """Return what is known of a study that a driver runs; a UserError where none does."""
+    """Return what is known of a study; raise a UserError where no driver runs it."""
     if not ledger.is_open(folder.ledger_file):
         raise UserError(f"{folder.name}: is not running. Its state: {typed('status', folder.name)}")
     return Results.load(folder)
 
 
-def _asked(folder: StudyFolder, request: Request, patience: float = PATIENCE) -> Asked:
+def _asked(folder: StudyFolder, request: Request, patience: float = ANSWER_TIMEOUT_S) -> Asked:
     """Ask the driver, and wait for its answer.
 
     Raises:
-        UserError: it refuses, says why; or the folder cannot be written.
+        UserError: the driver refuses and says why, or the folder cannot be written.
         OSError: the disk is full.
     """
     with writing(folder.requests):
@@ -170,18 +172,19 @@ def _words(folder: StudyFolder, request: Request, done: bool) -> str:
     return f"{folder.name}: is not running. Once it is resumed, {what}: {typed('resume', folder.name)}"
 
 
-# Stopping a study as a whole, which another process on this machine runs.
-
 LONGEST_STOP = 180.0
-"""Seconds: MLflow may need two minutes of them."""
+"""Seconds to wait for a driver to stop; MLflow may need two minutes of them."""
 
 
 def stop(home: Home, name: str) -> str:
-    """Have its driver stop in an orderly way, as Ctrl-C does, and wait for it. Returns which process it was.
+    """Stop a study's driver on this machine in good order, as Ctrl-C does, and wait for it.
+
+    Returns:
+        The process, in words.
 
     Raises:
-        UserError: there is no such study, it does not run on this machine, or what its lease tells of its driver is
-            true of no process here: then nothing was stopped. Or it has not stopped in time.
+        UserError: there is no such study, it does not run on this machine, or no process here is the driver that its
+            lease describes: then nothing was stopped. Or it has not stopped in time.
     """
     folder = home.find(name)
     if not ledger.is_open(folder.ledger_file):
@@ -205,7 +208,7 @@ def stop(home: Home, name: str) -> str:
 
 
 def _holder(name: str, file: Path) -> Holder:
-    """Return who runs a study, if it is a process that can be stopped from here."""
+    """Return the process that holds a study's lease; raise a UserError if it cannot be stopped from here."""
     holder = lease.holder(file)
     if holder is None:
         raise UserError(

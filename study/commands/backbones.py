@@ -1,4 +1,4 @@
-"""`study models`: the networks that can begin from published weights, and getting the weights onto disk."""
+"""What `study models` does: list the networks with published weights, and get such weights onto disk."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -9,11 +9,11 @@ from study.errors import UserError
 from study.models import published
 
 OF_THEIR_OWN = ("resnet18", "resnet50", *published.PACKAGED)
-"""Architectures that `model.name` names itself; the others are `torchvision` with an `architecture`."""
+"""Architectures that are themselves a `model.name`; the others are `torchvision` with an `architecture`."""
 
 
 def overview() -> list[dict[str, Any]]:
-    """One row per architecture and published weights, the default ones first: their file and what they want."""
+    """Return one row per architecture and published weights, the default ones first: their file and what they need."""
     return [
         _row(published.published(architecture, name), name == published.DEFAULT)
         for architecture in [*published.PACKAGED, *published.architectures()]
@@ -23,7 +23,7 @@ def overview() -> list[dict[str, Any]]:
 
 
 def table(rows: Iterable[Mapping[str, Any]]) -> str:
-    """The same for people, the default weights alone."""
+    """Format the rows of `overview` as a table for people, with the default weights alone."""
     lines = [f"{'network':<20} {'weights':<16} {'MiB':>6} {'pixels':>6} {'least':>6}  files"]
     for row in rows:
         if row["default"]:
@@ -37,7 +37,7 @@ def table(rows: Iterable[Mapping[str, Any]]) -> str:
 
 
 def prepare(architecture: str, weights: str = published.DEFAULT, progress: OnProgress = no_progress) -> dict[str, Any]:
-    """Get a file of published weights and check it. Returns what it is, and the `model` section that begins from it.
+    """Get a file of published weights, check it, and return its facts with the `model` section that begins from it.
 
     Args:
         progress: called during the download.
@@ -61,7 +61,7 @@ def prepare(architecture: str, weights: str = published.DEFAULT, progress: OnPro
 
 
 def text(document: Mapping[str, Any]) -> str:
-    """The document of `prepare`, for people."""
+    """Return the document of `prepare` as text for people."""
     section = ", ".join(f"{key}: {value}" for key, value in document["model"].items())
     return "\n".join(
         [

@@ -1,4 +1,4 @@
-"""Refuses a study whose metrics its validation split cannot have: all its trials would count as diverged."""
+"""Check that validation can have the metrics that a study names; otherwise all its trials would count as diverged."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -11,11 +11,8 @@ from study.metrics.selection_rules import DEBIASED, RULES
 from study.spec import StudySpec
 from study.text import quoted
 
-# Which metrics a split can have at all, by how many samples its cells of class and bias class have.
-#
-# A gap between groups is one of a class: equalized odds (FSCL paper Eq. 6) compares the groups of every class, equal
-# opportunity those of the positive class, class 1. A class of which fewer than two groups have samples compares
-# nothing.
+# A gap between groups is measured within a class: equalized odds (FSCL paper Eq. 6) compares the groups of every class,
+# equal opportunity those of the positive class, class 1. A class has a gap if two of its groups or more have samples.
 
 Cell = tuple[int | None, int | None]
 """A class and a bias class; None: any."""
@@ -25,7 +22,7 @@ OF_CELLS = ("unbiased_accuracy", "worst_group_accuracy")
 
 
 def lacking(metric: str, classes: Sequence[int], cells: Sequence[Sequence[int]] | None) -> list[Cell]:
-    """The empty cells that keep a metric from having a value on a split; none where it has one.
+    """Return the empty cells that keep a metric from having a value on a split; an empty list where it has one.
 
     Args:
         metric: its name in `METRICS`. Those of features and of inferred groups lack nothing.
@@ -55,27 +52,27 @@ def lacking(metric: str, classes: Sequence[int], cells: Sequence[Sequence[int]] 
 
 
 def _alone(of_class: int, row: Sequence[int]) -> list[Cell]:
-    """The empty cells of a class of which no two groups can be compared."""
+    """Return the empty cells of a class of which no two groups can be compared."""
     if sum(count > 0 for count in row) >= 2:
         return []
     return [(of_class, s) for s, count in enumerate(row) if not count]
 
 
 MOST_CELLS = 3
-"""Cells that are named; of more how many they are."""
+"""Empty cells that a message names; the others are counted."""
 
 INSTEAD = ("shrunk_unbiased_log_loss", "shrunk_unbiased_accuracy", *DEBIASED, "balanced_accuracy", "accuracy")
-"""The metrics that may be searched by instead, where the split has them."""
+"""Metrics that a message proposes instead, where the split has them."""
 
 BY_ONE_CELL = ("worst_group_accuracy", "equalized_odds", "equalized_odds_difference", "equal_opportunity")
-"""Metrics that a single cell can decide, so that each one that is left out is told."""
+"""Metrics that a single cell can decide: the user is told of each cell that they leave out."""
 
 
 def check(spec: StudySpec) -> None:
     """Refuse metrics that validation cannot have, as far as its labels are known without its samples.
 
     Raises:
-        UserError: says which metric, which cells are empty, and what would do.
+        UserError: says which metric, which cells are empty, and which metrics are possible.
     """
     if not spec.function:
         for section in spec.data_sections:
@@ -83,7 +80,14 @@ def check(spec: StudySpec) -> None:
 
 
 def check_loaded(spec: StudySpec, datasets: Mapping[str, Dataset]) -> None:
-    """The same for data sets that are loaded, by `data.key`; some do not tell their labels before."""
+    """Refuse metrics that the validation splits of loaded data sets cannot have; some labels are known only then.
+
+    Args:
+        datasets: by `data.key`.
+
+    Raises:
+        UserError: see `check`.
+    """
     for section in [] if spec.function else spec.data_sections:
         dataset = datasets[data.key(section)]
         facts = dataset.facts.on("val")
@@ -91,7 +95,14 @@ def check_loaded(spec: StudySpec, datasets: Mapping[str, Dataset]) -> None:
 
 
 def check_counts(spec: StudySpec, section: Mapping[str, Any], counts: Mapping[str, Any]) -> None:
-    """The same for the cells of one data set, as `study.data.cells.count` gives them; unknown ones pass."""
+    """Refuse metrics that one data set's validation split cannot have; unknown cells pass.
+
+    Args:
+        counts: of its cells, as `study.data.cells.count` gives them.
+
+    Raises:
+        UserError: see `check`.
+    """
     if counts["unknown"] or "val" not in counts["splits"]:
         return
     val, facts = counts["splits"]["val"], spec.describe(section).on("val")
@@ -110,7 +121,7 @@ def check_counts(spec: StudySpec, section: Mapping[str, Any], counts: Mapping[st
 
 
 def emptiness(spec: StudySpec, counts: Mapping[str, Any], facts: Facts) -> list[str]:
-    """Warnings of cells of validation without a sample, which metrics by group leave out.
+    """Return warnings of cells of validation without a sample, which metrics by group leave out.
 
     Args:
         counts: as `study.data.cells.count` gives them.
@@ -129,7 +140,7 @@ def emptiness(spec: StudySpec, counts: Mapping[str, Any], facts: Facts) -> list[
 
 
 def named(empty: Sequence[Cell], facts: Facts) -> str:
-    """Empty cells in words, with the names of classes and groups."""
+    """Name empty cells in words, with the names of classes and groups."""
     shown = [_named(cell, facts) for cell in empty[:MOST_CELLS]]
     more = [f"{len(empty) - MOST_CELLS} more cells"] if len(empty) > MOST_CELLS else []
     return " or of ".join([*shown, *more])
@@ -143,7 +154,7 @@ def _named(cell: Cell, facts: Facts) -> str:
 
 
 def _wished(spec: StudySpec) -> Iterator[tuple[str, str]]:
-    """Yield where the study names a metric of validation, and the metric."""
+    """Yield each metric of validation that the study names, after the key where it stands."""
     goal = spec.objective
     yield from (("search.metric", name) for name in map(_of_val, goal.metrics) if name)
     yield from (("search.constraints", name) for limit in goal.constraints if (name := _of_val(limit.metric)))

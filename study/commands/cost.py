@@ -1,4 +1,4 @@
-"""The cost of a study, from its ledger, and of one that would run, by its plan."""
+"""What a study has cost, from its ledger, and what one would cost, from its plan."""
 
 import math
 import os
@@ -21,13 +21,13 @@ HOUR = 3600.0
 
 @dataclass(frozen=True)
 class Cost:
-    """What a study took, and what early stopping saved.
+    """Time that a study took, and what early stopping saved.
 
     Attributes:
         wall_hours: while a driver was at work.
         trial_hours: of all trials that ended or were cut off, lost runs and confirm trials included; a running trial
             counts once it ends.
-        cpu_hours, gpu_hours: these times a trial's `resources`, as they were while it ran.
+        cpu_hours, gpu_hours: trial hours times each trial's `resources` while it ran.
         epoch_hours: the times that trials reported with their epochs, by phase.
     """
 
@@ -42,11 +42,11 @@ class Cost:
     resources_per_trial: Mapping[str, float]
     trials_at_once: float | None
     epoch_hours: Mapping[str, float]
-    early_stopping: str | None
+    early_stopping: spent.Saved | None
 
 
 def document(results: Results) -> Cost:
-    """Hours of wall-clock time, trials, CPUs and GPUs, and what early stopping saved."""
+    """Add up the hours of wall-clock time, trials, CPUs and GPUs of a study."""
     record, resources = results.record, results.spec.resources
     told = (("cpu", resources.cpu), ("gpu", resources.gpu))
     reports = [report for trial in record.trials.values() for report in trial.reports]
@@ -63,12 +63,12 @@ def document(results: Results) -> Cost:
         {key: record.placement.get(f"resources.{key}", planned) for key, planned in told},
         record.busy / record.worked if record.worked else None,
         {name: sum(report.get(f"time/{name}") or 0.0 for report in reports) / HOUR for name in phases},
-        spent.sentence(results),
+        spent.saved(results),
     )
 
 
 def text(cost: Cost) -> str:
-    """The same for people."""
+    """Return the lines that tell people of a cost."""
     per_trial, epochs, running = cost.resources_per_trial, cost.epoch_hours, cost.trials["running"]
     lines = [
         f"study {cost.name} ({cost.state}): {cost.epochs} epochs",
@@ -86,25 +86,23 @@ def text(cost: Cost) -> str:
 
 
 def duration(hours: float) -> str:
-    """Hours in words."""
+    """Return hours in words."""
     return formatting.duration(hours * HOUR)
 
 
-# The expected cost of a study: the seconds of an epoch, measured here, times its plan.
-
 COSTLY = {"method.name", "train.batch_size", "train.augmentation", "train.data_share", "train.precision"}
-"""Keys that change the cost of an epoch, besides those of data set and network."""
+"""Keys that change the time of an epoch, besides those of data set and network."""
 
 
 @dataclass(frozen=True)
 class Pace:
-    """The time of an epoch.
+    """Time of an epoch.
 
     Attributes:
         seconds: of one epoch.
         basis: where this number is from, in words.
         caveats: what it leaves out, and how the study may differ.
-        load: how many others wanted a CPU of this machine before it was measured.
+        load: the machine's load average before the epoch was measured.
     """
 
     seconds: float
@@ -113,19 +111,27 @@ class Pace:
     load: float = 0.0
 
     def together(self, cpus: float, at_once: int, machine: float) -> float:
-        """How many times longer an epoch takes among trials that run at once, than alone.
+        """Return how many times longer an epoch takes among trials that run at once than alone.
 
         Args:
             cpus: of each trial.
-            machine: CPUs of all.
+            at_once: number of trials.
+            machine: number of CPUs of the machine.
         """
         among, alone = (max(1.0, (trials * cpus + self.load) / machine) for trials in (at_once, 1))
         return among / alone
 
 
 def estimate(spec: StudySpec, document: dict[str, Any], begins: Callable[[], object] = bool) -> dict[str, Any]:
-    """The `cost` of a plan (`study.commands.plan.plan`), at the pace of one epoch that is run in this process; where it
-    cannot be run, None, and why under `not_measured`. `begins` is called before the epoch is run."""
+    """Estimate the `cost` of a plan from one epoch that is run in this process.
+
+    Args:
+        document: the plan, of `study.commands.plan.plan`.
+        begins: called before the epoch is run.
+
+    Returns:
+        `cost`, or None where the epoch cannot be run; then `not_measured` says why.
+    """
     pace = measured_pace(spec, begins)
     if isinstance(pace, str):
         return {"cost": None, "not_measured": pace}
@@ -133,12 +139,18 @@ def estimate(spec: StudySpec, document: dict[str, Any], begins: Callable[[], obj
 
 
 def measured_pace(spec: StudySpec, begins: Callable[[], object] = bool) -> Pace | str:
-    """The pace of the file's own configuration: its first epoch, in this process; or why that cannot be measured, as
-    where its data are not here, or no GPU that it asks for. Nothing is downloaded for it, and no code of a study file
-    that others wrote is run.
+    """Measure the pace of the file's own configuration by running its first epoch in this process.
+
+    Nothing is downloaded for it, and no code of a study file that others wrote is run.
+
+    Args:
+        begins: called before the epoch is run.
+
+    Returns:
+        The pace, or why it cannot be measured: its data are not here, say, or there is no GPU although it asks for one.
 
     Raises:
-        UserError: its data are here, and cannot be loaded: `study run` refuses them as well.
+        UserError: its data are here and cannot be loaded: `study run` refuses them as well.
     """
     import torch
 
@@ -154,7 +166,7 @@ def measured_pace(spec: StudySpec, begins: Callable[[], object] = bool) -> Pace 
         first_epoch = as_a_worker(lambda: next(one_trial.run(spec)))
     except (UserError, RuntimeError, MemoryError) as error:  # torch's errors are RuntimeErrors
         if isinstance(error, UserError):
-            data.load(spec.base["data"])  # was it this that could not be done?
+            data.load(spec.base["data"])  # raises again if the data were the reason
         return (str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}").splitlines()[0]
     device = torch.cuda.get_device_name() if spec.resources.gpu else f"the CPU of {platform.node()}"
     caveats = [
@@ -176,15 +188,16 @@ def measured_pace(spec: StudySpec, begins: Callable[[], object] = bool) -> Pace 
 
 
 BUSY = 0.25
-"""The load of each CPU from which a machine is called busy."""
+"""Load average per CPU above which a machine is called busy."""
 
 NICENESS = "RAY_worker_niceness", 15
-"""Ray's variable for how far its workers stand back behind all else on a machine, and its value where it is not set."""
+"""Ray's variable for the niceness of its workers, and its value where it is not set."""
 
 
 def as_a_worker(function: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """Call a function in a thread that stands back behind all else on this machine, as the processes of trials do: on a
-    busy one it takes several times as long.
+    """Call a function in a thread with the niceness of Ray's workers, and return its result.
+
+    On a busy machine trials take several times as long as a process of ordinary priority: this measures the same.
 
     Raises:
         Exception: what the function raises.
@@ -209,7 +222,7 @@ def as_a_worker(function: Callable[[], dict[str, Any]]) -> dict[str, Any]:
 
 
 def cost(spec: StudySpec, document: dict[str, Any], pace: Pace) -> dict[str, Any]:
-    """Hours of trials, GPUs and the clock that a plan would take at a pace, with early stopping and without."""
+    """Return the hours of trials, GPUs and the clock that a plan takes at a pace, with and without early stopping."""
     from study.sweep.ray_runtime import fitting
 
     at_once = fitting(spec.resources, spec.search.concurrency)
@@ -238,7 +251,7 @@ def cost(spec: StudySpec, document: dict[str, Any], pace: Pace) -> dict[str, Any
 
 
 def estimate_text(document: dict[str, Any]) -> str:
-    """An estimate, for people."""
+    """Return an estimate as text for people."""
     costs = document["cost"]
     if costs is None:
         return f"time: not measured: {document['not_measured']}"

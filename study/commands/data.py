@@ -1,4 +1,4 @@
-"""`study data`: listing the data sets, and getting one onto disk."""
+"""What `study data` does: list the data sets, get one onto disk, and write one out as files."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -28,7 +28,7 @@ from study.knobs import knobs
 
 
 def overview() -> list[dict[str, Any]]:
-    """One row per data set: name, description, keys, facts, and whether its files are there.
+    """Return one row per data set: name, description, keys, facts, and whether its files are there.
 
     `origin` is the distribution that provides it, None for this package; `problem` says why it cannot be used.
     """
@@ -36,7 +36,7 @@ def overview() -> list[dict[str, Any]]:
 
 
 def table(rows: Iterable[Mapping[str, Any]]) -> str:
-    """The same for people."""
+    """Format the rows of `overview` as a table for people."""
     lines = [f"{'data set':<18} {'classes':>7} {'bias':>5}  {'sample':<12} {'files':<8} what"]
     for row in rows:
         facts = row["facts"] or {}
@@ -51,7 +51,7 @@ def table(rows: Iterable[Mapping[str, Any]]) -> str:
 
 
 def prepare(name: str, assignments: Iterable[str] = (), progress: OnProgress = no_progress) -> dict[str, Any]:
-    """Get the files of a data set, check them and build what trials read. Returns its facts and the size of its splits.
+    """Get the files of a data set, check them, build what trials read, and return its facts and the size of its splits.
 
     Args:
         assignments: keys of the data section, as `rho=0.95`.
@@ -81,7 +81,7 @@ def prepare(name: str, assignments: Iterable[str] = (), progress: OnProgress = n
 
 
 def text(document: dict[str, Any]) -> str:
-    """The document of `prepare`, for people."""
+    """Return the document of `prepare` as text for people."""
     from study.commands.plan import cell_lines  # this brings more than a list of data sets needs
 
     options = ", ".join(f"{key}={value}" for key, value in document["options"].items())
@@ -97,7 +97,7 @@ def text(document: dict[str, Any]) -> str:
 
 @contextmanager
 def download_bars(quiet: bool = False) -> Iterator[OnProgress]:
-    """Shows the progress of downloads as bars on standard error, or not at all."""
+    """Show the progress of downloads as bars on standard error, or not at all."""
     if quiet:
         yield no_progress
         return
@@ -140,7 +140,7 @@ def _row(name: str) -> dict[str, Any]:
 
 
 def checked_section(name: str, assignments: Iterable[str], verb: str) -> dict[str, Any]:
-    """The checked data section of a name and `key=value` overrides, every default filled in.
+    """Return the checked data section of a name and `key=value` overrides, every default filled in.
 
     Args:
         verb: of the command, for messages.
@@ -162,21 +162,18 @@ def checked_section(name: str, assignments: Iterable[str], verb: str) -> dict[st
 
 
 def _plain(facts: Facts) -> dict[str, Any]:
-    """Facts as JSON has them."""
     return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(facts).items()}
 
 
-# `study data export`: a data set's images as files in a folder, with a table of their labels, as a user's own are.
-
 LABELS = "labels.csv"
-"""The table in the folder."""
+"""The table of labels that `export` writes beside the images, as users have with images of their own."""
 
 COLUMNS = ("file", "class", "bias", "split")
-"""Its columns; `bias` is left out where the data have no bias labels."""
+"""Columns of that table; `bias` is left out where the data have no bias labels."""
 
 
 def export(name: str, folder: Path, assignments: Iterable[str] = ()) -> Path:
-    """Write every labelled image of a data set as PNG, and the table. Returns the table's path.
+    """Write every labelled image of a data set as PNG, and a table of their labels; return the table's path.
 
     Args:
         folder: a new or an empty one.
@@ -184,7 +181,7 @@ def export(name: str, folder: Path, assignments: Iterable[str] = ()) -> Path:
 
     Raises:
         UserError: a name or key is not known, the data set holds no images of one or three channels, its files are
-            missing, or there is something in the folder.
+            missing, or the folder is not empty.
     """
     section = checked_section(name, assignments, "export")
     facts = data.describe(section)

@@ -13,7 +13,7 @@ from study.tracking.remove import remove
 
 
 def describe(home: Home, name: str) -> str:
-    """A sentence about what would be removed; of a study that cannot be read, why.
+    """Return a sentence about what would be removed; for a study that cannot be read, it says why.
 
     Raises:
         UserError: there is no such study.

@@ -1,4 +1,4 @@
-"""The text of a user's first study file: from a few answers to commented YAML that `study plan` accepts."""
+"""Draft a user's first study file: from a few answers to commented YAML that `study plan` accepts."""
 
 import io
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,18 +17,18 @@ from study.text import typed
 from study.training import augment
 
 Known = Literal["labels", "some_labels", "none"]
-"""The knowledge of the bias: labels of all samples, of some of them, or of none."""
+"""Which samples have bias labels."""
 
 Guess = Literal["colour", "texture", "unknown"]
-"""The features that may betray the class where there are no bias labels."""
+"""What a user without bias labels believes that a model may learn instead of the class."""
 
 Section = Mapping[str, Any]
 
 ADDED = "+fair_kl"
-"""Behind a method's name: with FairKL as its regulariser."""
+"""Appended to a method's name: the method with FairKL as its regulariser."""
 
 WITH_LABELS, WITHOUT_LABELS = (f"eps_sup_info_nce{ADDED}",), ("cross_entropy", "learning_from_failure")
-"""The methods that are drafted for images where the user names none; for tables cross entropy is always beside them."""
+"""Methods of a file on images whose user names none; on a table cross entropy is always among them."""
 
 COUNTERPARTS = {
     "eps_sup_info_nce": "eps_sup_info_nce",
@@ -49,7 +49,7 @@ COUNTERPARTS = {
     "weakly_supervised_cclk": "info_nce",
     "wcl": "info_nce",
 }
-"""The ordinary loss that a method is made from; of all others the cross entropy."""
+"""The ordinary loss that each method extends; all others extend cross entropy."""
 
 PLAIN = {"alpha": 1.0, "lambda": 0.0, "epsilon": 0.0, "class_weights": 0.0, "cell_weights": 0.0}
 """Values with which a counterpart is that loss and nothing else."""
@@ -58,30 +58,31 @@ LEFT_ALONE = ("base_temperature", "kernel")
 """Keys that a first study does not search, although they have ranges."""
 
 ON_FEATURES = "bias_balanced_cross_entropy"
-"""The method that is drafted on a frozen network's features; without bias labels its early layers stand for them."""
+"""The method on a frozen network's features; without bias labels the network's early layers stand for them."""
 
 DECAY_OF_FEATURES, AROUND = 120.0, 3.0
-"""The weight decay of layers on a frozen network's features that is tried first, over the training pictures, and the
-factor to either side that is searched: of 0.05 to 0.4 on folders of 400 to 1,200 it lost little to the best of each;
-validation splits with ten conflicting samples chose worse ones (`tests/benchmarks/photographs.py`)."""
+"""Weight decay of layers on a frozen network's features: the first value tried is the first number divided by the
+number of training images, and the range searched is that value divided and multiplied by the second number. Among 0.05
+to 0.4 on folders of 400 to 1,200 images this lost little to the best of each; validation splits with ten conflicting
+samples chose worse ones (`tests/benchmarks/photographs.py`)."""
 
 EARLY = "early_layers"
-"""The value of `method.bias_source` and `train.inferred_groups` that such a network makes possible."""
+"""The value of `method.bias_source` and `train.inferred_groups` that a pretrained network makes possible."""
 
 WEAKEST, STRONGEST = 1.5, 2.5
-"""Factors of the colour jitter; at the largest, hues turn by a quarter of the circle either way."""
+"""Range of the colour jitter's factor; at the largest, hues turn by a quarter of the circle either way."""
 
 
 @dataclass(frozen=True)
 class Bias:
-    """The user's knowledge of the bias."""
+    """What the user knows of the bias."""
 
     known: Known = "none"
     guess: Guess = "unknown"
 
 
 def default_methods(bias: Bias, is_table: bool, pretrained: bool = False) -> tuple[str, ...]:
-    """The methods of a study whose user names none."""
+    """Return the methods of a study whose user names none."""
     if pretrained:
         return (ON_FEATURES,)
     if bias.known != "none" or bias.guess == "texture":
@@ -90,8 +91,13 @@ def default_methods(bias: Bias, is_table: bool, pretrained: bool = False) -> tup
 
 
 def method_section(named: str, bias: Bias, is_table: bool, pretrained: bool = False) -> dict[str, Any]:
-    """The section of a method: `NAME`, or `NAME+fair_kl` for FairKL with it. For a table its classes weigh alike, and a
-    contrastive loss of classes has cross entropy beside it. On a pretrained network early layers stand for bias labels.
+    """Return the section of a method.
+
+    On a table its classes weigh alike, and a contrastive loss of classes has cross entropy beside it. On a pretrained
+    network early layers stand for bias labels.
+
+    Args:
+        named: `NAME`, or `NAME+fair_kl` for FairKL with it.
     """
     values: dict[str, Any] = {"name": named.removesuffix(ADDED)}
     if named.endswith(ADDED):
@@ -114,10 +120,11 @@ def method_section(named: str, bias: Bias, is_table: bool, pretrained: bool = Fa
 def method_sections(
     names: Sequence[str], bias: Bias, is_table: bool, pretrained: bool = False
 ) -> dict[str, dict[str, Any]]:
-    """The sections of the methods of one file by what names them in it, the file's own first.
+    """Return the sections of the methods of one file by their labels in it, the file's own first.
 
-    A name stands for the file's own section with that name. A section that this would not be has a label. The own one
-    is the first that has no regulariser although it takes one, else the first with a regulariser.
+    A label that is a method's name stands for the file's own section with that name in it; a section that differs from
+    that has another label. The file's own section is the first that takes a regulariser and has none, else the first
+    with a regulariser.
     """
     found = [method_section(name, bias, is_table, pretrained) for name in names]
 
@@ -135,12 +142,12 @@ def method_sections(
 
 
 def complete(values: Section) -> dict[str, Any]:
-    """A section with every default filled in."""
+    """Return a method's section with every default filled in."""
     return {key: knob.default for key, knob in methods.method_knobs(values).items()} | dict(values)
 
 
 def method_words(values: Section) -> str:
-    """Return what a method needs to know of the bias."""
+    """Return a sentence on what a method needs to know of the bias."""
     source = values.get("bias_source")
     if source == "model":
         return f"{values['name']} needs no bias labels: a network that sees small patches stands for them."
@@ -154,11 +161,14 @@ def method_words(values: Section) -> str:
 def search_space(
     labelled: Mapping[str, Section], facts: Facts, trained: Facts, views: bool, bias: Bias, rows: int | None
 ) -> dict[str, Any]:
-    """The search space: the methods, their own keys, the learning rate, for tables weights of samples and of networks,
-    and colours where they may betray it.
+    """Return the search space.
+
+    It has the methods, their own keys and the learning rate; for tables weights of samples and of networks; and changes
+    of colour where colour may be the bias.
 
     Args:
         trained: what is trained on, as `study.models.seen`.
+        rows: training rows of a table; None: not known, or no table.
     """
     names = [values["name"] for values in labelled.values()]
     space: dict[str, Any] = {}
@@ -182,16 +192,16 @@ def search_space(
 
 CLASSES, CELLS = "method.class_weights", "method.cell_weights"
 STRONG_DECAY, DECAY_OF_ROWS, ROWS = 0.05, 8.0, 1000
-"""The strongest weight decay of a table; what is tried first, over the training rows; how many these are where it is
-not known. A penalty of the mean loss is as strong as one over the rows of the sum of losses: few rows need more of it.
-With more than the strongest some linear networks learn nothing (`tests/benchmarks/references.py`)."""
+"""Weight decay of a table: the strongest that is searched; the first one tried, times the number of training rows; and
+that number where it is not known. A decay w beside the mean loss equals w times the rows beside the summed loss: few
+rows need a larger one. Above the strongest some linear networks learn nothing (`tests/benchmarks/references.py`)."""
 
 MANY_ROWS = 3000
-"""Training rows of a table from which on a network with hidden layers is tried, too: with fewer it was worse."""
+"""Training rows of a table from which on a network with hidden layers is tried as well: with fewer it was worse."""
 
 
 def table_space(rows: int | None, views: bool) -> dict[str, Any]:
-    """Of tables with bias labels: networks, weights of samples and of networks, for so many training rows."""
+    """Return what is searched on a table: networks, weights of samples and weight decay, for so many training rows."""
     several = {"model.name": {"choices": ["linear", "mlp"]}} if rows and rows >= MANY_ROWS and not views else {}
     return {
         **several,
@@ -203,23 +213,23 @@ def table_space(rows: int | None, views: bool) -> dict[str, Any]:
 
 
 def table_first(rows: int | None) -> dict[str, Any]:
-    """What is tried first of a table, with cross entropy; its network and training are those of the file."""
+    """Return what is tried first on a table, with cross entropy; its network and training are those of the file."""
     params = {"model.name": "linear", CLASSES: 1.0, CELLS: 0.0}
     return params | {"train.learning_rate": 0.003, "train.weight_decay": first_decay(rows)}
 
 
 def first_decay(rows: int | None) -> float:
-    """The weight decay that is tried first."""
+    """Return the weight decay that is tried first on a table of so many training rows."""
     return rounded(min(0.02, DECAY_OF_ROWS / (rows or ROWS)))
 
 
 def rounded(value: float) -> float:
-    """To two digits."""
+    """Round to two significant digits."""
     return float(f"{value:.2g}")
 
 
 def default_augmentation(facts: Facts, views: bool, bias: Bias) -> str | None:
-    """The augmentation of the file: one that gives different views if the methods need them; None: none."""
+    """Return the augmentation of the file: one that gives different views if the methods need them; None: none."""
     if views:
         wishes = ("corrupt_columns",) if facts.is_table else ("simclr", "crop_flip")
         return next((name for name in wishes if augment.suits(name, facts) is None), wishes[-1])
@@ -227,7 +237,7 @@ def default_augmentation(facts: Facts, views: bool, bias: Bias) -> str | None:
 
 
 def baseline(sections: Sequence[Section], space: Mapping[str, Any]) -> dict[str, Any]:
-    """The plain loss that the result is compared with, on samples as they are unless the loss needs views of them."""
+    """Return the baseline: the plain loss, on samples as they are unless the loss needs views of them."""
     plain = plain_name([values["name"] for values in sections])
     keys = methods.method_knobs({**sections[0], "name": plain})
     params: dict[str, Any] = {"method.name": plain} if "method.name" in space else {}
@@ -242,7 +252,7 @@ def baseline(sections: Sequence[Section], space: Mapping[str, Any]) -> dict[str,
 
 
 def first(labelled: Mapping[str, Section], space: Mapping[str, Any], rows: int | None) -> dict[str, Any] | None:
-    """The configuration that is tried first of a table by cross entropy; None: of no table, or without that method."""
+    """Return the configuration tried first on a table with cross entropy; None: no table, or without that method."""
     params = {key: value for key, value in table_first(rows).items() if key in space}
     if CLASSES not in params or "cross_entropy" not in labelled or "regulariser" in labelled["cross_entropy"]:
         return None
@@ -256,17 +266,17 @@ def in_papers(sections: Sequence[Section], space: Mapping[str, Any]) -> bool:
 
 
 def plain_name(names: Sequence[str]) -> str:
-    """The ordinary loss of these methods: the cross entropy if one is made from it, else that of the first."""
+    """Return the ordinary loss of these methods: cross entropy if one of them extends it, else that of the first."""
     counterparts = [COUNTERPARTS.get(name, "cross_entropy") for name in names]
     return "cross_entropy" if "cross_entropy" in counterparts else counterparts[0]
 
 
 def default_metric(facts: Facts) -> str:
-    """Return what is searched on: what a model is worth without the bias, as far as the validation split can say it.
+    """Return the metric to search by: what a model is worth without the bias, as far as validation can tell.
 
     With bias labels that is a log loss, which tells more of a few samples than how many are right: measured by
-    `tests/benchmarks/search_values.py`. Without them, images are judged by inferred groups, tables by their worst
-    class: by `selection_rules.py`, where a network of a table errs at hard rows, not at those against a bias.
+    `tests/benchmarks/search_values.py`. Without them, images are judged by inferred groups, and tables by their worst
+    class: on a table a network errs at hard rows, not at those against a bias (`tests/benchmarks/selection_rules.py`).
     """
     if "shrunk_unbiased_log_loss" in available(facts.on("val")):
         return "shrunk_unbiased_log_loss"
@@ -274,7 +284,7 @@ def default_metric(facts: Facts) -> str:
 
 
 def _colours(facts: Facts, views: bool, bias: Bias) -> Iterator[tuple[str, Any]]:
-    """Keys that take colours away, unless it is known what the bias is."""
+    """Yield the keys that take colours away, unless the bias is known to be something else."""
     if bias.known != "none" and bias.guess != "colour":
         return
     if bias.guess == "texture" or facts.is_table or facts.shape[0] != 3:
@@ -285,14 +295,14 @@ def _colours(facts: Facts, views: bool, bias: Bias) -> Iterator[tuple[str, Any]]
 
 
 SMALL = 64
-"""Pixels of a side up to which a network keeps the image's size in its first layer."""
+"""Longest side in pixels up to which a network keeps the image's size in its first layer."""
 
 PHOTOS = 96
-"""Pixels of a side from which published weights are pointed out."""
+"""Shortest side in pixels from which published weights are pointed out."""
 
 BATCHES, STEPS = (128, 64, 32), 20
-"""Batch sizes, of which a study of images takes the first that gives an epoch so many steps, or the last: measured on
-690 images by `tests/benchmarks/networks.py`."""
+"""Batch sizes, and the steps that an epoch should have: a study of images takes the first size that gives as many, else
+the last; measured on 690 images by `tests/benchmarks/networks.py`."""
 
 TEXT = """\
 {schema}# {about}
@@ -351,12 +361,12 @@ MARGIN = """\
   # It is chosen, too, unless another configuration is ahead by more than {margin} standard errors.
   margin: {margin}
 """
-"""Beside the papers' configurations, of images: measured by `tests/benchmarks/overtuning.py`, with folds by
-`folds.py`."""
+"""Stands beside the papers' configurations on images; measured by `tests/benchmarks/overtuning.py`, with folds by
+`tests/benchmarks/folds.py`."""
 
 FOLDS, FEW_SAMPLES = 5, 1200
-"""Folds, and training samples up to which a study with bias labels has some: measured by `tests/benchmarks/folds.py` on
-about as many."""
+"""Number of folds, and training samples up to which a study with bias labels has folds: measured on about as many by
+`tests/benchmarks/folds.py`."""
 
 FOLDED = """\
 # folds: all but the test split is divided into {folds} parts. Each configuration is validated on one of them in turn,
@@ -387,7 +397,7 @@ FIRST_ROWS = """\
   enqueue: [{point}]
   margin: 1.5
 """
-"""The same of a classifier on a frozen network's features."""
+"""Stands in place of `FIRST` for a classifier on a frozen network's features."""
 
 ALTERNATIVES = """\
   # Methods that have other keys than the one above, by what search.space calls them.
@@ -400,19 +410,19 @@ OVERRIDES = {
     "cpu": {"train.epochs": 20, "train.precision": "float32", "resources.gpu": 0},
     "gpu": {"train.precision": "bfloat16", "resources.gpu": 0.25},
 }
-"""The profile of a study on the other kind of machine."""
+"""Overrides for the other kind of machine: `cpu` in a study drafted for a GPU, `gpu` in one for CPUs."""
 
 
 @dataclass(frozen=True)
 class Wishes:
-    """The answers that a study file is made from.
+    """Answers that a study file is made from.
 
     Attributes:
         data: its section.
         methods: one or several, which are then searched over.
         gpu: whether its trials have a GPU each, or a share of one.
-        images: how many images of the user's are trained on; None: not known, or no images.
-        rows: how many rows of a table are; None: not known, or no table.
+        images: number of training images of the user's own; None: not known, or no images.
+        rows: number of training rows of a table; None: not known, or no table.
         bias: what the user knows of it.
         note: a comment above the data.
         papers: whether the papers' configurations are tried first, where there are some.
@@ -433,7 +443,7 @@ class Wishes:
 
 
 def draft(wishes: Wishes, file: str, schema: str | None = None) -> str:
-    """The text of a study file, checked by loading it with and without its profile.
+    """Return the text of a study file, checked by loading it with and without its profile.
 
     Args:
         file: its future name, for comments and messages.
@@ -519,8 +529,7 @@ def draft(wishes: Wishes, file: str, schema: str | None = None) -> str:
 
 
 def _has_folds(wishes: Wishes, metric: str) -> bool:
-    """Return whether a user's samples are few and have bias labels, and can be divided so that all are judged
-    together."""
+    """Return whether a user's samples are few, have bias labels and can be divided into folds."""
     samples = wishes.rows if wishes.images is None else wishes.images
     if samples is None or samples > FEW_SAMPLES or metric != "shrunk_unbiased_log_loss":
         return False
@@ -540,7 +549,7 @@ def _model(facts: Facts, gpu: bool, head: bool) -> dict[str, Any]:
 
 
 def _flow(values: Mapping[str, Any]) -> str:
-    """A section as it stands in a study file, in one line."""
+    """Return a section in one line, as a study file has it."""
     yaml = YAML(typ="safe", pure=True)
     yaml.default_flow_style, yaml.width, yaml.allow_unicode = True, LINE, True
     yaml.sort_base_mapping_type_on_output = False  # type: ignore[assignment]
@@ -550,4 +559,4 @@ def _flow(values: Mapping[str, Any]) -> str:
 
 
 LINE = 4096
-"""Characters of a line: none is broken."""
+"""Characters of a line, so many that none is broken."""

@@ -1,8 +1,8 @@
-"""A driver in a process of its own: what it runs goes to it by a pipe, and it is followed by its study's ledger.
+"""Run a driver in a process of its own: its task goes there by a pipe, and the study's ledger is followed from here.
 
-Python's own processes are left as they are by it: Ray, MLflow and what they change of a process, variables and handlers
-of signals among it, are in the driver's alone, which is in a session of its own. It ends in good order where whoever
-started it ends without a word, unless it was detached.
+The process that starts a driver keeps its variables and signal handlers: Ray, MLflow and what they change are in the
+driver's process alone, which has a session of its own. If the process that started it ends without a word, the driver
+stops in good order, unless it was detached.
 """
 
 import json
@@ -32,17 +32,15 @@ from study.sweep import PREPARING
 from study.text import tell, typed
 from study.upstream import interrupt
 
-# What the two tell one another.
-
 
 @dataclass(frozen=True)
 class Work:
-    """What a driver is to do.
+    """Task of a driver.
 
     Attributes:
-        task: a function of a module, which takes a home, what is `given`, and a `view` by name.
-        parent: the process that started it.
-        detached: it goes on where that process ends.
+        task: a module's function that takes a home, what is `given`, and a `view` by name.
+        parent: number of the process that started the driver.
+        detached: whether the driver goes on when that process ends.
     """
 
     task: Callable[..., Any]
@@ -55,12 +53,12 @@ class Work:
 
 @dataclass(frozen=True)
 class Listening:
-    """From now on a signal stops it in good order."""
+    """Message of a driver: from now on a signal stops it in good order."""
 
 
 @dataclass(frozen=True)
 class Shown:
-    """It shows a study, which is in its home where `is_there`."""
+    """Message of a driver: it shows a study from now on, which is in its home where `is_there`."""
 
     spec: StudySpec
     is_there: bool
@@ -68,56 +66,54 @@ class Shown:
 
 @dataclass(frozen=True)
 class Told:
-    """A line, or a step of `study.sweep.STEPS`."""
+    """Message of a driver: a line, or a step of `study.sweep.STEPS`."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class Over:
-    """It shows the study no more."""
+    """Message of a driver: it shows the study no more."""
 
 
 @dataclass(frozen=True)
 class Ended:
-    """What its task gave; of a run its folder."""
+    """Message of a driver: what its task returned; for a run, the study's folder."""
 
     result: Any
 
 
 @dataclass(frozen=True)
 class Failed:
-    """What its task raised."""
+    """Message of a driver: what its task raised."""
 
     error: Exception
 
 
 @dataclass(frozen=True)
 class Gone:
-    """Its end of the pipe is closed."""
+    """Stands for the end of a driver's messages: its end of the pipe is closed."""
 
 
 Message = Listening | Shown | Told | Over | Ended | Failed | Gone
 
-# The process that starts one, and follows it.
+DRIVER_SOURCE = "import json, sys; sys.path[:] = json.loads(sys.argv.pop(1)); from study.cli import main; main()"
+"""What the process of a driver runs, with the module path of this one: a study's function is found as it is here."""
 
-START = "import json, sys; sys.path[:] = json.loads(sys.argv.pop(1)); from study.cli import main; main()"
-"""What the process of a driver runs, with this one's path to modules: a study's function is found as it is here."""
-
-EVERY = 0.25
+POLL_INTERVAL_S = 0.25
 """Seconds between two looks at the ledger."""
 
 LEAVES = 30.0
-"""Seconds that a driver gets to end once it has answered; a library may wait for ever for one of its own threads."""
+"""Seconds that a driver has to end once it has answered; a library may wait for ever for one of its own threads."""
 
 BEFORE = "stopped before the study began; nothing is left behind"
 
 
 class Followed:
-    """A study as its ledger tells it, read on while a driver appends to it.
+    """Record of a study, read on from its ledger while a driver appends to it.
 
     Attributes:
-        record: what it said at the last look.
+        record: what the ledger said at the last look.
     """
 
     def __init__(self, folder: StudyFolder) -> None:
@@ -125,20 +121,20 @@ class Followed:
         self._tail = ledger.Tail(folder.ledger_file)
 
     def look(self) -> None:
-        """Take in what is new. What is wrong with a ledger is told by its driver."""
+        """Read what is new. Errors of the ledger are left to its driver to report."""
         with suppress(UserError, OSError):
             for line in self._tail.new():
                 self.record.take(line)
 
 
 class Driver:
-    """A driver's process, from its start on.
+    """Process of a driver, from its start on.
 
-    A KeyboardInterrupt may come between any two instructions of the main thread: so messages are received, and the
-    ledger is read, by a thread, and the main thread takes each message as often as it has to.
+    A KeyboardInterrupt may come between any two instructions of the main thread. So a thread receives the messages and
+    reads the ledger, and the main thread handles a message again if an interrupt came before it was done.
 
     Args:
-        work: that it gets.
+        work: task that the driver is given.
 
     Raises:
         StartInterruptedError: Ctrl-C came while it started.
@@ -157,7 +153,7 @@ class Driver:
         try:
             with theirs:
                 self._process = subprocess.Popen(
-                    [sys.executable, "-c", START, json.dumps(path), "drive", str(theirs.fileno())],
+                    [sys.executable, "-c", DRIVER_SOURCE, json.dumps(path), "drive", str(theirs.fileno())],
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL if work.detached else None,
                     stderr=subprocess.DEVNULL if work.detached else None,
@@ -170,12 +166,12 @@ class Driver:
             raise StartInterruptedError(BEFORE) from None
 
     def follow(self, view: View, until: Callable[[Message], bool] = lambda _: False) -> Any:
-        """Show what it does until it has answered; gives what its task gave.
+        """Show what the driver does until it has answered, and return what its task returned.
 
-        Ctrl-C stops it in good order, a second one at once, a third one kills it.
+        Ctrl-C stops the driver in good order, a second one at once, and a third one kills it.
 
         Args:
-            until: says of a message that the rest of them is not waited for.
+            until: whether a message is the last one to wait for.
 
         Raises:
             Exception: what its task raised.
@@ -209,7 +205,7 @@ class Driver:
         return message.result if isinstance(message, Ended) else None
 
     def leave(self) -> None:
-        """Close the pipe: unless it is detached, and where it has not ended, it stops in good order."""
+        """Close the pipe: a driver that is not detached and has not ended then stops in good order."""
         self._left.set()
 
     @property
@@ -217,19 +213,19 @@ class Driver:
         return self._process.pid
 
     def _next(self) -> tuple[Message, StudyRecord] | None:
-        """The first message that was not taken, and the record of its study; None: there is none yet."""
+        """Return the first message that was not handled, and the record of its study; None: there is none yet."""
         if self._taken == len(self._messages):
             self._news.wait(1.0)
         self._news.clear()
         return self._messages[self._taken] if self._taken < len(self._messages) else None
 
     def _hear(self, pipe: Connection, work: bytes) -> None:
-        """In a thread: give it its work, receive what it tells, and read its study's ledger, until it is left."""
+        """Send the driver its task, receive its messages and read its study's ledger, in a thread, until `leave`."""
         with pipe:
             try:
                 pipe.send_bytes(work)
                 while not self._left.is_set():
-                    there = pipe.poll(EVERY)
+                    there = pipe.poll(POLL_INTERVAL_S)
                     if self._followed:
                         self._followed.look()
                     if there:
@@ -247,13 +243,13 @@ class Driver:
         self._news.set()
 
     def _stop(self) -> None:
-        """Pass on a Ctrl-C. One that hears no signals yet has begun nothing, and is ended."""
+        """Pass on a Ctrl-C. A driver that hears no signals yet has begun nothing, and is killed."""
         self._stops += 1
         with suppress(ProcessLookupError):
             self._process.send_signal(signal.SIGINT if self._messages and self._stops < 3 else signal.SIGKILL)
 
     def _wait(self) -> None:
-        """Until it has ended; what it does after its answer is nobody's loss."""
+        """Wait until the driver has ended; nothing that it does after its answer is needed."""
         try:
             self._process.wait(LEAVES)
         except (subprocess.TimeoutExpired, KeyboardInterrupt):
@@ -261,7 +257,7 @@ class Driver:
             self._process.wait()
 
     def _gone(self) -> StartInterruptedError | StudyStoppedError:
-        """Return what is told of one that has ended without an answer."""
+        """Return the error for a driver that has ended without an answer."""
         is_there = self._spec is not None and (self._home.path / self._spec.name).exists()
         if self._stops and not is_there:
             return StartInterruptedError(BEFORE)
@@ -274,11 +270,11 @@ class Driver:
 
 
 def driven(view: View, home: Home, task: Callable[..., Any], *given: Any, **named: Any) -> Any:
-    """Do something that runs trials, in a driver of its own, and wait for it.
+    """Do something that runs trials in a driver of its own, and wait for it.
 
     Args:
-        task: a function of a module, which takes a home, what is `given`, and a `view`; it gives a `RunEnd`, of which
-            comes back the folder, or something else that can be pickled.
+        task: a module's function that takes a home, what is `given`, and a `view`; it returns a `RunEnd`, of which the
+            folder comes back, or something else that can be pickled.
 
     Raises:
         Exception: what the task raised; and as `Driver.follow`.
@@ -293,11 +289,16 @@ def driven(view: View, home: Home, task: Callable[..., Any], *given: Any, **name
 def detached(
     view: View, home: Home, task: Callable[..., Any], *given: Any, **named: Any
 ) -> tuple[StudyFolder, int | None]:
-    """The same in a driver that goes on by itself, until its first trials are about to start. Gives its study, and the
-    number of its process; None where it has ended, as it had nothing to run.
+    """Do something that runs trials in a driver that goes on by itself, and wait until its first trials are to start.
+
+    Args:
+        task: see `driven`.
+
+    Returns:
+        Its study, and the number of its process; None where it has ended because there was nothing to run.
 
     Raises:
-        Exception: as `driven`, of what happened until then.
+        Exception: see `driven`; what happened until then.
     """
     driver = Driver(Work(task, home, given, named, os.getpid(), detached=True))
     names: list[str] = []
@@ -315,11 +316,11 @@ def detached(
 
 
 def attached(view: View, folder: StudyFolder) -> RunEnd:
-    """Show a study that a driver runs, until none does.
+    """Show a study that a driver runs, until it has ended.
 
     Raises:
-        UserError: none does.
-        StartInterruptedError: Ctrl-C, which the study does not hear.
+        UserError: no driver runs it.
+        StartInterruptedError: Ctrl-C, which does not reach the study.
     """
     name, file = folder.name, folder.ledger_file
     if not ledger.is_open(file):
@@ -329,21 +330,19 @@ def attached(view: View, folder: StudyFolder) -> RunEnd:
     try:
         with view(spec.placed(followed.record.placement), followed.record):
             while ledger.is_open(file):
-                time.sleep(EVERY)
+                time.sleep(POLL_INTERVAL_S)
                 followed.look()
     except KeyboardInterrupt:
         raise StartInterruptedError(f"{name} goes on; to stop it: {typed('stop', name)}") from None
     return RunEnd(folder, spec, StudyRecord.load(file), None)
 
 
-# The process of a driver.
-
 LOG = "driver.log"
-"""The file of a study's folder that has what a detached driver printed."""
+"""File in a study's folder with what a detached driver printed."""
 
 
 class Channel:
-    """A driver's end of the pipe; whoever has closed the other one is told nothing more."""
+    """A driver's end of the pipe; once the other end is closed, messages are dropped."""
 
     def __init__(self, number: int) -> None:
         os.set_inheritable(number, False)  # what it starts would keep the pipe open
@@ -356,7 +355,7 @@ class Channel:
             self._pipe.send(message)
 
     def receive(self) -> Work:
-        """Its work, once."""
+        """Receive the driver's task, once."""
         work: Work = self._pipe.recv()
         self._home = work.home
         if work.detached:
@@ -370,8 +369,10 @@ class Channel:
         return work
 
     def _stop_without(self, parent: int) -> None:
-        """In a thread: stop this process in good order once nobody waits for it. A fork of the parent, too, may have
-        its end of the pipe."""
+        """Stop this process in good order, from a thread, once nobody waits for it.
+
+        The parent is looked for as well as the pipe: a fork of the parent may hold its end of the pipe open.
+        """
         with suppress(OSError, EOFError):
             while not self._pipe.poll(1.0) and os.getppid() == parent:
                 pass
@@ -379,7 +380,7 @@ class Channel:
 
     @contextmanager
     def __call__(self, spec: StudySpec, record: StudyRecord) -> Iterator[Callable[[str], None]]:
-        """What a run shows is shown by the parent, and by this process where it is detached, in the study's folder."""
+        """Show a run at the parent and, where the driver is detached, in a file of the study's folder."""
         with ExitStack() as shown:
             self.send(Shown(spec, is_there=bool(record.id)))
             says: list[Callable[[str], None]] = [lambda text: self.send(Told(text))]
@@ -404,10 +405,10 @@ class Channel:
 
 
 def drive(number: int) -> int:
-    """Do what comes through a pipe, in this process, and answer. Gives the exit status.
+    """Do the task that comes through a pipe, in this process, and answer; return the exit status.
 
     Args:
-        number: of this end of the pipe.
+        number: file descriptor of this end of the pipe.
 
     Raises:
         Exception: what the task raised, if nobody waits for the answer any more.
@@ -439,7 +440,7 @@ def drive(number: int) -> int:
 
 
 def _portable(error: BaseException) -> Exception:
-    """An error as another process can raise it, with where it came from if it is none that is shown as a message."""
+    """Return an error as another process can raise it, with its traceback as a note unless it is shown as a message."""
     if isinstance(error, UserError | StudyStoppedError | StartInterruptedError):
         return error
     if not isinstance(error, Exception) or interrupt.has_come():  # a library may make its own error of an interrupt

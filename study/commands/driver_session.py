@@ -1,5 +1,4 @@
-"""One session of a study that is there: its driver, MLflow beside it, then the outputs, and the lines that a user is
-shown."""
+"""One session of a study: its driver, MLflow beside it, its report and files, and the lines shown to the user."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -35,18 +34,18 @@ from study.trained.model_files import best_model
 from study.trained.model_files import write as write_models
 from study.upstream.ray_internals import is_job
 
-# The end of a run: its result, and the lines that a user is shown.
-
 
 def outputs(
     folder: StudyFolder, results: Results, datasets: Mapping[str, Dataset] | None = None, report: bool = True
 ) -> dict[Path, str | None]:
-    """Write the report and best.yaml, or descriptions and card of a final training. Gives the files and the artifact
-    folder that each belongs to.
+    """Write the report and best.yaml, or the descriptions and card of a final training.
 
     Args:
-        datasets: of the study; None: what tells of them was written before.
+        datasets: of the study; None: the descriptions and card were written before.
         report: whether the report is written.
+
+    Returns:
+        The files, each with the artifact folder that it belongs to.
     """
     if results.spec.final_seeds is None and results.best:
         export(folder, results, folder.best_file)
@@ -63,12 +62,12 @@ def outputs(
 
 
 def lead_parts(results: Results) -> dict[str, tuple[str, ...]]:
-    """The sentences of the report's lead by title, as the study's run in MLflow shows them."""
-    return {part.title: part.sentences for part in result_sentences.lead(results)}
+    """Return the sentences of the report's lead by title, as the study's run in MLflow shows them."""
+    return {title: tuple(map(str, said)) for title, said in result_sentences.lead(results).items()}
 
 
 def registered(home: Home, folder: StudyFolder, results: Results) -> str | None:
-    """Have MLflow register the model of a final training. Gives what went wrong, if anything did."""
+    """Have MLflow register the model of a final training; return what went wrong, if anything did."""
     if results.spec.final_seeds is None or not (model := best_model(folder, results)):
         return None
     return register(home, folder, results.spec.name, model)
@@ -80,7 +79,7 @@ TRACEBACK = 30
 
 @dataclass(frozen=True)
 class RunEnd:
-    """The result of a run.
+    """Result of a run.
 
     Attributes:
         untracked: why MLflow lacks something, None if it has everything.
@@ -97,15 +96,15 @@ class RunEnd:
 
     @cached_property
     def results(self) -> Results:
-        """What the study found: no driver runs it any more."""
+        """What the study found; no driver runs it any more."""
         return Results(self.spec, self.record)
 
 
 def closing_lines(end: RunEnd) -> list[str]:
     """Return how a run ended, its results, where things are and the next command.
 
-    In a job of a cluster, whose log is read elsewhere, paths are left out: whoever follows it is told how to have what
-    lies there, see `study.commands.on_cluster`.
+    In a job of a cluster, whose log is read elsewhere, paths are left out: whoever follows it is told how to get those
+    files, see `study.commands.on_cluster`.
     """
     folder, spec, record = end.folder, end.spec, end.record
     lines = ["", *summary.lines(summary.summary(end.results))]
@@ -150,14 +149,14 @@ def _places(end: RunEnd) -> list[str]:
 
 
 def _mlflow(uri: str) -> list[str]:
-    """Return how MLflow's pages are opened; a job's own database, from here."""
+    """Return how to open MLflow's pages; nothing in a job that has a database instead of a server."""
     if not is_job():
         return ["MLflow UI  study ui"]
     return [f"MLflow UI  {experiments_page(uri)}"] if is_server(uri) else []
 
 
 def _first_failure(end: RunEnd) -> list[str]:
-    """Why the first failed trial failed, its traceback, and where all tracebacks are."""
+    """Return why the first failed trial failed, its traceback, and where all tracebacks are."""
     folder, trials = end.folder, end.record.trials.values()
     first = next((trial for trial in trials if trial.state == "failed"), None)
     if first is None:
@@ -172,7 +171,7 @@ def _first_failure(end: RunEnd) -> list[str]:
 
 
 def _how_it_goes_on(end: RunEnd) -> list[str]:
-    """Return what has a study that is not complete go on."""
+    """Return the commands with which a study that is not complete goes on."""
     spec, record = end.spec, end.record
     if record.state != "failed" or spec.final_seeds is not None:  # a final training tries again what failed
         return [f"go on with it: study resume {spec.name}"]
@@ -181,8 +180,10 @@ def _how_it_goes_on(end: RunEnd) -> list[str]:
 
 
 def _failed(end: RunEnd) -> list[str]:
-    """Return what failed of a study that is complete, and how it runs again; nothing where it is searched
-    configurations that diverged: they would do so again."""
+    """Return what failed in a complete study, and how it runs again.
+
+    Searched configurations that diverged are left out: they would diverge again.
+    """
     trials = [end.record.trials[number] for number in extend_study.failed_trials(end.record)]
     failed = [trial for trial in trials if trial.state == "failed"]
     mendable = [trial for trial in failed if trial.kind != "DIVERGED" or trial.stage == "baseline"]
@@ -196,7 +197,7 @@ def _failed(end: RunEnd) -> list[str]:
 
 
 def _next_commands(end: RunEnd, steps: Sequence[Step], has_baseline: bool) -> list[str]:
-    """Return what the numbers ask for, where they do, and the final training, or that of its baseline as well.
+    """Return the next commands: what the numbers ask for, the final training, and that of the baseline.
 
     Args:
         has_baseline: whether a final training stands beside that of its baseline already.
@@ -216,14 +217,14 @@ def _next_commands(end: RunEnd, steps: Sequence[Step], has_baseline: bool) -> li
         uses = ["keep the baseline, which best.yaml holds", f"{uses[0]}   the baseline on new seeds"]
     elif is_over is None:
         uses.append("keep the baseline, from which it is not told apart")
-    why = wrapped("advice", steps[0].why) if steps else []
+    why = wrapped("advice", str(steps[0].why)) if steps else []
     if steps and steps[0].command:
         uses.insert(0, steps[0].command)
     return [*why, *(f"{'or:   ' if place else 'next: '}{use}" for place, use in enumerate(uses))]
 
 
 def _baseline_as_well(folder: StudyFolder, spec: StudySpec) -> list[str]:
-    """Return how the baseline is trained on the seeds of a final training of what a study found, if that is another."""
+    """Return the command to train the baseline on a final training's seeds; none if that is the baseline's own."""
     origin, seeds = spec.origin or {}, ",".join(map(str, spec.final_seeds or ()))
     if "study" not in origin or final_training.is_of_baseline(Home(folder.path.parent), spec):
         return []
@@ -239,14 +240,18 @@ def _relative(path: Path) -> Path:
 
 
 class View(Protocol):
-    """Shows a study while it runs; reads the record from a thread of its own. Gives what shows a line at once."""
+    """Shows a study while it runs, reading the record from a thread; yields a function that shows a line at once."""
 
     def __call__(self, spec: StudySpec, record: StudyRecord) -> AbstractContextManager[Callable[[str], None]]: ...
 
 
 def loaded(spec: StudySpec, view: View) -> dict[str, Dataset]:
-    """A study's data sets; a UserError before anything starts if the weights that trials begin from are not there, or
-    are not those of the configuration's study."""
+    """Load a study's data sets, before anything starts.
+
+    Raises:
+        UserError: data cannot be loaded, or the weights that trials begin from are not there or are not those of the
+            configuration's study.
+    """
     from study.sweep.driver import initial_weights
 
     initial_weights(spec, StudyRecord())
@@ -262,8 +267,10 @@ SAID_AGAIN = 10.0
 
 
 def _features(spec: StudySpec, datasets: Mapping[str, Dataset], tell: Callable[[str], None]) -> None:
-    """Have the features of frozen networks computed before trials wait for them; trials on other machines, or on a GPU
-    where there is none here, compute their own."""
+    """Compute the features of frozen networks before trials wait for them.
+
+    Trials on other machines, or on a GPU where there is none here, compute their own.
+    """
     sections = [model for model in spec.model_sections if model.get("frozen")]
     if not sections:
         return
@@ -293,7 +300,7 @@ GO_ON = "stopped. Nothing is lost; then go on with it: study resume {}"
 
 @contextmanager
 def interrupted_as(message: str) -> Iterator[None]:
-    """A KeyboardInterrupt of the block as one message."""
+    """Raise a KeyboardInterrupt of the block as a StartInterruptedError with this message."""
     try:
         yield
     except KeyboardInterrupt:
@@ -302,10 +309,10 @@ def interrupted_as(message: str) -> Iterator[None]:
 
 @contextmanager
 def resumable(folder: StudyFolder) -> Iterator[None]:
-    """Tells of a disk that is full or fails how the study goes on.
+    """Say how the study goes on where the disk is full or fails.
 
     Raises:
-        StudyStoppedError: it is.
+        StudyStoppedError: it is full or fails.
     """
     try:
         yield
@@ -327,7 +334,7 @@ def run_session(
     shared: SharedRay | None = None,
     placement: Mapping[str, Any] | None = None,
 ) -> RunEnd:
-    """Run a study that is there: drive it, and bring the rest into MLflow.
+    """Run a study that is in the home: drive it, write its report and files, and bring everything into MLflow.
 
     Args:
         placement: see `study.spec.study_spec.StudySpec.placed`; None: that of its last driver.

@@ -1,4 +1,4 @@
-"""The best configurations of a study as files that `study train`, `study trial` and `study run` take."""
+"""Write the best configurations of a study as files that `study train`, `study trial` and `study run` take."""
 
 import statistics
 from collections.abc import Mapping
@@ -23,12 +23,12 @@ from study.text import typed
 from study.tracking.tracking_state import Tracked
 
 NOT_OF_CODE = ("event", "time", "spec", "owner")
-"""What a session says besides the code that ran."""
+"""Keys of a session's event that are not about the code that ran."""
 
 
 @dataclass(frozen=True)
 class Exported:
-    """A file that was written, the configuration in it or what needs no search, and the objective of its study."""
+    """File that was written, the configuration or reference in it, and the objective of its study."""
 
     path: Path
     candidate: Candidate | Reference
@@ -36,11 +36,11 @@ class Exported:
 
     @property
     def rests_on_one_seed(self) -> bool:
-        """Return whether its metrics are those of one trial."""
+        """Whether its metrics are those of one trial."""
         return isinstance(self.candidate, Candidate) and len(trials_of(self.candidate)) == 1
 
     def to_document(self) -> dict[str, Any]:
-        """As plain values: the file, the trial or reference, and mean, sd and n of its metrics."""
+        """Return plain values: the file, the trial or reference, and mean, sd and n of its metrics."""
         if isinstance(self.candidate, Reference):
             metrics = {name: {"mean": value, "sd": None, "n": 1} for name, value in self.candidate.metrics.items()}
             return {"file": str(self.path), "reference": self.candidate.name, "metrics": metrics}
@@ -51,8 +51,10 @@ class Exported:
 
 
 def export(folder: StudyFolder, results: Results, out: Path, choice: Choice | None = None) -> list[Exported]:
-    """Write the best configuration, or those of a choice: several, or a front, as OUT-1, OUT-2 ... Without a choice,
-    what needs no search where that is the study's result.
+    """Write the best configuration of a study, or those that a choice selects.
+
+    Several, or a front, are written as OUT-1, OUT-2 ... Without a choice, a reference is written where it is the
+    study's result.
 
     Returns:
         The files, the best first.
@@ -91,7 +93,7 @@ WITHOUT_A_SEARCH = """\
 
 
 def _export_reference(results: Results, stays: Reference, out: Path) -> Exported:
-    """Write what needs no search as a study file of one trial."""
+    """Write a reference as a study file of one trial."""
     check_output(out)
     searched = results.best
     train, file = typed("train", out.name if out.name.isprintable() else "FILE"), searched and searched.trial.number
@@ -101,11 +103,11 @@ def _export_reference(results: Results, stays: Reference, out: Path) -> Exported
 
 
 OF_DATA = ("seed", "threads", "data_share", "deterministic")
-"""The keys of `train` that a model which is fitted at once has from its study; others say how networks are trained."""
+"""Keys of `train` that a reference takes over from its study; the others say how networks are trained."""
 
 
 def _reference_spec(results: Results, stays: Reference) -> StudySpec:
-    """What needs no search as a study of one trial of one epoch."""
+    """Return a reference as a study of one trial of one epoch."""
     spec, record = results.spec, results.record
     train = {key: plain(knob.default) for key, knob in train_knobs().items()}
     train |= {key: spec.base["train"][key] for key in OF_DATA} | {"epochs": 1}
@@ -137,12 +139,12 @@ HEADER = """\
 
 
 def _fold(candidate: Candidate) -> list[str]:
-    """The option of `study trial` that the configuration says nothing of."""
+    """Return the option of `study trial` for the fold, which a configuration does not contain."""
     return [] if candidate.trial.fold is None else ["--fold", str(candidate.trial.fold)]
 
 
 def exported(folder: StudyFolder, results: Results, candidate: Candidate, choice: Choice) -> StudySpec:
-    """A configuration as a study file of one trial."""
+    """Return a configuration as a study file of one trial."""
     spec, record = results.spec, results.record
     began = candidate.trial.started or 0.0
     session = [session for session in record.sessions if session["time"] <= began or session is record.sessions[0]][-1]
@@ -179,8 +181,11 @@ def exported(folder: StudyFolder, results: Results, candidate: Candidate, choice
 
 
 def _document(spec: StudySpec, params: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """As `StudySpec.trial_document`. Where no parameter is a name, which other keys may depend on, the study's own
-    sections have the trial's keys, and no network or method has to be asked, which takes seconds of PyTorch."""
+    """Return the sections of a trial, as `StudySpec.trial_document` does, without PyTorch where that is possible.
+
+    Other keys may depend on a parameter that is a name. Where there is none, the study's own sections have all of the
+    trial's keys, and no network or method has to be asked: that would take seconds.
+    """
     if any(isinstance(value, str) for value in params.values()):
         return spec.trial_document(params)
     base = {section: dict(values) for section, values in spec.base.items()}
@@ -191,7 +196,7 @@ def _document(spec: StudySpec, params: Mapping[str, Any]) -> dict[str, dict[str,
 
 
 def _confirmed(spec: StudySpec, candidate: Candidate) -> dict[str, Any]:
-    """Mean, sample standard deviation and seeds of each validation and test metric over the confirm trials."""
+    """Return the seeds of the confirm trials, and mean, sample standard deviation and n of each metric over them."""
     if not candidate.repeats:
         return {}
     spreads = ranking.spreads(spec.objective, candidate.repeats, candidate.joined)
@@ -200,7 +205,7 @@ def _confirmed(spec: StudySpec, candidate: Candidate) -> dict[str, Any]:
 
 
 def _gain(results: Results, candidate: Candidate) -> dict[str, Any]:
-    """The study's metric minus the baseline's on both splits, with its interval; empty for the baseline."""
+    """Return the study's metric minus the baseline's on both splits, with its interval; empty for the baseline."""
     from study.ranking.difference import side_of  # pandas takes a while
 
     reference = results.baseline

@@ -1,4 +1,4 @@
-"""Extending a study that ended: more configurations to try, more seeds for the best, more epochs for its trials."""
+"""Extend a study that ended: more configurations to try, more seeds for the best, more epochs for its trials."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,14 +23,14 @@ from study.training.config import bound
 RETRY = "To run that again, once its cause is mended: study resume {} --failed"
 
 TOP, SEEDS = 5, 5
-"""The number of configurations that `study confirm` runs again, and of seeds for each, where it is not told."""
+"""Configurations that `study confirm` runs again, and seeds of each, where its options do not say."""
 
 
 def more_trials(folder: StudyFolder, spec: StudySpec, trials: str) -> StudyRecord:
     """Let the search of a study try more configurations.
 
     Args:
-        trials: how many more than were tried or are to be, as `+50`. A grid whose search ended before its last cell
+        trials: how many more than were tried or are to be, as `+50`. A grid whose search ended before its last point
             tries so many of those that are left.
 
     Returns:
@@ -52,8 +52,9 @@ def more_trials(folder: StudyFolder, spec: StudySpec, trials: str) -> StudyRecor
 
 
 def failed_again(folder: StudyFolder, spec: StudySpec) -> StudyRecord:
-    """Let all run again that failed, from its start, with its configuration and seed; and the seeds of a configuration
-    that ended because its first one failed.
+    """Let all trials that failed run again from the start, with the same configuration and seed.
+
+    Repeats that ended because their configuration's first trial failed run again as well.
 
     Returns:
         The record, in which they wait.
@@ -69,7 +70,7 @@ def failed_again(folder: StudyFolder, spec: StudySpec) -> StudyRecord:
 
 
 def failures(folder: StudyFolder) -> list[int]:
-    """The trials that `failed_again` lets run again; raises as it does."""
+    """Return the trials that `failed_again` would run again; raise as it does."""
     return _failures(Results.load(folder))
 
 
@@ -81,7 +82,7 @@ def _failures(results: Results) -> list[int]:
 
 
 def failed_trials(record: StudyRecord) -> list[int]:
-    """The numbers of what `failed_again` lets run again."""
+    """Return the numbers of the trials that `failed_again` runs again; none where nothing has failed."""
     failed = {trial.number for trial in record.trials.values() if trial.state == "failed"}
     ended_with = (
         trial.number
@@ -100,7 +101,7 @@ def is_spent(results: Results) -> bool:
 
 
 def check_trials(spec: StudySpec, trials: str) -> None:
-    """Refuse more trials for what has none, and what is no number of them; see `more_trials`.
+    """Refuse a text that is no number of additional trials, and a study that can have none; see `more_trials`.
 
     Raises:
         UserError: says which.
@@ -118,7 +119,8 @@ def more_seeds(folder: StudyFolder, spec: StudySpec, top: int | None, seeds: int
 
     Args:
         top, seeds: None: `TOP` and `SEEDS`, or with `rules` as many as before.
-        rules: let every selection rule's pick run on these seeds as well. A study that was asked once goes on with it.
+        rules: let every selection rule's pick run on these seeds as well. Once asked for, this holds for later calls
+            too.
 
     Raises:
         UserError: the search is not over or has too few complete configurations, all of these trials have run, or
@@ -129,10 +131,10 @@ def more_seeds(folder: StudyFolder, spec: StudySpec, top: int | None, seeds: int
 
 
 def seeds_asked(results: Results, top: int | None, seeds: int | None, rules: bool) -> Confirming:
-    """Return what the ledger is told for `more_seeds`, which has the arguments.
+    """Return the event that `more_seeds` writes to the ledger, with the same arguments.
 
     Args:
-        results: their record is changed: it has this request then.
+        results: their record is changed: it has this request afterwards.
 
     Raises:
         UserError: see `more_seeds`.
@@ -156,14 +158,14 @@ def seeds_asked(results: Results, top: int | None, seeds: int | None, rules: boo
 
 
 def _is_confirmed(results: Results) -> bool:
-    """Return whether all has run that is to be confirmed."""
+    """Return whether all trials of the confirm stage have run."""
     plan = results.confirm
     best = not plan.top or results.is_confirmed
     return best and (not plan.rules or results.picks_are_confirmed)
 
 
 def _confirmed(results: Results) -> str:
-    """Return what has run, for a message."""
+    """Return which trials have run on fresh seeds, for a message."""
     plan = results.confirm
     trials = results.to_confirm() + (results.picked if plan.rules else [])
     numbers = list(dict.fromkeys(trial.number for trial in trials))
@@ -177,22 +179,20 @@ def _opened(folder: StudyFolder) -> Iterator[tuple[Ledger, StudyRecord]]:
         yield ledger, StudyRecord.told(folder.ledger_file)
 
 
-# Letting trials of a study whose search is over go on beyond their last epoch, and those that early stopping ended.
-#
-# What is chosen goes on with all its seeds, and the baseline with it, so that they compare. A trial whose state was
-# kept goes on from it, any other runs again from its first epoch. Both are bit for bit the trial that it would have
-# been.
-
 LENGTHENED = 5
-"""The number of configurations that go on where nobody says which."""
+"""Configurations that go on to more epochs where nobody says which."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """A user's request to extend trials.
+    """Request of a user to run trials for more epochs.
+
+    What is chosen goes on with all its seeds, and the baseline with it, so that they compare. A trial whose state was
+    kept goes on from it, any other runs again from its first epoch. Either way it is, bit for bit, the trial that it
+    would have been with so many epochs from the start.
 
     Attributes:
-        epochs: the last epoch of what is extended.
+        epochs: the last epoch of each trial.
         top: how many of the best complete configurations; None: `LENGTHENED`, or none where others are named.
         trials: numbers of configurations, complete or ended by early stopping.
     """
@@ -204,7 +204,7 @@ class Request:
 
 @dataclass(frozen=True)
 class GoesOn:
-    """A trial, and the epoch behind which it goes on; 0: it runs again from its first."""
+    """Trial that goes on, and the epoch after which it does; 0: it runs again from its first."""
 
     trial: int
     behind: int
@@ -212,14 +212,14 @@ class GoesOn:
 
 @dataclass(frozen=True)
 class Plan:
-    """What goes on.
+    """Trials that go on to more epochs.
 
     Attributes:
         epochs: the last one of each.
         configurations: their trials, the baseline first.
-        trials: these and those of their further seeds.
+        trials: these and those on their further seeds.
         to_run: epochs of all trials together.
-        again: those that run a second time because their trial's state was not kept.
+        again: how many of these are run a second time because the trial's state was not kept.
     """
 
     epochs: int
@@ -230,14 +230,14 @@ class Plan:
 
 
 def told(document: Mapping[str, Any]) -> Plan:
-    """A plan as a cluster's command printed it."""
+    """Return a plan from what a cluster's command printed."""
     from pydantic import TypeAdapter
 
     return TypeAdapter(Plan).validate_python(document)
 
 
 def lines(plan: Plan) -> list[str]:
-    """The same for people."""
+    """Return the lines that tell a user of a plan."""
     numbers, further = plan.configurations, len(plan.trials) - len(plan.configurations)
     seeds = f", with {further} trial{'s' * (further > 1)} on further seeds" if further else ""
     texts = [
@@ -253,7 +253,11 @@ def lines(plan: Plan) -> list[str]:
 
 
 def ask(folder: StudyFolder, spec: StudySpec, request: Request) -> Plan:
-    """Note in the ledger what is to go on; a UserError as `planned`, or another process runs the study."""
+    """Write to the ledger which trials go on, and return the plan.
+
+    Raises:
+        UserError: see `planned`; or another process runs the study.
+    """
     with _opened(folder) as (ledger, record):
         plan = planned(folder, Results(spec, record), request)
         ledger.append(TrialsLengthened(plan.epochs, tuple(one.trial for one in plan.trials)))
@@ -261,12 +265,12 @@ def ask(folder: StudyFolder, spec: StudySpec, request: Request) -> Plan:
 
 
 def plan_of(folder: StudyFolder, request: Request) -> Plan:
-    """Return what would go on; raises as `planned`."""
+    """Return what would go on, and write nothing; raise as `planned`."""
     return planned(folder, Results.load(folder), request)
 
 
 def planned(folder: StudyFolder, results: Results, request: Request) -> Plan:
-    """Return what goes on.
+    """Plan which trials go on, and from which epoch.
 
     Raises:
         UserError: the search is not over, there are not so many trials, one of them has run these epochs or cannot go
@@ -326,7 +330,7 @@ def _named(results: Results, number: int) -> TrialRecord:
 
 
 def _check(folder: StudyFolder, spec: StudySpec, trial: TrialRecord, epochs: int) -> None:
-    """Refuse what has run so many epochs, and what would not be the trial of so many."""
+    """Refuse a trial that has run so many epochs, or would not be the same as one of so many from the start."""
     if _is_done(trial, spec, epochs):
         raise UserError(f"--epochs {epochs}: trial {trial.number} of {spec.name} has run {trial.epochs}. Give more")
     tied = bound(spec.trial_document(trial.params)) if spec.function is None else _of_function(folder, spec)
@@ -339,7 +343,7 @@ def _check(folder: StudyFolder, spec: StudySpec, trial: TrialRecord, epochs: int
 
 
 def _of_function(folder: StudyFolder, spec: StudySpec) -> tuple[str, str] | None:
-    """As `bound`, of the user's own function."""
+    """Return what ties the user's own function to its number of epochs, and why, as `bound` does; None: nothing."""
     named = spec.function or ""
     if "epochs" in taken(named, function_loading.place(named, folder.path)):
         return "method.function", "it takes epochs; one that does not, and yields for ever, does not depend on them"
@@ -351,7 +355,7 @@ def _is_done(trial: TrialRecord, spec: StudySpec, epochs: int) -> bool:
 
 
 def _with_seeds(record: StudyRecord, chosen: Iterable[TrialRecord]) -> Iterator[TrialRecord]:
-    """Configurations with all their trials on further seeds, and the steps of an ablation that leads to one of them."""
+    """Yield each configuration's trials on all its seeds, and the steps of an ablation that leads to it."""
     for trial in chosen:
         yield trial
         for stage in ("replicate", "confirm", "rule"):

@@ -1,4 +1,4 @@
-"""`study fetch`: a study of a cluster in the local home, where everything works on it."""
+"""What `study fetch` does: copy a study of a cluster into the local home, where every command works on it."""
 
 import sys
 from collections.abc import Callable
@@ -22,7 +22,7 @@ from study.text import typed
 
 @dataclass(frozen=True)
 class Brought:
-    """The outcome of a fetch.
+    """Outcome of a fetch.
 
     Attributes:
         folder: the study here.
@@ -40,12 +40,12 @@ class Brought:
 
 
 def fetch(home: Home, name: str, address: str, models: bool = False, rename: str | None = None) -> Brought:
-    """Bring a study of a cluster, or what is new of it.
+    """Copy a study of a cluster into the home, or what is new of it.
 
-    A first fetch that is cut off leaves no study; the next one goes on with what it had brought.
+    A first fetch that is cut off leaves no study; the next one goes on from the files that came.
 
     Args:
-        models: with the weights of its models.
+        models: whether the weights of its models come too.
         rename: its name here; None: as there.
 
     Raises:
@@ -88,7 +88,7 @@ def fetch(home: Home, name: str, address: str, models: bool = False, rename: str
 
 
 def _known(home: Home, folder: StudyFolder, name: str) -> Fetched | None:
-    """Return where the study of that name here came from; None: there is none, or it did not come from there.
+    """Return where the local study came from; None: there is none, or it did not come from there.
 
     Raises:
         UserError: it runs here.
@@ -105,11 +105,12 @@ def _known(home: Home, folder: StudyFolder, name: str) -> Fetched | None:
 
 
 def _not_fetched(home: Home, folder: StudyFolder, reading: Reading, name: str, address: str) -> Brought:
-    """Return what there is to say of a study that has its name here and was not fetched: a cluster on this home, as
-    that of `study cluster up`, has the very same.
+    """Return the outcome for a study whose name is taken here by one that was not fetched from there.
+
+    It is no error if both are one study: a cluster on this home, as that of `study cluster up`, reads this very folder.
 
     Raises:
-        UserError: it is another one, or that on the cluster has gone on otherwise.
+        UserError: it is another study, or the one on the cluster has gone on otherwise.
     """
     with TemporaryDirectory(prefix=f".{folder.name}.", dir=home.path) as place:
         source, _ = reading.download(Path(place), Wish(lambda file: False))
@@ -126,7 +127,7 @@ def _not_fetched(home: Home, folder: StudyFolder, reading: Reading, name: str, a
 
 
 def _renamed(name: str) -> Callable[[Path], None]:
-    """Return what gives a study file another name."""
+    """Return a function that gives a study file another name."""
 
     def change(path: Path) -> None:
         path.write_text(dump({**read(path).values, "name": name}), encoding="utf-8")
@@ -135,7 +136,7 @@ def _renamed(name: str) -> Callable[[Path], None]:
 
 
 def _tracked(home: Home, folder: StudyFolder) -> str | None:
-    """Bring it into the MLflow of this home; one from elsewhere may be the cluster's, which has it."""
+    """Bring a fetched study into MLflow if that is this home's own; another may be the cluster's, which has it."""
     if not home.owns_tracking:
         return None
     from study.commands.driver_session import lead_parts
@@ -153,7 +154,7 @@ def _tracked(home: Home, folder: StudyFolder) -> str | None:
 
 
 def check_not_there(folder: StudyFolder) -> None:
-    """Refuse to go on here with a study that goes on where it was fetched from.
+    """Refuse to go on here with a study that still runs where it was fetched from.
 
     Raises:
         UserError: says how to go on with it there, or here.
@@ -166,7 +167,7 @@ def check_not_there(folder: StudyFolder) -> None:
         drivers = [job for job in Head(known.address).jobs() if job.study == known.name]
         if drivers:
             at, runs = f"({drivers[-1].id})", not drivers[-1].is_over
-    except UserError:  # what was told then counts
+    except UserError:  # no answer: what was known at the fetch counts
         pass
     if runs:
         stop = typed("stop", known.name, "--address", known.address)
@@ -177,7 +178,7 @@ def check_not_there(folder: StudyFolder) -> None:
 
 
 def words(done: Brought) -> list[str]:
-    """The same for people."""
+    """Return the lines that tell a user what a fetch brought."""
     name, source = done.folder.name, done.source
     count = f"{len(done.files)} files" if len(done.files) != 1 else done.files[0]
     lines = [f"{name}: {f'brought {count}' if done.files else 'nothing new'}, in {done.folder.path}"]
@@ -194,7 +195,7 @@ def words(done: Brought) -> list[str]:
 
 
 def to_document(done: Brought) -> dict[str, object]:
-    """Plain values for JSON."""
+    """Return the outcome of a fetch as plain values for JSON."""
     told = done.source
     source = {"address": told.address, "name": told.name, "state": told.state, "at": told.at}
     return {"name": done.folder.name, "files": done.files, "own_events": done.own, "from": source}

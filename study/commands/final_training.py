@@ -1,4 +1,4 @@
-"""Final training of a configuration on several seeds: a study whose trials are the seeds; and the model of one."""
+"""Final training of a configuration on several seeds, and how a user names one of its models."""
 
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,7 +26,11 @@ if TYPE_CHECKING:
 
 
 def parse_seeds(text: str) -> list[int]:
-    """Seeds as given on the command line, `0,1,2`; a UserError as `check_seeds`."""
+    """Read seeds as given on the command line, `0,1,2`.
+
+    Raises:
+        UserError: see `check_seeds`.
+    """
     parts = [part.strip() for part in text.split(",")]
     if not all(part.isascii() and part.isdigit() and len(part) <= 10 for part in parts):
         raise UserError(SEEDS_NEEDED.format(text))
@@ -34,7 +38,7 @@ def parse_seeds(text: str) -> list[int]:
 
 
 def check_seeds(seeds: Sequence[int]) -> list[int]:
-    """Return seeds that trials can have.
+    """Return the seeds, if trials can have them.
 
     Raises:
         UserError: these are not distinct whole numbers from 0 on.
@@ -47,12 +51,15 @@ def check_seeds(seeds: Sequence[int]) -> list[int]:
 SEEDS_NEEDED = "--seeds {}: different whole numbers from 0 on, below 2**32, are needed, as in 0,1,2"
 
 SEEDS = 3
-"""The number of seeds where none are named."""
+"""Number of seeds where none are named."""
 
 
 def default_seeds(home: Home, spec: StudySpec, name: str | None = None, with_val: bool = False) -> list[int]:
-    """Seeds for a final training where none are named: those of the same training, which goes on; else those of another
-    final training of the study, so that the two compare; else three. Of the last two the study itself used none."""
+    """Return the seeds of a final training where none are named.
+
+    Those of the same training, which goes on; else those of another final training of the study, so that the two
+    compare; else three. The study itself has used none of the last two kinds.
+    """
     final = final_study(spec, range(SEEDS), name, with_val)
     if (folder := _study_called(home, final.name)) is not None:
         with suppress(UserError):  # another configuration, which is refused later
@@ -65,8 +72,10 @@ def default_seeds(home: Home, spec: StudySpec, name: str | None = None, with_val
 
 
 def _unused_seed(home: Home, origin: Mapping[str, Any]) -> int:
-    """The first seed that a study did not use: as its exported file says, and as the study is now if the home has it.
-    0 where neither says anything."""
+    """Return the first seed that a study did not use.
+
+    It is read from the exported file, and from the study itself if the home has it; 0 where neither tells.
+    """
     unused = [origin.get("unused_seed", 0)]
     if (folder := _study_called(home, str(origin.get("study")))) is not None:
         with suppress(UserError):  # damaged, or of another version
@@ -77,10 +86,10 @@ def _unused_seed(home: Home, origin: Mapping[str, Any]) -> int:
 
 
 def baseline_of(home: Home, name: str, changes: Sequence[str] = ()) -> StudySpec:
-    """The baseline of a study of this home, or else of a study file, as a file of one trial, like an exported one.
+    """Return the baseline of a study, or else of a study file, as a file of one trial, like an exported one.
 
     Args:
-        name: of the study, or of the file as in `study.spec.load_study`.
+        name: of a study in this home, or of a file as in `study.spec.load_study`.
         changes: `--set` overrides.
 
     Raises:
@@ -113,9 +122,13 @@ def _study_called(home: Home, name: str) -> StudyFolder | None:
 
 
 def beside_baseline(folder: StudyFolder, results: Results) -> "pd.DataFrame | None":
-    """The final training of what a study found and that of its baseline side by side, whichever of the two this one is.
+    """Return the final trainings of what a study found and of its baseline side by side.
 
-    None where the home has no other one of the same data, epochs and objective that shares a seed."""
+    None where the home has no other one of the same data, epochs and objective that shares a seed.
+
+    Args:
+        results: of one of the two.
+    """
     other = _counterpart(Home(folder.path.parent), results.spec)
     if other is None or not results.final_trials:
         return None
@@ -128,8 +141,10 @@ def beside_baseline(folder: StudyFolder, results: Results) -> "pd.DataFrame | No
 
 
 def _counterpart(home: Home, spec: StudySpec) -> Results | None:
-    """The final training of the baseline, of one of the configuration that its study found, and the other way round:
-    the newest that shares a seed and has a complete trial."""
+    """Return the final training to compare with: of the baseline for the best configuration, and the other way round.
+
+    It is the newest that shares a seed and has a complete trial.
+    """
     origin = spec.origin or {}
     for folder, other in _of_same_study(home, spec):
         theirs = other.origin or {}
@@ -143,7 +158,7 @@ def _counterpart(home: Home, spec: StudySpec) -> Results | None:
 
 
 def _of_same_study(home: Home, spec: StudySpec) -> Iterator[tuple[StudyFolder, StudySpec]]:
-    """The final trainings of what a study found, or of its baseline, that compare with one, the newest first."""
+    """Yield the final trainings from the same study that can be compared with this one, the newest first."""
     origin = spec.origin or {}
     if spec.final_seeds is None or "study" not in origin:
         return
@@ -158,8 +173,10 @@ def _of_same_study(home: Home, spec: StudySpec) -> Iterator[tuple[StudyFolder, S
 
 
 def trained_as_the_other(home: Home, spec: StudySpec) -> StudySpec | None:
-    """The final training of the best configuration, for that of the baseline, and the other way round, where the search
-    found nothing better than its baseline: both are of one configuration. None where there is none."""
+    """Return the counterpart that has trained this very configuration; None where there is none.
+
+    Where the search found nothing better than the baseline, the best configuration and the baseline are the same.
+    """
     is_baseline = bool((spec.origin or {}).get("baseline"))
     others = (other for _, other in _of_same_study(home, spec) if _is_same(spec, other))
     return next((other for other in others if bool((other.origin or {}).get("baseline")) != is_baseline), None)
@@ -173,13 +190,13 @@ def is_of_baseline(home: Home, spec: StudySpec) -> bool:
 
 
 def _is_same(one: StudySpec, other: StudySpec) -> bool:
-    """Return whether two are of one configuration; of what exports differ in without it: the seed of their trial."""
+    """Return whether two files are of one configuration, whatever the seed of their trial: exports differ in it."""
     bases = [{**spec.base, "train": {**spec.base["train"], "seed": 0}} for spec in (one, other)]
     return bases[0] == bases[1]
 
 
 def _changed_trials(origin: Mapping[str, Any]) -> list[str]:
-    """The overrides of an exported configuration that change what its trials compute."""
+    """Return the overrides of an exported configuration that change what its trials compute."""
     return [change for change in origin.get("changed", ()) if change.partition("=")[0] not in PLACEMENT]
 
 
@@ -188,9 +205,9 @@ def _measured_by(spec: StudySpec) -> tuple[Any, ...]:
 
 
 def final_study(spec: StudySpec, seeds: Sequence[int], name: str | None = None, with_val: bool = False) -> StudySpec:
-    """The final training of a file's configuration: one trial per seed at full budget, the test split read for each.
+    """Return the final training of a file's configuration: one full trial per seed, each read on the test split.
 
-    Nobody is told of its end.
+    It notifies nobody of its end.
 
     Args:
         with_val: train on the validation split as well, as data with folds always do: on all samples outside test. No
@@ -227,7 +244,7 @@ def final_study(spec: StudySpec, seeds: Sequence[int], name: str | None = None, 
 
 
 def extend(home: Home, spec: StudySpec, function: bytes | None = None) -> StudyFolder:
-    """The folder of a final training: a new one, or this configuration's existing one with these seeds added.
+    """Return the folder of a final training: a new one, or this configuration's existing one with these seeds added.
 
     Args:
         function: the pickled training function that a new one's folder gets.
@@ -252,25 +269,22 @@ def extend(home: Home, spec: StudySpec, function: bytes | None = None) -> StudyF
 
 
 def trained_seeds(existing: StudySpec, spec: StudySpec, place: str) -> tuple[int, ...]:
-    """The seeds of a training of the same configuration that is there.
+    """Return the seeds that an existing training of the same configuration has.
 
     Args:
         place: where the existing one is, for the message.
 
     Raises:
-        UserError: it is another one.
+        UserError: it is of another configuration.
     """
     if existing.final_seeds is None or replace(existing, final_seeds=spec.final_seeds).hash != spec.hash:
         raise UserError(f"{spec.name}: exists already in {place} with another configuration. Give a --name")
     return existing.final_seeds
 
 
-# The model that a user names.
-
-
 @contextmanager
 def find_model(home: Home, model: str, seed: int | None = None) -> Iterator[Path]:
-    """The file of a model's description, with the weights beside it.
+    """Yield the file of a model's description, with the weights beside it.
 
     Args:
         model: such a file, the weights beside it, the name of a final training of this home (the model that its card is

@@ -1,4 +1,4 @@
-"""The guide's pages for the terminal: all of them, one of them, or the passages that answer some words."""
+"""Search the guide's pages for the terminal: all of them, one of them, or the passages that answer some words."""
 
 import re
 import sqlite3
@@ -12,20 +12,20 @@ from study.errors import UserError, nearest
 INDEX = "index"
 FOR_MAINTAINERS = ("adding-things", "architecture", "changelog")
 WHOLE, SHORT = 3, 5
-"""Passages that are shown whole, and those that are listed behind them."""
+"""Number of passages that are shown whole, and of those listed after them."""
 
 IN_HEADING, LATE = 0.5, -3
-"""The weights of a word in the heading and of a late passage beside the number of words found: with them the first
-passage answers 44 of the 58 questions of `tests/benchmarks/guide_search.py`, on which they were chosen, without 37."""
+"""Added to the number of words found: for each word in the heading, and for a late passage. With them the first passage
+answers 44 of the 58 questions of `tests/benchmarks/guide_search.py`, on which they were chosen, without them 37."""
 
 ENDING = 3
-"""Most letters by whose absence a word of a question is still the guide's in another form."""
+"""Letters at the end of a question's word that may differ from the guide's word."""
 
-FEW = 4
-"""Most rows of a table or items of a list that are one passage; of longer ones, each is one."""
+MAX_ROWS_TOGETHER = 4
+"""Rows of a table or items of a list up to which it is one passage; of a longer one, each row or item is one."""
 
 SECTION = 2600
-"""Most letters of a section that is shown whole instead of a passage of it."""
+"""Characters up to which a section is shown whole instead of a passage of it."""
 
 HEAD = "|---|\n"
 """The end of a table's head."""
@@ -38,15 +38,15 @@ SMALL = frozenset(
         "used two want was we what when where which who why will with without would you your",
     )
 )
-"""Words of questions that say nothing of what is asked."""
+"""Words of a question that are not searched for."""
 
 
 @dataclass(frozen=True)
 class Passage:
-    """A paragraph, a short list or table, a block of code; an item or a row of a long one.
+    """Passage of the guide: a paragraph, a short list or table, a block of code, or an item or row of a long one.
 
     Attributes:
-        page: the title of its page and its name.
+        page: the title of its page, with the page's name in brackets.
         heading: the nearest one above it.
         name: what it begins with, if that is code: a key, a metric, a command, a message.
         text: itself, as Markdown.
@@ -61,14 +61,14 @@ class Passage:
 
     @property
     def late(self) -> bool:
-        """Return whether others come first that answer as well: it is for maintainers, or the first lines of a page."""
+        """Whether other answers come first: it is on a page for maintainers, or among the first lines of a page."""
         return self.page.endswith(tuple(f"({name})" for name in FOR_MAINTAINERS)) or self.page.startswith(
             f"{self.heading} ("
         )
 
 
 def guide(words: Sequence[str]) -> str:
-    """Markdown: the list of pages for no word, the page of that name, or the passages that answer the words.
+    """Return Markdown: the list of pages for no word, the page of that name, or the passages that answer the words.
 
     Raises:
         UserError: there is no such page, and no passage with any of the words.
@@ -99,16 +99,17 @@ def guide(words: Sequence[str]) -> str:
 
 
 def pages() -> dict[str, str]:
-    """The text of every page by its name, sorted."""
+    """Read the text of every page, by its name, sorted."""
     found = [file for file in files("study").joinpath("guide").iterdir() if file.name.endswith(".md")]
     return {file.name.removesuffix(".md"): file.read_text("utf-8") for file in sorted(found, key=lambda at: at.name)}
 
 
 def find(words: Sequence[str], every: Sequence[Passage]) -> list[Passage]:
-    """The passages with some of the words, in any form and order, the best first.
+    """Return the passages with some of the words, in any form and order, the best first.
 
-    That is with the most different words first, those of the heading counted half once more; what a key or metric is
-    comes first where it is asked for, pages for maintainers last. Among equals SQLite's full text search decides.
+    The best has the most different words, those in its heading counted half once more. If a key or metric is asked for,
+    the passage that begins with it comes first; pages for maintainers come last. Ties are decided by SQLite's full text
+    search.
     """
     asked = re.findall(r"(?:\b(?:val|test|train)/)?(\w[\w./]*)", " ".join(words).lower())
     telling = [word for word in asked if word not in SMALL and not word.isdigit()] or asked
@@ -136,27 +137,27 @@ def find(words: Sequence[str], every: Sequence[Passage]) -> list[Passage]:
 
 
 def _absent(words: Sequence[str], texts: Iterable[str]) -> list[str]:
-    """The words of a question that the guide has in no form."""
+    """Return the words of a question that the guide has in no form."""
     told = {word for text in texts for word in re.findall(r"[^\W\d_]+", text.lower())}
     asked = {word: None for word in re.findall(r"[^\W\d_]{4,}", " ".join(words).lower()) if word not in SMALL}
     return [word for word in asked if not any(one.startswith(word[: max(4, len(word) - ENDING)]) for one in told)]
 
 
 def _term(tables: sqlite3.Connection, word: str) -> str:
-    """The word as a query; where it stands nowhere, what begins with it, or else its parts."""
+    """Return a word's query: itself, or where no passage has it, words that begin with it, or else its parts."""
     parts = " AND ".join(f'"{part}"' for part in re.findall(r"[^\W\d_]+", word))
     queries = [f'"{word}"', f'"{word}"*', *([f"({parts})"] if parts else [])]
     return next((query for query in queries if _ranks(tables, query)), queries[0])
 
 
 def _ranks(tables: sqlite3.Connection, query: str) -> dict[int, float]:
-    """The passages that a query finds, by number from 1 on, with their ranks: lower is better."""
+    """Return the ranks of the passages that a query finds, by number from 1 on: lower is better."""
     ranked = "SELECT rowid, bm25(passage, 1.0, 6.0, 4.0, 1.0) FROM passage WHERE passage MATCH ?"
     return dict(tables.execute(ranked, [query]).fetchall())
 
 
 def _shown(passage: Passage) -> str:
-    """The whole section of a passage where it is short, else the passage, with the block that it announces."""
+    """Return a passage's section where it is short, else the passage, with the next block if it ends in a colon."""
     if len(passage.section) <= SECTION:
         return passage.section
     after = passage.section.partition(passage.text)[2].strip()
@@ -164,7 +165,7 @@ def _shown(passage: Passage) -> str:
 
 
 def _line(passage: Passage, most: int = 160) -> str:
-    """The beginning of a passage; of a table's row its cells."""
+    """Return the beginning of a passage in one line of at most so many characters; a table's row as its cells."""
     text = passage.text.rpartition(HEAD)[2]
     text = text.strip("| ").replace(" | ", ": ") if text.startswith("|") else re.sub("^```.*$", "", text, flags=re.M)
     line = " ".join(text.split())
@@ -172,7 +173,7 @@ def _line(passage: Passage, most: int = 160) -> str:
 
 
 def passages(page: str, text: str) -> Iterator[Passage]:
-    """Those of a page of this name, in their order."""
+    """Yield the passages of a page, in their order."""
     title = text.partition("\n")[0].lstrip("# ")
     sections: dict[str, list[str]] = {}
     heading = title
@@ -188,16 +189,16 @@ def passages(page: str, text: str) -> Iterator[Passage]:
 
 
 def _blocks(text: str) -> list[str]:
-    """Headings, paragraphs, lists, tables and blocks of code."""
+    """Split Markdown into headings, paragraphs, lists, tables and blocks of code."""
     return [block.strip() for block in re.findall(r"^```(?s:.*?)^```$|^(?:(?!```).+\n)+", f"{text}\n", re.MULTILINE)]
 
 
 def _parts(block: str) -> list[str]:
-    """The items of a long list, the rows of a long table with its head, or the block itself."""
+    """Return the items of a long list, the rows of a long table with its head, or the block itself."""
     if block.startswith("- "):
         items = re.split(r"\n(?=- )", block)
-        return items if len(items) > FEW else [block]
+        return items if len(items) > MAX_ROWS_TOGETHER else [block]
     rows = block.split("\n")
-    if not block.startswith("|") or len(rows) <= FEW + 2:
+    if not block.startswith("|") or len(rows) <= MAX_ROWS_TOGETHER + 2:
         return [block]
     return ["\n".join([*rows[:2], row]) for row in rows[2:]]

@@ -1,4 +1,4 @@
-"""`study init`: asks a few questions and writes a study file."""
+"""What `study init` does: ask a few questions and write a study file."""
 
 import io
 import os
@@ -26,7 +26,7 @@ from study.commands.draft import (
 )
 from study.commands.init_columns import ask_columns, ask_missing_values
 from study.data import cells, findings, label_files, table_format, user_data
-from study.data.image_files import LEAST
+from study.data.image_files import MIN_SIDE
 from study.data.label_files import is_hidden
 from study.data.sets import image_folder
 from study.data.table_format import TABLES
@@ -43,8 +43,10 @@ OWN = ("image_folder", "table")
 
 
 def tables(folder: Path) -> str | None:
-    """The default answer for a folder's table: `labels.csv`, the only table in it, or `folders` where it has folders
-    alone; a text file is rather a note."""
+    """Return the default answer to which table of a folder has the labels; None: there is no likely one.
+
+    `labels.csv`, else the only table in it, else `folders` where it has folders alone; a text file is taken for a note.
+    """
     in_folder = [name for name in _tables_in(folder) if not name.lower().endswith(".txt")]
     if not in_folder and any(path.is_dir() and not is_hidden(path.name) for path in folder.iterdir()):
         return image_folder.FOLDERS
@@ -52,12 +54,11 @@ def tables(folder: Path) -> str | None:
 
 
 def _tables_in(folder: Path) -> list[str]:
-    """The names of the tables in a folder that are not hidden."""
     return sorted(path.name for path in folder.iterdir() if path.suffix.lower() in TABLES and not is_hidden(path.name))
 
 
 def is_table(folder: Path) -> Check:
-    """Checks that the folder has a file of this name."""
+    """Return a check that the folder has a table of this name."""
 
     def check(name: str) -> None:
         if not is_utf8(name):
@@ -72,7 +73,7 @@ def is_table(folder: Path) -> Check:
 
 
 def check_data(answer: str) -> None:
-    """Checks that this is a data set, a folder, or a table, whose name a study file can have."""
+    """Check that this is a data set, a folder or a table, and that a study file can have its name."""
     data_sets = data.names()
     if not is_utf8(answer):
         raise UserError(f"{answer}: its name is not in UTF-8, as a study file is. Rename it, or make a link to it")
@@ -90,7 +91,7 @@ def check_data(answer: str) -> None:
 
 
 def allowed_by(knob: Knob) -> Check:
-    """Checks that a key of a data set can have this value."""
+    """Return a check that a key of a data set can have this value."""
 
     def check(value: str) -> None:
         if why := fault(knob, value):
@@ -100,7 +101,7 @@ def allowed_by(knob: Knob) -> Check:
 
 
 def check_methods(answer: str) -> None:
-    """Checks that these methods exist, one or several."""
+    """Check that these methods exist, one or several."""
     allowed = methods.names()
     if not split_names(answer):
         raise UserError(f"no method given. Allowed: {', '.join(allowed)}")
@@ -115,16 +116,13 @@ def check_methods(answer: str) -> None:
 
 
 def check_trials(answer: str) -> None:
-    """Checks that this is a number of trials."""
+    """Check that this is a number of trials."""
     if not answer.isdecimal() or int(answer) < 1:
         raise UserError(f"{answer!r} given, allowed is a whole number from 1 on")
 
 
-# `--set` of `study init`: keys that go into the drafted file, which keeps its comments.
-
-
 def with_other_keys(text: str, assignments: Sequence[str], file: str) -> str:
-    """Return the text of a study file with the assignments that are none of `data`, checked.
+    """Return the text of a study file with the assignments outside `data` set in it, checked; its comments are kept.
 
     Args:
         file: its future name, for messages.
@@ -147,10 +145,8 @@ def with_other_keys(text: str, assignments: Sequence[str], file: str) -> str:
     return stream.getvalue()
 
 
-# Why `study init` drafts the methods that it drafts: the sentence that it says, as in the guide's page on own data.
-
 Situation = Literal["labels", "some_labels", "colour", "texture", "unknown"]
-"""The knowledge of the bias: labels of all samples or of some; without labels, what may betray the class."""
+"""What is known of the bias: labels of all samples or of some; without labels, what a model may learn instead."""
 
 WHY: Mapping[Situation, str] = {
     "labels": "the bias of every sample is known: FairKL makes samples of a class as alike across biases as within one",
@@ -161,20 +157,20 @@ WHY: Mapping[Situation, str] = {
     "unknown": "nothing is known of the bias: learning_from_failure gives weight to what a network that follows easy "
     "signs gets wrong, and cross entropy shows whether that is needed",
 }
-"""The reason for the methods of each situation."""
+"""The reason for the methods of each situation, as the guide's page on own data gives it."""
 
 
 WHY_OF_TABLES = "; weights let small classes and groups count as large ones, in a logistic regression first"
-"""What is added to the reason where the data are a table."""
+"""Added to the reason where the data are a table."""
 
 
 def situation(bias: Bias) -> Situation:
-    """The one of a user who knows this."""
+    """Return the situation of a user who knows this of the bias."""
     return bias.guess if bias.known == "none" else bias.known
 
 
 def advice(bias: Bias, chosen: Sequence[str], is_table: bool, pretrained: bool = False) -> str:
-    """One line: the methods of a drafted file, and why.
+    """Return one line: the methods of a drafted file, and why.
 
     Args:
         chosen: the file's methods.
@@ -190,19 +186,19 @@ def advice(bias: Bias, chosen: Sequence[str], is_table: bool, pretrained: bool =
 
 
 def _words(names: Sequence[str]) -> str:
-    """Names of methods, with what is added to them."""
+    """Return names of methods in words, with their regularisers."""
     return " and ".join(name.replace("+", " with ") for name in names)
 
 
 TRIALS, TABLE_TRIALS, FEW_TRIALS = 24, 16, 8
-"""Trials of a draft; of one of a table, whose space is narrow; of one that tries the papers' configurations first and
-has few conflicting validation samples: there more trials chose worse ones (`tests/benchmarks/draft_space.py`)."""
+"""Number of trials: by default; for a table, whose space is narrow; and where papers' configurations are tried first
+and few validation samples are conflicting: more trials chose worse ones there (`tests/benchmarks/draft_space.py`)."""
 
 FEW_CONFLICTS = 100
-"""Conflicting validation samples that are few: it was measured with 3 to 16."""
+"""Conflicting validation samples below which they are few; measured with 3 to 16."""
 
 FILE_COLUMNS = ("file", "filename", "file_name", "image", "image_path", "img_filename", "path")
-"""Names that the column of the images' files often has, the likeliest first."""
+"""Usual names of the column with the images' files, the likeliest first."""
 
 CHOSEN = ("target", "sensitive")
 """Keys of some data sets that choose which attribute is the class and which the bias."""
@@ -210,19 +206,19 @@ CHOSEN = ("target", "sensitive")
 
 @dataclass(frozen=True)
 class Flags:
-    """The options of the command line; None: asked for, or the default.
+    """Options of the command line; None: the user is asked, or the default is taken.
 
     Attributes:
         data: name of a data set, or path of a folder of images, or of a table.
-        labels, file: of a folder of images: the CSV in it, and its column with the files.
-        target, bias: columns, or attributes of a data set with such a choice.
+        labels, file: for a folder of images, the table in it and that table's column with the files.
+        target, bias: columns, or attributes of a data set that lets one choose them.
         methods: one or several.
-        guess: what may betray the class where there are no bias labels.
+        guess: what a model may learn instead of the class where there are no bias labels.
         missing: what happens to rows of a table with missing values.
         without: columns of a table that are no inputs, or `none`.
         assignments: keys of the file, `train.epochs=10`.
         pretrained: whether its network is a frozen pretrained one; None: for photographs where its weights are there.
-        weights: a file of such a network's.
+        weights: a file with the weights of such a network.
     """
 
     name: str | None = None
@@ -266,7 +262,7 @@ def write(flags: Flags, out: Path | None, force: bool, asker: Asker) -> Path:
     section = _with_positive(section, asker)
     network = pretrained.chosen(section, flags.pretrained, flags.weights, flags.assignments, asker)
     if network and section["name"] == "image_folder" and "size" not in section:
-        section = {**section, "size": pretrained.SIDE}
+        section = {**section, "size": pretrained.PHOTOGRAPH_SIDE}
     bias = _bias(section, replace(flags, guess=flags.guess or "unknown") if network else flags, asker)
     is_table = data.describe(section).is_table
     methods_flag = ",".join(flags.methods) if flags.methods else None
@@ -307,7 +303,7 @@ def write(flags: Flags, out: Path | None, force: bool, asker: Asker) -> Path:
 
 
 def data_section(flags: Flags, asker: Asker) -> dict[str, Any]:
-    """The `data` section: a data set by name with its choices, or the user's own files with their columns.
+    """Return the `data` section: a data set by name with its choices, or the user's own files with their columns.
 
     Raises:
         UserError: no such data set, file or column; says which there are.
@@ -330,7 +326,6 @@ def data_section(flags: Flags, asker: Asker) -> dict[str, Any]:
 
 
 def _own(path_text: str, flags: Flags, asker: Asker) -> dict[str, Any]:
-    """The section of the user's own files."""
     place = label_files.locate(path_text)
     section: dict[str, Any] = {"name": "image_folder" if place.is_dir() else "table", "path": path_text}
     table = place
@@ -389,7 +384,7 @@ def _own(path_text: str, flags: Flags, asker: Asker) -> dict[str, Any]:
 
 
 def _validated(section: dict[str, Any]) -> dict[str, Any]:
-    """The section of the user's own files with the validation split that they have: the given one, or a biased one."""
+    """Return the section of the user's own files with their validation split, `given` or else `biased`."""
     if section["name"] not in OWN or "val" in section:
         return section
     try:
@@ -400,8 +395,10 @@ def _validated(section: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_positive(section: dict[str, Any], asker: Asker) -> dict[str, Any]:
-    """The section of the user's own files with the positive class, which is asked for where names tell that it is not
-    the second; says which it is."""
+    """Return the section of the user's own files with the positive class, and say which it is.
+
+    The user is asked where the classes' names suggest that it is not the second.
+    """
     if section["name"] not in OWN:
         return section
     names = data.describe(section).class_names
@@ -435,7 +432,9 @@ def _bias(section: Mapping[str, Any], flags: Flags, asker: Asker) -> Bias:
 
 
 def _text(wishes: Wishes, assignments: Sequence[str], path: Path) -> str:
-    """The file with the user's keys. In a space that these make too narrow for them it has no papers' configurations.
+    """Return the text of the file with the user's keys.
+
+    Where these make the space too narrow for the papers' configurations, it has none.
 
     Raises:
         UserError: the keys do not make a study without those, either.
@@ -452,18 +451,21 @@ def _text(wishes: Wishes, assignments: Sequence[str], path: Path) -> str:
 
 
 def _fitted(wishes: Wishes) -> Wishes:
-    """With what suits the user's images: the size of small ones, which to enlarge takes time and teaches nothing; and
-    their number, where a large batch would leave few steps."""
+    """Return wishes that suit the user's images.
+
+    Images smaller than the network's usual size keep theirs: to enlarge them takes time and teaches nothing. Their
+    number goes along, as a large batch would leave few steps.
+    """
     if wishes.data["name"] != "image_folder":
         return wishes
     options = image_folder.Options(**{key: value for key, value in wishes.data.items() if key != "name"})
     images, size = image_folder.extent(options)
-    sized = {} if size is None or size >= options.size or "size" in wishes.data else {"size": max(size, LEAST)}
+    sized = {} if size is None or size >= options.size or "size" in wishes.data else {"size": max(size, MIN_SIDE)}
     return replace(wishes, data={**wishes.data, **sized}, images=images)
 
 
 def _schema(file: Path) -> str | None:
-    """The path of the schema for an editor: relative to the file if both are in one project, otherwise absolute."""
+    """Return the schema's path for an editor: relative to the file if both are in one project, else absolute."""
     schema = (shipped_folder() / FILE).resolve()
     if not schema.is_file():
         return None

@@ -1,4 +1,4 @@
-"""What `study init` asks of a table's columns: which are no inputs, and what happens to rows with gaps."""
+"""What `study init` asks about a table's columns: which are no inputs, and what to do with missing values."""
 
 import math
 import shlex
@@ -18,14 +18,16 @@ if TYPE_CHECKING:
 
 
 def ask_columns(section: Mapping[str, Any], flag: Sequence[str] | None, asker: Asker) -> dict[str, Any]:
-    """Return the section of a table with what the user decides of its columns: those that cannot be inputs, and those
-    that tell the class alone, all at once. One that is the same in every row is left out.
+    """Return the section of a table with what the user decides about its columns.
+
+    The user decides about columns that cannot be inputs and those that alone tell the class, all at once. Columns with
+    the same value in every row are left out.
 
     Args:
         flag: columns that are left out; `none`: none of those that tell the class.
 
     Raises:
-        UserError: some are to be decided and nobody can be asked; says all of them. Or the flag is for other data.
+        UserError: some are to be decided and nobody can be asked; names all of them. Or the flag is for other data.
     """
     if section["name"] != "table":
         if flag is not None:
@@ -53,13 +55,13 @@ def ask_columns(section: Mapping[str, Any], flag: Sequence[str] | None, asker: A
 
 
 def _columns_in(texts: Sequence[str], names: Sequence[str]) -> list[str]:
-    """The columns that texts name, each one column or several with commas; none for `none`."""
+    """Return the columns that texts name, each one column or several with commas; none for `none`."""
     parts = [part for text in texts for part in ([text] if text in names else split_names(text))]
     return [] if parts == ["none"] else parts
 
 
 def _options(asked: Sequence[Finding]) -> str:
-    """Return what to add to the command."""
+    """Return the options that decide what was asked, to be added to the command."""
     keys = findings.keys(asked)
     without = keys.pop(WITHOUT, ())
     together = [",".join(plain)] if (plain := [name for name in without if "," not in name]) else []
@@ -72,7 +74,6 @@ def _options(asked: Sequence[Finding]) -> str:
 
 
 def _asked_key(section: Mapping[str, Any], key: str, values: Sequence[str], asker: Asker, path: Path) -> dict[str, Any]:
-    """The section with a key as the user answers."""
     name = key.removeprefix("data.")
     before = [] if key in findings.SINGLE else list(section.get(name, ()))
     others = {own: value for own, value in section.items() if own != name}
@@ -89,8 +90,9 @@ def _asked_key(section: Mapping[str, Any], key: str, values: Sequence[str], aske
 
 
 def ask_missing_values(section: Mapping[str, Any], flag: str | None, asker: Asker) -> tuple[dict[str, Any], str | None]:
-    """Return the section of the user's files with what happens to rows of a table without a value, if it does not say
-    yet, and a note about them for the file.
+    """Return the section with what happens to rows of a table with missing values, and a note on them for the file.
+
+    Both stay as they are where the section says it, there are no such rows, or the data are no table.
 
     Raises:
         UserError: the flag is for another kind of data, or cannot be used.
@@ -121,11 +123,12 @@ def ask_missing_values(section: Mapping[str, Any], flag: str | None, asker: Aske
 
 
 UNEVEN = 0.2
-"""Difference of two classes' shares of rows with gaps from which on it is said: to drop these changes the classes."""
+"""Difference of two classes' shares of rows with missing values from which the user is warned: dropping these rows
+changes how frequent the classes are."""
 
 
 def _unevenly(gaps: "pd.Series", classes: "pd.DataFrame") -> str:
-    """Return which classes the rows with gaps are of, where these are much more of one than of another."""
+    """Return a warning with the shares of incomplete rows of two classes where these differ much, else nothing."""
     shares = gaps.groupby([classes[name] for name in classes]).mean().sort_values()
     if not 2 <= len(shares) <= user_data.MOST_GROUPS or shares.iloc[-1] - shares.iloc[0] < UNEVEN:
         return ""

@@ -1,4 +1,4 @@
-"""The cluster on this machine: started, told of, and ended."""
+"""Start, describe and stop the cluster on this machine."""
 
 import os
 import shlex
@@ -21,7 +21,8 @@ def up(home: Home, nodes: int, cpus: int, gpus: int, console: Console | None) ->
     """Start a cluster of MLflow, a head, and so many nodes.
 
     Args:
-        gpus: how many of this machine's cards the nodes share out.
+        cpus: of each node.
+        gpus: number of this machine's cards that the nodes share out.
         console: shows what is being started; None: nothing is shown.
 
     Raises:
@@ -36,7 +37,7 @@ def up(home: Home, nodes: int, cpus: int, gpus: int, console: Console | None) ->
 
 
 def cards(count: int) -> list[str]:
-    """The first so many cards that this process sees, as `CUDA_VISIBLE_DEVICES` names them.
+    """Return the first so many GPUs that this process sees, as `CUDA_VISIBLE_DEVICES` names them.
 
     Raises:
         UserError: there are fewer, or they cannot be used.
@@ -54,7 +55,7 @@ def cards(count: int) -> list[str]:
 
 
 def shown_on(console: Console | None) -> Tell:
-    """Return what shows each step of a start as a line; None: nothing is shown."""
+    """Return a function that shows each step of a start as a line on a console; None: it shows nothing."""
     if console is None:
         return bool
     began = time.monotonic()
@@ -67,7 +68,7 @@ def shown_on(console: Console | None) -> Tell:
 
 
 def down(home: Home) -> str:
-    """Stop what runs of the cluster of a home, and remove what it left but for its logs. Says what was done.
+    """Stop what runs of the cluster of a home, remove what it left except its logs, and return what was done.
 
     Raises:
         UserError: it runs on another machine.
@@ -82,7 +83,7 @@ def down(home: Home) -> str:
 
 
 def document(cluster: LocalState) -> dict[str, Any]:
-    """Return what runs of it; no secrets."""
+    """Return what runs of a cluster as plain values, without secrets."""
     return {
         "address": cluster.address,
         "dashboard": cluster.dashboard,
@@ -95,7 +96,7 @@ def document(cluster: LocalState) -> dict[str, Any]:
 
 
 def lines(cluster: LocalState) -> list[str]:
-    """The same for people, and what to type."""
+    """Return the lines that tell a user what runs of a cluster, and what to type."""
     if not cluster.processes:
         return ["no cluster runs here; a first one: study cluster up --nodes 2"]
     lines = [f"{part.name:<10} {'runs' if part.is_alive else 'has ended'} ({part.pid})" for part in cluster.processes]
@@ -114,8 +115,10 @@ def lines(cluster: LocalState) -> list[str]:
 
 
 def _exports(cluster: LocalState) -> dict[str, str]:
-    """The variables that talk to it need, as a shell reads them, whatever the home's path holds; the password from its
-    file. Those of `LOOPBACK_ALONE` are for Ray's own tools, which take 127.0.0.1 for a mistake else."""
+    """Return the variables for programs that talk to the cluster, quoted for a shell; the password is in its file.
+
+    Those of `LOOPBACK_ALONE` are for Ray's own tools, which otherwise take 127.0.0.1 for a mistake.
+    """
     password = f'"$(cat {shlex.quote(str(cluster.password_file))})"'
     plain = {key: shlex.quote(value) for key, value in (cluster.environment() | LOOPBACK_ALONE).items()}
     return {**plain, "MLFLOW_TRACKING_PASSWORD": password, "STUDY_ADDRESS": cluster.dashboard}

@@ -1,5 +1,4 @@
-"""The history of a study's trials: their runs, losses and ends, with the traceback of a failed one and what a
-training function printed."""
+"""The history of a study's trials: their runs, losses and ends, with the traceback of a failed one and its output."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,18 +9,19 @@ from study.home.folder import StudyFolder
 from study.home.ledger import read
 from study.text import moment
 
-FEW = 5
-"""Metrics of a report that are all shown."""
+FEW_METRICS = 5
+"""Metrics of an event up to which all are shown."""
 
-MOST = 200
-"""Lines of what a trial printed that are shown, the last ones."""
+MAX_OUTPUT_LINES = 200
+"""Last lines of a trial's output that are shown."""
 
 STUDY_EVENTS = ("opened", "started", "lost", "ended", "tested", "untested", "closed")
 
 
 def document(folder: StudyFolder, trial: int | None) -> dict[str, Any]:
-    """Events of a trial, or of the study without its reports; plain values for JSON. `looked_at` names the metrics that
-    decide, and the loss; `printed` is what the trial of a training function printed.
+    """Return the events of a trial, or of the study without its reports, as plain values for JSON.
+
+    `looked_at` names the metrics that decide, and the loss; `printed` is what the trial of a training function printed.
 
     Raises:
         UserError: there is no such trial.
@@ -41,19 +41,23 @@ def document(folder: StudyFolder, trial: int | None) -> dict[str, Any]:
 
 
 def _read(file: Path) -> str | None:
-    """What is in a file, None where it is not there."""
+    """Read a file; None where it is not there."""
     return file.read_text(encoding="utf-8", errors="replace") if file.exists() else None
 
 
 def text(document: dict[str, Any]) -> str:
-    """The same for people, a line for each event, of many metrics those that are looked at."""
+    """Return a history as text, a line for each event; of many metrics only those in `looked_at`."""
     lines = [_line(event, document["looked_at"]) for event in document["events"]]
     if document["traceback"]:
         lines += ["", document["traceback"].rstrip()]
     if document["printed"]:
         printed = document["printed"].rstrip().splitlines()
-        before = f", {len(printed) - MOST} lines before these (--json)" if len(printed) > MOST else ""
-        lines += ["", f"printed{before}:", *printed[-MOST:]]
+        before = (
+            f", {len(printed) - MAX_OUTPUT_LINES} lines before these (--json)"
+            if len(printed) > MAX_OUTPUT_LINES
+            else ""
+        )
+        lines += ["", f"printed{before}:", *printed[-MAX_OUTPUT_LINES:]]
     return "\n".join(lines)
 
 
@@ -63,18 +67,18 @@ def _line(event: dict[str, Any], looked_at: list[str]) -> str:
     device, measured = (_table(event.get(key)) for key in ("device", "metrics"))
     values += [f"device {device['name']}"] if "name" in device else []
     there = {name: value for name, value in measured.items() if isinstance(value, (int, float))}
-    shown = [name for name in there if name in looked_at] if len(there) > FEW else list(there)
+    shown = [name for name in there if name in looked_at] if len(there) > FEW_METRICS else list(there)
     metrics = ", ".join(f"{name} {there[name]:.4g}" for name in shown)
     metrics += f" and {len(there) - len(shown)} more (--json)" if len(there) > len(shown) else ""
     return f"{moment(event['time'])}  {event['event']:<8} {', '.join(values)}{f': {metrics}' if metrics else ''}"
 
 
 def _table(value: object) -> Mapping[str, object]:
-    """A field that is a table; of another version's event it may be anything."""
+    """Return a field that is a mapping; an event of another version may hold anything there."""
     return value if isinstance(value, dict) else {}
 
 
 def _is_long(value: object) -> bool:
-    """Return whether a value is no line for people: tables, and objects of objects; `--json` has them."""
+    """Return whether a value is too long for a line: tables, and objects of objects; `--json` has them."""
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return any(isinstance(one, (dict, list)) for one in inner)

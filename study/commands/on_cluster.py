@@ -1,5 +1,4 @@
-"""The studies of a cluster elsewhere, read here: what is new of them is brought, then the same is done as with those of
-this home."""
+"""Read the studies of a cluster: what is new of them is copied here, then read as those of this home are."""
 
 import shlex
 import sys
@@ -19,27 +18,25 @@ from study.home.record import StudyRecord
 from study.spec import StudySpec
 from study.text import moment, tell, typed
 
-# The status of a study on a remote cluster: its job, its trials, the cluster.
-
-LONGEST = 300
-"""Characters of a job's message that people are shown; Ray appends the end of its log to it."""
+MAX_SHOWN_CHARACTERS = 300
+"""Characters of a job's message that are shown; Ray appends the end of its log to it."""
 
 LAST = 5
-"""Lost nodes that people are shown, counted from the last."""
+"""Lost nodes that are shown, the last ones."""
 
 
 def document(
     name: str, drivers: Sequence[Job], cluster: dict[str, Any], study: status.Status | None, reason: str | None
 ) -> dict[str, Any]:
-    """The newest driver of a study, the document of `study status`, and the cluster's resources.
+    """Return the newest driver of a study, the document of `study status`, and the cluster's resources.
 
     Of the lost nodes only those since the study's first driver began.
 
     Args:
         drivers: of the study, the oldest first; at least one.
         cluster: see `study.cluster.head.overview`.
-        study: None where the study is unknown there, as before a driver has made it; `reason` says why. With both, it
-            cannot be read there, and is as it was read before.
+        study: None where the cluster does not know the study, as before a driver has made it.
+        reason: why there is no `study`, or why it is as it was last read: it cannot be read now.
     """
     began = min((job.began for job in drivers if job.began), default=float("inf"))
     lost = [node for node in cluster["lost"] if node["ended"] >= began]
@@ -53,7 +50,7 @@ def document(
 
 
 def text(document: dict[str, Any]) -> str:
-    """The same for people."""
+    """Return the lines that tell a user the status of a study on a cluster."""
     job = document["job"]
     reason = (
         f": {_shortened(job['message'])}" if job["state"] in ("pending", "failed") and job["message"].strip() else ""
@@ -68,7 +65,7 @@ def text(document: dict[str, Any]) -> str:
 
 
 def _cluster(cluster: dict[str, Any]) -> list[str]:
-    """Lines about the nodes, the resources in use, and lost nodes."""
+    """Return lines on the nodes, the resources in use, and lost nodes."""
     used = ", ".join(
         f"{'?' if amount['used'] is None else format(amount['used'], 'g')} of {amount['there']:g} {name}"
         for name, amount in cluster["usage"].items()
@@ -83,11 +80,11 @@ def _cluster(cluster: dict[str, Any]) -> list[str]:
 
 
 def _shortened(message: str) -> str:
-    """Why a job failed: its error line if it has one, otherwise the end of its log or Ray's message."""
+    """Return why a job failed: its error line if it has one, otherwise the end of its log or Ray's message."""
     lines = [line.strip() for line in message.splitlines() if line.strip()]
     errors = [line for line in lines if line.startswith("error: ")]
     line = errors[-1].removeprefix("error: ") if errors else lines[-1] if lines[0].endswith(":") else lines[0]
-    return line if len(line) <= LONGEST else f"{line[:LONGEST]} ..."
+    return line if len(line) <= MAX_SHOWN_CHARACTERS else f"{line[:MAX_SHOWN_CHARACTERS]} ..."
 
 
 def _row(job: Job) -> dict[str, Any]:
@@ -102,14 +99,12 @@ def _row(job: Job) -> dict[str, Any]:
     return {**row, "began": job.began, "ended": job.ended}
 
 
-# The end of a job of a cluster, for who followed it from elsewhere: what to type there.
-
 BEST = "best.yaml"
-"""The file of the best configuration that is proposed."""
+"""Name of the file that the proposed `study export` writes."""
 
 
 def closing_lines(address: str, job: Job) -> list[str]:
-    """Return how a study's driver ended, and the commands that bring its results or go on with it.
+    """Return how a study's driver ended, and the commands to type here for its results or to go on with it.
 
     Args:
         address: of the cluster's dashboard, as it is reached from here.
@@ -133,11 +128,8 @@ def closing_lines(address: str, job: Job) -> list[str]:
     return [*lines, f"go on with it: {typed('resume', name, *there)}"]
 
 
-# Removing a study of a cluster elsewhere completely: what its home has of it, and its jobs.
-
-
 def describe(jobs: Jobs, name: str) -> str:
-    """A sentence about what would be removed.
+    """Return a sentence about what `delete` would remove.
 
     Raises:
         UserError: its driver runs.
@@ -150,9 +142,12 @@ def describe(jobs: Jobs, name: str) -> str:
 
 
 def delete(jobs: Jobs, name: str) -> int:
-    """Remove a study there, its drivers from the list of jobs, and what was read of it here. Gives how many drivers.
+    """Remove a study of a cluster: what its home has of it, its drivers from the list of jobs, and its copy here.
 
     Where no study was made of a submission, its jobs are all that there is.
+
+    Returns:
+        The number of drivers.
 
     Raises:
         UserError: there is neither a study nor a job of this name, it runs, or MLflow there does not answer.
@@ -173,7 +168,7 @@ def delete(jobs: Jobs, name: str) -> int:
 
 
 class Elsewhere:
-    """A cluster whose studies are read.
+    """Studies of a cluster, read from here.
 
     Args:
         address: of the head's dashboard.
@@ -187,8 +182,9 @@ class Elsewhere:
         self.address = self._head.address
 
     def home(self, names: Sequence[str]) -> Home:
-        """A home with these studies, brought up to date. Where the head does not answer, or knows one no more, they
-        are as they were when they were last read, which is told on standard error.
+        """Return a home with these studies, brought up to date.
+
+        Where the head does not answer, or no longer knows one, they are as they were last read; standard error says so.
 
         Raises:
             UserError: the cluster refuses the token, has no such study, or it cannot be read.
@@ -211,7 +207,7 @@ class Elsewhere:
         return self._mirror.home
 
     def status(self, name: str) -> dict[str, Any]:
-        """The document of `study status NAME --address URL`.
+        """Return the document of `study status NAME --address URL`.
 
         Raises:
             UserError: as `home`; where the head has gone, or was started anew, says what is known and what to do.
@@ -235,8 +231,10 @@ class Elsewhere:
         return document(name, drivers, self._head.resources(), study, reason)
 
     def overview(self) -> list[dict[str, Any]]:
-        """Every study that was submitted or read, as `study.commands.status.overview` tells of one, with `job`: the
-        state of its newest driver, None where the head knows none."""
+        """Return a row for every study that was submitted or read, as `study.commands.status.overview` does.
+
+        Each has a `job` more: the state of its newest driver, None where the head knows none.
+        """
         jobs = self._jobs(*self._mirror.names())
         newest = {job.study: job for job in jobs}
         problems: dict[str, str] = {}
@@ -257,7 +255,7 @@ class Elsewhere:
         return rows
 
     def table(self, rows: list[dict[str, Any]]) -> str:
-        """The same for people."""
+        """Format the rows of `overview` as a table for people."""
         if not rows:
             return (
                 f"no studies at {self.address}; a first one: {typed('submit', 'quickstart', '--address', self.address)}"
@@ -276,7 +274,7 @@ class Elsewhere:
             raise DashboardUnreachableError(". ".join([str(error), *told])) from None
 
     def _told(self, name: str) -> str:
-        """Return what is known of a study from when it was last read, where its ledger lies, and what to do."""
+        """Return what is known of a study since it was last read, where its ledger lies, and what to do."""
         known = self._mirror.as_it_was(name)
         if known is None:
             return ""
@@ -296,14 +294,11 @@ class Elsewhere:
         )
 
 
-# What a cluster elsewhere would refuse of a final training, refused here before a job is submitted.
-
-
 def training(jobs: Jobs, final: StudySpec) -> None:
-    """That a training's name is free, or of the same configuration.
+    """Refuse a final training that the cluster would refuse, before a job is submitted.
 
     Raises:
-        UserError: it is not, or it runs.
+        UserError: its name belongs to another configuration, or it runs.
     """
     if drivers := jobs.of(final.name):
         jobs.idle(drivers[-1])
@@ -312,8 +307,10 @@ def training(jobs: Jobs, final: StudySpec) -> None:
 
 
 def seeds(jobs: Jobs, spec: StudySpec, name: str | None, with_val: bool) -> list[int]:
-    """Seeds for a final training on the cluster where none are named, see `final_training.default_seeds`: by the
-    cluster's copy of this training if it has one, else by this home."""
+    """Return the seeds of a final training on the cluster where none are named, see `final_training.default_seeds`.
+
+    They follow the cluster's copy of this training if it has one, else this home.
+    """
     trained = final_training.final_study(spec, range(1), name, with_val).name
     home = Home.locate()
     if jobs.of(trained):
@@ -323,5 +320,5 @@ def seeds(jobs: Jobs, spec: StudySpec, name: str | None, with_val: bool) -> list
 
 
 def folder_there(jobs: Jobs, name: str) -> StudyFolder:
-    """A study of a cluster as it is read there; raises as `Elsewhere.home`."""
+    """Read a study of a cluster, and return its folder here; raise as `Elsewhere.home`."""
     return Elsewhere(jobs.address).home([name]).find(name)

@@ -1,4 +1,4 @@
-"""Training functions of the user's own, checked where what they do cannot matter."""
+"""Check the user's own training functions in a process of its own, where what they do can do no harm."""
 
 import json
 import os
@@ -28,14 +28,16 @@ os._exit(0)
 
 
 def taken(function: str, where: str) -> list[str]:
-    """Which of `TAKEN` a function takes. It is loaded and checked in a process of its own, as what a module does while
-    it is imported may change anything of the one that it is in, and log to MLflow.
+    """Return which of `TAKEN` a function takes.
+
+    It is loaded and checked in a process of its own: importing its module may change anything in the process that does
+    it, and log to MLflow.
 
     Args:
         where: as `study.training.function_loading.place` gives it.
 
     Raises:
-        UserError: as `study.training.function_loading.load`.
+        UserError: see `study.training.function_loading.load`.
     """
     answers, answer = os.pipe()
     with open(answers, "rb") as told, tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""Changes of a study that goes on: where its trials run and how many at once, not what they compute."""
+"""What may change when a study goes on: where its trials run and how many at once, not what they compute."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -18,11 +18,11 @@ INSTEAD = {
     "train.threads": "Trials are bit for bit the same only on as many threads",
     "search.confirm": "More fresh seeds: study confirm {name}",
 }
-"""The way instead, by the key or its section."""
+"""What to do instead of changing a key, by the key or its section."""
 
 
 def placement(folder: StudyFolder, record: StudyRecord, assignments: Iterable[str]) -> dict[str, Any]:
-    """Return what a study's file has otherwise than its driver is told: of its last driver, and of these assignments.
+    """Return what a driver is told in place of the study file: what its last driver was, with these assignments.
 
     Args:
         assignments: each `key=value`.
@@ -54,20 +54,20 @@ def placement(folder: StudyFolder, record: StudyRecord, assignments: Iterable[st
 
 @dataclass(frozen=True)
 class Now:
-    """What a study's last driver was told in place of what its file says."""
+    """Value of a key that a study's last driver was told, and the one in its file."""
 
     now: str | float | None
     file: str | float | None
 
 
 def told(results: Results) -> dict[str, Now]:
-    """Return what a study's last driver was told in place of its file: by key."""
+    """Return the keys that a study's last driver was told otherwise than its file says."""
     own = results.spec.placed(results.record.placement)
     return {key: Now(value, results.spec.of_placement[key]) for key, value in own.placement.items()}
 
 
 def lines(told: Mapping[str, Now]) -> list[str]:
-    """The same for people."""
+    """Return the line that tells a user of such keys; none where there are none."""
     words = [f"{key} {_told(value.now)} (in its file {_told(value.file)})" for key, value in told.items()]
     return [f"placement {', '.join(words)}"] if words else []
 

@@ -1,4 +1,4 @@
-"""The plan of a study: what it would run, before anything starts."""
+"""Plan a study: what it would run, before anything starts."""
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -21,18 +21,18 @@ from study.spec.rungs import schedule
 from study.spec.schema import Confirm, same
 from study.text import ends, parameter
 
-FEW = 10
+FEW_SAMPLES = 10
 """Samples of a cell below which its accuracy says little."""
 
 FEW_CONFLICTING = 17
-"""Validation samples that conflict with the bias below which more trials chose worse configurations, see
+"""Conflicting validation samples below which more trials chose worse configurations, see
 tests/benchmarks/results/draft-space.md."""
 
 CURES = {"biased": "data.val=unbiased, a larger data.val_share, or ", "unbiased": "a larger data.val_share or "}
-"""What gives validation more such samples, by how it is cut (`data.val`), before "more data"."""
+"""How to give validation more conflicting samples, by `data.val`; a message continues with "more data"."""
 
 MOST_ROWS = 16
-"""Cells up to which people are shown the count of each; the JSON document always has them all."""
+"""Cells up to which the text shows the count of each; the JSON document always has them all."""
 
 BY_CELL = (
     "unbiased_accuracy",
@@ -41,11 +41,11 @@ BY_CELL = (
     "equalized_odds_difference",
     "equal_opportunity",
 )
-"""Metrics to which a cell of few samples counts as much as one of many, or alone."""
+"""Metrics in which a cell of few samples counts as much as one of many, or alone."""
 
 
 def small_cells(spec: StudySpec, cells: Mapping[str, Any], facts: Facts) -> list[str]:
-    """Return which of the study's metrics would be noise on the small cells of validation, and what would be better."""
+    """Return warnings of metrics that are noise on the small cells of validation, and what would be better."""
     val, own, conflicting = cells["splits"]["val"], facts.on("val"), cells["splits"]["val"]["conflicting"]
     found = []
     if conflicting is not None and spec.folds and conflicting * spec.folds < FEW_CONFLICTING:
@@ -58,7 +58,7 @@ def small_cells(spec: StudySpec, cells: Mapping[str, Any], facts: Facts) -> list
             f"val has only {_counted(conflicting)} in conflict with the bias: configurations are hardly told apart. "
             f"Better: {CURES.get(spec.base['data'].get('val'), '')}more data"
         )
-    if val["smallest"] is None or val["smallest"] >= FEW:
+    if val["smallest"] is None or val["smallest"] >= FEW_SAMPLES:
         return found
     better = [
         f"val/{rule.metric}"
@@ -68,7 +68,7 @@ def small_cells(spec: StudySpec, cells: Mapping[str, Any], facts: Facts) -> list
     remedies = [*([f"search by {' or '.join(better)}"] if better else []), "give validation more samples"]
     return found + [
         f"val/{name} may tell configurations badly apart: the smallest cell of val has {_counted(val['smallest'])}, "
-        f"fewer than {FEW}. Better: {', or '.join(remedies)}"
+        f"fewer than {FEW_SAMPLES}. Better: {', or '.join(remedies)}"
         for name in (name.split("/")[1] for name in spec.objective.needed)
         if name in BY_CELL and (name != "unbiased_accuracy" or _are_uneven(val))
     ]
@@ -81,14 +81,14 @@ def _are_uneven(split: Mapping[str, Any]) -> bool:
 
 
 def named_groups(spec: StudySpec) -> dict[str, str]:
-    """The class and bias class, by name, of each metric of one group that the study needs."""
+    """Return the class and bias class, in words, of each metric of one group that the study needs."""
     facts = spec.facts
     told = {name: group_names.words(name, facts.class_names, facts.bias_names) for name in spec.objective.needed}
     return {name: words for name, words in told.items() if words}
 
 
 def cell_lines(cells: Mapping[str, Any]) -> Iterator[str]:
-    """The same for people."""
+    """Yield the lines that tell a user of the cells of a data set."""
     if positive := user_data.positive_class(cells["class_names"]):
         yield f"positive class: {positive}"
     if cells["unknown"]:
@@ -103,7 +103,7 @@ def cell_lines(cells: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _rows(cells: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """A label and the count of each split for each cell, or each class where no split has bias labels."""
+    """Yield a label and the count of each split for each cell, or each class where no split has bias labels."""
     splits = cells["splits"]
     biased = next((split["cells"] for split in splits.values() if split["cells"]), None)
     classes = cells["class_names"] or [f"class {code}" for code in range(len(splits["train"]["classes"]))]
@@ -143,14 +143,14 @@ def _counted(count: int) -> str:
 
 
 ENDING = ("time", "gpu_hours", "plateau", "stop")
-"""Keys of `search` that end it before its number of trials."""
+"""Keys of `search` that may end it before its number of trials."""
 
 
 def plan(spec: StudySpec) -> dict[str, Any]:
-    """Configurations, trials and epochs of a study, and the samples of its data, as plain values.
+    """Return the configurations, trials and epochs of a study, and the samples of its data, as plain values.
 
-    Epochs are the cost's unit: `most` if no trial were pruned, `expected` if early stopping prunes as many as it means
-    to (`study.spec.rungs.Schedule`).
+    Cost is counted in epochs: `most` if no trial is pruned, `expected` if early stopping prunes as many as it means to
+    (`study.spec.rungs.Schedule`).
 
     Raises:
         UserError: the validation split cannot have a metric that the study looks at.
@@ -192,8 +192,7 @@ def plan(spec: StudySpec) -> dict[str, Any]:
 
 
 def budget(spec: StudySpec) -> dict[str, Any]:
-    """Return the trials of a study by stage, those that rerun what other rules pick, and the epochs of all: the most,
-    and what is expected with early stopping."""
+    """Return the trials of a study by stage, and the epochs of all: at most, and expected with early stopping."""
     search, stopping, seeds = spec.search, spec.search.early_stopping, len(spec.runs())
     baseline = int(search.baseline is not None)
     searched = spec.trials - baseline
@@ -234,7 +233,7 @@ def _plain(finding: Finding) -> dict[str, Any]:
 
 
 def _weights(spec: StudySpec) -> list[str]:
-    """Return what keeps trials from beginning from the weights that the study names: a file that is not there."""
+    """Return a warning where a file of weights that the study names is not there; its trials could not begin."""
     try:
         _ = spec.weights
     except UserError as error:
@@ -243,7 +242,7 @@ def _weights(spec: StudySpec) -> list[str]:
 
 
 def _features(spec: StudySpec, counted: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return what the features of each frozen network and data set take; nothing where the weights are not there."""
+    """Return what computing the features of each frozen network and data set takes; nothing without its weights."""
     if not any(model.get("frozen") for model in spec.model_sections) or _weights(spec):
         return []
     import torch
@@ -267,15 +266,17 @@ def _features(spec: StudySpec, counted: Sequence[Mapping[str, Any]]) -> list[str
 
 
 def confirm_trials(spec: StudySpec, confirm: Confirm, configurations: int) -> int:
-    """The number of confirm trials for the best of `configurations`, the best incumbent and the baseline; at most, of
-    several metrics or where an incumbent is enqueued."""
+    """Return the number of confirm trials for the best of `configurations`, the best incumbent and the baseline.
+
+    With several metrics, or where an incumbent is enqueued, it is the most that there can be.
+    """
     baseline, front = int(spec.search.baseline is not None), confirm.front if spec.objective.several else None
     most = min(max(confirm.top, front or 0) + spec.has_searched_incumbents, configurations - baseline)
     return (most + baseline) * confirm.seeds * (spec.folds or 1) if confirm.top else 0
 
 
 def rule_trials(spec: StudySpec, confirm: Confirm, configurations: int, reported: Collection[str]) -> int:
-    """The number of trials for the picks of other rules, at most: several rules may pick the same.
+    """Return the number of trials for the picks of other rules, at most: several rules may pick the same.
 
     Args:
         reported: the metrics that trials report.
@@ -284,7 +285,7 @@ def rule_trials(spec: StudySpec, confirm: Confirm, configurations: int, reported
 
 
 def text(document: dict[str, Any]) -> str:
-    """The same for people."""
+    """Return the document of `plan` as text for people."""
     trials, epochs, resources = document["trials"], document["epochs"], document["resources_per_trial"]
     replicates = f" + {trials['replicate']} on further seeds" if trials["replicate"] else ""
     rule = document["rule_trials"]
@@ -324,7 +325,6 @@ def text(document: dict[str, Any]) -> str:
 
 
 def _samples(spec: StudySpec, section: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """The cells of a data set, and warnings."""
     counts, facts = cells.count(section), spec.describe(section)
     of_classes = [*data.notes(section), *user_data.positive_class_warnings(section, facts)]
     if counts["unknown"]:
@@ -344,7 +344,7 @@ def _space(document: dict[str, Any]) -> str:
 
 
 def _cells(document: dict[str, Any]) -> list[str]:
-    """The samples of each data set, the sets told apart by what differs."""
+    """Return the lines on the samples of each data set; several sets are told apart by the keys that differ."""
     sections = document["data"]
     lines = []
     each = zip(sections, document["reading"], document["columns"], document["cells"], strict=True)
@@ -358,14 +358,14 @@ def _cells(document: dict[str, Any]) -> list[str]:
 
 
 def _searched(spec: StudySpec, key: str) -> dict[str, Any]:
-    """A domain, with every condition under which a trial has the key as its `when`."""
+    """Return the domain of a key, with every condition under which a trial has the key as its `when`."""
     described = spec.search.space[key].model_dump(exclude_none=True, exclude={"when"})
     condition = spec.space.condition(key)
     return described | ({"when": condition} if condition else {})
 
 
 def _listed(section: dict[str, Any]) -> str:
-    """Its keys, without those that are not set."""
+    """Return a section's keys in words, without those that are not set."""
     return ", ".join(f"{key} {value}" for key, value in section.items() if value is not None and value != [])
 
 

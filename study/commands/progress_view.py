@@ -1,4 +1,4 @@
-"""A study while it runs, on a console: one line that updates on a terminal, plain lines elsewhere."""
+"""Show a study on a console while it runs: one line that updates on a terminal, plain lines elsewhere."""
 
 import threading
 import time
@@ -15,19 +15,19 @@ from study.spec import StudySpec
 from study.text import printed
 
 LINE_EVERY, LIVE_EVERY = 2.0, 0.25
-"""Seconds between two plain lines, at least, and between two updates on a terminal."""
+"""Least seconds between two plain lines, and between two updates on a terminal."""
 
-REST, LONGEST = 100.0, 5.0
-"""The view rests so many times as long as it computes, `LONGEST` seconds at most: the best of thousands of trials takes
-tens of milliseconds to find, in the process that hears all reports."""
+REST_PER_VIEW, MAX_REST_S = 100.0, 5.0
+"""After an update the view rests `REST_PER_VIEW` times as long as that took, at most `MAX_REST_S`: to find the best of
+thousands of trials takes tens of milliseconds, in the process that receives all reports."""
 
 
 class ProgressView:
     """Shows a study's progress on a console until the block is left.
 
     Args:
-        console: a terminal gets a line that updates, and above it what is told; anything else, and a terminal that
-            cannot move its cursor, gets plain lines.
+        console: a terminal gets a line that updates, with messages above it; anything else, and a terminal that cannot
+            move its cursor, gets plain lines.
         quiet: show nothing.
     """
 
@@ -36,9 +36,9 @@ class ProgressView:
 
     @contextmanager
     def __call__(self, spec: StudySpec, record: StudyRecord) -> Iterator[Callable[[str], None]]:
-        """Gives what shows a line at once, from any thread.
+        """Yield a function that shows a line at once, from any thread.
 
-        Of a study that is not in the home yet, whose record is empty, only the step that is told is shown. A terminal
+        A study that is not in the home yet has an empty record: only the step that it is told is shown, and a terminal
         does not keep it.
         """
         shown = _Shown(self._console, StudyProgress(spec, record), is_there=bool(record.id))
@@ -54,14 +54,16 @@ class ProgressView:
 
 
 def rest(seconds: float, spent: float) -> float:
-    """Seconds until the next update, of those that would do, after one that took so much CPU time."""
-    return max(seconds, min(LONGEST, REST * spent))
+    """Return the seconds until the next update: `seconds`, or more after one that took much CPU time."""
+    return max(seconds, min(MAX_REST_S, REST_PER_VIEW * spent))
 
 
 @contextmanager
 def repeated(seconds: float, show: Callable[[], None]) -> Iterator[None]:
-    """Calls a function from a thread of its own every so many seconds until the block is left, and once more then; less
-    often where it takes long, see `REST`."""
+    """Call a function from a thread of its own every so many seconds until the block is left, and once more then.
+
+    It is called less often where it takes long, see `REST_PER_VIEW`.
+    """
     over = threading.Event()
 
     def follow() -> None:
@@ -90,21 +92,21 @@ class _Shown:
         self._printed: object = None
 
     def keep(self, text: str) -> None:
-        """Show nothing."""
+        """Take a text without showing anything."""
         self.progress.tell(text)
 
     def tell(self, text: str) -> None:
-        """Show what is no step as a line of its own."""
+        """Show a text as a line of its own, unless it is a step."""
         if not self.progress.tell(text):
             self._print(text)
 
     def tell_all(self, text: str) -> None:
-        """Show anything as a line of its own."""
+        """Show any text as a line of its own."""
         self.progress.tell(text)
         self._print(text)
 
     def live_line(self) -> Text:
-        """Return what stands on a terminal."""
+        """Return the line that a terminal shows."""
         if not self.is_there:
             return Text(printed(f"{clock(self.progress.elapsed())}  {self.progress.phase()}"))
         return Text(printed(self.progress.line()))

@@ -1,4 +1,4 @@
-"""`study report`: the report of a study in any state, and MLflow's copy of it."""
+"""What `study report` does: write the report of a study in any state, and renew MLflow's copy of it."""
 
 import math
 import time
@@ -16,19 +16,20 @@ from study.ranking import Results
 from study.text import typed
 from study.tracking.tracking_state import refresh
 
-SHARE = 0.05
-"""Of a core, that a watched report takes at most: the driver may need the same one."""
+MAX_CORE_SHARE = 0.05
+"""Largest share of a core that a watched report takes: the driver may need the same core."""
 
-LOOK = 1.0
-"""Seconds between two looks at a ledger, for whether it has grown."""
+POLL_INTERVAL_S = 1.0
+"""Seconds between two looks at whether a ledger has grown."""
 
 
 def report(
     home: Home, name: str, out: Path | None = None, models: bool = False, pdf: bool = False
 ) -> tuple[Path, str | None]:
-    """Write a study's report into a folder; None: that of the study, whose report in MLflow is then renewed as well.
+    """Write a study's report into a folder.
 
     Args:
+        out: the folder; None: the study's own, and the report in MLflow is renewed as well.
         models: with figures of what its models learned.
         pdf: each figure as a PDF, too.
 
@@ -52,7 +53,7 @@ def report(
 def watch(home: Home, name: str, out: Path | None, tell: Callable[[Path], object]) -> None:
     """Write a study's report again each time its ledger has grown, until no driver runs it any more.
 
-    Its page loads itself again. A report is followed by a rest, so that all of them take `SHARE` of a core.
+    The page reloads itself. After each report there is a rest, so that all of them take `MAX_CORE_SHARE` of a core.
 
     Args:
         out: the folder to write into; None: the study's own.
@@ -63,24 +64,24 @@ def watch(home: Home, name: str, out: Path | None, tell: Callable[[Path], object
     """
     folder = home.find(name)
     _check_writable(name, out or folder.report)
-    spec, page, rest = folder.spec(), None, 2 * LOOK
+    spec, page, rest = folder.spec(), None, 2 * POLL_INTERVAL_S
     from study.analysis.report.write_report import write_report
 
     while True:
         runs, size = ledger.is_open(folder.ledger_file), folder.ledger_file.stat().st_size
         began = time.process_time()
-        reload = math.ceil(rest + LOOK) if runs else None
+        reload = math.ceil(rest + POLL_INTERVAL_S) if runs else None
         written = write_report(Results(spec, StudyRecord.load(folder.ledger_file)), out or folder.report, reload=reload)
         if page is None:
             tell(page := written)
         if not runs:
             return
-        rest = (time.process_time() - began) * (1 / SHARE - 1)
+        rest = (time.process_time() - began) * (1 / MAX_CORE_SHARE - 1)
         until = time.monotonic() + rest
         while ledger.is_open(folder.ledger_file) and (
             time.monotonic() < until or folder.ledger_file.stat().st_size == size
         ):
-            time.sleep(LOOK)
+            time.sleep(POLL_INTERVAL_S)
 
 
 def _check_writable(name: str, out: Path) -> None:
@@ -91,8 +92,7 @@ def _check_writable(name: str, out: Path) -> None:
 
 
 def rules(home: Home, name: str) -> list[dict[str, Any]]:
-    """Return what each selection rule would have picked in a study, as `study.analysis.picks_frame`, a dictionary per
-    rule."""
+    """Return what each selection rule would have picked in a study, one dictionary per rule."""
     from study.analysis.statistics.rule_picks import document, rule_picks
 
     folder = home.find(name)
@@ -101,11 +101,11 @@ def rules(home: Home, name: str) -> list[dict[str, Any]]:
 
 
 def report_files(folder: StudyFolder) -> dict[Path, str | None]:
-    """The files of a study's report, each with the artifact folder that it goes to."""
+    """Return the files of a study's report, each with the artifact folder that it goes to."""
     return {path: str(path.parent.relative_to(folder.path)) for path in folder.report.rglob("*") if path.is_file()}
 
 
 def result_files(folder: StudyFolder) -> dict[Path, str | None]:
-    """The same with the best configuration or the card of a model, which go to no folder."""
+    """Return the files of a study's report, and its best configuration or model card, which go to no folder."""
     files: dict[Path, str | None] = {file: None for file in (folder.best_file, folder.card_file) if file.exists()}
     return files | report_files(folder)

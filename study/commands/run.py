@@ -1,5 +1,4 @@
-"""A study from its file to its outputs: what has to be there before it begins or goes on, then one session of it; and
-studies in turn, whose results make one table."""
+"""Run a study from its file to its report: check what it needs, then run one session; or run several in turn."""
 
 import os
 import sys
@@ -38,7 +37,7 @@ from study.home.record import StudyRecord
 from study.places import check_shared, for_sockets
 from study.ranking import Results
 from study.spec import StudySpec, load_study
-from study.sweep.own_ray import LONGEST
+from study.sweep.own_ray import MAX_FOLDER_CHARACTERS
 from study.sweep.ray_runtime import SharedRay, check_machine, check_taken, set_variables
 from study.text import flat
 from study.tracking import Tracker
@@ -49,11 +48,9 @@ from study.upstream.ray_internals import is_job
 if TYPE_CHECKING:
     from study.training import FunctionTrial
 
-# Training functions of the user's own: found, checked and brought along, before anything starts.
-
 
 def brought(home: Home, spec: StudySpec, given: bytes | None = None) -> bytes | None:
-    """The pickled function that a new study's folder gets, None where its trials need none; any other is checked.
+    """Check a study's own training function, and return the pickled one that its folder gets; None: it needs none.
 
     Args:
         given: the function as this process has pickled it.
@@ -71,13 +68,13 @@ def brought(home: Home, spec: StudySpec, given: bytes | None = None) -> bytes | 
 
 
 def function_trial(home: Home, spec: StudySpec, device: str, fold: int | None = None) -> "FunctionTrial":
-    """One trial of the file's own configuration, in this process.
+    """Return a trial of the file's own configuration and training function, to be run in this process.
 
     Args:
         fold: on which it is validated; None: the first, where there are folds.
 
     Raises:
-        UserError: as `brought`.
+        UserError: see `brought`.
     """
     from study.training import FunctionTrial
 
@@ -90,7 +87,7 @@ def function_trial(home: Home, spec: StudySpec, device: str, fold: int | None = 
 
 
 def _folder(home: Home, function: str) -> Path:
-    """The folder of the first study of a home that has a pickled function."""
+    """Return the folder of the first study of a home that has a pickled function."""
     if not function.startswith(PICKLE):
         return home.path
     for folder in home.studies():
@@ -105,7 +102,7 @@ def _folder(home: Home, function: str) -> Path:
 
 @dataclass(frozen=True)
 class File:
-    """A study file, as it is given: see `study.spec.load_study`."""
+    """Study file, as it is given: see `study.spec.load_study`."""
 
     spec: str
     assignments: tuple[str, ...] = ()
@@ -124,7 +121,7 @@ def begin(
     """Run a new study, or with `or_resume` one that may be there; the other arguments are those of `start`.
 
     Raises:
-        UserError: as `start`; or the file cannot be used.
+        UserError: see `start`; or the file cannot be used.
     """
     ready(home, address)
     home.check_writable()
@@ -169,8 +166,7 @@ def start(
 
 @contextmanager
 def _withdrawn_if_refused(home: Home, folder: StudyFolder) -> Iterator[None]:
-    """Remove a study that was made just now where something refuses it before its first trial: the same command is to
-    work once that is mended."""
+    """Remove a new study that is refused before its first trial: the same command works once that is mended."""
     try:
         yield
     except (StudyStoppedError, StartInterruptedError):
@@ -215,25 +211,27 @@ def start_or_resume(
 
 
 def ready(home: Home, address: str | None) -> None:
-    """Refuse what no study could run with, before its file is read: that takes PyTorch, and seconds.
+    """Refuse what no study could run with, before its file is read: to read it takes PyTorch, and seconds.
 
     Raises:
-        UserError: Ray cannot be loaded in this Python, or has no folder or shared memory; the MLflow is not to be
-            spoken to, or the address is no cluster's.
+        UserError: Ray cannot be loaded in this Python, or has no folder or shared memory; MLflow's server must not be
+            talked to, or the address is no cluster's.
     """
     if sys.flags.optimize > 1:
         raise UserError("python -OO: leaves out what Ray needs to be loaded. Without it, and without PYTHONOPTIMIZE=2")
     check_server(home.tracking_uri)
     if address is None:
         check_shared()
-        for_sockets(LONGEST)
+        for_sockets(MAX_FOLDER_CHARACTERS)
     else:
         check_cluster(address)
 
 
 def _check_place(home: Home, spec: StudySpec, address: str | None) -> None:
-    """Refuse a trial that could never be placed, what `ready` refuses, a cluster that does not answer, and a home that
-    would end with a job: it runs in a folder of Ray's."""
+    """Refuse a trial that no machine has room for, what `ready` refuses, and a cluster that does not answer.
+
+    In a job of a cluster, also a home that would end with the job, which runs in a folder of Ray's.
+    """
     ready(home, address)
     set_variables(address)
     if address is None:
@@ -257,7 +255,7 @@ def resume(
     assignments: Sequence[str] = (),
     failed: bool = False,
 ) -> RunEnd:
-    """Go on with a study that was stopped or whose driver died; of a complete one, bring MLflow up to date.
+    """Go on with a study that was stopped or whose driver died; for a complete one, bring MLflow up to date.
 
     Args:
         trials: how many more configurations the search tries, as `+50`, also if it was complete.
@@ -349,7 +347,7 @@ def extend(home: Home, name: str, view: View, request: extend_study.Request, add
 
 
 def _going_on(home: Home, name: str, address: str | None) -> tuple[StudyFolder, StudySpec]:
-    """A study of this home that more is asked of, and its file; raises as `resume`."""
+    """Return a study of this home that is to run more trials, and its file; raise as `resume`."""
     folder = home.find(name)
     check_not_there(folder)
     spec = folder.checked_spec()
@@ -361,7 +359,7 @@ def ablate(home: Home, name: str, view: View, request: Request, address: str | N
     """Run the steps from a study's baseline to its best configuration, each on the same fresh seeds.
 
     Returns:
-        None: all that is asked for has run.
+        The end of the run; None: all that is asked for had run.
 
     Raises:
         UserError: see `resume`; or there is nothing to ablate, see `study.commands.ablate_study.planned`.
@@ -390,11 +388,8 @@ def train(home: Home, spec: StudySpec, view: View, address: str | None = None) -
         return run_session(home, folder, datasets, view, address)
 
 
-# Studies whose results make one table, a suite's many or a published table's one: what is left of them is run in turn,
-# those that began with other settings are refused, and the table is written in every form.
-
 MOST_DIFFERENCES = 20
-"""Keys that a refusal names."""
+"""Keys that a refusal names at most."""
 
 
 def run_left(
@@ -405,10 +400,10 @@ def run_left(
     address: str | None = None,
     shared: SharedRay | None = None,
 ) -> Iterator[RunEnd]:
-    """Run studies in their order, each from where it is, and give their ends; the last is of one that was stopped.
+    """Run studies in their order, each from where it is, and yield their ends; end after one that was stopped.
 
     Args:
-        tell: is told the place of each that is not over, from 1.
+        tell: is given the place of each that is not over, from 1.
         address, shared: see `study.commands.run.start`.
     """
     for number, spec in enumerate(specs, 1):
@@ -422,7 +417,7 @@ def run_left(
 
 
 def is_over(home: Home, spec: StudySpec) -> bool:
-    """Return whether a study is complete and all of it in MLflow."""
+    """Return whether a study is complete and all of it is in MLflow."""
     folder = StudyFolder(home.path / spec.name)
     if not folder.ledger_file.is_file() or StudyRecord.load(folder.ledger_file).state != "complete":
         return False
@@ -430,7 +425,7 @@ def is_over(home: Home, spec: StudySpec) -> bool:
 
 
 def differences(home: Home, specs: Iterable[StudySpec]) -> Iterator[str]:
-    """Keys in which studies differ from what they began with, of each key the first study that does."""
+    """Yield the keys in which studies differ from what they began with, each with the first study that does."""
     seen = set()
     for spec in specs:
         folder = StudyFolder(home.path / spec.name)
@@ -444,13 +439,13 @@ def differences(home: Home, specs: Iterable[StudySpec]) -> Iterator[str]:
 
 
 def listed(differing: Sequence[str]) -> str:
-    """Differences as the lines of a message."""
+    """Return differences as the lines of a message."""
     more = [f"and {len(differing) - MOST_DIFFERENCES} more"] if len(differing) > MOST_DIFFERENCES else []
     return "\n".join([*differing[:MOST_DIFFERENCES], *more])
 
 
 def write_forms(folder: Path, name: str, forms: Mapping[str, str]) -> None:
-    """Write a table into a folder, a file for each ending.
+    """Write a table into a folder, in a file for each ending.
 
     Raises:
         UserError: they cannot be written.

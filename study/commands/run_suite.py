@@ -1,4 +1,4 @@
-"""A suite run to its end as one study of studies, and its tables in any state."""
+"""Run a suite to its end as one study of studies, and make its tables in any state."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -27,7 +27,7 @@ from study.sweep.ray_runtime import SharedRay
 from study.text import rows_as_markdown, typed
 
 MEMORY = "suite.yaml"
-"""The file of what a suite consisted of when it last ran, in its folder, beside the tables of its studies."""
+"""File with what a suite consisted of when it last ran, in its folder, beside its tables."""
 
 FORMS: Mapping[str, Callable[[SuiteTables], str]] = {
     "md": suite_tables.markdown,
@@ -38,12 +38,12 @@ FORMS: Mapping[str, Callable[[SuiteTables], str]] = {
 
 @dataclass(frozen=True)
 class SuiteEnd:
-    """The end of a run of a suite.
+    """End of a run of a suite.
 
     Attributes:
         stopped: whether a signal ended it before its last search.
         failed: names of its studies of which no trial is complete.
-        untracked: names of those that MLflow lacks something of.
+        untracked: names of those of which MLflow lacks something.
     """
 
     stopped: bool
@@ -86,7 +86,7 @@ def run(home: Home, suite: Suite, given: str, view: View, tell: Callable[[str], 
 
 @contextmanager
 def _going_on(given: str) -> Iterator[None]:
-    """Adds to what stops a study how its suite goes on."""
+    """Add to an error that stops a study how its suite goes on."""
     again = f"and then with the suite: {typed('suite', given)}"
     try:
         yield
@@ -97,12 +97,12 @@ def _going_on(given: str) -> Iterator[None]:
 
 
 def tables(home: Home, suite: Suite) -> SuiteTables:
-    """The tables of what has run so far."""
+    """Return the tables of what has run so far."""
     return suite_tables.suite_tables(suite, lambda cell: load(home, cell))
 
 
 def load(home: Home, cell: SuiteSearch) -> Results | None:
-    """The study of a search, None where it has not begun."""
+    """Return the results of a search, None where it has not begun."""
     found = StudyFolder(home.path / cell.spec.name)
     if not found.ledger_file.is_file():
         return None
@@ -110,7 +110,7 @@ def load(home: Home, cell: SuiteSearch) -> Results | None:
 
 
 def folder(home: Home, suite: Suite) -> Path:
-    """The place of a suite's tables and of its memory."""
+    """Return the folder of a suite's tables and of its `MEMORY`."""
     return below(home.suites, suite.name)
 
 
@@ -141,12 +141,12 @@ def check_out(out: Path | None) -> None:
 
 
 def write_out(found: SuiteTables, out: Path) -> None:
-    """Write the tables as a file's ending says."""
+    """Write the tables in the form that a file's ending names."""
     write_output(out, FORMS[out.suffix.removeprefix(".")](found))
 
 
 def check_same(home: Home, suite: Suite) -> None:
-    """Refuse a suite that began as another one; it may have more methods, data sets and searches than it began with.
+    """Refuse a suite that began with other settings; it may have more methods, data sets and searches than then.
 
     Raises:
         UserError: says what differs.
@@ -162,7 +162,7 @@ def check_same(home: Home, suite: Suite) -> None:
 
 
 def _of_suite(before: Mapping[str, Any], given: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what was there at the beginning and is gone or changed."""
+    """Yield what the suite had at its beginning and is gone or changed."""
     for key, value in before.items():
         now = given.get(key)
         if key in ("methods", "data") and isinstance(value, list) and isinstance(now, list):
@@ -180,12 +180,8 @@ def _data_sections(suite: Suite) -> list[dict[str, Any]]:
     ]
 
 
-# How far a suite is, what is left of it, and how long that would take.
-
-
 def plan_suite(home: Home, suite: Suite) -> dict[str, Any]:
-    """Return how far each place of the table is, the epochs that are left of it, and their time at the pace of what has
-    run."""
+    """Return how far each place of a suite's table is, the epochs left, and their time at the pace until now."""
     from study.sweep.ray_runtime import fitting
 
     studies = {cell.spec.name: load(home, cell) for cell in suite.cells}
@@ -236,7 +232,7 @@ def plan_suite(home: Home, suite: Suite) -> dict[str, Any]:
 
 
 def plan_text(document: Mapping[str, Any]) -> str:
-    """The same for people."""
+    """Return the document of `plan_suite` as text for people."""
     rows = [
         [
             place["method"],
@@ -258,7 +254,7 @@ def plan_text(document: Mapping[str, Any]) -> str:
 
 
 def _time(document: Mapping[str, Any]) -> str:
-    """Return how long what is left would take."""
+    """Return how long what is left would take, in words."""
     left = [place for place in document["places"] if place["searches_left"]]
     if not left:
         return "nothing is left to run"
@@ -279,7 +275,6 @@ def _epochs(records: Iterable[StudyRecord]) -> int:
 
 
 def _states(records: Iterable[StudyRecord | None]) -> dict[str, int]:
-    """Return how many searches are in which state."""
     return dict(Counter(record.state if record else NOT_YET for record in records))
 
 

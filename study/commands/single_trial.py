@@ -1,4 +1,4 @@
-"""One trial of a study in this process, without Ray: for debugging."""
+"""Run one trial of a study in this process, without Ray: for debugging."""
 
 import math
 import traceback
@@ -21,7 +21,7 @@ GAP = "  "
 
 
 def line(spec: StudySpec, metrics: Mapping[str, float]) -> str:
-    """An epoch for people: what the study is about, with the training loss and what it cost."""
+    """Return an epoch as a line: the training loss, the metrics that the study needs, and the time it took."""
     names = ("train/loss", *spec.objective.needed, "time/epoch")
     shown = [f"{name} {metrics[name]:.4g}" for name in names if name in metrics]
     return GAP.join([f"epoch {metrics['epoch']:.0f} of {spec.epochs}", *shown])
@@ -32,8 +32,11 @@ ERROR = "_standard_error"
 
 
 def table(metrics: Mapping[str, float]) -> list[str]:
-    """Every metric of an epoch for people: those of the splits side by side, with their standard errors where they
-    have any, then the others."""
+    """Return the lines of a table of every metric of an epoch.
+
+    Those of validation and test stand side by side, with their standard errors where they have any, then come the
+    others.
+    """
     names = dict.fromkeys(name.partition("/")[2] for name in metrics if name.startswith(("val/", "test/")))
     rows = [[name, *(_cell(metrics, f"{split}/{name}") for split in SPLITS)] for name in names if ERROR not in name]
     shown = [split for place, split in enumerate(SPLITS, 1) if any(row[place] for row in rows)]
@@ -58,7 +61,7 @@ def run(
     tell: Callable[[Mapping[str, str]], object] | None = None,
     fold: int | None = None,
 ) -> Iterator[dict[str, float]]:
-    """The metrics of each epoch of the file's own configuration, `epoch` first.
+    """Yield the metrics of each epoch of the file's own configuration, `epoch` first.
 
     Args:
         device: auto, cpu or cuda; None: what the file asks for, as in a sweep.

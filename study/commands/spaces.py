@@ -1,4 +1,4 @@
-"""`study spaces`: the shipped study files, and the data sets, networks and methods that a study file can name."""
+"""What `study spaces` lists: the shipped study files, and the data sets, networks and methods there are."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -10,11 +10,11 @@ from study.catalogue import Catalogue
 from study.spec.document import shipped
 from study.spec.suite import shipped_suites
 
-LONGEST = 150
+MAX_LINE_CHARACTERS = 150
 
 
 def document() -> dict[str, Any]:
-    """The study files, the suites, and the possible values of `data.name`, `model.name` and `method.name`."""
+    """Return the study files, the suites, and the values that `data.name`, `model.name` and `method.name` take."""
     catalogues = {"data": data.CATALOGUE, "model": models.CATALOGUE, "method": methods.CATALOGUE}
     return {
         "files": [{"name": name, "about": _about(path), "path": str(path)} for name, path in shipped().items()],
@@ -24,7 +24,7 @@ def document() -> dict[str, Any]:
 
 
 def text(document: Mapping[str, Any]) -> str:
-    """The same for people."""
+    """Return that document as text for people."""
     lines = ["study files, for study run NAME:"]
     lines += [f"  {row['name']:<20} {_cut(row['about'])}" for row in document["files"]]
     lines.append("suites, for study suite NAME:")
@@ -39,13 +39,13 @@ def text(document: Mapping[str, Any]) -> str:
 
 
 def _about(path: Path) -> str:
-    """The first sentence of the comment at the head of a file."""
+    """Return the first sentence of the comment at the head of a file."""
     comment = " ".join(_head(path.read_text(encoding="utf-8")))
     return re.split(r"(?<=\.)\s", comment, maxsplit=1)[0].rstrip(".")
 
 
 def _head(text: str) -> Iterator[str]:
-    """The lines of the comment at the head of a file, without those for editors."""
+    """Yield the lines of the comment at the head of a file, without those for editors."""
     for line in text.splitlines():
         if not line.startswith("#"):
             return
@@ -61,4 +61,4 @@ def _names(section: str, catalogue: Catalogue) -> Iterator[dict[str, Any]]:
 
 
 def _cut(words: str) -> str:
-    return words if len(words) <= LONGEST else f"{words[: LONGEST - 3].rsplit(' ', 1)[0]} ..."
+    return words if len(words) <= MAX_LINE_CHARACTERS else f"{words[: MAX_LINE_CHARACTERS - 3].rsplit(' ', 1)[0]} ..."

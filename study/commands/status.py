@@ -1,4 +1,4 @@
-"""The studies of a home at a glance."""
+"""The state of a study in detail, and of all studies of a home at a glance."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -46,7 +46,7 @@ class Remaining:
 
 @dataclass(frozen=True)
 class DeviceTold:
-    """A device, see `study.home.provenance.Device`."""
+    """A device, see `study.home.provenance.Device`, and the number of trials that ran on it."""
 
     facts: Mapping[str, str] = field(metadata=INNER)
     trials: int
@@ -54,13 +54,13 @@ class DeviceTold:
 
 @dataclass(frozen=True)
 class Asked:
-    """What users asked of a study that is still to come.
+    """Requests of users that are still to be met.
 
     Attributes:
-        ending: whether one ended the search, some of which still runs.
+        ending: whether a user ended the search while some of its trials still run.
         stopping: the trials that end at their next report.
-        enqueued: how many configurations are to be tried next.
-        unanswered: how many requests no driver has answered yet.
+        enqueued: number of configurations that are tried next.
+        unanswered: number of requests that no driver has answered yet.
     """
 
     ending: bool
@@ -87,7 +87,7 @@ class Status:
 
 
 def document(folder: StudyFolder) -> Status:
-    """What is known of a study."""
+    """Return what is known of a study."""
     results = Results.load(folder)
     spec, record = results.spec, results.record
     remaining, source = remaining_gain(results), fetched(folder)
@@ -107,7 +107,7 @@ def document(folder: StudyFolder) -> Status:
 
 
 def lines(status: Status) -> list[str]:
-    """The same for people."""
+    """Return the lines that tell a user of a study's status."""
     told = status.summary
     texts = summary.lines(told)
     if told.state != "running" or told.final or "best" in told.sides:
@@ -135,7 +135,7 @@ def lines(status: Status) -> list[str]:
 
 
 def asked(folder: StudyFolder, record: StudyRecord) -> Asked | None:
-    """Return what users asked of the study that is still to come; None: of one that is over, or nothing."""
+    """Return what users asked of the study and is still to come; None: nothing, or the study is over."""
     if record.state in ("complete", "failed"):
         return None
     searched = record.by_stage("baseline", "search", "replicate")
@@ -164,11 +164,10 @@ def asked_lines(asked: Asked | None) -> Iterator[str]:
 
 
 def overview(home: Home) -> list[dict[str, Any]]:
-    """One row per study, the oldest first: name, state, owner, trials by state, metric, best value, over how
-    many seeds, when it began.
+    """Return one row per study, the oldest first.
 
-    Of a study that does not run its row is kept in its folder, and made again once its ledger or study file has another
-    size or time; one that cannot be read or written is as if it were not there.
+    The row of a study that does not run is kept in its folder, and made again once its ledger or study file has another
+    size or time. A kept row that cannot be read or written is as if it were not there.
     """
     rows: list[dict[str, Any]] = []
     for folder in home.studies():
@@ -211,9 +210,9 @@ def _row(folder: StudyFolder) -> dict[str, Any]:
 
 
 def _figure(results: Results) -> tuple[str, float | None, int]:
-    """The metric that stands for a study, its value for the best (None: there is none yet) and on how many seeds.
+    """Return the metric that stands for a study, its value for the best, and on how many seeds; None: no value yet.
 
-    Of a final training it is the study's own metric on the test split, where that has it.
+    For a final training it is the study's metric on the test split, where that has it.
     """
     if results.spec.final_seeds is None:
         best, stays = results.best, results.unbeaten
@@ -230,7 +229,7 @@ def _figure(results: Results) -> tuple[str, float | None, int]:
 
 
 def table(home: Home, rows: list[dict[str, Any]]) -> str:
-    """The same for people."""
+    """Format the rows of `overview` as a table for people."""
     if not rows:
         return f"no studies in {home.path}; a first one: study run quickstart"
     found = [("study", "state", "owner", "best", "began", "trials")]

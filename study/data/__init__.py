@@ -1,4 +1,4 @@
-"""Data sets by name: each is a module of the form `DataSet`, or a row of such in `sets.listed_images`."""
+"""Data sets by name: each is a module of the form `DataSet`, or a row of `sets.listed_images.SETS`."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # brings the library that decodes images
     from study.data.pixels import Frame
 
 __all__ = ["Dataset", "Encoding", "Facts", "Labelled", "Source", "Split", "joint_fingerprint", "root"]
-"""What is of the modules of this package."""
+"""Names that this package passes on from its modules."""
 
 
 class DataSet(Protocol):
@@ -77,13 +77,13 @@ class DataSet(Protocol):
 
     @property
     def Options(self) -> Callable[..., Any]:  # noqa: N802
-        """A frozen dataclass, whose fields are the keys of the `data` section."""
+        """Frozen dataclass whose fields are the keys of the `data` section."""
 
     def describe(self, options: Any) -> Facts:
-        """The facts of the data set with these options."""
+        """Return the facts of the data set with these options."""
 
     def load(self, options: Any) -> Dataset:
-        """Its splits as arrays."""
+        """Load its splits as arrays."""
 
 
 def _own() -> Mapping[str, Any]:
@@ -95,53 +95,56 @@ CATALOGUE = Catalogue("study.data", ("Options", "describe", "load"), "study.data
 
 
 WITH_ALIGNED = ("adult", "compas", "image_folder", "table")
-"""The data sets with a key `aligned`, by name: no module is imported for it."""
+"""Names of the data sets with a key `aligned`, listed so that no module is imported to find out."""
 
 
 def of_earlier(section: Mapping[str, Any]) -> dict[str, Any]:
-    """A `data` section of a study or model that may be of an earlier version: its inputs and splits stay as they were.
-    What such a section lacks had another meaning then than its default has now."""
+    """Complete a `data` section of a study or model of an earlier version so that its inputs and splits stay as they
+    were.
+
+    A key that such a section lacks had another meaning then than its default has now.
+    """
     of_table = {"row_numbers": "even_steps"} if section.get("name") == "table" else {}
     return {**of_table, **({"aligned": BY_NUMBER} if section.get("name") in WITH_ALIGNED else {}), **section}
 
 
 def names() -> list[str]:
-    """The names that `data.name` may have."""
+    """List the names that `data.name` may have."""
     return CATALOGUE.names()
 
 
 def data_knobs(name: str) -> list[Knob]:
-    """The keys of a `data` section with this name, without `name` itself."""
+    """List the keys of a `data` section with this name, without `name` itself."""
     return list(knobs(module(name).Options))
 
 
 def module(name: str) -> DataSet:
-    """The module of a data set."""
+    """Find the module of a data set."""
     found: DataSet = CATALOGUE.find(name)
     return found
 
 
 def key(data: Mapping[str, Any]) -> str:
-    """A text that is the same for equal `data` sections."""
+    """Write a `data` section as a text that is equal for equal sections."""
     return json.dumps(data, sort_keys=True)
 
 
 def describe(data: Mapping[str, Any]) -> Facts:
-    """The facts of a `data` section's data set."""
+    """Return the facts of a `data` section's data set."""
     data_set, options = _find(data)
     _check_folds(options)
     return _aligned(data_set.describe(options), options)
 
 
 def sources(data: Mapping[str, Any]) -> tuple[Source, ...]:
-    """The files that the data set of a `data` section is made from."""
+    """Return the files that the data set of a `data` section is made from."""
     data_set, _ = _find(data)
     given: Iterable[Source] = _asked(data, "sources", getattr(data_set, "SOURCES", ()))
     return tuple(given)
 
 
 def load(data: Mapping[str, Any]) -> Dataset:
-    """The data set of a `data` section, as arrays in memory or mapped into it."""
+    """Load the data set of a `data` section, as arrays in memory or memory-mapped."""
     data_set, options = _find(data)
     _check_folds(options)
     dataset = data_set.load(options)
@@ -153,7 +156,7 @@ def load(data: Mapping[str, Any]) -> Dataset:
 
 
 def labels(data: Mapping[str, Any]) -> Mapping[str, Labelled] | None:
-    """Those of each split, without reading more of the files than that takes; None: its module has no `labels`.
+    """Read the labels of each split, and no more of the files than that takes; None: its module has no `labels`.
 
     Raises:
         UserError: a file is missing or damaged.
@@ -169,33 +172,35 @@ def labels(data: Mapping[str, Any]) -> Mapping[str, Labelled] | None:
 
 
 def files(data: Mapping[str, Any]) -> Sequence[Path]:
-    """The user's own files that the data set of a `data` section is made from; none where its module does not tell."""
+    """Return the user's own files from which a data set is made; none where its module has no `files`."""
     found: Sequence[Path] = _asked(data, "files", ())
     return found
 
 
 def notes(data: Mapping[str, Any]) -> list[str]:
-    """Sentences about what was decided of the user's files that no key says; none where the module has no `notes`."""
+    """Return sentences on what was decided about the user's files by no key; none where the module has no `notes`."""
     return list(_asked(data, "notes", []))
 
 
 def reading(data: Mapping[str, Any]) -> list[str]:
-    """Lines that say how the columns of a user's table are read; none where the module has no `reading`."""
+    """Return lines on how the columns of a user's table are read; none where the module has no `reading`."""
     return list(_asked(data, "reading", []))
 
 
 def columns(data: Mapping[str, Any]) -> list[Finding]:
-    """Return what is found about the columns of a user's table; none where the module has no `columns`."""
+    """Return findings on the columns of a user's table; none where the module has no `columns`."""
     return list(_asked(data, "columns", []))
 
 
 def survey(data: Mapping[str, Any]) -> list[Finding]:
-    """The same before there is a study file, with all that refuses the table; none where the module has no `survey`."""
+    """Return findings on a table before it has a study file, with all that refuses it; none without `survey` in the
+    module.
+    """
     return list(_asked(data, "survey", []))
 
 
 def encoding(data: Mapping[str, Any]) -> Encoding | None:
-    """Return how the columns of a user's table become inputs; None: the data set's module does not tell it.
+    """Return how the columns of a user's table become inputs; None: the data set's module does not tell.
 
     Raises:
         UserError: a file is missing or damaged.
@@ -205,8 +210,10 @@ def encoding(data: Mapping[str, Any]) -> Encoding | None:
 
 
 def encoded(data: Mapping[str, Any], encoding: Encoding) -> tuple[Dataset, Faults]:
-    """The data set of a `data` section with inputs as an encoding makes them that was fitted to other rows, and by row
-    of its table, from 0 on, what is wrong with those that it cannot make inputs.
+    """Load a `data` section's table with an encoding that was fitted to other rows.
+
+    Returns:
+        The data set, and the faults of rows that cannot be inputs, by row of the table from 0.
 
     Raises:
         UserError: its module takes no encoding, or its table has no such columns or values.
@@ -249,7 +256,7 @@ def _aligned(facts: Facts, options: Any) -> Facts:
 
 
 def load_all(sections: Iterable[Mapping[str, Any]]) -> dict[str, Dataset]:
-    """The data sets of several `data` sections, by `key`."""
+    """Load the data sets of several `data` sections, by `key`."""
     return {key(data): load(data) for data in sections}
 
 
@@ -260,16 +267,16 @@ def _find(data: Mapping[str, Any]) -> tuple[DataSet, Any]:
 
 
 def _asked(data: Mapping[str, Any], name: str, otherwise: Any) -> Any:
-    """Return what a function that a data set may have gives for a `data` section; another value where it has none."""
+    """Call an optional function of a data set's module for a `data` section; return `otherwise` where it has none."""
     data_set, options = _find(data)
     return getattr(data_set, name)(options) if hasattr(data_set, name) else otherwise
 
 
 def unchanged(session: Mapping[str, Any], datasets: Mapping[str, Dataset]) -> bool:
-    """Return whether these are the data of a session of a study, as its `opened` event tells them.
+    """Tell whether these are the data of a study's session, as its `opened` event describes them.
 
     Several are compared one by one in the order of the study's sections, not by their keys: a later version may
-    give a section further options, which mean that nothing is otherwise.
+    add options to a section that leave its data as they are.
     """
     known = [told["digest"] for told in session.get("datasets", {}).values()]
     digests = [dataset.fingerprint for dataset in datasets.values()]
@@ -277,11 +284,11 @@ def unchanged(session: Mapping[str, Any], datasets: Mapping[str, Dataset]) -> bo
 
 
 def inventory(datasets: Mapping[str, Dataset]) -> dict[str, dict[str, Any]]:
-    """Of each data set, by `study.data.key` of its section.
+    """Describe each data set, by `study.data.key` of its section.
 
     Returns:
-        `title`; `telling` of a table, the inputs that tell the class alone; `digest`, its
-        fingerprint, which is one for all its splits; `shape` of a sample; `rows` by split; and
+        `title`; `telling` of a table, sentences on the inputs that predict the class alone; `digest`, its
+        fingerprint, one for all its splits; `shape` of a sample; `rows` by split; and
         `sources`: the addresses of the files that it is made from, the path of a user's own, none where it comes with
         the software.
     """

@@ -33,30 +33,29 @@ from study.data.source import Source, roots, writable
 from study.errors import UserError
 from study.files import folder_beside
 
-# What is in files: hashes of their bytes, kept by path and state of each file so that a second start reads none again.
-#
-# They are kept in `KEPT` in the folder of all data sets; without one that can be written all files are read.
-
-KEPT = "digests-of-files.sqlite"
+DIGESTS_FILE = "digests-of-files.sqlite"
+"""Database of the hashes of files, by path and state, in the folder of all data sets, so that a second start reads none
+again. Where that folder cannot be written, files are read each time.
+"""
 
 RACY = 2.0
-"""Seconds: of a file that was written so short a time ago its state may stay the same when it is written again."""
+"""Seconds within which a file may be written twice and have the same state."""
 
 BLOCK = 1 << 20
 """Bytes to read at a time."""
 
-AT_ONCE = 500
+FILES_AT_ONCE = 500
 """Files that a query of the database names, or that a thread reads at a time."""
 
 NAMED = 3
 """Files that a message names; it counts the rest."""
 
 State = tuple[int, int, int, int]
-"""Of a file: its size, time of its content and of its state in nanoseconds, inode."""
+"""State of a file: its size, the times of change of its content and of its inode in nanoseconds, and its inode."""
 
 
 def digests(files: Sequence[Path]) -> list[str]:
-    """The hash of each file's content, in hexadecimal; empty where there is none that can be read."""
+    """Hash the content of each file, in hexadecimal; empty where a file cannot be read."""
     names = [os.path.abspath(file) for file in files]
     states = {name: found for name in dict.fromkeys(names) if (found := _state(name))}
     known = _known(states)
@@ -64,7 +63,7 @@ def digests(files: Sequence[Path]) -> list[str]:
     if new:
         began = time.time_ns()
         with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
-            blocks = [new[start : start + AT_ONCE] for start in range(0, len(new), AT_ONCE)]
+            blocks = [new[start : start + FILES_AT_ONCE] for start in range(0, len(new), FILES_AT_ONCE)]
             read = {name: found for block in pool.map(_hashes, blocks) for name, found in block.items()}
         known |= read
         settled = began - int(RACY * 1e9)
@@ -74,7 +73,7 @@ def digests(files: Sequence[Path]) -> list[str]:
 
 
 def alike(files: Sequence[Path]) -> NDArray[np.int64] | None:
-    """A number (N,) for each file that is the same for files of equal bytes, links among them; None: there are none.
+    """Number files (N,) so that files of equal bytes, and links to one file, have one number; None: all differ.
 
     Files are read only where others have their size.
     """
@@ -82,13 +81,13 @@ def alike(files: Sequence[Path]) -> NDArray[np.int64] | None:
 
 
 def states(files: Iterable[Path]) -> tuple[State | None, ...]:
-    """The state of each file, for what is to be read again only when one has changed; None where there is no file."""
+    """Return the state of each file, to tell whether one must be read again; None where there is no file."""
     return tuple(_state(str(file)) for file in files)
 
 
 @lru_cache(4)
 def _alike(files: tuple[Path, ...], states: tuple[State | None, ...]) -> NDArray[np.int64] | None:
-    """As `alike`; a command asks several times."""
+    """Cache `alike` by the states of the files; a command asks several times."""
     sizes = [(-1 - number if found is None else found[0]) for number, found in enumerate(states)]
     several = {size for size, count in Counter(sizes).items() if count > 1}
     doubtful = [number for number, size in enumerate(sizes) if size in several]
@@ -99,11 +98,13 @@ def _alike(files: tuple[Path, ...], states: tuple[State | None, ...]) -> NDArray
 
 
 def stamp(place: Path | Sequence[Path]) -> str:
-    """A hash that changes with the content of a file; of files in a list, in their order, and with which are there; or
-    of those under a folder, behind links as well, and with their names.
+    """Hash the content of a file, of the files of a list in their order, or of all files under a folder with their
+    names.
 
-    A folder that several links lead to counts where it is met first. Hidden files do not count. What is in a folder
-    besides the files of a list is not looked at: it may be much, behind links.
+    For a list the hash also tells which of its files exist; what else is in their folders is not looked at, as it may
+    be
+    much, behind links. A folder is followed behind links; one that several links lead to counts where it is met first.
+    Hidden files do not count.
     """
     files = files_of(place)
     names = [os.path.relpath(file, place) if isinstance(place, Path) and file != place else "" for file in files]
@@ -112,7 +113,7 @@ def stamp(place: Path | Sequence[Path]) -> str:
 
 
 def files_of(place: Path | Sequence[Path]) -> list[Path]:
-    """The file, the files of the list, or those under the folder that are not hidden, by name."""
+    """List the file itself, the files of the list, or those under the folder that are not hidden, by name."""
     if not isinstance(place, Path):
         return list(place)
     return sorted(_below(place, set())) if place.is_dir() else [place]
@@ -120,10 +121,10 @@ def files_of(place: Path | Sequence[Path]) -> list[Path]:
 
 @contextmanager
 def unchanged(files: Iterable[Path]) -> Iterator[None]:
-    """While this holds, these files are to stay as they are.
+    """Check that these files stay as they are while the context is open.
 
     Raises:
-        UserError: afterwards, if some have changed, have gone or have come; names them.
+        UserError: on leaving, if some have changed, have gone or have come; names them.
     """
     before = {name: _state(name) for name in map(str, files)}
     yield
@@ -137,7 +138,7 @@ def unchanged(files: Iterable[Path]) -> Iterator[None]:
 
 
 def _state(name: str) -> State | None:
-    """The state of a file; None where there is none that can be read, as behind a link that leads nowhere."""
+    """Return the state of a file; None where there is none that can be read, as behind a link that leads nowhere."""
     try:
         found = os.stat(name)
     except (OSError, ValueError):  # a name that no file can have
@@ -148,7 +149,7 @@ def _state(name: str) -> State | None:
 
 
 def _below(folder: Path, seen: set[tuple[int, int]]) -> Iterator[Path]:
-    """The files under a folder; adds it and those below it to the folders `seen`."""
+    """Yield the files under a folder; add it and the folders below it to `seen`."""
     status = os.stat(folder)
     if (status.st_dev, status.st_ino) in seen:  # behind a link, which may lead back
         return
@@ -180,14 +181,14 @@ def _hash(name: str) -> str:
 
 
 def _database() -> sqlite3.Connection:
-    return opened(writable() / KEPT, "digests (file TEXT PRIMARY KEY, digest TEXT)", 10)
+    return opened(writable() / DIGESTS_FILE, "digests (file TEXT PRIMARY KEY, digest TEXT)", 10)
 
 
 def opened(place: Path, table: str, timeout: float) -> sqlite3.Connection:
-    """Open a database of one table, `NAME (COLUMN TYPE PRIMARY KEY, ...)`, which is made where it is not there.
+    """Open a database of one table, `NAME (COLUMN TYPE PRIMARY KEY, ...)`, which is created if necessary.
 
     Raises:
-        sqlite3.Error: it is damaged, or locked for so many seconds.
+        sqlite3.Error: it is damaged, or locked for `timeout` seconds.
     """
     database = sqlite3.connect(place, timeout=timeout)
     try:
@@ -199,25 +200,25 @@ def opened(place: Path, table: str, timeout: float) -> sqlite3.Connection:
 
 
 def _known(states: Mapping[str, State]) -> dict[str, str]:
-    """The hashes that are kept of files in these states."""
+    """Look up the hashes of files in these states."""
     names, known = {_key(name, state): name for name, state in states.items()}, {}
     keys = list(names)
     try:
         with closing(_database()) as database:
-            for start in range(0, len(keys), AT_ONCE):
-                part = keys[start : start + AT_ONCE]
+            for start in range(0, len(keys), FILES_AT_ONCE):
+                part = keys[start : start + FILES_AT_ONCE]
                 marks = ", ".join("?" * len(part))
                 for key, digest in database.execute(f"SELECT * FROM digests WHERE file IN ({marks})", part):
                     known[names[key]] = digest
     except (sqlite3.Error, UserError) as error:  # locked for long, or no folder can be written: read the files
         if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError):
-            (writable() / KEPT).unlink(missing_ok=True)  # damaged
+            (writable() / DIGESTS_FILE).unlink(missing_ok=True)  # damaged
         return {}
     return known
 
 
 def _keep(found: Mapping[str, tuple[State, str]]) -> None:
-    """Keep hashes for the next time, by each file's state before it was read."""
+    """Store hashes for the next time, by each file's state before it was read."""
     rows = [(_key(name, state), digest) for name, (state, digest) in found.items()]
     try:
         with closing(_database()) as database, database:
@@ -227,11 +228,8 @@ def _keep(found: Mapping[str, tuple[State, str]]) -> None:
 
 
 def _key(name: str, state: State) -> str:
-    """The file in its state, as text that SQLite can hold."""
+    """Write a file and its state as text that SQLite can hold."""
     return json.dumps([name, *state])
-
-
-# Checks that the arrays of a data set fit its facts.
 
 
 def check(name: str, facts: Facts, splits: Mapping[str, Split], made_from: str = "") -> None:
@@ -280,7 +278,7 @@ def _problem(facts: Facts, name: str, split: Split) -> str | None:
 
 
 def _kind(split: Split, facts: Facts) -> str:
-    """The type that inputs are to have: halves are features that a network gave."""
+    """Return the type that inputs must have: float16 holds features that a network computed."""
     if not facts.is_table:
         return "uint8"
     return "float16" if split.inputs.dtype == np.float16 else "float32"
@@ -299,7 +297,7 @@ def cached(
     build: Callable[[], Mapping[str, Split]],
     places: Sequence[Source | Path | Sequence[Path]] = (),
 ) -> Dataset:
-    """The data set, built once for these options and files, then mapped from disk.
+    """Load the data set, memory-mapped; build it first if it was not built for these options and files.
 
     Args:
         name: of the data set, for the folder's name.
@@ -336,10 +334,10 @@ def cached(
 
 
 def scratch(shape: tuple[int, ...]) -> NDArray[np.uint8]:
-    """An array of bytes on disk for a build to fill; it disappears when it is no longer used.
+    """Allocate an array of bytes on disk for a build to fill; it disappears when it is no longer used.
 
     Raises:
-        OSError: there is no room. Where that came out while it is filled, the system would end the process.
+        OSError: there is no room. If that were found out while the array is filled, the system would end the process.
     """
     folder = writable(FOLDER)
     with tempfile.TemporaryFile(dir=folder) as file:
@@ -352,7 +350,7 @@ def scratch(shape: tuple[int, ...]) -> NDArray[np.uint8]:
 
 @contextmanager
 def _alone(place: Path) -> Iterator[None]:
-    """While this holds, no other process builds the same entry."""
+    """Lock an entry, so that no other process builds it."""
     with place.with_name(f".{place.name}.lock").open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX)
@@ -382,7 +380,7 @@ def _write(place: Path, splits: Mapping[str, Split], key: Mapping[str, Any]) -> 
 
 
 def _read(folder: Path, facts: Facts) -> Dataset | None:
-    """The entry; None if it is missing, or damaged by the sizes of its files."""
+    """Read an entry; None if it is missing, or a file has another size than it was written with."""
     try:
         index = json.loads((folder / INDEX).read_text(encoding="utf-8"))
         if any((folder / file).stat().st_size != size for file, size in index["bytes"].items()):

@@ -1,4 +1,4 @@
-"""Counts of samples by class and bias class in the splits of a data set, from labels alone."""
+"""Count samples by class and bias class in the splits of a data set, from labels alone."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -10,11 +10,13 @@ from study.data.dataset import Dataset, Facts, Labelled
 from study.errors import UserError
 from study.text import quoted, some
 
-# What training lacks that is measured: classes, bias classes and groups without a training sample, by name.
-
 
 def warnings(counts: Mapping[str, Any]) -> list[str]:
-    """Sentences about the counts of `study.data.cells.count`; none for data without names, or that are not counted."""
+    """Warn about classes and cells that are measured but have no training sample, and about a useless bias.
+
+    Args:
+        counts: of `count`. Data without names, or that could not be counted, give no warnings.
+    """
     if counts["unknown"] or not counts["class_names"]:
         return []
     train = counts["splits"]["train"]
@@ -26,7 +28,7 @@ def warnings(counts: Mapping[str, Any]) -> list[str]:
 
 
 def _bias(counts: Mapping[str, Any]) -> Iterator[str]:
-    """A bias that nothing can be told from: of one value, or known for no training sample."""
+    """Yield a warning if nothing can be learned of the bias: it has one value, or is known for no training sample."""
     names, cells = counts["bias_names"], counts["splits"]["train"]["cells"]
     if names and len(names) == 1:
         yield f"the bias is {quoted(names[0])} in every row: no group differs from another. Leave out data.bias"
@@ -35,11 +37,11 @@ def _bias(counts: Mapping[str, Any]) -> Iterator[str]:
 
 
 NAMED = 3
-"""Groups that a sentence names."""
+"""Cells that a sentence names."""
 
 
 def _unseen(counts: Mapping[str, Any], train: Mapping[str, Any], name: str, split: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what a split has and training has not; of a class that is unseen its groups are not told again."""
+    """Yield what a split has and training lacks; the cells of an unseen class are not named again."""
     classes, biases = counts["class_names"], counts["bias_names"]
     unseen = [y for y, count in enumerate(split["classes"]) if count and not train["classes"][y]]
     if unseen:
@@ -58,10 +60,10 @@ def _unseen(counts: Mapping[str, Any], train: Mapping[str, Any], name: str, spli
 
 
 def count(section: Mapping[str, Any]) -> dict[str, Any]:
-    """The `contents` of each split of a `data` section, as plain values; no image is decoded.
+    """Count the samples of each split of a `data` section, as plain values; no image is decoded.
 
     Returns:
-        `splits`: the contents by split; `class_names` and `bias_names`: None where the data set has no names; and
+        `splits`: the `contents` by split; `class_names` and `bias_names`: None where the data set has no names; and
         `unknown`: why there are no counts, None where there are.
     """
     facts = data.describe(section)
@@ -81,12 +83,12 @@ def count(section: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def contents(labels: Labelled, facts: Facts) -> dict[str, Any]:
-    """Counts of one split, as plain values.
+    """Count the samples of one split, as plain values.
 
     Returns:
         `samples`, `unlabelled` and `classes` (samples of each). With bias labels also `cells` (samples of each pair of
         class and bias class), the `smallest` and `largest` of them that are not empty, how many are `empty`, and, where
-        a bias class is a class's own, `aligned` and `conflicting` samples. What there is not is None.
+        bias classes have classes of their own, `aligned` and `conflicting` samples. Keys that do not apply are None.
     """
     labelled = labels.target >= 0
     document: dict[str, Any] = {"samples": len(labels.target), "unlabelled": int((~labelled).sum())}
@@ -107,14 +109,14 @@ def contents(labels: Labelled, facts: Facts) -> dict[str, Any]:
     return document
 
 
-# How many samples each group, a class with a bias class, has in each split: what a worst group's accuracy rests on.
+# Sizes of the cells tell how reliable a worst group's accuracy is.
 
 MOST_GROUPS = 400
-"""Groups of a data set up to which their sizes are kept with a study."""
+"""Number of cells of a data set up to which their sizes are kept with a study."""
 
 
 def group_sizes(datasets: Mapping[str, Dataset]) -> dict[str, Any] | None:
-    """Of a study's data set, as plain values.
+    """Return the size of each cell of a study's data set, as plain values.
 
     Returns:
         By split, `val` and `test`, a list per class with the samples of each bias class; `classes` and `biases`, their

@@ -1,4 +1,4 @@
-"""CIFAR-10 and CIFAR-100 as they are distributed, and the JPEG copy of CIFAR-10."""
+"""Read CIFAR-10 and CIFAR-100 as they are distributed, and the JPEG copy of CIFAR-10."""
 
 import pickle
 from collections.abc import Iterator, Sequence
@@ -13,11 +13,11 @@ from study.data.pixels import decode, files
 from study.data.source import Source
 from study.errors import UserError
 
-# Reading the pickled batches of CIFAR without running any code in them.
-
 
 class _ArraysOnly(pickle.Unpickler):
-    """Builds lists, dictionaries, strings, numbers and numpy arrays, and nothing else."""
+    """Unpickler that builds lists, dictionaries, strings, numbers and numpy arrays only, so that no code in a file
+    runs.
+    """
 
     def find_class(self, module: str, name: str) -> Any:
         allowed = {"_reconstruct": np._core.multiarray._reconstruct, "ndarray": np.ndarray, "dtype": _dtype}  # type: ignore[attr-defined]
@@ -27,12 +27,12 @@ class _ArraysOnly(pickle.Unpickler):
 
 
 def _dtype(kind: Any, *_: Any) -> np.dtype[Any]:
-    """The type of an array; old pickles give `align` as a number, which numpy no longer accepts."""
+    """Build the type of an array; old pickles give `align` as a number, which numpy no longer accepts."""
     return np.dtype(kind)
 
 
 def read_pickle(path: Path) -> dict[bytes, Any]:
-    """The dictionary in a file of CIFAR's Python version; its keys are bytes.
+    """Read the dictionary in a file of CIFAR's Python version; its keys are bytes.
 
     Raises:
         UserError: the file is cut short, damaged, or holds anything but plain values and arrays.
@@ -48,11 +48,11 @@ def read_pickle(path: Path) -> dict[bytes, Any]:
 
 
 CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
-"""Of CIFAR-10, in the order of its labels."""
+"""Classes of CIFAR-10, in the order of its labels."""
 
 SHAPE = (3, 32, 32)
 MEAN, DEVIATION = (0.4914, 0.4822, 0.4465), (0.2023, 0.1994, 0.2010)
-"""With these the DCL and HCL code normalises CIFAR-10, CIFAR-100 and STL-10."""
+"""Mean and deviation with which the DCL and HCL code normalises CIFAR-10, CIFAR-100 and STL-10."""
 
 CIFAR10 = Source(
     "cifar-10-batches-py",
@@ -76,7 +76,7 @@ Arrays = tuple[NDArray[np.uint8], NDArray[np.int64]]
 
 
 def read_batches(folder: Path, names: Sequence[str], labels: bytes, classes: int) -> Arrays:
-    """Some batch files of the official Python version, one after the other.
+    """Read some batch files of the official Python version, one after the other.
 
     Raises:
         UserError: a file is missing, damaged, or has a label out of range.
@@ -101,7 +101,7 @@ def _batch(path: Path, labels: bytes, classes: int) -> Arrays:
 
 
 def read_jpeg(archive: Path) -> Arrays:
-    """The images of one archive, members `SPLIT/CLASS/NAME.jpg`, in the archive's order.
+    """Decode the images of one archive, members `SPLIT/CLASS/NAME.jpg`, in the archive's order.
 
     Raises:
         UserError: the archive or an image is damaged, or a folder is not a class.
@@ -114,18 +114,22 @@ def read_jpeg(archive: Path) -> Arrays:
 
 
 def jpeg_classes(archive: Path) -> NDArray[np.int64]:
-    """The classes of the same images, (N,), none of which is decoded; raises as `read_jpeg`."""
+    """Read the classes of an archive's images, (N,), without decoding them.
+
+    Raises:
+        UserError: the archive is damaged, or a folder is not a class.
+    """
     return _classes(archive, archive.stat().st_mtime_ns).copy()
 
 
 @lru_cache(maxsize=4)
 def _classes(archive: Path, changed: int) -> NDArray[np.int64]:
-    """Kept, as a plan may ask for several data sets made of one archive, which takes seconds to read to its end."""
+    """Cache the classes: a plan may ask for several data sets of one archive, which takes seconds to read."""
     return np.array([label for _, label, _ in _members(archive)], np.int64)
 
 
 def _members(archive: Path) -> Iterator[tuple[str, int, bytes]]:
-    """Name, class and content of each image in an archive."""
+    """Yield name, class and content of each image in an archive."""
     empty = True
     for name, data in files(archive):
         folder = Path(name).parent.name

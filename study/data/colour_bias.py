@@ -34,14 +34,14 @@ COLOURS = np.array(
 """Background colour of each bias class; class `c`'s own colour has index `c`. The last one is that of FairKL's code."""
 
 UNBIASED = 0.1
-"""rho of an unbiased split: every colour as frequent as the class's own."""
+"""Value of rho for an unbiased split: every colour is as frequent as the class's own."""
 
 CHUNK = 4096
 """Images painted at a time."""
 
 
 def assign(target: NDArray[np.int64], rho: float, generator: np.random.Generator) -> NDArray[np.int64]:
-    """A colour index per sample, (N,): exact shares, not coin flips.
+    """Assign a colour index to each sample, (N,): exact shares, not coin flips.
 
     Of the n samples of a class the first int(n * rho), in random order, get the class's own colour. The rest is cut
     into chunks of ceil(rest / 9) that go to the other nine colours in random order.
@@ -61,7 +61,7 @@ def assign(target: NDArray[np.int64], rho: float, generator: np.random.Generator
 
 
 def paint(strokes: NDArray[Any], colours: NDArray[np.int64]) -> NDArray[np.uint8]:
-    """White strokes on coloured ground.
+    """Paint white strokes on coloured ground.
 
     Args:
         strokes: how much of each pixel the stroke covers, 0 to 1 or a truth value, shape (N, H, W).

@@ -1,4 +1,4 @@
-"""Conditioning vectors from an array file: CLIP features of ImageNet-100 in the CCL-K paper, or the user's own.
+"""Read conditioning vectors from an array file: CLIP features of ImageNet-100 in the CCL-K paper, or the user's own.
 
 An .npz file of two arrays: `keys`, the name of each sample (N,), and `values`, its vector (N, K), floats or
 integers. It may have more samples than are needed.
@@ -22,13 +22,13 @@ FORM = "An .npz with `keys` (N,) and `values` (N, K) is needed"
 
 
 def expected_width(path_text: str) -> int:
-    """K of a file at a user's path; 0 while the file is missing, since a study can be planned before it exists."""
+    """Return K of the file at a user's path; 0 while it is missing, since a study can be planned before it exists."""
     path = label_files.existing_path(path_text)
     return width(path) if path else 0
 
 
 def width(path: Path) -> int:
-    """K, read from the file's header alone.
+    """Read K from the file's header alone.
 
     Raises:
         UserError: the file does not have this form.
@@ -46,7 +46,7 @@ def width(path: Path) -> int:
 
 
 def rows(path: Path, names: Sequence[str]) -> NDArray[np.float32]:
-    """The vectors of these samples, (len(names), K).
+    """Read the vectors of these samples, (len(names), K).
 
     Raises:
         UserError: the file does not have this form, lacks a sample or has one twice, or a value is not finite.

@@ -1,4 +1,4 @@
-"""A data set as trials use it: facts about it and a few arrays per split."""
+"""A data set in the form in which trials use it: facts about it, and a few arrays per split."""
 
 import hashlib
 from collections.abc import Mapping
@@ -15,23 +15,24 @@ class Facts:
     """Facts about a data set.
 
     Attributes:
-        classes, bias_classes: how many; `bias_classes` is None without bias labels.
+        classes, bias_classes: number of each; `bias_classes` is None without bias labels.
         shape: (channels, height, width) of an image, (columns,) of a table's row.
-        condition: width of the continuous attribute of each sample, 0 while the file that it comes from is missing;
-            None without such an attribute.
+        condition: width of the continuous attribute of each sample; 0 while its file is missing, None without such an
+            attribute.
         bias_splits: names of the splits whose samples have bias labels; None: all of them.
         mean, deviation: of the pixels scaled to [0, 1], as the protocol normalises them: one number or one per channel.
             A table's columns are stored already normalised.
         splits: names of the splits; `train` and `val` are always among them.
         title: the data's name in tables and reports; empty: the name of the data set.
-        class_names, bias_names: of the classes and bias classes, in their order, if the data set names them.
+        class_names, bias_names: names of the classes and bias classes, in their order, if the data set has names.
         unlabelled: whether `train` has samples without a class (target -1), which no classifier may be trained on.
-        some_bias: whether the bias of some samples is not known (-1).
-        bias_edges: where the bias is a user's column of numbers in groups, what these begin and end at.
-        telling: of a user's table, a sentence on each input that tells the class alone.
+        some_bias: whether the bias of some samples is unknown (-1).
+        bias_edges: edges of the groups, where the bias is a user's column of numbers divided into groups.
+        telling: a sentence on each input of a user's table that predicts the class on its own.
         aligned: the class that each bias class goes with, -1 for one that goes with none; None: no bias class has a
             class of its own, so that no sample is aligned or conflicting.
-        alike: without `aligned`, to which cells a small one is drawn: those of its `class`, or `all`.
+        alike: where `aligned` is None, the cells towards whose mean a small cell is shrunk: those of its `class`, or
+            `all`.
     """
 
     classes: int
@@ -53,30 +54,32 @@ class Facts:
     alike: Literal["class", "all"] = "class"
 
     def on(self, split: str) -> "Facts":
-        """The facts of one split: without bias classes if its samples have no bias labels."""
+        """Return the facts of one split: without bias classes if its samples have no bias labels."""
         if self.bias_splits is None or split in self.bias_splits:
             return self
         return replace(self, bias_classes=None)
 
     @property
     def is_table(self) -> bool:
-        """Return whether a sample is a row of numbers, not an image."""
+        """Whether a sample is a row of numbers, not an image."""
         return len(self.shape) == 1
 
 
 BY_NUMBER = "by_number"
-"""The value of `data.aligned` for this:"""
+"""Value of `data.aligned` that asks for `by_number`."""
 
 
 def by_number(facts: Facts) -> Facts:
-    """The facts as earlier versions took them: a bias class goes with the class of its number, where there are as many
-    of the ones as of the others."""
+    """Align each bias class with the class of the same number, as earlier versions did.
+
+    This needs as many bias classes as classes; otherwise no bias class is aligned.
+    """
     square = facts.bias_classes is not None and facts.bias_classes == facts.classes
     return replace(facts, aligned=tuple(range(facts.classes)) if square else None, alike="all")
 
 
 class Labelled(Protocol):
-    """Anything with a class, and a bias class or not, for each of N samples: a split, or a list of files."""
+    """Anything that has a class, and perhaps a bias class, for each of N samples: a split, or a list of files."""
 
     @property
     def target(self) -> NDArray[np.int64]:
@@ -89,7 +92,7 @@ class Labelled(Protocol):
 
 @dataclass(frozen=True)
 class Labels:
-    """The labels of a split alone: `target` and `bias` as in `Split`."""
+    """Labels of a split without its inputs: `target` and `bias` as in `Split`."""
 
     target: NDArray[np.int64]
     bias: NDArray[np.int64] | None = None
@@ -97,14 +100,15 @@ class Labels:
 
 @dataclass(frozen=True)
 class Split:
-    """One split.
+    """Samples of one split.
 
     Attributes:
-        inputs: images uint8 (N, C, H, W), or the rows of a table float32 (N, F), of features float16.
+        inputs: images uint8 (N, C, H, W), a table's rows float32 (N, F), or features float16 (N, F).
         target: classes, int64 (N,).
-        bias: bias (sensitive, spurious) classes, int64 (N,), -1 where it is not known, or None.
+        bias: bias (sensitive, spurious) classes, int64 (N,), -1 where unknown, or None.
         condition: continuous attributes, float32 (N, K), or None.
-        rows: the positions of the samples in `inputs`, (N,), which then holds others, too; None: `inputs` holds them.
+        rows: positions of the samples in `inputs`, (N,), where `inputs` also holds other samples; None: it holds these
+            alone.
     """
 
     inputs: NDArray[Any]
@@ -118,21 +122,21 @@ class Split:
 
     @property
     def samples(self) -> NDArray[Any]:
-        """The inputs of the samples alone, (N, ...): a copy where `inputs` holds others, too."""
+        """Inputs of the samples alone, (N, ...): a copy where `inputs` also holds other samples."""
         return self.inputs if self.rows is None else self.inputs[self.rows]
 
 
 Kind = Literal["number", "word", "plain"]
-"""Of a table's column: a number to be standardised, the number of a word, or an input as it is."""
+"""What a table's column holds: a number to be standardised, a word as its number, or an input that stays as it is."""
 
 
 @dataclass(frozen=True)
 class Raw:
-    """A table before anything was fitted to it.
+    """A table before anything is fitted to it.
 
     Attributes:
-        splits: by name, with rows float64 (N, C): numbers, nan where one is missing, and the numbers of words, from 0.
-        columns: what each column is.
+        splits: by name, with rows float64 (N, C): numbers, NaN where one is missing, and words as numbers from 0.
+        columns: the kind of each column.
     """
 
     splits: Mapping[str, Split]
@@ -141,14 +145,14 @@ class Raw:
 
 @dataclass(frozen=True)
 class Folds:
-    """The samples outside test, and the fold of each.
+    """Samples outside test, and the fold of each.
 
     Attributes:
-        count: how many folds.
+        count: number of folds.
         numbers: the fold of each sample, (N,).
-        learn: the samples: images as they are stored, of a table the raw rows.
-        raw: of a table; None: it is none.
-        same: label of what stays together, (N,); None: nothing does.
+        learn: the samples: images as they are stored, a table's raw rows.
+        raw: the table; None: the data are not a table.
+        same: group label of samples that must stay in one fold, (N,); None: there are no groups.
     """
 
     count: int
@@ -160,13 +164,13 @@ class Folds:
 
 @dataclass(frozen=True)
 class Dataset:
-    """A data set in memory, or mapped into it.
+    """A data set in memory, or memory-mapped.
 
     Attributes:
-        facts: about it.
+        facts: facts about it.
         splits: by name, those of `facts.splits`.
         stored_fingerprint: the fingerprint of these splits, if it was stored when they were prepared.
-        folds: where the data have some (`data.folds`), from which `study.data.folds.of_fold` makes other splits.
+        folds: the folds, if there are any (`data.folds`); `study.data.folds.of_fold` makes splits from them.
     """
 
     facts: Facts
@@ -176,12 +180,12 @@ class Dataset:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash of every array: two data sets with one fingerprint are the same data."""
+        """Hash of every array: two data sets with one fingerprint hold the same data."""
         return self.stored_fingerprint or fingerprint(self.splits)
 
 
 def joint_fingerprint(datasets: Mapping[str, Dataset]) -> str:
-    """The fingerprint of a single data set, or a hash over those of several, each under its key."""
+    """Return the fingerprint of a single data set, or a hash over those of several, each with its key."""
     if len(datasets) == 1:
         return next(iter(datasets.values())).fingerprint
     each = "".join(f"{key} {dataset.fingerprint}\n" for key, dataset in sorted(datasets.items()))
@@ -189,7 +193,7 @@ def joint_fingerprint(datasets: Mapping[str, Dataset]) -> str:
 
 
 def fingerprint(splits: Mapping[str, Split]) -> str:
-    """A hash of every array of these splits, in hexadecimal."""
+    """Hash every array of these splits, as 16 hexadecimal digits."""
     digest = hashlib.sha256()
     for name, split in sorted(splits.items()):
         digest.update(name.encode())

@@ -1,5 +1,4 @@
-"""Getting a source onto disk: download with resume and checksum, and unpacking. Only `study data prepare` and
-`study models prepare` do this."""
+"""Download and unpack sources, with resume and checksum; only `study data prepare` and `study models prepare` do so."""
 
 import gzip
 import hashlib
@@ -20,15 +19,15 @@ CHUNK, TIMEOUT, TRIES = 1 << 18, 30.0, 3
 """Bytes at a time; seconds without an answer; attempts, each of which continues the last one."""
 
 OnProgress = Callable[[str, int, int | None], None]
-"""Called with the file's name, its bytes so far, and its total size, if that is known."""
+"""Function called with the file's name, its bytes so far, and its total size, if that is known."""
 
 
 def no_progress(name: str, done: int, total: int | None) -> None:
-    """Ignores all progress."""
+    """Ignore all progress."""
 
 
 def obtain(source: Source, progress: OnProgress = no_progress) -> Path:
-    """The source, downloaded and unpacked if it is missing; a file is compared with its checksum.
+    """Return the path of a source, downloaded and unpacked if it is missing; compare a file with its checksum.
 
     Raises:
         UserError: it cannot be downloaded, only the user may get it, or the download is not the file; says where to put
@@ -51,7 +50,7 @@ def obtain(source: Source, progress: OnProgress = no_progress) -> Path:
 
 
 def download(source: Source, place: Path, progress: OnProgress = no_progress) -> None:
-    """Fetch `source.url` to this place: into PLACE.part, resumed if that is there, checked, then renamed.
+    """Download `source.url` to PLACE.part, resumed if that is there, then check it and rename it to this place.
 
     Raises:
         UserError: no connection, or the checksum differs.
@@ -72,7 +71,7 @@ def download(source: Source, place: Path, progress: OnProgress = no_progress) ->
 
 
 def verify(source: Source, place: Path, remove: bool = False) -> None:
-    """Compare with the published checksum, where there is one.
+    """Compare a file with its published checksum, where there is one.
 
     Raises:
         UserError: it differs.
@@ -116,7 +115,7 @@ def unpack(archive: Path, path: str) -> Path:
 
 
 def _fetch(url: str, part: Path, name: str, progress: OnProgress) -> None:
-    """Add what is missing to the part file, from its end on where the server can."""
+    """Download what is missing from the part file, continuing at its end where the server can."""
     done = part.stat().st_size if part.exists() else 0
     request = urllib.request.Request(url, headers={"Range": f"bytes={done}-"} if done else {})
     try:

@@ -1,4 +1,4 @@
-"""What is found about the columns of a user's table: what refuses them, what is doubtful, and the key that helps."""
+"""Findings about the columns of a user's table: what refuses it, what is doubtful, and the key that helps."""
 
 import json
 import re
@@ -11,21 +11,23 @@ from study.errors import UserError
 from study.text import quoted
 
 Kind = Literal["refused", "telling", "left out", "constant", "odd"]
-"""`refused`: no input as it is; `telling`: tells the class alone, which the user decides on; `left out`: is no input,
-which is said; `constant`: is the same in every row; `odd`: an input that may not be what it seems."""
+"""`refused`: cannot be an input as it is; `telling`: predicts the class alone, which the user decides on; `left out`:
+is
+not an input, which is said; `constant`: equal in every row; `odd`: an input that may not be what it seems.
+"""
 
 WITHOUT, MARKS, BINS, WORDS = "data.without", "data.missing_marks", "data.target_bins", "data.words"
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One about a column.
+    """A finding about a column.
 
     Attributes:
         column: its name; empty: it is about the table, and `problem` is a sentence.
-        problem: what is so, after "column NAME".
+        problem: what was found, to follow "column NAME".
         remedy: what to do, as a sentence.
-        key, values: of the study file, which helps; empty where none does.
+        key, values: key of the study file that helps, and its values; empty where none does.
     """
 
     column: str
@@ -46,7 +48,7 @@ class Finding:
 
 
 def out(column: str, problem: str, kind: Kind = "refused", more: str = "") -> Finding:
-    """A finding about a column that is best left out.
+    """Make a finding about a column that is best left out.
 
     Args:
         more: what else helps, as a sentence.
@@ -56,7 +58,7 @@ def out(column: str, problem: str, kind: Kind = "refused", more: str = "") -> Fi
 
 
 def setting(key: str, values: Sequence[str]) -> str:
-    """A key with values, as in a study file."""
+    """Write a key with values, as in a study file."""
     plain = [value if key == BINS or (key != MARKS and _is_plain(value)) else _in_quotes(value) for value in values]
     return f"{key}: {plain[0]}" if key in SINGLE else f"{key}: [{', '.join(plain)}]"
 
@@ -70,16 +72,16 @@ def _in_quotes(text: str) -> str:
 
 
 def _is_plain(text: str) -> bool:
-    """Return whether YAML reads a text as that text without quotes."""
+    """Tell whether YAML reads a text as that text without quotes."""
     return bool(re.fullmatch(r"[^\W\d][\w.-]*", text)) and text.lower() not in YAML_WORDS
 
 
 YAML_WORDS = frozenset(["y", "n", "yes", "no", "on", "off", "true", "false", "null", "none", "nan"])
-"""Words that YAML, in one of its versions, takes for something else than text."""
+"""Words that YAML, in one of its versions, does not take for text."""
 
 
 def keys(findings: Iterable[Finding]) -> dict[str, tuple[str, ...]]:
-    """The keys that help with some findings, each with all its values; a column that no key mends is left out."""
+    """Collect the keys that help with some findings, each with all its values; skip columns that no key mends."""
     found: dict[str, dict[str, None]] = {}
     for one in findings:
         if key := one.key or (WITHOUT if one.column else ""):
@@ -88,10 +90,10 @@ def keys(findings: Iterable[Finding]) -> dict[str, tuple[str, ...]]:
 
 
 def table(findings: Sequence[Finding]) -> list[str]:
-    """A line for each, in columns: the name, what is so, what helps."""
+    """Write a line for each finding, in columns: the name, the problem, what helps."""
     names = [one.column or "-" for one in findings]
     width = max(map(len, names), default=0)
-    problems = max((len(one.problem) for one in findings if len(one.problem) <= LONG), default=0)
+    problems = max((len(one.problem) for one in findings if len(one.problem) <= LONG_PROBLEM_CHARACTERS), default=0)
     return [
         f"  {name:<{width}}  {one.problem:<{problems}}  {one.helps}".rstrip()
         for name, one in zip(names, findings, strict=True)
@@ -99,16 +101,16 @@ def table(findings: Sequence[Finding]) -> list[str]:
 
 
 def listed(findings: Sequence[Finding]) -> list[str]:
-    """The same below a line that says what they are; nothing where there are none."""
+    """Write the table of findings below a line that says what they are; no lines where there are no findings."""
     return ["look at these columns:", *table(findings)] if findings else []
 
 
-LONG = 90
-"""Characters of a problem from which on the others are not filled up to it."""
+LONG_PROBLEM_CHARACTERS = 90
+"""Length of a problem, in characters, from which on shorter ones are not padded to it."""
 
 
 def message(path: Path, findings: Sequence[Finding]) -> str:
-    """All that is found, in one message."""
+    """Write all findings as one message."""
     if len(findings) == 1:
         return f"{path}: {findings[0]}"
     together = "; ".join(setting(key, values) for key, values in keys(findings).items())
@@ -117,6 +119,6 @@ def message(path: Path, findings: Sequence[Finding]) -> str:
 
 
 def check(path: Path, findings: Iterable[Finding]) -> None:
-    """Raise a UserError if something is refused: with all of it."""
+    """Raise a UserError with all findings that refuse the table, if there are any."""
     if refused := [one for one in findings if one.kind == "refused"]:
         raise UserError(message(path, refused))

@@ -1,4 +1,4 @@
-"""Folds: the samples outside test divided into parts, each of which validates in turn what the others train.
+"""Folds: the samples outside test divided into parts, each of which validates once while the others train.
 
 The samples are kept once, as they were read; a fold is a view of them. What is fitted to training rows (the mean and
 deviation of a table's numbers, what fills a gap, which words have an input) is fitted to those of the fold.
@@ -19,14 +19,15 @@ from study.errors import UserError
 def divided(
     dataset: Dataset, count: int, seed: int, same: NDArray[np.int64] | None = None, raw: Raw | None = None
 ) -> Dataset:
-    """A data set that has folds, as its first one.
+    """Divide the samples outside test into folds, and return the data set as its first fold has it.
 
     Args:
         dataset: with a validation split that was cut from the training samples and is as biased as they are.
-        count: how many folds.
+        count: number of folds.
         seed: chooses the samples of each.
-        same: label of what stays together, of the training samples, then the validation samples, (N,); None: nothing.
-        raw: of a table.
+        same: group label of samples that must stay in one fold, (N,): the training samples, then the validation
+            samples; None: there are no groups.
+        raw: the table before fitting, where the data are one.
 
     Raises:
         UserError: there are fewer samples, or groups that stay together, than folds.
@@ -43,8 +44,11 @@ def divided(
 
 
 def of_fold(dataset: Dataset, fold: int | None) -> Dataset:
-    """A data set as a trial of a fold has it: validated on the fold, trained on the others. None: trained on all of
-    them, without a validation split. A data set without folds is the same for all.
+    """Return the data set of one fold: validated on this fold, trained on the others.
+
+    Args:
+        fold: its number; None: train on all folds, without a validation split. A data set without folds is returned
+            as it is.
 
     Raises:
         UserError: there is no such fold.
@@ -74,7 +78,7 @@ def check_fold(fold: int, count: int | None) -> None:
     """Raise a UserError if there is no such fold.
 
     Args:
-        count: of folds; None: there are none.
+        count: number of folds; None: the data have none.
     """
     if count is None:
         raise UserError(f"fold {fold} given, but the data have no folds: data.folds says how many")
@@ -83,15 +87,15 @@ def check_fold(fold: int, count: int | None) -> None:
 
 
 def view(split: Split, members: NDArray[np.bool_]) -> Split:
-    """These samples of a split that has all of its inputs, of which nothing is copied but the labels."""
+    """Return these samples of a split as a view: it shares the inputs and copies the labels alone."""
     return replace(holdout.take(replace(split, rows=np.arange(len(split))), members), inputs=split.inputs)
 
 
 def encoded(parts: Mapping[str, Split], raw: Raw, every_word: bool) -> dict[str, Split]:
-    """Splits of raw rows with inputs float32 (N, F), fitted to the split `train`.
+    """Encode splits of raw rows as inputs float32 (N, F), fitted to the split `train`.
 
     Args:
-        every_word: each word of the table has an input, not those of the training rows alone.
+        every_word: give each word of the table an input, not those of the training rows alone.
     """
     rows = {name: split.samples for name, split in parts.items()}
     columns: dict[str, list[NDArray[np.float64]]] = {name: [] for name in rows}

@@ -1,4 +1,4 @@
-"""The validation split: a data set's own, or cut from the training samples by a seed, as biased as they are or not."""
+"""Cut validation splits and folds from training samples by a seed, as biased as these are or balanced."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
@@ -31,19 +31,19 @@ Folds = Annotated[
 """Type of the key `folds`, of a data set whose validation split can be cut as biased as training."""
 
 Kind = Literal["biased", "unbiased", "given"]
-"""The choice of the validation samples, see `ABOUT`."""
+"""Choice of the validation samples, see `ABOUT`."""
 
 ABOUT = (
     "validation split: `biased`, as training is, or `unbiased`, each pair of class and bias equally often as far as "
     "there are samples, both held out of training; `given`: the data set's own"
 )
-"""The meaning of the key `val`, for every data set that has it."""
+"""Meaning of the key `val`, for every data set that has it."""
 
 Val = Annotated[Kind, Doc(ABOUT)]
 """Type of the key `val`."""
 
 Cut = Annotated[Literal["biased", "unbiased"], Doc(ABOUT.partition(";")[0])]
-"""The same of a data set without a validation split of its own."""
+"""Type of the key `val` for a data set without a validation split of its own."""
 
 Indices = NDArray[np.int64]
 
@@ -52,7 +52,7 @@ Part = TypeVar("Part", bound=Any)
 
 
 def stratified(groups: NDArray[np.int64], share: float, seed: int | Sequence[int]) -> tuple[Indices, Indices]:
-    """Indices to keep and to hold out, both sorted: `share` of all, and of each group within one sample.
+    """Return indices to keep and to hold out, both sorted: `share` of all, and of each group to within one sample.
 
     Args:
         groups: any label per sample, (N,): a class, or a (class, bias) cell.
@@ -66,9 +66,9 @@ def stratified(groups: NDArray[np.int64], share: float, seed: int | Sequence[int
 
 
 def balanced(groups: NDArray[np.int64], share: float, seed: int | Sequence[int]) -> tuple[Indices, Indices]:
-    """Indices to keep and to hold out, both sorted: the same count of each group, if it has enough members.
+    """Return indices to keep and to hold out, both sorted: as many held out of each group, if it has enough members.
 
-    The count is `share` of all samples, divided by the number of groups. At most half of a group is held out, so that
+    The number is `share` of all samples, divided by the number of groups. At most half of a group is held out, so that
     training keeps some of the rare ones.
     """
     names, counts = np.unique(groups, return_counts=True)
@@ -81,9 +81,9 @@ def balanced(groups: NDArray[np.int64], share: float, seed: int | Sequence[int])
 
 
 def cells(labels: Labelled) -> NDArray[np.int64]:
-    """A label per (class, bias class), or the class where there are no bias labels, (N,).
+    """Label each sample by its cell, (class, bias class), or by its class where there are no bias labels, (N,).
 
-    Of each class the samples whose bias is not known, -1, are a cell of their own.
+    The samples of a class whose bias is unknown, -1, are a cell of their own.
     """
     if labels.bias is None or not len(labels.bias):
         return labels.target
@@ -97,10 +97,10 @@ def choose(
     seed: int | Sequence[int],
     same: NDArray[np.int64] | None = None,
 ) -> tuple[Indices, Indices]:
-    """Indices to keep and to hold out, both sorted: `balanced` for an unbiased split, `stratified` for a biased one.
+    """Return indices to keep and to hold out, both sorted: as `balanced` does for `unbiased`, else as `stratified`.
 
     Args:
-        same: label (N,) of what must not be divided (one person's samples, copies of one picture), None: nothing.
+        same: label (N,) of what must not be divided (one person's samples, copies of one picture); None: nothing.
             An unbiased split then leaves out what it has too many of, so that some indices are in neither.
     """
     if same is None:
@@ -137,11 +137,11 @@ def choose(
 def folds(
     groups: NDArray[np.int64], count: int, seed: int | Sequence[int], same: NDArray[np.int64] | None = None
 ) -> NDArray[np.int64]:
-    """The fold of each sample, (N,), from 0 on: of each group, and of all, as many in each as can be.
+    """Assign a fold to each sample, (N,), from 0; each group, and the whole, is divided as evenly as possible.
 
     Args:
         groups: any label per sample, (N,): a class, or a (class, bias) cell.
-        same: label (N,) of what must not be divided, None: nothing.
+        same: label (N,) of what must not be divided; None: nothing.
     """
     numbers, generator = np.empty(len(groups), np.int64), np.random.default_rng(seed)
     if same is None:
@@ -167,7 +167,9 @@ def folds(
 
 
 def together(*parts: NDArray[np.int64] | None) -> NDArray[np.int64] | None:
-    """One label (N,) for samples that share a label in any of these, directly or by way of others; None: no labels."""
+    """Merge labels (N,): samples that share one in any of these, directly or by way of others, get one; None: no
+    labels.
+    """
     labels = [np.unique(part, return_inverse=True)[1] for part in parts if part is not None]
     if len(labels) < 2:
         return labels[0] if labels else None
@@ -183,7 +185,7 @@ def together(*parts: NDArray[np.int64] | None) -> NDArray[np.int64] | None:
 
 
 def take(part: Part, members: Indices | NDArray[np.bool_]) -> Part:
-    """These samples, by index or mask, of labels, of a split or of a list of files."""
+    """Select samples, by index or mask, from labels, a split or a list of files."""
     places = np.arange(len(part.target))[members]
     values = {field.name: getattr(part, field.name) for field in fields(part)}
     chosen = {
@@ -195,7 +197,7 @@ def take(part: Part, members: Indices | NDArray[np.bool_]) -> Part:
 
 
 def joined(first: Part, second: Part) -> Part:
-    """The samples of two splits, or of two lists of labels, one behind the other."""
+    """Concatenate the samples of two splits, or of two lists of labels."""
     arrays = {}
     for name in (field.name for field in fields(first)):
         pair = [getattr(part, "samples" if name == "inputs" else name) for part in (first, second)]
@@ -204,12 +206,12 @@ def joined(first: Part, second: Part) -> Part:
 
 
 def cut(part: Part, share: float, seed: int, kind: Kind = "biased") -> tuple[Part, Part]:
-    """The samples to keep and to hold out, by class and bias class, see `choose`."""
+    """Divide samples into those to keep and to hold out, by class and bias class, see `choose`."""
     kept, held = choose(cells(part), share, kind, seed)
     return take(part, kept), take(part, held)
 
 
 def with_val(whole: Mapping[str, Part], share: float, seed: int, kind: Kind = "biased") -> dict[str, Part]:
-    """Splits with a validation split that is cut from training."""
+    """Add a validation split that is cut from training; it replaces one that is there."""
     train, val = cut(whole["train"], share, seed, kind)
     return {"train": train, "val": val, **{name: part for name, part in whole.items() if name not in ("train", "val")}}

@@ -1,4 +1,4 @@
-"""Image files as one array, decoded and resized by several threads, on disk since it may not fit into memory."""
+"""Decode and resize image files with several threads into one array, on disk since it may not fit into memory."""
 
 import os
 import statistics
@@ -22,37 +22,37 @@ from study.knobs import Range
 
 __all__ = ["ENDINGS", "Frame", "Size", "bad_files_message", "decode", "decode_readable", "photographs", "usual_side"]
 
-LEAST, LARGEST = 4, 1024
-Size = Annotated[int, Range(low=LEAST, high=LARGEST), Doc("pixels of both sides of an image")]
+MIN_SIDE, MAX_SIDE = 4, 1024
+Size = Annotated[int, Range(low=MIN_SIDE, high=MAX_SIDE), Doc("pixels of both sides of an image")]
 """Type of the key `size`: pixels of both sides."""
 
 ENDINGS = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
 """Endings, in small letters, of the files in a folder that count as images."""
 
-LARGE = pixels.MOST // 4
-"""Pixels to decode from which on an image is in memory with no other such one."""
+LARGE = pixels.MAX_PIXELS // 4
+"""Pixels to decode from which on an image is decoded while no other large one is."""
 
 BLOCK = 64
-"""Files that a thread decodes at a time."""
+"""Files per task of a decoding thread."""
 
 LOOKED_AT = 50
-"""Images whose size is looked at to say what is usual."""
+"""Images whose headers are read to find the usual size."""
 
 DECODED = 16
-"""Images whose pixels are looked at to say whether they are photographs."""
+"""Images that are decoded to decide whether they are photographs."""
 
 NAMED = 5
 """Bad files that a message names; it counts the rest."""
 
 REASON = 200
-"""Letters at most of why a file cannot be read."""
+"""Maximum length of the reason why a file cannot be read, in characters."""
 
 _ALONE = threading.Lock()
-"""Held while files are decoded: all processors work then, and the limits below hold for the process."""
+"""Held while files are decoded: this uses all processors, and the filter of warnings is the process's."""
 
 
 def decode(files: Sequence[Path], size: int, frame: Frame) -> NDArray[np.uint8]:
-    """The images of these files, (N, 3, size, size), mapped from a nameless file on disk.
+    """Decode these files as images (N, 3, size, size), memory-mapped from a nameless file on disk.
 
     A JPEG of at least twice the size is decoded at a half, a quarter or an eighth of its own (as its format allows),
     then resized with a bicubic filter. For what becomes of 16 bits and of transparent parts see `study.data.pixels`.
@@ -68,33 +68,37 @@ def decode(files: Sequence[Path], size: int, frame: Frame) -> NDArray[np.uint8]:
 
 
 def usual_side(files: Sequence[Path]) -> int | None:
-    """The median of the shorter sides of some of these images, in pixels, at most `LARGEST`; None if none can be read.
+    """Return the median of the shorter sides of some of these images, in pixels; None if none can be read.
 
-    Only the headers are read, of images that are spread evenly over the list.
+    At most `MAX_SIDE`. Only headers are read, of images that are spread evenly over the list.
     """
     sides = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of Pillow, about what it reads all the same
         for file in files[:: max(1, len(files) // LOOKED_AT)]:
             try:
-                with pixels.opened(file, LARGEST) as (image, _):
-                    sides.append(min(*image.size, LARGEST))
+                with pixels.opened(file, MAX_SIDE) as (image, _):
+                    sides.append(min(*image.size, MAX_SIDE))
             except Exception:  # whatever Pillow makes of a damaged file; who decodes it says why
                 continue
     return statistics.median_low(sides) if sides else None
 
 
 PHOTO_SIDE, COLOURED, LIKE_GROUND = 32, 0.05, 0.7
-"""Of photographs: the least usual side in pixels; the least share of pixels whose colour channels differ by more than
-`GREYISH` of 255; the share of neighbouring pixels that are the same from which on pictures are drawings. CIFAR-10 has
-0.7 and 0.01, photographs of two million pixels 0.6 and 0.2, digits on a coloured ground 0.8 and 0.9."""
+"""Limits for photographs: least usual side in pixels; least share of pixels whose colour channels differ by more than
+`GREYISH` of 255; share of equal neighbouring pixels from which on pictures are drawings. Share of coloured and of equal
+pixels: CIFAR-10 0.7 and 0.01, photographs of two million pixels 0.6 and 0.2, digits on a coloured ground 0.8 and 0.9.
+"""
 
 GREYISH = 16
 
 
 def photographs(files: Sequence[Path]) -> str | None:
-    """Return why these images are no photographs in colour, ready to show behind "no photographs: "; None if most of
-    those that are looked at are."""
+    """Say why these images are not colour photographs; None if most of those looked at are.
+
+    Returns:
+        Text to show behind "no photographs: ".
+    """
     side = usual_side(files)
     if side is None or side < PHOTO_SIDE:
         return "none can be read" if side is None else f"{side} pixels a side, photographs have {PHOTO_SIDE} and more"
@@ -114,7 +118,11 @@ def photographs(files: Sequence[Path]) -> str | None:
 
 
 def decode_readable(files: Sequence[Path], size: int, frame: Frame) -> tuple[NDArray[np.uint8], Mapping[int, str]]:
-    """The same, black where a file cannot be read; and why, by the index of such a file."""
+    """Decode files as `decode` does, but leave an image black where its file cannot be read.
+
+    Returns:
+        The images, and why a file cannot be read, by its index.
+    """
     images = scratch((len(files), 3, size, size))
     reasons: dict[int, str] = {}
     one_large = threading.Lock()
@@ -137,13 +145,13 @@ def decode_readable(files: Sequence[Path], size: int, frame: Frame) -> tuple[NDA
 
 
 def _reason(error: Exception, file: Path) -> str:
-    """Why a file cannot be read, in one line without its name."""
+    """Say why a file cannot be read, in one line without its name."""
     text = error.strerror if isinstance(error, OSError) and error.strerror else str(error).replace(str(file), "it")
     return " ".join(text.split())[:REASON] or type(error).__name__
 
 
 def bad_files_message(problem: str, files: Sequence[str]) -> str:
-    """A message about bad files: how many, the first few by name, what to do."""
+    """Write a message about bad files: how many, the first few by name, what to do."""
     more = f" and {len(files) - NAMED} more" if len(files) > NAMED else ""
     count = "1 file is" if len(files) == 1 else f"{len(files)} files are"
     return f"{count} {problem}: {', '.join(files[:NAMED])}{more}. Get them again, or remove them from the list"

@@ -1,4 +1,4 @@
-"""Labels from text tables: columns by name, values checked; messages name file, column and row."""
+"""Read labels from tables: columns by name, values checked; messages name file, column and row."""
 
 import csv
 import io
@@ -24,60 +24,54 @@ from study.text import plain_cell, quoted, some
 if TYPE_CHECKING:
     import pandas as pd
 
-# What a column says of the split of each sample: the words, and the numbers of Waterbirds.
 
 ALIASES = {"training": "train", "valid": "val", "validation": "val", "dev": "val", "testing": "test"} | {
     name: name for name in ("train", "val", "test")
 }
-"""Names that a split may have in the user's files."""
+"""Names that a split may have in the user's files, and the split that each means."""
 
 NUMBERS = {"0": "train", "1": "val", "2": "test"}
-"""Numbers that splits have where a column holds nothing else, as the table of Waterbirds."""
+"""Numbers of splits where a column holds nothing else, as the table of Waterbirds."""
 
 COLUMNS = ("split", "partition", "subset", "set")
-"""Names that a column of splits has, in any letters."""
+"""Names of a column of splits, in capitals or not."""
 
 
 def splits_of(values: Sequence[str]) -> list[str]:
-    """train, val or test for each value; empty for one that is no word for a split."""
+    """Translate each value to train, val or test; empty for one that names no split."""
     texts = [str(value).strip().lower() for value in values]
     words: Mapping[str, str] = NUMBERS if "0" in texts and {*texts} <= {*NUMBERS} else ALIASES
     return [words.get(text, "") for text in texts]
 
 
 def is_split(name: str, values: Iterable[object]) -> bool:
-    """Return whether a column has the name of one of splits and holds two or more of them, and nothing else."""
+    """Tell whether a column is named as one of splits and holds only names of splits, train and at least one other."""
     if name.strip().lower() not in COLUMNS:
         return False
     found = {*splits_of([str(value) for value in {*values}])}
     return "" not in found and "train" in found and len(found) > 1
 
 
-# Files beside pictures that programs leave there: never pictures themselves.
-
 FOLDERS = {"__MACOSX"}
-"""Folders that programs leave; those whose names begin with a dot, as `.ipynb_checkpoints`, are hidden anyway."""
+"""Folders that programs leave beside pictures; those whose names begin with a dot are hidden anyway."""
 
 
 def is_hidden(name: str | PurePath) -> bool:
-    """Return whether a file's name, or a path relative to the folder that is looked at, has a hidden part."""
+    """Tell whether a file's name, or a path relative to the folder that is looked at, has a hidden part."""
     parts = name.split("/") if isinstance(name, str) else name.parts
     return any(part in FOLDERS or (part.startswith(".") and part not in (".", "..")) for part in parts)
 
 
 def shown(folder: Path, pattern: str = "*") -> list[Path]:
-    """Return what is at any depth under a folder and not hidden, by name; the folder's own name may be anything."""
+    """List what is at any depth under a folder and not hidden, by name; the folder's own name may be anything."""
     return sorted(path for path in folder.rglob(pattern) if not is_hidden(path.relative_to(folder)))
 
 
-# Names of files as the disk spells them: a letter with an accent is one sign in one program, two in another.
-
-
 def on_disk(folder: Path, name: str) -> Path:
-    """The file of a folder that a list names, though one spells it composed (NFC) and the other taken apart (NFD), or
-    the disk has it in Latin-1.
+    """Find the file that a list names in a folder, even if its name is stored in another encoding of the same letters.
 
-    A file of exactly this name comes first. Where there is none of any spelling the path has the name as it is listed.
+    A letter with an accent may be composed (NFC) in the list and decomposed (NFD) on disk, or the disk may have it in
+    Latin-1. A file of exactly this name comes first. If no spelling exists, the path has the name as it is listed.
     """
     path = folder / name
     if name.isascii() or os.path.exists(path):
@@ -94,7 +88,7 @@ def on_disk(folder: Path, name: str) -> Path:
 
 
 def _in_latin(name: str) -> str:
-    """A name as Python reads it from a disk that has it in Windows-1252, as of an archive packed there."""
+    """Return a name as Python reads it from a disk that has it in Windows-1252, as from an archive packed there."""
     try:
         return os.fsdecode(name.encode("cp1252"))
     except UnicodeEncodeError:
@@ -102,20 +96,20 @@ def _in_latin(name: str) -> str:
 
 
 EXACT = 2.0**53
-"""Whole numbers from here on are not exact as floats."""
+"""Limit from which on floats cannot represent every whole number."""
 
 MISSING_MARKS = ("", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NULL", "null", "None")
-"""The texts that stand for a missing value in a table."""
+"""Texts that stand for a missing value in a table."""
 
 INSIDE = "allowed is a relative path without '..' or NUL; a link in the folder may lead elsewhere"
-"""The end of a message about a name that `leads_out`."""
+"""End of a message about a name that `leads_out`."""
 
 LARGEST = float(np.finfo(np.float32).max)
-"""The largest number in single precision."""
+"""Largest number in single precision."""
 
 
 def locate(path_text: str, note: str = "") -> Path:
-    """A user's path: absolute, or under the current folder, or under the folder of all data sets.
+    """Find a user's path: absolute, or under the current folder, or under the folder of all data sets.
 
     Any path that the user can read is allowed: it is written in the study file, where whoever runs it sees it. Names
     listed inside of such files are restricted, see `leads_out`.
@@ -134,7 +128,7 @@ def locate(path_text: str, note: str = "") -> Path:
 
 
 def existing_path(path_text: str) -> Path | None:
-    """The same, or None if there is no such path."""
+    """Find a user's path as `locate` does; return None if there is no such path."""
     places = (on_disk(Path(place.anchor), str(place.relative_to(place.anchor))) for place in _places(path_text))
     return next((place for place in places if os.path.exists(place)), None)
 
@@ -145,7 +139,7 @@ def _places(path_text: str) -> list[Path]:
 
 
 def leads_out(name: str) -> bool:
-    """Return whether a name from a list of files may lead out of the folder that it belongs to, or is none.
+    """Tell whether a name from a list of files may lead out of the folder that it belongs to, or is no file name.
 
     A link in the folder may lead anywhere: it was made on this machine, a list may come from elsewhere.
     """
@@ -154,8 +148,7 @@ def leads_out(name: str) -> bool:
 
 
 def check_files(names: Iterable[str], path: Path, column: str) -> None:
-    """Raise a UserError if a name in a column `leads_out` or is hidden; says in which row, counted from 1 without the
-    header."""
+    """Raise a UserError if a name in a column `leads_out` or is hidden; rows count from 1 without the header."""
     for row, name in enumerate(names, 1):
         if leads_out(name):
             raise UserError(f"{path}: column {column!r}, row {row}: {quoted(name)} given, {INSIDE}")
@@ -165,12 +158,12 @@ def check_files(names: Iterable[str], path: Path, column: str) -> None:
 
 
 def read(path: Path, columns: Sequence[str] = (), known: Format = PLAIN, **options: Any) -> "pd.DataFrame":
-    """A table as text, '' where a value is missing.
+    """Read a table as text, '' where a value is missing.
 
     Args:
         path: a CSV, or by its ending a Parquet file or a spreadsheet.
         columns: that it must have; empty: whichever it has.
-        known: what is known of how it is written.
+        known: what is known of its format.
         options: of `pandas.read_csv`.
 
     Raises:
@@ -184,12 +177,12 @@ def read(path: Path, columns: Sequence[str] = (), known: Format = PLAIN, **optio
 def read_labels(
     path: Path, columns: Sequence[str] = (), marks: Sequence[str] = (), known: Format = FOUND
 ) -> "pd.DataFrame":
-    """A table as `read` gives it, '' also where one of `MISSING_MARKS` or of `marks` stands for a missing value."""
+    """Read a table as `read` does, with '' also where one of `MISSING_MARKS` or of `marks` marks a missing value."""
     return without_marks(read(path, columns, known), marks).fillna("")
 
 
 def read_rows(path: Path, section: Mapping[str, Any], dtype: Mapping[str, type] | None = None) -> "pd.DataFrame":
-    """A user's table as `read_typed` gives it, missing also where `missing_marks` or a blank cell says so.
+    """Read a user's table as `read_typed` does; values are missing also where `missing_marks` or a blank cell says so.
 
     Args:
         section: the keys of its `data` section.
@@ -201,7 +194,7 @@ def read_rows(path: Path, section: Mapping[str, Any], dtype: Mapping[str, type] 
 
 
 def read_typed(path: Path, known: Format = FOUND, **options: Any) -> "pd.DataFrame":
-    """A table with the types that pandas gives its columns; raises as `read`."""
+    """Read a table with the types that pandas gives its columns; raises as `read`."""
     import pandas as pd
 
     frame = _parsed(path, known, **options)
@@ -214,13 +207,15 @@ def read_typed(path: Path, known: Format = FOUND, **options: Any) -> "pd.DataFra
 
 
 def names(path: Path, known: Format = FOUND) -> list[str]:
-    """The names of a table's columns, as `read_typed` gives them; raises as `read`."""
+    """Read the names of a table's columns as `read_typed` gives them; raises as `read`."""
     return [str(name) for name in _parsed(path, known, nrows=0).columns]
 
 
 def as_text(column: "pd.Series") -> "pd.Series":
-    """A column as text without blanks around it, missing where it is missing; whole numbers of a Parquet file have no
-    decimals there, whatever type they are stored in."""
+    """Convert a column to text without blanks around it; missing values stay missing.
+
+    Whole numbers of a Parquet file are written without decimals, whatever type they are stored in.
+    """
     import pandas as pd
 
     numbers = column.dropna()
@@ -237,7 +232,7 @@ def _is_whole_decimal(value: Any) -> bool:
 
 
 def without_marks(rows: "pd.DataFrame", marks: Sequence[str]) -> "pd.DataFrame":
-    """The rows, with each text missing that, without the blanks around it, is one of `MISSING_MARKS` or of `marks`."""
+    """Make each text missing that, without blanks around it, is one of `MISSING_MARKS` or of `marks`."""
     import pandas as pd
 
     missing = {*MISSING_MARKS, *(mark.strip() for mark in marks)}
@@ -247,9 +242,9 @@ def without_marks(rows: "pd.DataFrame", marks: Sequence[str]) -> "pd.DataFrame":
 
 
 def header(path: Path, known: Format = FOUND) -> list[str]:
-    """The names of a table's columns as they are in the file.
+    """Read the names of a table's columns as they are in the file.
 
-    Of a CSV pandas renames those that are there twice or have no name.
+    pandas renames those of a CSV that are there twice or have no name.
     """
     if is_parquet(path):
         return names(path, known)
@@ -279,7 +274,7 @@ def _parsed(path: Path, known: Format, **options: Any) -> "pd.DataFrame":
 
 
 def _parquet(path: Path, rows: int | None) -> "pd.DataFrame":
-    """A Parquet file, lists and mappings in it as text; of no rows: its columns alone, which takes no time."""
+    """Read a Parquet file, lists and mappings in it as text; of no rows: its columns alone, which takes no time."""
     import pandas as pd
     import pyarrow.parquet  # type: ignore[import-untyped]
 
@@ -291,16 +286,15 @@ def _parquet(path: Path, rows: int | None) -> "pd.DataFrame":
 
 
 def is_parquet(path: Path) -> bool:
-    """Return whether a table is a Parquet file, by its ending."""
+    """Tell whether a table is a Parquet file, by its ending."""
     return path.suffix.lower() in table_format.PARQUET
 
 
 def place(path: Path, row: int, known: Format = FOUND) -> str:
-    """Return where a row of a table is, counted from 0: its line in a CSV, its row in a sheet, its number in a Parquet
-    file or a packed one.
+    """Write where a row, counted from 0, is: its line in a CSV, its row in a sheet, else its number.
 
     Args:
-        known: what is known of how the table is written.
+        known: what is known of the table's format.
     """
     if is_parquet(path) or path.suffix.lower() in table_format.PACKED:
         return f"row {row + 1}"
@@ -312,8 +306,10 @@ def place(path: Path, row: int, known: Format = FOUND) -> str:
 
 @lru_cache(1)
 def _numbers_of_rows(path: Path, known: Format, state: tuple[int, ...]) -> Sequence[int]:
-    """The line, or the row of a sheet, in which each row of a table begins: rows may be more than a line each, and
-    empty lines are none. Kept: a message may name many rows."""
+    """Return the line, or the row of a sheet, in which each row of a table begins.
+
+    A row may be several lines, and empty lines are no rows. Cached: a message may name many rows.
+    """
     form = table_format.found(path, known)
     found, before = list[int](), 0
     with table_format.opened(path, form) as file, suppress(csv.Error):  # of a cell of over 131,072 letters
@@ -345,7 +341,7 @@ def choose(value: str, valid: Sequence[str], key: str) -> None:
 def codes(
     values: Iterable[Any], path: Path, column: str, classes: Sequence[str] | None = None, gaps: bool = False
 ) -> NDArray[np.int64]:
-    """Position of each value among the classes, (N,).
+    """Encode each value as its position among the classes, (N,).
 
     Args:
         classes: the allowed values; None: `classes_of(values)`.
@@ -371,7 +367,7 @@ def codes(
 
 
 def classes_of(values: Iterable[Any]) -> list[str]:
-    """The distinct values without the empty one, by value if all are numbers, otherwise by the alphabet."""
+    """List the distinct values but the empty one, by value if all are numbers, otherwise by the alphabet."""
     names = {_text(value) for value in set(_listed(values))} - {""}
     try:
         return sorted(names, key=lambda name: (float(name), name))
@@ -380,9 +376,10 @@ def classes_of(values: Iterable[Any]) -> list[str]:
 
 
 def combined(parts: Sequence[NDArray[np.int64]], sizes: Sequence[int]) -> NDArray[np.int64]:
-    """Several labels as one: first + size of the first x (second + ...), as the FSCL code combines attributes.
+    """Combine several labels into one: first + size of the first x (second + ...), as the FSCL code combines
+    attributes.
 
-    A label that is -1, not known, in one of them is -1.
+    Where one of them is -1, unknown, the result is -1.
     """
     whole, step = np.zeros_like(parts[0]), 1
     for part, size in zip(parts, sizes, strict=True):
@@ -391,7 +388,14 @@ def combined(parts: Sequence[NDArray[np.int64]], sizes: Sequence[int]) -> NDArra
 
 
 def numbers(frame: "pd.DataFrame", columns: Sequence[str], path: Path, decimal: str = ".") -> NDArray[np.float32]:
-    """Columns of finite numbers, (N, columns); `decimal`: their mark of decimals where they are text."""
+    """Convert columns to finite numbers, (N, columns).
+
+    Args:
+        decimal: decimal mark where they are text.
+
+    Raises:
+        UserError: a value is not a finite number, or too large for single precision.
+    """
     import pandas as pd
 
     values_of_columns = np.empty((len(frame), len(columns)), np.float32)
@@ -408,7 +412,7 @@ def numbers(frame: "pd.DataFrame", columns: Sequence[str], path: Path, decimal: 
 
 
 def check_size(values: NDArray[np.float64], column: str, path: Path) -> None:
-    """Raise a UserError if a value, (N,), is larger than any that single precision has, which networks compute in."""
+    """Raise a UserError if a value, (N,), is too large for single precision, in which networks compute."""
     wrong = np.flatnonzero(np.abs(values) > LARGEST)
     if len(wrong):
         place = f"column {column!r}, row {wrong[0] + 1}"
@@ -416,15 +420,15 @@ def check_size(values: NDArray[np.float64], column: str, path: Path) -> None:
 
 
 def _text(value: Any) -> str:
-    """A label as text, without what `study.text` set before it."""
+    """Write a label as text, without the mark that `study.text` puts before a cell."""
     return plain_cell(str(value).strip())
 
 
 def _is_endless(label: str) -> bool:
-    """Return whether a label is infinite or no number, as programs write a value that is missing."""
+    """Tell whether a label is infinite or NaN, as programs write a missing value."""
     return re.fullmatch(r"[+-]?(nan|inf|infinity)", label, re.IGNORECASE) is not None
 
 
 def _listed(values: Iterable[Any]) -> list[Any]:
-    """As a list, which is many times faster to iterate over than a pandas column."""
+    """Convert to a list, which is many times faster to iterate over than a pandas column."""
     return values.tolist() if hasattr(values, "tolist") else list(values)

@@ -30,22 +30,22 @@ class Listing:
 
 
 def with_validation(published: Mapping[str, Listing], options: Any) -> dict[str, Listing]:
-    """The published splits, or, where the key `val` is not given, those with validation cut from training instead."""
+    """Return the published splits for `val: given`, else those with a validation split cut from training."""
     if options.val == "given":
         return dict(published)
     return holdout.with_val(published, options.val_share, options.split_seed, options.val)
 
 
 def by_code(listing: Listing, codes: NDArray[np.int64], names: Sequence[str]) -> dict[str, Listing]:
-    """Splits by a code per sample: the position of its split in `names`."""
+    """Divide a listing by a code per sample: the position of its split in `names`."""
     return {name: holdout.take(listing, codes == code) for code, name in enumerate(names)}
 
 
 def named_labels(files: Sequence[Path]) -> Labels:
-    """The classes and bias classes, 0 or 1, that the names of files say: `ID_CLASS_BIAS.png`.
+    """Read classes and bias classes, 0 or 1, from the names of files: `ID_CLASS_BIAS.png`.
 
     Raises:
-        UserError: a name is another.
+        UserError: a name has another form.
     """
     pairs = []
     for file in files:
@@ -58,7 +58,7 @@ def named_labels(files: Sequence[Path]) -> Labels:
 
 
 def images_in(folder: Path) -> list[Path]:
-    """The image files under a folder that are not hidden, by name.
+    """List the image files under a folder that are not hidden, by name.
 
     Raises:
         UserError: there are none.
@@ -70,13 +70,13 @@ def images_in(folder: Path) -> list[Path]:
 
 
 def absent(listings: Mapping[str, Listing]) -> str | None:
-    """A message that names images which are listed and not there; None: all are there."""
+    """Write a message that names images which are listed but missing; None: all are there."""
     missing = [str(file) for listing in listings.values() for file in listing.files if not os.path.exists(file)]
     return bad_files_message("listed but missing", missing) if missing else None
 
 
 def read(listings: Mapping[str, Listing], size: int, frame: Frame) -> dict[str, Split]:
-    """The splits with their images, uint8 (N, 3, size, size), on disk.
+    """Decode the images of each split, uint8 (N, 3, size, size), on disk.
 
     Raises:
         UserError: a split is empty, or files are absent or not readable; names them.
@@ -92,10 +92,8 @@ def read(listings: Mapping[str, Listing], size: int, frame: Frame) -> dict[str, 
     }
 
 
-# What the data sets made from ImageNet share: its folder tree and the usual normalisation.
-
 MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
-"""Of ImageNet's pixels; the papers' code normalises all photographs with them."""
+"""Mean and deviation of ImageNet's pixels; the papers' code normalises all photographs with them."""
 
 NOTE = "Of ILSVRC 2012, from image-net.org: a folder per class, named by its WordNet number as n01440764."
 TRAIN = Source("imagenet/train", note=NOTE)
@@ -103,7 +101,7 @@ VAL = Source("imagenet/val", note=NOTE)
 
 
 def folders(parent: Path, classes: Mapping[str, int], all_needed: bool = True) -> list[Path]:
-    """The folders of these classes in a tree.
+    """Return the folders of these classes in a tree.
 
     Raises:
         UserError: some are missing; names them.
@@ -116,7 +114,7 @@ def folders(parent: Path, classes: Mapping[str, int], all_needed: bool = True) -
 
 
 def tree(parent: Path, classes: Mapping[str, int], all_needed: bool = True) -> Listing:
-    """Every image of these class folders, by name; `classes` gives the class of each folder."""
+    """List every image of these class folders, by name; `classes` gives the class of each folder."""
     files, target = [], []
     for folder in folders(parent, classes, all_needed):
         images = images_in(folder)
@@ -125,15 +123,12 @@ def tree(parent: Path, classes: Mapping[str, int], all_needed: bool = True) -> L
     return Listing(files, np.array(target, np.int64))
 
 
-# Random splits with given counts per class and bias class, for biased training and balanced evaluation.
-
-
 Cell = tuple[int, int]
 """A class and a bias class."""
 
 
 def draw(listing: Listing, counts: Mapping[str, Mapping[Cell, int]], seed: int, name: str) -> dict[str, Listing]:
-    """Disjoint splits with exactly these counts of each (class, bias class), in the listing's order.
+    """Draw disjoint splits with exactly these counts of each (class, bias class), in the listing's order.
 
     Args:
         counts: per split, how many of each cell.
@@ -160,9 +155,9 @@ def draw(listing: Listing, counts: Mapping[str, Mapping[Cell, int]], seed: int, 
 
 
 def splits(listing: Listing, options: Any, ratio: float, common: frozenset[Cell], name: str) -> dict[str, Listing]:
-    """Biased training, balanced test, and validation like test or, with `val: biased`, like training.
+    """Draw biased training, balanced test, and validation like test or, with `val: biased`, like training.
 
-    A biased validation split is drawn from the samples that training and test leave, which are the same either way.
+    A biased validation split is drawn from the samples that training and test leave; those two are the same either way.
 
     Args:
         options: with the keys `train_samples`, `eval_samples`, `val` and `split_seed`.
@@ -180,7 +175,8 @@ def splits(listing: Listing, options: Any, ratio: float, common: frozenset[Cell]
 
 
 def biased(samples: int, ratio: float, common: frozenset[Cell]) -> dict[Cell, int]:
-    """Counts of a two by two split: in each bias class the common cell has `ratio` times as many samples as the other.
+    """Count the cells of a two by two split: in each bias class the common cell has `ratio` times the samples of the
+    other.
 
     The common cell is rounded up, as in the FSCL paper: 3,334 and 1,666 of 5,000 for a ratio of 2.
     """

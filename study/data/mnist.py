@@ -1,4 +1,4 @@
-"""The files of MNIST, which several data sets are made from, and reading them."""
+"""Read the files of MNIST, from which several data sets are made."""
 
 import gzip
 import zlib
@@ -10,11 +10,9 @@ from numpy.typing import NDArray
 from study.data.source import Source
 from study.errors import UserError
 
-# The IDX files of MNIST, gzipped or not.
-
 
 def read_idx(path: Path, dimensions: int) -> NDArray[np.uint8]:
-    """The array of unsigned bytes in an IDX file.
+    """Read the array of unsigned bytes in an IDX file, gzipped or not.
 
     Raises:
         UserError: the file is cut short, damaged, or holds something else.
@@ -48,7 +46,7 @@ PREFIX = {"train": "train", "test": "t10k"}
 
 
 def sources() -> tuple[Source, ...]:
-    """The four files, gzipped, or as torchvision unpacks them if only those exist."""
+    """List the four files, gzipped, or as torchvision unpacks them if only those exist."""
     files = []
     for name, checksum in CHECKSUMS.items():
         packed = Source(f"{FOLDER}/{name}.gz", f"{MIRROR}/{name}.gz", checksum)
@@ -58,7 +56,7 @@ def sources() -> tuple[Source, ...]:
 
 
 def read(split: str) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """Images (N, 28, 28), 0 is ground and 255 stroke, and digits (N,) of `train` or `test`.
+    """Read images (N, 28, 28), 0 is ground and 255 stroke, and digits (N,) of `train` or `test`.
 
     Raises:
         UserError: a file is not there, damaged, or does not fit the other.
@@ -73,7 +71,7 @@ def read(split: str) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
 
 
 def digits(split: str) -> NDArray[np.int64]:
-    """The digits alone, (N,).
+    """Read the digits alone, (N,).
 
     Raises:
         UserError: their file is not there, or damaged.

@@ -1,5 +1,7 @@
-"""Columns of a user's table that may not be what they seem: numbers of rows, constants, codes, marks of missing values,
-dates, and words that are spelled in two ways."""
+"""Find columns of a user's table that may not be what they seem.
+
+They are numbers of rows, constants, codes, marks of missing values, dates, and words that are spelled in two ways.
+"""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,19 +19,18 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-# Numbers of rows: what counts or names the rows.
-
 RowNumbers = Literal["leave_out", "even_steps"]
 
 FEWEST_ROWS = 20
-"""Rows from which on values that are all different, or in even steps, are no accident."""
+"""Number of rows from which on values that are all different, or in even steps, are no accident."""
 
 CROWDED = 20.0
-"""Of N whole numbers that were drawn from R, all are different with a chance of about exp(-N^2 / 2R), as birthdays are.
-Numbers that are all different although this exponent is larger were counted, not measured."""
+"""N whole numbers drawn from R are all different with a chance of about exp(-N^2 / 2R) (the birthday problem). Numbers
+that are all different although this exponent is larger were counted, not measured.
+"""
 
 SMALL_STEP = 20
-"""Mean step up to which whole numbers that rise from row to row count the rows, with some gone."""
+"""Mean step up to which whole numbers that rise from row to row count the rows, some of which were removed."""
 
 ID_NAME = re.compile(
     r"(?:^|[_\W]|(?<=[a-z])(?=[A-Z]))(?i:ids?|uuid|guid|index|idx|no|nr|nbr|num|number|key|rownum)$|^(?i:id|uuid)(?=[_\W])"
@@ -42,12 +43,13 @@ CODE = re.compile(
 """A UUID, a code of letters and digits, a hash."""
 
 FEW_REPEATS = 0.05
-"""Share of the rows from which on there are so many different ids that their rows belong together in groups."""
+"""Number of different ids, as a share of the rows, from which on ids that repeat are groups of rows."""
 
 
 def row_numbers(rows: "pd.DataFrame", features: Sequence[str], rule: RowNumbers = "leave_out") -> tuple[str, ...]:
-    """The columns that count or name the rows, in any order: another value in each row, by their names or as no
-    measurement is. Where a file is sorted by class, such a number tells the class of every row.
+    """Return the columns that count or name the rows: all values differ, and their name or their form says so.
+
+    The rows may be in any order. Where a file is sorted by class, such a number predicts the class of every row.
 
     Args:
         rule: `even_steps` takes whole numbers in even steps alone.
@@ -77,29 +79,29 @@ def _counts_rows(column: "pd.Series", rule: RowNumbers) -> bool:
 
 
 def counts_rows(name: str) -> Finding:
-    """The finding about a column that counts or names the rows."""
+    """Make the finding about a column that counts or names the rows."""
     problem = "counts the rows and is no input: it may tell the class"
     return Finding(name, problem, "With it: name the inputs in data.features", "left out", "", ())
 
-
-# Columns that may mean something else than their values say.
 
 SENTINELS = (-1.0, *(sign * float(10**digits - 1) for digits in range(2, 7) for sign in (-1, 1)))
 """Numbers that programs write where none was measured: -1, 99, -999 and so on."""
 
 FEWEST_MARKS, OFTEN, HOLE = 3, 0.01, 5.0
-"""Rows with such a number at least, and their share where it is -1 below numbers from 0 on; and how much farther it
-otherwise is from the others than these lie apart, at least."""
+"""Least number of rows with such a number; their least share where it is -1 below numbers from 0 on; otherwise, how
+many
+times the usual step between the others it is at least away from them.
+"""
 
 FEW_CODES, LARGE_CODE = 20, 100
-"""Different whole numbers that a column of codes has at most, and how large the largest is at least."""
+"""Largest number of different whole numbers in a column of codes, and least size of its largest."""
 
 MOST_ZEROS, AWAY = 0.5, 0.2
-"""Share of zeros that may be gaps at most; and the least part of the others' median that the smallest of these has."""
+"""Largest share of zeros that may be gaps; and the least part of the others' median that the smallest of these has."""
 
 
 def odd(rows: "pd.DataFrame", features: Sequence[str]) -> list[Finding]:
-    """What is odd about the inputs, in their order."""
+    """Find what is odd about the inputs, in their order."""
     checks = (_constant, _repeated_id, _sentinel, _codes, _dates, _spellings, _gaps)
     return [found for name in features for check in checks for found in check(rows[name])]
 
@@ -129,7 +131,9 @@ def _repeated_id(column: "pd.Series") -> Iterator[Finding]:
 
 
 def _measured(column: "pd.Series") -> tuple[NDArray[np.float64], NDArray[np.int64]] | None:
-    """The different numbers of a column and how often each is there; None for words and infinite numbers."""
+    """Return the different numbers of a column and how often each occurs; None for words, infinite or fewer than 3
+    numbers.
+    """
     if not is_number(column):
         return None
     values, counts = np.unique(numbers(column.dropna()), return_counts=True)
@@ -137,8 +141,7 @@ def _measured(column: "pd.Series") -> tuple[NDArray[np.float64], NDArray[np.int6
 
 
 def _sentinel(column: "pd.Series") -> Iterator[Finding]:
-    """Find a number at an end of all that stands for a missing one: it is frequent, and a hole is between it and the
-    others."""
+    """Find a number at either end that may stand for a missing value: it is frequent, and far from all others."""
     found = _measured(column)
     if found is None:
         return
@@ -179,7 +182,7 @@ def _name(column: "pd.Series") -> str:
 
 
 def _dates(column: "pd.Series") -> Iterator[Finding]:
-    """Find whole numbers that are days, as 20260131."""
+    """Find whole numbers that are dates, as 20260131."""
     import pandas as pd
 
     there = column.dropna()
@@ -191,7 +194,7 @@ def _dates(column: "pd.Series") -> Iterator[Finding]:
 
 
 GAPS = frozenset(("?", "??", "-", "--", "---", ".", "..", "n.a.", "N.A.", "na", "n/k", "*", "#NULL!", "#VALUE!"))
-"""Words of people and programs for a missing value that are none of `label_files.MISSING_MARKS`."""
+"""Words that people and programs write for a missing value, besides those of `label_files.MISSING_MARKS`."""
 
 
 def _gaps(column: "pd.Series") -> Iterator[Finding]:
@@ -219,10 +222,10 @@ FEW_IN_GROUP = 20
 
 
 def small_groups(column: str, labels: user_data.Labels) -> list[Finding]:
-    """A finding on the groups of a class and a bias class that have few rows.
+    """Find the cells, pairs of class and bias class, that have few rows.
 
     Args:
-        column: of the bias.
+        column: name of the bias column.
     """
     if labels.bias is None:
         return []
@@ -248,10 +251,10 @@ def one_to_one(
     named: Sequence[str],
     kind: Kind = "odd",
 ) -> list[Finding]:
-    """A finding for each input that has one value for each class or bias class.
+    """Find each input that has one value for each class or bias class.
 
     Args:
-        codes: of each row, (N,), -1 where it is not known; None: there are none.
+        codes: of each row, (N,), -1 where unknown; None: there are none.
         key: of the study file that names the `named` columns, which do not count.
         kind: of the finding: `refused` where nobody named the input.
     """
@@ -268,12 +271,12 @@ def one_to_one(
 
 
 def _pairs(column: "pd.Series", codes: NDArray[np.int64]) -> int:
-    """The number of different pairs of a value, or a gap, and a code."""
+    """Count the different pairs of a value, or a gap, and a code."""
     return int(column.groupby([column, codes], dropna=False).ngroups)
 
 
 def values_of(rows: "pd.DataFrame", features: Sequence[str]) -> tuple[Mapping[str, NDArray[np.float64]], list[str]]:
-    """The inputs as numbers, NaN where one is missing, and the names of those whose numbers stand for words."""
+    """Return the inputs as numbers, NaN where one is missing, and the names of those whose numbers stand for words."""
     import pandas as pd
 
     found, words = dict[str, NDArray[np.float64]](), []

@@ -1,4 +1,4 @@
-"""One image file as square 8-bit RGB: whatever its format, depth, palette, transparency or orientation."""
+"""Read one image file as square 8-bit RGB, whatever its format, depth, palette, transparency or orientation."""
 
 import io
 import stat
@@ -15,11 +15,9 @@ from PIL import Image, ImageFile, ImageOps, JpegImagePlugin, TiffImagePlugin, Un
 
 from study.errors import UserError
 
-# Encoded images as arrays.
-
 
 def decode(data: bytes, name: str, shape: tuple[int, int, int]) -> NDArray[np.uint8]:
-    """The pixels of an encoded image, (3, H, W).
+    """Decode an encoded image to pixels, (3, H, W).
 
     Args:
         name: of the file, for the message.
@@ -40,7 +38,7 @@ def decode(data: bytes, name: str, shape: tuple[int, int, int]) -> NDArray[np.ui
 
 
 def files(archive: Path) -> Iterator[tuple[str, bytes]]:
-    """Name and content of every file in a .tar.gz, in its order; nothing is unpacked to disk.
+    """Yield name and content of every file in a .tar.gz, in its order; nothing is unpacked to disk.
 
     Raises:
         UserError: the archive is cut short or damaged.
@@ -55,34 +53,38 @@ def files(archive: Path) -> Iterator[tuple[str, bytes]]:
 
 
 Frame = Literal["crop", "squash"]
-"""The ways to make an image square. `crop`: scaled by its shorter side, then cut to the middle. `squash`: both sides
-scaled to the size, which distorts and cuts nothing off."""
+"""How an image becomes square. `crop`: scaled by its shorter side, then cut to the middle. `squash`: both sides scaled
+to
+the size, which distorts and cuts nothing off.
+"""
 
-MOST = 1 << 26
-"""Pixels to decode at most, 8192 x 8192: 268 MB as RGB, which Pillow keeps in four bytes, and as much again where they
-are converted."""
+MAX_PIXELS = 1 << 26
+"""Maximum number of pixels to decode, 8192 x 8192: 268 MB as RGB, which Pillow keeps in four bytes, and as much again
+where they are converted.
+"""
 
-LIMIT = f"at most {MOST:,} (as 8192 x 8192) can be decoded; make it smaller"
+LIMIT = f"at most {MAX_PIXELS:,} (as 8192 x 8192) can be decoded; make it smaller"
 
 GROUND = 128
 """Grey of transparent parts: neither a black nor a white drawing vanishes."""
 
 JPEG = b"\xff\xd8\xff"
-"""The first bytes of a JPEG file."""
+"""First bytes of a JPEG file."""
 
 BITS, ZERO_IS = 258, 262
-"""Tags of a TIFF: bits of a sample; what a sample of 0 is, 0 for white."""
+"""Tags of a TIFF: bits of a sample; the meaning of a sample of 0, where 0 is white."""
 
 
 @contextmanager
 def opened(file: Path, size: int) -> Iterator[tuple[Image.Image, int]]:
-    """An image file whose header is read, to be decoded at a size from `size` on; and how many pixels that takes.
+    """Open an image file and read its header, to be decoded at least at `size`; also yield how many pixels that
+    decodes.
 
     A progressive JPEG is kept in full until its last pass: all its pixels count. Any other counts as it is shrunk.
 
     Raises:
-        ValueError: it is no file, no image, or takes more than `MOST`.
-        Exception: whatever Pillow makes of a damaged file.
+        ValueError: it is not a file or an image, or takes more than `MAX_PIXELS`.
+        Exception: whatever Pillow raises for a damaged file.
     """
     if not stat.S_ISREG(file.stat().st_mode):  # to open a pipe would wait for whoever writes into it
         raise ValueError("is no file")
@@ -99,15 +101,15 @@ def opened(file: Path, size: int) -> Iterator[tuple[Image.Image, int]]:
             width, height = image.size
             image.draft("RGB", (size, size))
             work = width * height if image.info.get("progressive") else image.width * image.height
-            if work > MOST:
+            if work > MAX_PIXELS:
                 raise ValueError(f"{width} x {height} pixels, {LIMIT}")
             yield image, work
 
 
 def square(image: Image.Image, size: int, frame: Frame) -> NDArray[np.uint8]:
-    """The image, (3, size, size).
+    """Convert an image to a square of pixels, (3, size, size).
 
-    It is upright: turned as its EXIF data say. Grey images of 16 bits are scaled to 8. Transparent parts become grey
+    It is turned upright as its EXIF data say. Grey images of 16 bits are scaled to 8. Transparent parts become grey
     (`GROUND`).
 
     Raises:
@@ -131,7 +133,7 @@ def square(image: Image.Image, size: int, frame: Frame) -> NDArray[np.uint8]:
 
 
 def _range(image: Image.Image) -> tuple[int, int] | None:
-    """The values of black and white in a grey image of more than 8 bits, None for any other image."""
+    """Return the values of black and white in a grey image of more than 8 bits, None for any other image."""
     if image.mode.startswith("I;16") or (image.mode == "I" and image.format in ("PNG", "PPM")):
         tags = image.tag_v2 if isinstance(image, TiffImagePlugin.TiffImageFile) else {}
         highest = 4095 if tags.get(BITS) == (12,) else 65535
@@ -142,7 +144,7 @@ def _range(image: Image.Image) -> tuple[int, int] | None:
 
 
 def _resizable(image: Image.Image) -> Image.Image:
-    """In a mode that can be resized: grey, RGB, or RGBA where parts may be transparent; not copied without need."""
+    """Convert to a mode that can be resized: grey, RGB, or RGBA where parts may be transparent; copy only if needed."""
     if image.mode == "La":  # of which Pillow makes nothing but this
         image = image.convert("LA")
     mode = "RGBA" if image.has_transparency_data else "RGB"

@@ -1,4 +1,4 @@
-"""The place of a data set's files on disk, and where they come from."""
+"""Where a data set's files are on disk, and where they come from."""
 
 import os
 import tempfile
@@ -10,22 +10,24 @@ from study.errors import UserError
 
 
 def roots() -> list[Path]:
-    """Folders to look for files in: `STUDY_DATA`, `~/.cache/study`, and `.cache/study` in the home of studies, which
-    each are used if those before cannot be written."""
+    """List the folders to look for files in; each is used if those before it cannot be written.
+
+    They are `STUDY_DATA`, `~/.cache/study`, and `.cache/study` in the home of studies.
+    """
     given, own = os.environ.get("STUDY_DATA"), Path(places.CACHE, "study")
     usual = [Path(os.path.expanduser("~"), own), places.home() / own]
     return list(dict.fromkeys([*([Path(os.path.expanduser(given))] if given else []), *usual]))
 
 
 def root() -> Path:
-    """The folder of all data sets: `STUDY_DATA`, else the first of `roots` that is there or can be made."""
+    """Return the folder of all data sets: `STUDY_DATA`, else the first of `roots` that is there or can be made."""
     there = roots()
     usable = (place for place in there if os.path.isdir(place) or not places.obstacle(place))
     return there[0] if os.environ.get("STUDY_DATA") else next(usable, there[0])
 
 
 def writable(folder: str = "") -> Path:
-    """This folder in the first of the roots that can be written, created if necessary.
+    """Return this folder in the first of the roots that can be written, created if necessary.
 
     Raises:
         UserError: none of them can be written; says why and what to do.
@@ -64,7 +66,7 @@ class Source:
     command: str = "study data prepare NAME"
 
     def find(self) -> Path:
-        """Return where it is.
+        """Return its path.
 
         Raises:
             UserError: it is not there.
@@ -75,15 +77,15 @@ class Source:
         return path
 
     def existing_path(self) -> Path | None:
-        """Return where it is, or None."""
+        """Return its path, or None if it is not there."""
         return _first(self.path)
 
     def existing_archive(self) -> Path | None:
-        """Return where its archive is, or None."""
+        """Return the path of its archive, or None if there is none."""
         return _first(self.archive) if self.archive else None
 
     def missing(self) -> str:
-        """The message that it is missing, with the ways to get it."""
+        """Write the message that it is missing, with the ways to get it."""
         ways = []
         if self.url:
             ways = [

@@ -1,6 +1,4 @@
-"""Columns of a user's table as inputs: read and checked, fitted to the training rows, then the same for every row that
-comes after.
-"""
+"""Columns of a user's table as inputs: read and checked, fitted to the training rows, then applied to later rows."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,10 +20,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-# Names of the columns in a user's table as they are in the file: pandas would rename those that are there twice.
+# Column names are checked as they stand in the file: pandas would rename one that is there twice.
 
 NAMELESS = re.compile(r"\s*|Unnamed: \d+")
-"""A column without a name, in the file or as pandas has written it."""
+"""Name of a column that has none, in the file or as pandas has written it."""
 
 
 def check_header(header: Sequence[str], used: Sequence[str], path: Path) -> None:
@@ -34,14 +32,14 @@ def check_header(header: Sequence[str], used: Sequence[str], path: Path) -> None
 
 
 def of_header(header: Sequence[str], used: Sequence[str], inputs: Sequence[str] = ()) -> Iterator[Finding]:
-    """Find names that do not say which column is meant, or which may be one column twice.
+    """Find names that do not say which column is meant, or that may be one column twice.
 
-    A second column of a label would be an input, and the class would be known from it.
+    A second copy of a label column would be an input that gives the class away.
 
     Args:
         header: names of all columns, in the order of the file.
-        used: those that must be there, as labels.
-        inputs: those that may be left out.
+        used: columns that must be there, as labels.
+        inputs: columns that may be left out.
     """
     places: dict[str, list[str]] = {}
     for place, name in enumerate(header, 1):
@@ -79,10 +77,10 @@ def without_name(header: Sequence[str], names: Sequence[str]) -> Iterator[Findin
 
 
 MISSING = "(missing)"
-"""The text that a missing one counts as, where missing values are filled."""
+"""Text that a missing text counts as, where missing values are filled."""
 
 TRUTHS = {"True", "False"}
-"""The texts of yes and no: a file may have them in other letters."""
+"""Texts of true and false; a file may write them in other capitals."""
 
 
 @dataclass(frozen=True)
@@ -90,9 +88,9 @@ class Fault:
     """A cell that cannot be an input.
 
     Attributes:
-        cell: the text in it, in quotes; empty if it has none.
-        why: what it is.
-        known: the texts that the column may have; empty for numbers.
+        cell: its text in quotes; empty if it has none.
+        why: what is wrong with it.
+        known: texts that the column may have; empty for numbers.
     """
 
     column: str
@@ -105,11 +103,15 @@ class Fault:
 
 
 Faults = Mapping[int, Sequence[Fault]]
-"""What is wrong with the cells of some rows, by row from 0 on."""
+"""Faults in the cells of some rows, by row from 0."""
 
 
 def summary(faults: Faults) -> list[str]:
-    """A sentence for each column and kind of fault, which names each text once and counts its rows; rows from 1 on."""
+    """Write a sentence for each column and kind of fault: each text once, how many rows have it, and the first.
+
+    Args:
+        faults: by row from 0; the sentences count from 1.
+    """
     found: dict[tuple[str, str], dict[str, list[int]]] = {}
     known: dict[str, tuple[str, ...]] = {}
     for row, cells in faults.items():
@@ -129,10 +131,10 @@ def summary(faults: Faults) -> list[str]:
 
 @dataclass(frozen=True)
 class Column:
-    """The way in which a column becomes inputs.
+    """How a column becomes inputs.
 
     Attributes:
-        values: the texts that it may have, each with an input of its own, in their order; None: it holds numbers.
+        values: texts that it may have, each with an input of its own, in their order; None: it holds numbers.
         mean, deviation: of the numbers of the training rows.
         fills: whether a missing number counts as `mean`. A missing text counts as `MISSING`, where that is a value.
     """
@@ -145,19 +147,20 @@ class Column:
 
     @property
     def width(self) -> int:
-        """The number of inputs that it becomes."""
+        """Number of inputs that it becomes."""
         return 1 if self.values is None else len(self.values)
 
     @property
     def is_truth(self) -> bool:
-        """Return whether its texts are yes and no."""
+        """Whether its texts are true and false."""
         return self.values is not None and {*self.values} - {MISSING} <= TRUTHS
 
     def encoded(self, column: "pd.Series", decimal: str = ".") -> tuple[NDArray[np.float32], dict[int, Fault]]:
-        """A column (N,) as inputs (N, `width`), and by row, from 0 on, what is wrong with a cell; its inputs are 0.
+        """Encode a column (N,) as inputs (N, `width`); return the faults of cells, too, by row from 0. A bad cell's
+        inputs are 0.
 
         Args:
-            decimal: mark of decimals in texts.
+            decimal: decimal mark in texts.
         """
         return self._numbers(column, decimal) if self.values is None else self._one_hot(column, self.values)
 
@@ -199,11 +202,11 @@ class Column:
 
 
 Encoding = tuple[Column, ...]
-"""The columns of a table that are inputs, in the order of the inputs."""
+"""Columns of a table that are inputs, in the order of the inputs."""
 
 
 def fitted(column: "pd.Series", train: NDArray[np.int64], fills: bool) -> Column:
-    """Return how a column becomes inputs, from its training rows; the texts are those of all rows, ordered.
+    """Fit how a column becomes inputs to its training rows; its texts are those of all rows, sorted.
 
     Args:
         train: indices of the training rows.
@@ -216,7 +219,10 @@ def fitted(column: "pd.Series", train: NDArray[np.int64], fills: bool) -> Column
 
 
 def standard(values: NDArray[np.float64]) -> tuple[float, float]:
-    """Mean and deviation of a column's training rows (N,), nan where a value is missing, which counts as the mean."""
+    """Return mean and deviation of a column's training rows (N,); NaN, a missing value, counts as the mean.
+
+    The deviation of a column that does not vary is 1.
+    """
     there = values[~np.isnan(values)]
     varies = len(there) > 0 and there.min() < there.max()  # else rounding would leave a small deviation
     mean = float(there.mean()) if varies else float(there[0]) if len(there) else 0.0
@@ -225,15 +231,17 @@ def standard(values: NDArray[np.float64]) -> tuple[float, float]:
 
 
 def width(encoding: Encoding) -> int:
-    """Return how many inputs a row has."""
+    """Return the number of inputs of a row."""
     return sum(column.width for column in encoding)
 
 
 def rows(frame: "pd.DataFrame", encoding: Encoding, decimal: str = ".") -> tuple[NDArray[np.float32], Faults]:
-    """A table's rows as inputs (N, F), and by row, from 0 on, what is wrong with its cells; such inputs mean nothing.
+    """Encode a table's rows as inputs (N, F); return the faults of its rows, too, by row from 0.
+
+    Inputs of a row with faults mean nothing.
 
     Args:
-        decimal: mark of decimals in texts.
+        decimal: decimal mark in texts.
 
     Raises:
         KeyError: a column is not there.
@@ -248,7 +256,7 @@ def rows(frame: "pd.DataFrame", encoding: Encoding, decimal: str = ".") -> tuple
 
 
 def encoded(frame: "pd.DataFrame", encoding: Encoding, place: str) -> NDArray[np.float32]:
-    """The rows of a table that must all be sound, (N, F).
+    """Encode the rows of a table that must have no faults, (N, F).
 
     Args:
         place: the file, for the message.
@@ -263,24 +271,24 @@ def encoded(frame: "pd.DataFrame", encoding: Encoding, place: str) -> NDArray[np
 
 
 def texts(encoding: Encoding) -> dict[str, type[str]]:
-    """The columns to be read as text: `dtype` of `pandas.read_csv`."""
+    """Return the columns to be read as text: `dtype` of `pandas.read_csv`."""
     return {column.name: str for column in encoding if column.values is not None}
 
 
 def is_number(column: "pd.Series") -> bool:
-    """Return whether a column of the training table counts as numbers."""
+    """Tell whether a column of the training table counts as numbers."""
     from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
     return is_numeric_dtype(column) and not is_bool_dtype(column)
 
 
 def numbers(column: "pd.Series") -> NDArray[np.float64]:
-    """A column of numbers, NaN where a value is missing."""
+    """Return a column as numbers, NaN where a value is missing."""
     return column.to_numpy(np.float64, na_value=np.nan)
 
 
 def absent(names: Sequence[str], encoding: Encoding) -> Iterator[str]:
-    """The columns that a table lacks.
+    """Yield the columns that a table lacks.
 
     Args:
         names: of its columns.
@@ -288,18 +296,17 @@ def absent(names: Sequence[str], encoding: Encoding) -> Iterator[str]:
     return (column.name for column in encoding if column.name not in names)
 
 
-# What cannot be an input.
-
-
 GROUP_VALUES, LARGEST_GROUP = 50, 0.05
-"""Different rows at least, and the share of all rows that equal ones have at most, for equal rows to be one sample."""
+"""Least number of different rows, and largest share of all rows that are equal, at which equal rows count as one
+sample.
+"""
 
 MOST_VALUES = 200
-"""Different values that a column of text may have: more are names or a number column with a stray word."""
+"""Different values that a column of text may have: more are names, or a number column with a stray word."""
 
 
 def no_input(column: "pd.Series") -> Iterator[Finding]:
-    """Find a number that is too large, and too many different texts."""
+    """Find numbers that are too large, and columns with too many different texts."""
     name = str(column.name)
     if is_number(column):
         values = numbers(column)
@@ -314,7 +321,7 @@ def no_input(column: "pd.Series") -> Iterator[Finding]:
 
 
 def reading(rows: "pd.DataFrame", features: Sequence[str]) -> list[str]:
-    """Return how each input is read, a line for each kind, and how many numbers a row becomes."""
+    """Describe how each input is read, a line for each kind, and how many numbers a row becomes."""
     words = {name: sorted(rows[name].unique()) for name in features if not is_number(rows[name])}
     truths = [name for name, values in words.items() if user_data.likely_positive(values)]
     kinds = {
@@ -334,7 +341,7 @@ def reading(rows: "pd.DataFrame", features: Sequence[str]) -> list[str]:
 
 
 def of_split(rows: "pd.DataFrame", features: Sequence[str]) -> Iterator[Finding]:
-    """Find inputs, which nobody named, that say the split of each row."""
+    """Find inputs, named by no key, that say the split of each row."""
     for name in features:
         if label_files.is_split(name, rows[name].dropna().unique().tolist()):
             remedy = f"Give {findings.setting('data.split', (name,))} to use it, or leave it out by data.without"
@@ -349,9 +356,13 @@ def of_split(rows: "pd.DataFrame", features: Sequence[str]) -> Iterator[Finding]
 
 
 def to_keep_together(rows: "pd.DataFrame", features: Sequence[str]) -> NDArray[np.int64] | None:
-    """The group of equal rows that each row is in, (N,), where such rows are most likely one sample that is there
-    several times; None where no row is, or where rows are equal since there are few that a table of so few values can
-    have."""
+    """Group equal rows that are most likely one sample which is there several times.
+
+    Returns:
+        The group of each row, (N,); None where no rows are equal, or where they are equal by chance, since a table of
+            so
+        few values can have few different rows.
+    """
     group = equal_rows(rows, features)
     counts = np.bincount(group)
     is_repeated = len(counts) < len(group)
@@ -359,35 +370,32 @@ def to_keep_together(rows: "pd.DataFrame", features: Sequence[str]) -> NDArray[n
 
 
 def equal_rows(rows: "pd.DataFrame", features: Sequence[str]) -> NDArray[np.int64]:
-    """The number of each row's inputs among all that there are, (N,)."""
+    """Number rows by their inputs, (N,): equal rows have one number."""
     return rows.groupby(list(features), sort=False, dropna=False).ngroup().to_numpy().astype(np.int64)
-
-
-# Columns of a user's table that are not what pandas takes them for: numbers with a few other texts among them, numbers
-# as a spreadsheet shows them, dates, and names.
 
 
 MOSTLY = 0.5
 """Share of a column's texts from which on it counts as numbers, or dates, with strays among them."""
 
 DISTINCT_NUMBERS = 10
-"""A column of more numbers than this counts as numbers with strays, too, as does one with a unit behind each; fewer may
-be kinds, as 36 months and 60 months."""
+"""Number of different numbers above which a column counts as numbers with strays, or with units; fewer may be kinds, as
+36 months and 60 months.
+"""
 
 Where = Callable[[int], str]
-"""Tells the place of a row of the file, counted from 0."""
+"""Function that writes the place of a row of the file, counted from 0."""
 
 GLANCE = 40
-"""Texts of a column by which it is told at a glance that they are not mostly of a form."""
+"""Texts of a column that are tried first, to see quickly that they do not match a pattern."""
 
 SHOWN = 3
 """Strays that a message shows."""
 
 UNIQUE, FEWEST_TEXTS = 0.5, 20
-"""A column of more than `FEWEST` texts that differ in more than this share of the rows holds names, not kinds."""
+"""Share of the rows with different texts, and number of texts, above both of which a column holds names, not kinds."""
 
 SIGNS = "$€£¥%'\u00a0\u202f _"
-"""The characters around or within numbers that were written for people."""
+"""Characters around or within numbers that were written for people."""
 
 MONTH = r"(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
 DATE = re.compile(
@@ -403,16 +411,17 @@ WITH_UNIT = r"[+-]?\d[\d.,]*\s*([A-Za-zµ°%²³/]+)\.?"
 def with_numbers(
     rows: "pd.DataFrame", features: Sequence[str], where: Where, decimal: str
 ) -> tuple["pd.DataFrame", list[Finding]]:
-    """The rows, with each input whose texts are all numbers as numbers; and what cannot be one: numbers but for a few
-    texts, numbers written for people, dates or names, each with its place and what to do.
+    """Turn each input whose texts are all numbers into numbers, and find those that cannot be.
 
-    What pandas read as text for the sake of rows that were then dropped becomes numbers so. The index of `rows` counts
-    the rows of the file from 0.
+    Found are numbers with a few texts among them, numbers written for people, dates and names, each with its place and
+    what to do. pandas may have read a column as text because of rows that were then dropped; it becomes numbers here.
+    The
+    index of `rows` counts the rows of the file from 0.
 
     Args:
-        features: the inputs that may be numbers.
-        where: tells the place of a row of the file, counted from 0.
-        decimal: the mark of decimals, `.` or `,`.
+        features: inputs that may be numbers.
+        where: writes the place of a row of the file, counted from 0.
+        decimal: decimal mark, `.` or `,`.
     """
     import pandas as pd
 
@@ -443,7 +452,7 @@ def with_numbers(
 
 
 def with_columns(rows: "pd.DataFrame", columns: Mapping[str, "pd.Series"]) -> "pd.DataFrame":
-    """The rows with other columns in the place of some; pandas' own way takes long for hundreds."""
+    """Replace some columns of the rows; pandas' own way is slow for hundreds of columns."""
     import pandas as pd
 
     parts = [columns.get(str(name), rows.iloc[:, place]) for place, name in enumerate(rows)]
@@ -451,16 +460,17 @@ def with_columns(rows: "pd.DataFrame", columns: Mapping[str, "pd.Series"]) -> "p
 
 
 def with_points(texts: "pd.Series", decimal: str) -> "pd.Series":
-    """Texts of numbers with a decimal point, see `table_format.plain_number`."""
+    """Rewrite texts of numbers with a decimal point, see `table_format.plain_number`."""
     return texts if decimal == "." else texts.map(lambda text: plain_number(text.strip(), decimal), na_action="ignore")
 
 
 FEW_STRAYS = 3
-"""Different texts among numbers up to which they may be marks of missing values; more are codes, or slips."""
+"""Number of different texts among numbers up to which they may mark missing values; more are codes, or typing errors.
+"""
 
 
 def _doubt(texts: "pd.Series", is_number: "np.ndarray", name: str, where: Where, decimal: str) -> Finding | None:
-    """Find that texts, of which some are numbers, are most likely no kinds of something."""
+    """Find a reason why texts, some of which are numbers, are most likely not kinds of something."""
     words = f"{findings.setting(findings.WORDS, (name,))} if these are words that you want"
     if is_number.mean() >= MOSTLY or texts[is_number].nunique() > DISTINCT_NUMBERS:
         strays = texts[~is_number]
@@ -502,7 +512,7 @@ def _doubt(texts: "pd.Series", is_number: "np.ndarray", name: str, where: Where,
 
 
 def _first(texts: "pd.Series", where: Where, pattern: str | re.Pattern[str]) -> str | None:
-    """The first of the texts that are as a pattern says, with its place; None where these are not most of them."""
+    """Return the first text that matches a pattern, with its place; None unless most texts match."""
     glance = texts.iloc[:: max(1, len(texts) // GLANCE)].tolist()
     if not any(re.fullmatch(pattern, text) for text in dict.fromkeys(glance)):
         return None

@@ -1,12 +1,12 @@
-"""The way in which a table is written: separator, encoding and mark of decimals, found by looking or given.
+"""How a table is written: its separator, encoding and decimal mark, detected or given.
 
-What is found, where the study does not say it:
+What is detected, where the study does not say it:
 
 - the encoding: that of a byte order mark; UTF-16 where every second byte is NUL; UTF-8 where all of the file is; else
   Windows-1252, which has the letters of Latin-1 and what Excel adds to them;
 - the separator: that of a first line `sep=;`; else the one of comma, semicolon, tab and | that cuts most of the first
   lines into as many cells as it cuts the header into, at least two;
-- the mark of decimals: a comma where, in the first rows, more columns of numbers need a comma (as 1,5) than a point (as
+- the decimal mark: a comma where, in the first rows, more columns of numbers need a comma (as 1,5) than a point (as
   1.5). 1,234 needs neither; without others it is a decimal where no comma separates the columns.
 """
 
@@ -30,19 +30,19 @@ from study.text import quoted
 
 PARQUET = (".parquet", ".pq")
 SPREADSHEETS: Mapping[str, Any] = {".xlsx": "openpyxl", ".xlsm": "openpyxl", ".xls": "xlrd", ".ods": "odf"}
-"""Endings of spreadsheets, and by which engine pandas reads them."""
+"""Endings of spreadsheets, and the engine with which pandas reads each."""
 
 TABLES = (".csv", ".tsv", ".txt", *PARQUET, *SPREADSHEETS)
-"""Endings of tables that can be read, in any letters."""
+"""Endings of tables that can be read, in capitals or not."""
 
 PACKED = (".gz", ".bz2", ".zip", ".xz", ".zst")
-"""Endings of tables that pandas unpacks; nothing is looked for in them."""
+"""Endings of tables that pandas unpacks; their format is not detected."""
 
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "signs |"}
-"""What may separate columns, the likeliest first, with its name."""
+"""Possible separators of columns, the likeliest first, with their names."""
 
 FIRST_LINES, FIRST_ROWS, BLOCK = 200, 20_000, 1 << 20
-"""Lines by which a separator is found, rows by which decimals are, and bytes that are decoded at a time."""
+"""Lines by which the separator is detected, rows by which decimals are, and bytes decoded at a time."""
 
 Decimal = Annotated[
     Literal[".", ","] | None, Doc("mark of decimals in a text table; null: found, as `study plan` says")
@@ -59,10 +59,10 @@ Encoding = Annotated[
 
 @dataclass(frozen=True)
 class Format:
-    """The way in which a table is written.
+    """How a table is written.
 
     Attributes:
-        separator, encoding, decimal: None: to be found.
+        separator, encoding, decimal: None: to be detected.
         skipped: lines before the header, as the `sep=;` of Excel.
     """
 
@@ -73,11 +73,11 @@ class Format:
 
 
 FOUND, PLAIN = Format(), Format(",", "utf-8", ".")
-"""That of a user's table, which is looked at, and of a published one."""
+"""Format of a user's table, all of it to be detected, and of a published one."""
 
 
 def given(section: Mapping[str, Any]) -> Format:
-    """The format as far as the keys of a `data` section say it.
+    """Return the format as far as the keys of a `data` section give it.
 
     Raises:
         UserError: there is no such encoding.
@@ -95,16 +95,16 @@ def given(section: Mapping[str, Any]) -> Format:
 
 
 def found(path: Path, known: Format = FOUND) -> Format:
-    """The format of a table, what is not known found by looking at it.
+    """Detect the format of a table, as far as it is not known.
 
     Raises:
-        UserError: it is no table of text in an encoding that can be told.
+        UserError: it is not a text table, or its encoding cannot be detected.
     """
     return _found(path, known, state(path))
 
 
 def state(path: Path) -> tuple[int, ...]:
-    """Return what tells whether a file has changed."""
+    """Return times, size and inode of a file, which tell whether it has changed."""
     of = os.stat(path)
     return of.st_mtime_ns, of.st_size, of.st_ino
 
@@ -124,8 +124,10 @@ def _found(path: Path, known: Format, state: tuple[int, ...]) -> Format:
 
 
 def told(path: Path, known: Format = FOUND) -> list[str]:
-    """Lines that say how a table is read that is no CSV with commas and decimal points in UTF-8, and that a point may
-    stand between thousands."""
+    """Describe how a table is read, unless it is a CSV with commas and decimal points in UTF-8.
+
+    One line warns of points that may stand between thousands.
+    """
     if path.suffix.lower() in PARQUET:
         return []
     form = found(path, known)
@@ -148,19 +150,19 @@ def told(path: Path, known: Format = FOUND) -> list[str]:
 
 
 def is_spreadsheet(path: Path) -> bool:
-    """Return whether a table is a spreadsheet, by its ending."""
+    """Tell whether a table is a spreadsheet, by its ending."""
     return path.suffix.lower() in SPREADSHEETS
 
 
 def opened(path: Path, form: Format) -> io.TextIOBase:
-    """A table as text: a spreadsheet as its first sheet saved as CSV."""
+    """Open a table as text: a spreadsheet as its first sheet saved as CSV."""
     if is_spreadsheet(path):
         return io.StringIO(sheet(path)[0])
     return path.open(encoding="utf-8-sig" if form.encoding == "utf-8" else form.encoding, newline="")
 
 
 def undecodable(path: Path, encoding: str) -> str:
-    """From which line on a file is not in an encoding, for a message; empty where it is."""
+    """Name the first line of a file that is not in an encoding, for a message; empty if all are."""
     decoder = codecs.getincrementaldecoder(encoding)()
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
@@ -172,15 +174,12 @@ def undecodable(path: Path, encoding: str) -> str:
 
 
 def _foreign(path: Path, form: Format) -> str:
-    """The first words of a table that are not in ASCII, so that a wrong encoding is seen."""
+    """Show the first word of a table that is not in ASCII, so that a wrong encoding is seen."""
     with opened(path, form) as file:
         for number, line in enumerate(file, 1):
             if words := [word for word in re.split(r"[\s,;|\"]+", line) if not word.isascii()]:
                 return f", as {quoted(words[0])} in line {number}"
     return ""
-
-
-# The encoding.
 
 
 def _encoding(path: Path) -> str:
@@ -218,15 +217,13 @@ def _decodes(file: io.BufferedReader, encoding: str) -> bool:
     return True
 
 
-# The separator.
-
 DECLARED = re.compile(r"\"?sep=([,;\t|])\"?\s*", re.IGNORECASE)
 
 NUMBER = re.compile(r"[+-]?[\d.,]*\d[\d.,]*(?:[eE][+-]?\d+)?")
 
 
 def _separator(path: Path, encoding: str, known: str | None) -> tuple[str, int]:
-    """The separator of a file, and how many lines are before its header."""
+    """Return the separator of a file, and how many lines are before its header."""
     try:
         with opened(path, Format(encoding=encoding)) as file:
             lines = list(islice((line for line in file if line.strip()), FIRST_LINES))
@@ -241,7 +238,7 @@ def _separator(path: Path, encoding: str, known: str | None) -> tuple[str, int]:
 
 
 def _fit(lines: Sequence[str], separator: str) -> tuple[float, ...]:
-    """How well a separator cuts these lines, larger is better; empty where the header has less than two cells.
+    """Rate how well a separator cuts these lines, larger is better; empty where the header has less than two cells.
 
     First the share of records with as many cells as the header, then that of their cells that are numbers, then the
     cells of the header.
@@ -264,10 +261,8 @@ def _records(lines: Iterable[str], separator: str) -> Iterable[list[str]]:
         return
 
 
-# The mark of decimals.
-
 SPACES = " \u00a0\u202f"
-"""Signs that stand between thousands beside a decimal comma, as a point does."""
+"""Spaces that may stand between thousands beside a decimal comma, as a point does."""
 
 NUMBERISH = re.compile(rf"[+-]?[\d.,{SPACES}]*\d[\d.,]*(?:[eE][+-]?\d+)?")
 EITHER = re.compile(r"[+-]?\d{1,3},\d{3}")
@@ -278,7 +273,7 @@ MOSTLY = 0.5
 
 
 def _needs(mark: str, other: str) -> re.Pattern[str]:
-    """Numbers that are some only if this is the mark of decimals, and the other one that of thousands."""
+    """Build the pattern of texts that are numbers only if `mark` marks decimals and `other` separates thousands."""
     one, two = re.escape(mark), re.escape(other)
     decimals = rf"\d+{one}(?:\d{{1,2}}|\d{{4,}})|0+{one}\d+|\d{{4,}}{one}\d+|{one}\d+"
     thousands = rf"\d{{1,3}}(?:[{two}{SPACES}]\d{{3}})+{one}\d+|\d{{1,3}}(?:{two}\d{{3}}){{2,}}"
@@ -289,7 +284,7 @@ NEEDS = {",": _needs(",", "."), ".": _needs(".", ",")}
 
 
 def _decimal(path: Path, form: Format) -> str:
-    """The mark of decimals of a table in a format that is known but for it."""
+    """Detect the decimal mark of a table, whose format is otherwise known."""
     sign = re.compile(r'"[^"]*,\d' if form.separator == "," else r",\d")
     try:
         with opened(path, form) as file:
@@ -307,7 +302,7 @@ def _decimal(path: Path, form: Format) -> str:
 
 
 def _perhaps_thousands(path: Path, form: Format) -> str | None:
-    """A number of a table whose point may stand between thousands; None where others of its numbers say what it is."""
+    """Return a number whose point may separate thousands; None where another number shows that points mark decimals."""
     try:
         numbers = [number for column in _numbers(path, form) for number in column]
     except (ValueError, OSError):
@@ -317,7 +312,7 @@ def _perhaps_thousands(path: Path, form: Format) -> str | None:
 
 
 def _numbers(path: Path, form: Format) -> list[list[str]]:
-    """The different numbers, as texts, of each column of a table that has mostly numbers."""
+    """Return the different numbers, as texts, of each column that has mostly numbers."""
     import pandas as pd
 
     with opened(path, form) as file:
@@ -332,8 +327,10 @@ def _numbers(path: Path, form: Format) -> list[list[str]]:
 
 
 def plain_number(text: str, decimal: str) -> str:
-    """The text of a number with a decimal point and nothing between thousands. Beside a decimal comma a point between
-    other digits than thousands is a slip: such a text is no number."""
+    """Rewrite the text of a number with a decimal point and nothing between thousands.
+
+    Beside a decimal comma, a point that does not separate thousands is an error: such a text is no number.
+    """
     if decimal == ".":
         return text
     if THOUSANDS.fullmatch(text):
@@ -341,11 +338,8 @@ def plain_number(text: str, decimal: str) -> str:
     return text.translate({ord("."): "?", ord(","): "."})
 
 
-# Spreadsheets.
-
-
 def sheet(path: Path) -> tuple[str, tuple[str, ...]]:
-    """The first sheet of a spreadsheet as a CSV, and the names of all.
+    """Read the first sheet of a spreadsheet as CSV, and the names of all sheets.
 
     An empty row is an empty line, so that rows keep their numbers.
 

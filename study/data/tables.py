@@ -1,4 +1,4 @@
-"""Tables about people as numbers: one-hot categories, numbers standardised over the training rows, seeded splits."""
+"""Encode tables about people: one-hot categories, numbers standardised over the training rows, seeded splits."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # imported where it is used: every process that knows the dat
     import pandas as pd
 
 TEST_SHARE = 0.15
-"""Share of test, as in the WCL paper (section 6.2)."""
+"""Share of the test split, as in the WCL paper (section 6.2)."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Rows:
 
 
 def read(path: Path, columns: Sequence[str], empty: Collection[str] = (), **reading: Any) -> "pd.DataFrame":
-    """These columns of a file, as text without surrounding spaces.
+    """Read these columns of a file, as text without surrounding spaces.
 
     Args:
         empty: columns in which a row may have no value.
@@ -75,7 +75,7 @@ def read(path: Path, columns: Sequence[str], empty: Collection[str] = (), **read
 
 
 def one_hot(frame: "pd.DataFrame", categories: Categories, path: Path) -> NDArray[np.float64]:
-    """All one-hot columns side by side."""
+    """Encode each column one-hot, all side by side."""
     parts = [
         np.eye(len(values))[label_files.codes(frame[column], path, column, values)]
         for column, values in categories.items()
@@ -84,7 +84,7 @@ def one_hot(frame: "pd.DataFrame", categories: Categories, path: Path) -> NDArra
 
 
 def split(rows: Rows, options: Any) -> dict[str, Split]:
-    """Random splits; the numbers get mean 0 and deviation 1 over the training rows.
+    """Split the rows at random; the numbers get mean 0 and deviation 1 over the training rows.
 
     Validation is drawn at random, too, or, with `val: unbiased`, in equal counts of each (class, bias class) from the
     same rows. Test has the same rows either way.
@@ -104,7 +104,7 @@ def split(rows: Rows, options: Any) -> dict[str, Split]:
 
 
 def raw(rows: Rows, options: Any) -> Raw:
-    """The same splits before the numbers are standardised."""
+    """Split the rows as `split` does, without standardising the numbers."""
     inputs = np.concatenate([rows.numbers, rows.one_hot], axis=1)
     splits = {
         name: Split(inputs[chosen], rows.target[chosen], rows.bias[chosen])

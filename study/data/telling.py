@@ -1,4 +1,4 @@
-"""Inputs that tell the class alone: a copy of it with slips, a number whose threshold it is, gaps where it is one."""
+"""Find inputs that predict the class alone: a copy of it with errors, a number thresholded into it, telling gaps."""
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
@@ -8,40 +8,44 @@ import numpy as np
 from numpy.typing import NDArray
 
 ROWS, CELLS = 10_000, 500_000
-"""Rows that are looked at, at most; and rows times classes."""
+"""Maximum number of rows that are looked at, and of rows times classes."""
 
 KINDS = 50
-"""Different numbers up to which each is looked at alone, as a code would be; of more thresholds are looked for."""
+"""Number of different values up to which each is looked at by itself, as a code; with more, thresholds are looked for.
+"""
 
-LEAVES, LEAST = 12, 3
-"""Of the tree of one column: its leaves at most, and the rows that one has at least."""
+MAX_LEAVES, MIN_LEAF = 12, 3
+"""Limits of the tree of one column: maximum number of leaves, and least rows of a leaf."""
 
 NEARLY, SKILL = 0.95, 0.8
-"""Share of rows from which on a column is right in nearly all; and the part that it must be right in of those that the
-most frequent class is wrong in, so that a rare class does not make any column look good."""
+"""Accuracy from which on a column is right in nearly all rows; and the part that it must get right of the rows that the
+most frequent class gets wrong, so that a rare class does not make any column look good.
+"""
 
 AHEAD = 0.5
-"""A column that is wrong in more than this part of what the best other one is wrong in is no copy of the class: several
-measurements of one thing, as of a petal, are good alone."""
+"""A copy of the class has at most this part of the errors of the best other column: several measurements of one thing,
+as
+of a petal, are each good alone.
+"""
 
 ALIKE = 0.995
-"""Share of rows in which columns that say the same say the same class."""
+"""Share of equal predictions from which on two columns count as saying the same."""
 
 Codes = NDArray[np.int64]
 
 Fit = Callable[[NDArray[np.float64], Codes, NDArray[np.float64], NDArray[np.float64]], Codes]
-"""Fits classes to values with a weight for each class, and predicts those of other values."""
+"""Function that fits classes to values, with a weight for each class, and predicts those of other values."""
 
 
 @dataclass(frozen=True)
 class Telling:
-    """A column that alone is right in nearly all rows.
+    """A column that alone predicts nearly all rows.
 
     Attributes:
-        right: share of the rows, each predicted by a tree that was fitted to the other half.
+        right: accuracy, each row predicted by a tree that was fitted to the other half.
         majority: share of the most frequent class.
-        is_balanced: whether both are means over the classes, of which one is rare.
-        by_gaps: whether it is enough to know where it is empty.
+        is_balanced: whether both are means over the classes, one of which is rare.
+        by_gaps: whether it is enough to know where the column is empty.
         is_far: whether it is far above all other columns, as a copy of the class is.
     """
 
@@ -61,22 +65,22 @@ class Telling:
 def telling(
     columns: Mapping[str, NDArray[np.float64]], kinds: Sequence[str], codes: Codes, groups: Codes | None = None
 ) -> list[Telling]:
-    """The columns that tell the class alone, the best first.
+    """Find the columns that predict the class alone, the best first.
 
     A tree of one column is fitted to one half of the rows and judged by the other, both ways. A gap is a value of its
     own.
 
     Args:
         columns: of the training rows, each (N,), NaN where a value is missing.
-        kinds: names of those whose values are codes of words, not numbers.
-        codes: the class of each row (N,), from 0 on.
+        kinds: names of the columns whose values are codes of words, not numbers.
+        codes: the class of each row (N,), from 0.
         groups: numbers of the rows that belong together, (N,): they are in one half.
     """
     count = int(codes.max(initial=0)) + 1
-    if len(codes) < 2 * LEAVES or count < 2:
+    if len(codes) < 2 * MAX_LEAVES or count < 2:
         return []
     draw = np.random.default_rng(0)
-    chosen = draw.permutation(len(codes))[: max(2 * LEAVES, min(ROWS, CELLS // count))]
+    chosen = draw.permutation(len(codes))[: max(2 * MAX_LEAVES, min(ROWS, CELLS // count))]
     codes, halves = codes[chosen], np.arange(len(chosen)) % 2
     if groups is not None:
         halves = draw.permutation(int(groups.max()) + 1)[groups[chosen]] % 2
@@ -98,7 +102,7 @@ def telling(
 
 @dataclass(frozen=True)
 class _Judged:
-    """What a column says of the classes, `predicted` (N,), and how good that is."""
+    """The classes that a column predicts, `predicted` (N,), and how good that is."""
 
     predicted: Codes
     right: float
@@ -109,7 +113,7 @@ class _Judged:
 
     @property
     def skill(self) -> float:
-        """The part that is right of what chance is wrong in."""
+        """Part of what chance gets wrong that the column gets right."""
         return (self.right - self.chance) / max(1 - self.chance, 1e-9)
 
     @property
@@ -118,7 +122,7 @@ class _Judged:
 
 
 def _judged(values: NDArray[np.float64], is_words: bool, codes: Codes, count: int, halves: Codes) -> _Judged:
-    """The best of what a column may say: by its values one by one, by thresholds, and by its gaps alone."""
+    """Return the best prediction of a column: by its values one by one, by thresholds, or by its gaps alone."""
     gaps = np.isnan(values)
     kinds = len(np.unique(values[~gaps]))
     found = []
@@ -135,9 +139,9 @@ def _judged(values: NDArray[np.float64], is_words: bool, codes: Codes, count: in
 
 
 def _best(values: NDArray[np.float64], fit: Fit, codes: Codes, count: int, halves: Codes) -> _Judged:
-    """The better of two judgements: of all rows alike, and of all classes alike."""
+    """Return the better of two judgements, one with all rows weighted alike and one with all classes alike."""
     sizes = np.bincount(codes, minlength=count)
-    is_there = sizes >= LEAST
+    is_there = sizes >= MIN_LEAF
     found = []
     for is_balanced in (False, True):
         weights = np.where(is_there, 1 / np.maximum(sizes, 1), 0.0) if is_balanced else np.ones(count)
@@ -156,7 +160,7 @@ def _best(values: NDArray[np.float64], fit: Fit, codes: Codes, count: int, halve
 def _kinds(
     values: NDArray[np.float64], codes: Codes, weights: NDArray[np.float64], asked: NDArray[np.float64]
 ) -> Codes:
-    """The class that each value goes with most often; of values that were not seen, the most frequent class."""
+    """Predict the class that each value goes with most often; for unseen values, the most frequent class."""
     known, place = np.unique(values, return_inverse=True)  # NaN is one value, and the last
     counts = np.zeros((len(known), len(weights)))
     np.add.at(counts, (place, codes), 1.0)
@@ -170,7 +174,7 @@ def _kinds(
 def _thresholds(
     values: NDArray[np.float64], codes: Codes, weights: NDArray[np.float64], asked: NDArray[np.float64]
 ) -> Codes:
-    """The class of each leaf of a tree of thresholds, grown where the Gini impurity falls most; gaps are one more."""
+    """Predict by a tree of thresholds, grown where the Gini impurity falls most; gaps have a leaf of their own."""
     gaps = np.isnan(values)
     overall = np.bincount(codes, minlength=len(weights)) * weights
     of_gaps = np.bincount(codes[gaps], minlength=len(weights)) * weights if gaps.any() else overall
@@ -181,7 +185,7 @@ def _thresholds(
     np.cumsum(totals, axis=1, out=totals)
     bounds = [0, len(order)]
     splits = {(0, len(order)): _split(sorted_values, totals, 0, len(order))}
-    while len(bounds) <= LEAVES:
+    while len(bounds) <= MAX_LEAVES:
         (start, stop), (gain, at) = max(splits.items(), key=lambda item: item[1][0])
         if gain <= 0:
             break
@@ -196,8 +200,8 @@ def _thresholds(
 
 
 def _split(values: NDArray[np.float64], totals: NDArray[np.float64], start: int, stop: int) -> tuple[float, int]:
-    """By how much the impurity of sorted rows falls at most, and before which row they are divided for that."""
-    low, high = start + LEAST, stop - LEAST + 1
+    """Find the row before which to divide sorted rows so that the impurity falls most, and by how much it falls."""
+    low, high = start + MIN_LEAF, stop - MIN_LEAF + 1
     if low >= high:
         return 0.0, start
     before, whole = totals[:, low:high], totals[:, stop] - totals[:, start]

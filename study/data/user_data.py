@@ -1,4 +1,4 @@
-"""Shared by the user's own data sets: labels from columns, conditions from columns or a file, and splits."""
+"""What the user's own data sets share: labels from columns, conditions from columns or a file, and splits."""
 
 import math
 import re
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 
 CLEARLY = 0.1
-"""Share of the training rows that a match of bias classes to classes must align more than their order does."""
+"""Share of the training rows that matching bias classes to classes must align beyond what their order aligns."""
 
 
 MOST_GROUPS = 10
-"""Different numbers of a bias that may be groups of their own, as codes; more are measured values."""
+"""Number of different values up to which numbers of a bias may be codes of groups; more are measured values."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,15 +122,15 @@ class Labels:
     """Labels of a table's rows.
 
     Attributes:
-        target, bias: codes (N,); `bias` is None where no column was named, -1 where it is not known.
-        classes, bias_classes: how many.
+        target, bias: codes (N,); `bias` is None where no column was named, -1 where it is unknown.
+        classes, bias_classes: number of each.
         condition: (N, K) or None.
-        class_names, bias_names: as in the column; of several columns joined by +, as `f+old`; None where two would be
-            the same.
-        combined: whether the target or the bias is several columns.
-        bias_edges: of the groups of a bias of numbers, None where it has none.
+        class_names, bias_names: as in the column; several columns are joined by +, as `f+old`; None where two names
+            would be equal.
+        combined: whether the target or the bias combines several columns.
+        bias_edges: edges of the groups of a numeric bias, None where it has no groups.
         aligned: the class of each bias class, see `Facts`.
-        is_number: whether the target looks like a number that was measured, of which no classes were made.
+        is_number: whether the target looks like a measured number that was not divided into classes.
     """
 
     target: NDArray[np.int64]
@@ -147,12 +147,12 @@ class Labels:
 
     @property
     def some_bias(self) -> bool:
-        """Return whether the bias of samples is not known."""
+        """Whether the bias of some samples is unknown."""
         return self.bias is not None and bool((self.bias < 0).any())
 
 
 def facts(labels: Labels, shape: tuple[int, ...], splits: Iterable[str]) -> Facts:
-    """The facts of a user's data, from their labels.
+    """Build the facts of a user's data from their labels.
 
     Args:
         shape: of a sample.
@@ -173,12 +173,12 @@ def facts(labels: Labels, shape: tuple[int, ...], splits: Iterable[str]) -> Fact
 
 
 def decimal_of(options: Any, path: Path) -> str:
-    """The mark of decimals of a user's table; a point where a folder of classes stands for one."""
+    """Return the decimal mark of a user's table; a point where `path` is a folder of classes."""
     return "." if path.is_dir() else str(table_format.found(path, table_format.given(vars(options))).decimal)
 
 
 def columns_of(text: str | None, columns_of_table: Iterable[Any], path: Path) -> list[str]:
-    """The columns that a key names: one, or several joined by +.
+    """Split the text of a key into the columns that it names: one, or several joined by +.
 
     Raises:
         UserError: one is not there.
@@ -190,10 +190,10 @@ def columns_of(text: str | None, columns_of_table: Iterable[Any], path: Path) ->
 
 
 def label_columns(options: Any, columns_of_table: Iterable[Any], path: Path) -> list[str]:
-    """All columns that keys name, besides the inputs of a table.
+    """List all columns that keys name, that is all but the inputs of a table.
 
     Raises:
-        UserError: one is not there.
+        UserError: one is not there, or the target and the bias share one.
     """
     valid = [str(name) for name in columns_of_table]
     named = (getattr(options, key, None) for key in ("file", "key", "split", "group"))
@@ -209,7 +209,7 @@ def label_columns(options: Any, columns_of_table: Iterable[Any], path: Path) -> 
 
 
 def check_apart(target: str, bias: str | None, columns_of_table: Iterable[Any], path: Path) -> None:
-    """Raise a UserError if the target and the bias are the same column, or have one in common."""
+    """Raise a UserError if the target and the bias share a column."""
     valid = [str(name) for name in columns_of_table]
     of_target = columns_of(target, valid, path)
     if shared := [column for column in columns_of(bias, valid, path) if column in of_target]:
@@ -220,7 +220,7 @@ def check_apart(target: str, bias: str | None, columns_of_table: Iterable[Any], 
 
 
 def labels(table: "pd.DataFrame", path: Path, options: Any, samples: Sequence[str] | None) -> Labels:
-    """The labels that the keys `target`, `bias`, `condition` and `condition_file` name.
+    """Read the labels that the keys `target`, `bias`, `condition` and `condition_file` name.
 
     Args:
         table: of the file `path`.
@@ -267,12 +267,14 @@ def labels(table: "pd.DataFrame", path: Path, options: Any, samples: Sequence[st
 
 
 def numbered_by_class(labels: Labels, train: NDArray[np.int64]) -> Labels:
-    """The labels with each bias class numbered as the class that it goes with, where names do not say which one does.
+    """Renumber the bias classes so that each has the number of the class it goes with, where names do not say which.
 
     In earlier versions bias class k was that of class k. Names in their order ("eight", "five" beside "c0", "c1") say
     nothing of that; the training rows do. Bias classes are matched one to one, so that as many rows as
     possible are aligned. The order stays where classes and bias classes are named alike or are both whole numbers,
-    where their numbers differ, and where a match aligns less than `CLEARLY` of the rows more than the order does.
+    where there are not as many of one as of the other, and where a match aligns less than `CLEARLY` of the rows more
+    than
+    the order does.
 
     Args:
         train: indices of the training rows.
@@ -294,24 +296,24 @@ def numbered_by_class(labels: Labels, train: NDArray[np.int64]) -> Labels:
     return replace(labels, bias=number[labels.bias], bias_names=tuple(theirs[place] for place in order))
 
 
-OWN = 0.5
-"""Of what chance leaves, the share by which bias classes must go with classes of their own: Cohen's kappa."""
+MIN_KAPPA = 0.5
+"""Least Cohen's kappa of bias classes and classes at which bias classes count as going with classes of their own."""
 
 
 def own_classes(target: NDArray[np.int64], bias: NDArray[np.int64], shape: tuple[int, int]) -> tuple[int, ...] | None:
-    """The class that each bias class goes with; None where that is not clear.
+    """Find the class that each bias class goes with; None where that is not clear.
 
     All classes weigh alike. A bias class goes with the class of which it is the largest share. That is clear where
-    every class has a bias class, and (A - C) / (1 - C) is at least `OWN`: A is the share of the samples of a class that
-    have a bias class of its own, the mean over classes, and C that of all samples, whatever their class. No number or
-    name decides: other ones give the same pairs.
+    every class has a bias class, and (A - C) / (1 - C) is at least `MIN_KAPPA`: A is the share of a class's samples
+    whose bias class goes with that class, averaged over classes, and C is what A would be if bias and class were
+    independent. Renaming or renumbering classes gives the same pairs.
 
     Args:
-        target, bias: labels (N,), -1 where they are not known.
+        target, bias: labels (N,), -1 where unknown.
         shape: number of classes and of bias classes.
 
     Returns:
-        By bias class its class, -1 for one without a sample.
+        The class of each bias class, -1 for a bias class without samples.
     """
     known = (target >= 0) & (bias >= 0)
     cells = np.zeros(shape)
@@ -324,7 +326,7 @@ def own_classes(target: NDArray[np.int64], bias: NDArray[np.int64], shape: tuple
         return None
     is_own = (own == np.arange(shape[0])[:, None]) & seen
     found, by_chance = float((shares * is_own).sum(1).mean()), float((shares.mean(0) * is_own).sum(1).mean())
-    if found - by_chance < OWN * (1 - by_chance):
+    if found - by_chance < MIN_KAPPA * (1 - by_chance):
         return None
     return tuple(
         int(number) if one else -1 for number, one in zip(own.tolist(), np.atleast_1d(seen).tolist(), strict=True)
@@ -332,10 +334,10 @@ def own_classes(target: NDArray[np.int64], bias: NDArray[np.int64], shape: tuple
 
 
 def _aligned(labels: Labels, train: NDArray[np.int64], given: Any, path: Path) -> tuple[int, ...] | None:
-    """What `data.aligned` says, or the training rows.
+    """Return the class of each bias class as `data.aligned` gives it, or else as the training rows show it.
 
     Raises:
-        UserError: it is no pair of a bias class and a class of the data.
+        UserError: a pair does not name a bias class and a class of the data.
     """
     if labels.bias is None or not labels.bias_classes:
         if isinstance(given, tuple) and given:
@@ -365,16 +367,19 @@ def divide(
     place: str,
     same: NDArray[np.int64] | None = None,
 ) -> dict[str, NDArray[np.int64]]:
-    """Indices of each split: as given, or by seeded shares of each cell (`test_share` first, then `val_share`).
+    """Divide samples into splits: as given, or by seeded shares of each cell (`test_share` first, then `val_share`).
 
-    Validation is what the key `val` says. One that is given and not wanted is in no split.
+    The key `val` decides the validation split. If one is given but not wanted, its samples are in no split.
 
     Args:
         cells: a label per (class, bias class).
-        split_names: name of each sample's split, None: none is given.
+        split_names: name of each sample's split; None: none is given.
         place: file and column of the names, for the message.
-        same: the group of each sample, (N,): where shares divide, those of one group come into one split. An unbiased
+        same: the group of each sample, (N,): where shares divide, a group stays in one split. An unbiased
             validation split leaves out what it has too many of, so that it stays unbiased; those are in no split.
+
+    Returns:
+        Indices of each split.
 
     Raises:
         UserError: a split's name is not known, the validation split that is asked for is not given, or nothing is left
@@ -419,11 +424,14 @@ def divided(
     copies: NDArray[np.int64] | None,
     by_folder: Sequence[str] | None = None,
 ) -> tuple[Labels, dict[str, NDArray[np.int64]]]:
-    """The labels as they are numbered, and the indices of each split, see `divide`.
+    """Divide a table's rows into splits, then number its classes and bias classes.
 
     Args:
-        copies: the group of each row that has the same inputs, None where they need not be kept in one split.
+        copies: the group of rows with equal inputs that each row is in; None: they may be in different splits.
         by_folder: the split of each row where folders say so and no column does.
+
+    Returns:
+        The labels with their final numbers, and the indices of each split, see `divide`.
     """
     names = list(table[options.split]) if options.split else by_folder
     place = f"{path}: column {options.split!r}" if options.split else str(path)
@@ -435,7 +443,7 @@ def divided(
 
 
 def group_codes(table: "pd.DataFrame", options: Any, path: Path) -> NDArray[np.int64] | None:
-    """The group that `data.group` says of each row, (N,); None where it is not given.
+    """Return the group of each row that `data.group` names, (N,); None where it is not given.
 
     Raises:
         UserError: it is the class, or a row has none.
@@ -448,7 +456,7 @@ def group_codes(table: "pd.DataFrame", options: Any, path: Path) -> NDArray[np.i
 
 
 def group_notes(column: str, values: Sequence[str], splits: Mapping[str, NDArray[np.int64]]) -> list[str]:
-    """Return what `data.group` does, or which of its groups the user's own splits divide."""
+    """Say that each group of `data.group` is in one split, or which groups the user's own splits divide."""
     homes: dict[str, set[str]] = {}
     for name, members in splits.items():
         for row in members:
@@ -459,7 +467,7 @@ def group_notes(column: str, values: Sequence[str], splits: Mapping[str, NDArray
 
 
 def copied(splits: Mapping[str, NDArray[np.int64]], same: NDArray[np.int64]) -> str:
-    """Return how many samples of a split are those of an earlier one, as `3 in val`; empty: none."""
+    """Count the samples of each split that repeat one of an earlier split, as `3 in val`; empty: none do."""
     earlier, told = np.array([], np.int64), []
     for name, members in splits.items():
         if count := int(np.isin(same[members], earlier).sum()):
@@ -470,7 +478,7 @@ def copied(splits: Mapping[str, NDArray[np.int64]], same: NDArray[np.int64]) -> 
 
 @dataclass(frozen=True)
 class _Coded:
-    """Columns as codes: the columns' names, the codes in each (N,), and what they stand for."""
+    """Label columns as codes: names of the columns, codes of each (N,), and the texts that the codes stand for."""
 
     columns: Sequence[str]
     parts: Sequence[NDArray[np.int64]]
@@ -478,7 +486,7 @@ class _Coded:
 
     @property
     def codes(self) -> NDArray[np.int64]:
-        """Of all columns combined, (N,)."""
+        """Codes of all columns combined, (N,)."""
         return label_files.combined(self.parts, [len(values) for values in self.values])
 
     @property
@@ -487,17 +495,17 @@ class _Coded:
 
     @property
     def names(self) -> tuple[str, ...] | None:
-        """Of all combinations, whether or not a row has them."""
+        """Names of all combinations, even of those without a row; None where two would be equal."""
         joined = tuple("+".join(reversed(names)) for names in product(*reversed(self.values)))
         return joined if len(set(joined)) == len(joined) else None
 
     @property
     def has_strays(self) -> bool:
-        """Return whether a class has one row alone."""
+        """Whether some class has a single row."""
         return any((np.bincount(codes[codes >= 0]) == 1).any() for codes in self.parts)
 
     def check_strays(self, path: Path) -> None:
-        """Refuse a class of one row, which cannot be both learned and measured: it is most likely a slip."""
+        """Refuse a class of one row, which cannot be both learned and measured and is most likely a typing error."""
         for column, codes, values in zip(self.columns, self.parts, self.values, strict=True):
             alone = np.flatnonzero(np.bincount(codes[codes >= 0]) == 1)
             if len(alone):
@@ -517,7 +525,9 @@ def _coded(table: "pd.DataFrame", columns: Sequence[str], path: Path, gaps: bool
 def _binned(
     bias: _Coded, bins: Sequence[float] | Literal["quartiles"], path: Path, decimal: str, key: str = "bias"
 ) -> tuple[_Coded, tuple[float, ...]]:
-    """The bias, or the target, with its column of numbers as groups, those with rows, and their edges."""
+    """Divide the one column of numbers in the bias, or the target, into groups; return those that have rows, and all
+    edges.
+    """
     numbers = [_numbers(values, decimal) for values in bias.values]
     found = [place for place, values in enumerate(numbers) if values is not None]
     if len(found) != 1:
@@ -551,7 +561,7 @@ def _binned(
 
 
 def number_target(table: "pd.DataFrame", options: Any, path: Path) -> Finding | None:
-    """A finding that the target is a number of which no classes were made; None where it is none."""
+    """Report a target that is a number not divided into classes; None where it is not one."""
     columns = columns_of(options.target, table.columns, path)
     decimal = decimal_of(options, path)
     if options.target_bins is not None or len(columns) != 1 or not measured(table[columns[0]].astype(str), decimal):
@@ -570,8 +580,7 @@ def number_target(table: "pd.DataFrame", options: Any, path: Path) -> Finding | 
 
 
 def measured(column: "pd.Series", decimal: str) -> bool:
-    """Return whether a column's texts are numbers, more than are groups of their own, and not 0, 1, 2 and so on, or
-    from 1 on, as codes are."""
+    """Tell whether a column holds measured numbers: more than `MOST_GROUPS`, and not codes that count from 0 or 1."""
     texts = sorted({*column} - {*label_files.MISSING_MARKS})
     values = _numbers(texts, decimal)
     if len(texts) <= MOST_GROUPS or values is None:
@@ -581,7 +590,7 @@ def measured(column: "pd.Series", decimal: str) -> bool:
 
 
 def _numbers(texts: Sequence[str], decimal: str) -> NDArray[np.float64] | None:
-    """Texts as finite numbers, (N,); None where one is none."""
+    """Parse texts as finite numbers, (N,); return None if one is not."""
     try:
         values = np.array([float(plain_number(text, decimal)) for text in texts], np.float64)
     except ValueError:
@@ -590,8 +599,11 @@ def _numbers(texts: Sequence[str], decimal: str) -> NDArray[np.float64] | None:
 
 
 def _check_spellings(column: "pd.Series", names: Sequence[str], name: str, path: Path) -> None:
-    """Raise a UserError if two labels are one, most likely: they differ in capitals, in decimals that are zero (1 and
-    1.0), or in how Unicode writes an accent. Single letters may well differ in capitals."""
+    """Raise a UserError if two labels are most likely one that is spelled in two ways.
+
+    They are if they differ only in capitals, in decimals that are zero (1 and 1.0), or in how Unicode writes an accent.
+    Single letters may differ in capitals.
+    """
     seen: dict[str, str] = {}
     for label in names:
         key = folded(re.sub(r"(?<=\d)\.0+$", "", label))
@@ -603,8 +615,7 @@ def _check_spellings(column: "pd.Series", names: Sequence[str], name: str, path:
 
 
 def folded(word: str) -> str:
-    """The same for words that differ in capitals or in how Unicode writes an accent; single letters may differ in
-    capitals."""
+    """Normalise capitals, except of single letters, and accents, so that spellings of one word compare equal."""
     text = unicodedata.normalize("NFC", word)
     return text if len(text) == 1 else text.casefold()
 
@@ -622,7 +633,7 @@ def _condition(
     return label_files.numbers(table, options.condition, path, decimal_of(options, path)) if options.condition else None
 
 
-# Which of two classes is the positive one: the second, class 1, as every metric with a positive class takes it.
+# Of two classes the second, class 1, is the positive one for every metric that has one.
 
 YES = (
     "yes y true t 1 approved accepted granted hired admitted positive pos good passed pass successful success repaid "
@@ -632,13 +643,13 @@ NO = (
     "no n false f 0 -1 denied declined rejected refused negative neg bad failed fail unsuccessful failure defaulted "
     "unpaid off"
 )
-"""Names of classes, in small letters, that are the positive and the negative one to anybody, if they stand together."""
+"""Class names, in small letters, that are clearly positive or negative where one of each list stands together."""
 
 
 def with_positive_last(labels: Labels, positive: str | None, path: Path) -> Labels:
-    """The labels with the class of this name as the last, so that every metric takes it for the positive one.
+    """Make the class of this name the last, which every metric takes for the positive one.
 
-    Bias classes that are named like the classes, or are numbers like them, turn round with them.
+    Bias classes that are named like the classes, or are numbers like them, are swapped with them.
 
     Raises:
         UserError: there are more than two classes, they have no names, or none is named so.
@@ -661,12 +672,12 @@ def with_positive_last(labels: Labels, positive: str | None, path: Path) -> Labe
 
 
 def positive_class(class_names: Sequence[str] | None) -> str | None:
-    """The name of the positive class; None: there are not two classes with names."""
+    """Return the name of the positive class; None: there are not two classes with names."""
     return class_names[1] if class_names and len(class_names) == 2 else None
 
 
 def likely_positive(class_names: Sequence[str] | None) -> str | None:
-    """The class that is the positive one to anybody, by its name; None where names do not tell."""
+    """Guess the positive class by its name, as `yes` beside `no`; None where the names do not tell."""
     if not class_names or len(class_names) != 2:
         return None
     lower, yes, no = [name.strip().lower() for name in class_names], YES.split(), NO.split()
@@ -674,7 +685,7 @@ def likely_positive(class_names: Sequence[str] | None) -> str | None:
 
 
 def positive_class_warnings(section: Mapping[str, Any], facts: Facts) -> list[str]:
-    """Return where names look like the other class was the positive one, and no key says which is.
+    """Warn where the names suggest that the other class is the positive one, and no key says which is.
 
     Args:
         section: `data` of a study.

@@ -1,4 +1,4 @@
-"""`study doctor`: what a bug report needs, and what usually goes wrong, with remedies.
+"""What `study doctor` does: gather what a bug report needs, and find what usually goes wrong, with remedies.
 
 A library that may be broken, such as torch, is imported only by the check of it.
 """
@@ -46,14 +46,14 @@ def _home() -> "Home":
 
 
 def document(findings: list[Finding]) -> dict[str, Any]:
-    """All findings as plain values; `state` is the worst of theirs."""
+    """Return all findings as plain values; `state` is the worst of theirs."""
     worst = max((STATES.index(finding.state) for finding in findings), default=0)
     told = [vars(finding) for finding in findings]
     return {"study": provenance.version_line(), "state": STATES[worst], "checks": told}
 
 
 def text(document: dict[str, Any]) -> str:
-    """The same for people."""
+    """Return that document as text for people."""
     lines = [f"study {document['study']}"]
     for check in document["checks"]:
         lines.append(f"{check['state']:<8} {check['name']:<16} {check['told']}")

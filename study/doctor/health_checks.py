@@ -1,5 +1,4 @@
-"""The findings of a check, and the checks: of this machine (libraries, GPUs, and processors, memory and disks within a
-container's limits), of the home, its MLflow, the data sets and a Ray cluster."""
+"""Checks of this machine within a container's limits, of the home, its MLflow, the data sets and a Ray cluster."""
 
 import fcntl
 import os
@@ -24,23 +23,21 @@ from study.errors import UserError
 from study.home.folder import FORMAT, Home, check_format
 from study.home.provenance import LIBRARIES, output
 from study.places import SHARED, check_shared, for_sockets, obstacle
-from study.sweep.own_ray import LONGEST
+from study.sweep.own_ray import MAX_FOLDER_CHARACTERS
 from study.tracking.connection import connect, damage, error_line, public
 from study.tracking.tracking_state import TIMEOUT
 from study.training.gpu_errors import OLDER, TORCH
 
-# The finding of one check.
-
 State = Literal["ok", "warning", "problem"]
 STATES: tuple[State, ...] = get_args(State)
 
-PATIENCE = 60.0
+CHECK_TIMEOUT_S = 60.0
 """Seconds after which a check is given up."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One line of the doctor's output.
+    """Result of a check: one line of the doctor's output.
 
     Attributes:
         name: of what was checked.
@@ -55,8 +52,8 @@ class Finding:
     remedy: str | None = None
 
 
-def isolated(name: str, look: Callable[[], Iterable[Finding]], patience: float = PATIENCE) -> list[Finding]:
-    """The findings of a check; if it raises or does not end in time, that is a finding, too.
+def isolated(name: str, look: Callable[[], Iterable[Finding]], patience: float = CHECK_TIMEOUT_S) -> list[Finding]:
+    """Return the findings of a check; if it raises or does not end in time, that is a finding, too.
 
     Args:
         patience: in seconds. A check that is given up goes on in its thread until the process ends.
@@ -78,13 +75,11 @@ def isolated(name: str, look: Callable[[], Iterable[Finding]], patience: float =
     return findings
 
 
-# Python, and the libraries that this package needs.
-
 INSTALL = "uv sync, or pip install --upgrade with the versions of this project's pyproject.toml"
 
 
 def python() -> Iterator[Finding]:
-    """Version, interpreter and platform, and whether Ray can be loaded in it."""
+    """Yield version, interpreter and platform, and whether Ray can be loaded in it."""
     told = f"{platform.python_version()} ({sys.executable}) on {platform.platform()}"
     if sys.flags.optimize > 1:
         yield Finding("python", "problem", f"{told}, by -OO", "without -OO and PYTHONOPTIMIZE=2: Ray cannot be loaded")
@@ -93,7 +88,7 @@ def python() -> Iterator[Finding]:
 
 
 def libraries() -> Iterator[Finding]:
-    """Versions of the main libraries, and which are missing; whether all versions fit is what `pip check` says."""
+    """Yield the versions of the main libraries, and which are missing; `pip check` tells whether they fit."""
     found = {name: _version(name) for name in LIBRARIES}
     told = ", ".join(f"{name} {version or 'missing'}" for name, version in found.items())
     yield Finding("libraries", "ok", told) if all(found.values()) else Finding("libraries", "problem", told, INSTALL)
@@ -136,16 +131,16 @@ def _version(name: str) -> str | None:
 
 GIB = 2**30
 LITTLE_MEMORY = 4 * GIB
-"""With less, Ray, MLflow and two small trials hardly fit."""
+"""Bytes below which Ray, MLflow and two small trials hardly fit."""
 
 LITTLE_SHARED = GIB
 LITTLE_DISK, NO_DISK = 5 * GIB, GIB // 2
 FULL = 0.95
-"""The used share of a disk above which Ray no longer stores objects on it."""
+"""Used share of a disk above which Ray no longer stores objects on it."""
 
 
 def cpus() -> Iterator[Finding]:
-    """Yield how many this machine has, and how many Ray would place trials on: a container may have fewer."""
+    """Yield how many CPUs this machine has and on how many Ray would place trials: a container may have fewer."""
     from study.upstream.ray_internals import cpus
 
     count, placed = os.cpu_count() or 1, cpus()
@@ -158,7 +153,7 @@ def cpus() -> Iterator[Finding]:
 
 
 def memory() -> Iterator[Finding]:
-    """Total and free memory, within the container's limit."""
+    """Yield total and free memory, within the container's limit."""
     from study.cluster.submitted_driver import free_memory
     from study.upstream.cgroup import memory_limit
 
@@ -174,7 +169,7 @@ def memory() -> Iterator[Finding]:
 
 
 def shared_memory() -> Iterator[Finding]:
-    """Room in the shared memory, where Ray keeps one copy of the data sets for all trials; the disk would be slow."""
+    """Yield the room in the shared memory, where Ray keeps one copy of the data for all trials; a disk is slow."""
     try:
         check_shared()
     except UserError as error:
@@ -194,7 +189,7 @@ def shared_memory() -> Iterator[Finding]:
 
 
 def disks(home: Path) -> Iterator[Finding]:
-    """Room for studies, data sets and Ray's temporary files, and whether the last two can be written."""
+    """Yield the room for studies, data sets and Ray's temporary files, and whether the last two can be written."""
     yield disk("disk, home", home, "another home: STUDY_HOME=..., or study delete NAME")
     another = "another folder: STUDY_DATA=..."
     reasons = {place: obstacle(place) for place in roots()}
@@ -204,7 +199,7 @@ def disks(home: Path) -> Iterator[Finding]:
     else:
         yield disk("disk, data", data.root(), another)
     try:
-        place = Path(for_sockets(LONGEST))
+        place = Path(for_sockets(MAX_FOLDER_CHARACTERS))
     except UserError as error:
         yield Finding("disk, temporary", "problem", str(error))
     else:
@@ -212,7 +207,7 @@ def disks(home: Path) -> Iterator[Finding]:
 
 
 def disk(name: str, path: Path, remedy: str) -> Finding:
-    """Room on the disk of a folder, which may not exist yet."""
+    """Return the room on the disk of a folder, which may not exist yet."""
     usage = shutil.disk_usage(existing(path))
     message = f"{path}: {usage.free / GIB:.1f} of {usage.total / GIB:.1f} GiB free"
     if usage.free < NO_DISK:
@@ -223,16 +218,13 @@ def disk(name: str, path: Path, remedy: str) -> Finding:
 
 
 def existing(path: Path) -> Path:
-    """A folder, or its nearest parent that exists."""
+    """Return a folder, or its nearest parent that exists."""
     return next(folder for folder in (path, *path.parents) if os.path.isdir(folder))
-
-
-# The GPUs: those that the driver knows, those that torch can use, those that Ray places trials on.
 
 
 @dataclass(frozen=True)
 class Observed:
-    """The answers of driver, torch and Ray.
+    """Answers of driver, torch and Ray to which GPUs there are.
 
     Attributes:
         driver: name, driver version and memory of each GPU that the NVIDIA driver knows.
@@ -243,7 +235,7 @@ class Observed:
         why: torch's reason for using none and the remedy, empty if it gives none.
         needs: the oldest branch of the driver that torch runs with, as 580; None: not known.
         code: the architectures that torch has code for, as `sm_75`.
-        ray: how many GPUs Ray would place trials on.
+        ray: number of GPUs on which Ray would place trials.
         hidden: the variable that hides GPUs from processes, with its value, None if none does.
     """
 
@@ -265,7 +257,7 @@ def gpus() -> Iterator[Finding]:
 
 
 def gpu_findings(observed: Observed) -> Iterator[Finding]:
-    """The findings that follow from the observation."""
+    """Yield the findings that follow from the answers."""
     cards = "; ".join(observed.driver)
     if observed.foreign:
         message = f"this torch (CUDA {observed.built}) has no code for {', '.join(observed.foreign)}"
@@ -297,7 +289,7 @@ def gpu_findings(observed: Observed) -> Iterator[Finding]:
 
 
 def observe_gpus() -> Observed:
-    """Return what driver, torch and Ray say on this machine."""
+    """Ask driver, torch and Ray which GPUs this machine has."""
     import torch
 
     from study.training import device
@@ -325,7 +317,7 @@ def observe_gpus() -> Observed:
 
 
 def _supported(observed: Observed) -> str:
-    """Return which driver and cards this torch would run with."""
+    """Return which driver and cards this torch would run with, as a sentence."""
     if not observed.needs or not observed.code:
         return ""
     needs = f"This torch (CUDA {observed.built}) needs a driver of R{observed.needs} or newer"
@@ -335,8 +327,6 @@ def _supported(observed: Observed) -> str:
 def _number(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in re.findall(r"\d+", version)[:2])
 
-
-# The home, its MLflow, the data sets and a Ray cluster.
 
 REMEDY = "studies run without it, and study resume adds what it missed; check MLFLOW_TRACKING_URI"
 ANOTHER_HOME = "another home: STUDY_HOME=..."
@@ -394,7 +384,7 @@ def mlflow(home: Home) -> Iterator[Finding]:
 
 
 def ray(home: Home, address: str | None) -> Iterator[Finding]:
-    """The token's file, and the cluster at the address, if there is one."""
+    """Yield whether the token's file can be read, and what the cluster at the address answers, if there is one."""
     try:
         addresses.give_token()
         if address is None:
@@ -411,7 +401,7 @@ def ray(home: Home, address: str | None) -> Iterator[Finding]:
 
 
 def _jobs(address: str) -> Finding:
-    """A cluster that studies are submitted to."""
+    """Check a cluster that studies are submitted to."""
     from study.cluster.head import Head
 
     head = Head(address)
@@ -423,7 +413,7 @@ def _jobs(address: str) -> Finding:
 
 
 def _cluster(address: str, home: Home) -> Finding:
-    """A cluster whose network this machine is in."""
+    """Check a cluster whose network this machine is in."""
     from study.sweep.ray_runtime import cluster_resources
 
     resources = cluster_resources(address, home.path if home.path.exists() else None)

@@ -21,7 +21,7 @@ from study.home.events import Params, Whole
 
 RequestKind = Literal["enqueue", "stop", "end"]
 
-LONGEST = 2**16
+MAX_REQUEST_BYTES = 2**16
 """Bytes of a request at most."""
 
 MOST_AT_ONCE = 100
@@ -90,7 +90,7 @@ def name_of(path: Path) -> str:
 def _read(path: Path) -> Request | None:
     try:
         with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
-            request = from_json(file.read(LONGEST), Request)
+            request = from_json(file.read(MAX_REQUEST_BYTES), Request)
     except OSError:
         return None
     return request if request and name_of(path) == request.id else None

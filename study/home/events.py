@@ -24,13 +24,13 @@ Kind = Literal["PREEMPTED", "OOM", "DIVERGED", "BUG", "HUNG"]
 STATES: tuple[State, ...] = get_args(State)
 ENDED: tuple[State, ...] = get_args(End)
 
-MOST = 2**63
+INTEGER_LIMIT = 2**63
 """Whole numbers are below."""
 
-LONGEST = 60
+MAX_SHOWN_CHARACTERS = 60
 """Characters of a value that a message shows."""
 
-Whole = Annotated[int, Strict(), Ge(0), Lt(MOST)]
+Whole = Annotated[int, Strict(), Ge(0), Lt(INTEGER_LIMIT)]
 Flag = Annotated[bool, Strict()]
 Seconds = Annotated[float, Strict(), Ge(0), Lt(LATEST)]
 Metrics = dict[str, Annotated[float, Strict()] | Annotated[int, Strict()] | None]
@@ -537,4 +537,4 @@ def _fault(entry: Entry, error: ValidationError) -> str:
     if missing and not times:
         return f"it has no {missing[0]}"
     name = max(times, default=next(iter(found)))
-    return f"its {name} is {shortened(repr(entry.get(name)), LONGEST)}"
+    return f"its {name} is {shortened(repr(entry.get(name)), MAX_SHOWN_CHARACTERS)}"

@@ -26,7 +26,7 @@ from study.home.line import CHAIN_BYTES, Chain, Entry, decode, encode, own_check
 
 __all__ = ["LeaseLostError", "Ledger", "Tail", "check_value", "is_open", "read"]
 
-PATIENCE = 0.5
+LOCK_TIMEOUT_S = 0.5
 """Seconds that whoever takes a ledger waits for its lock, which who looks whether it is open holds for a moment."""
 
 
@@ -41,7 +41,7 @@ class Ledger:
         self.path = path
         self._file = open(path, "ab", buffering=0)  # noqa: SIM115 (closed by close())
         try:
-            if not lock(self._file, PATIENCE) or lease.elsewhere(lease_file(path)):
+            if not lock(self._file, LOCK_TIMEOUT_S) or lease.elsewhere(lease_file(path)):
                 raise LeaseLostError
             self._lease = Lease(lease_file(path))
             self._size = path.read_bytes().rfind(b"\n") + 1

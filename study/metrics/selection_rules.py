@@ -74,7 +74,7 @@ DEBIASED = (
 BESIDE = ("accuracy", "aligned_accuracy", "conflicting_accuracy", "worst_group_accuracy", "equalized_odds")
 """The metrics that a summary shows beside the study's own: what a gain costs, and where."""
 
-FEWEST = 10
+MIN_SHOWN_GROUP = 10
 """Samples of a group from which on its accuracy is shown in a summary: one of 4 samples says 0, 25, 50, 75 or 100%."""
 
 
@@ -89,7 +89,7 @@ def leading(own: Sequence[str], known: Collection[str], cells: Mapping[str, Any]
     """
     split = "test" if any(name.startswith("test/") for name in known) else "val"
     sizes = [size for row in cells.get(split) or () for size in row if size]
-    too_small = {"worst_group_accuracy"} if sizes and min(sizes) < FEWEST else set()
+    too_small = {"worst_group_accuracy"} if sizes and min(sizes) < MIN_SHOWN_GROUP else set()
     told = [name for each in own for name in dict.fromkeys((each, each.replace("log_loss", "accuracy")))]
     names = [f"{where}/{name.split('/')[1]}" for name in told for where in ("test", "val")]
     names += [f"{split}/{name}" for name in BESIDE if name not in too_small]

@@ -11,16 +11,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from study.metrics.group_names import Names, group
-from study.metrics.selection_rules import FEWEST
+from study.metrics.selection_rules import MIN_SHOWN_GROUP
 
 ALIKE = 1e-6
 """Difference of accuracies below which they are the same."""
 
-SURE = 1.959964
+Z_95 = 1.959964
 """Of a standard normal variable 95% lies within so many deviations."""
 
 
-def wilson(share: float, count: float, reach: float = SURE) -> tuple[float, float]:
+def wilson(share: float, count: float, reach: float = Z_95) -> tuple[float, float]:
     """Wilson's score interval of a share of `count` samples.
 
     Args:
@@ -115,7 +115,7 @@ class Group:
     @property
     def is_small(self) -> bool:
         """Return whether it has too few samples to tell its accuracy."""
-        return self.samples < FEWEST
+        return self.samples < MIN_SHOWN_GROUP
 
     @property
     def counted(self) -> str:
@@ -139,7 +139,7 @@ class WorstGroup:
         sizes: samples of each group that has any, ascending.
         worst: those of the lowest accuracy, the largest first; empty where all are alike or it is not known which.
         lowest: that accuracy; None where all are alike.
-        too_small: the other groups of fewer than `FEWEST` samples, the lowest accuracy first; only where known.
+        too_small: groups of fewer than `MIN_SHOWN_GROUP` samples, the lowest accuracy first; only where known.
         of_enough: the worst of the groups with enough samples, where all of `worst` have fewer.
         absent: the names of the groups without a sample.
         unknown: samples whose bias is unknown.
@@ -165,7 +165,7 @@ class WorstGroup:
         found = [*self._lowest(model), *self._too_small()]
         if self.of_enough:
             told = f"{self.of_enough.name}, {self.of_enough.counted}"
-            found.append(f"on {self.split} the worst of those with {FEWEST} samples or more is {told}")
+            found.append(f"on {self.split} the worst of those with {MIN_SHOWN_GROUP} samples or more is {told}")
         if self.absent:
             found.append(f"no sample on {self.split} is of {_listed(self.absent, NAMED)}")
         if self.unknown:
@@ -191,13 +191,13 @@ class WorstGroup:
             yield f"on {self.split} {model} serves these worst {of}: {listed}{over}"
 
     def _too_small(self) -> Iterator[str]:
-        few = sum(size < FEWEST for size in self.sizes)
+        few = sum(size < MIN_SHOWN_GROUP for size in self.sizes)
         if not few:
             return
         named = [group.name for group in self.worst if group.is_small]
         named += [f"{group.name}, {group.counted}" for group in self.too_small]
         which = f": {_listed(named, NAMED)}" if named else f" ({few} of {len(self.sizes)})"
-        yield f"groups of fewer than {FEWEST} samples are too small to tell{which}"
+        yield f"groups of fewer than {MIN_SHOWN_GROUP} samples are too small to tell{which}"
 
     def to_document(self) -> dict[str, Any]:
         """As plain values."""
@@ -224,7 +224,7 @@ def worst_group(counts: Counts, classes: Names, biases: Names) -> WorstGroup | N
     if not sizes or lowest is None:
         return None
     is_alike = highest is not None and highest - lowest < ALIKE
-    if is_alike and sizes[0] >= FEWEST:
+    if is_alike and sizes[0] >= MIN_SHOWN_GROUP:
         return None
     worst = () if is_alike else tuple(group for group in known if group.share - known[0].share < ALIKE)
     enough = next((group for group in known if not group.is_small), None)

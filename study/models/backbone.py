@@ -27,7 +27,7 @@ EARLY: Mapping[str, tuple[str, int]] = {
 """By architecture, the module whose output, averaged over the picture, is the features of its early layers, and its
 channels: at an eighth of the sides of a picture, or at a quarter."""
 
-LATE: Mapping[str, tuple[tuple[str, int], ...]] = {
+LATE_STAGES: Mapping[str, tuple[tuple[str, int], ...]] = {
     "efficientnet_lite0": (("_blocks.7", 80), ("_blocks.10", 112), ("_blocks.14", 192), ("_blocks.15", 320))
 }
 """The same of its last stages before the features, which `joined` can join to them."""
@@ -35,7 +35,7 @@ LATE: Mapping[str, tuple[tuple[str, int], ...]] = {
 
 def late_width(model: Mapping[str, Any], stages: int) -> int:
     """The number of features of the last so many of these stages."""
-    known = LATE.get(published.architecture(model), ())
+    known = LATE_STAGES.get(published.architecture(model), ())
     return sum(width for _, width in known[len(known) - stages :])
 
 
@@ -46,7 +46,7 @@ def early_width(model: Mapping[str, Any]) -> int:
 
 def beside(model: Mapping[str, Any]) -> int:
     """The columns of a row before the features: of early layers and of all late stages that are known."""
-    return early_width(model) + sum(width for _, width in LATE.get(published.architecture(model), ()))
+    return early_width(model) + sum(width for _, width in LATE_STAGES.get(published.architecture(model), ()))
 
 
 Architecture = Annotated[str, Doc("which network, as the library names it; `study models list`: all of torchvision's")]
@@ -136,7 +136,7 @@ class Backbone(Encoder):
         parts: list[Tensor] = []
         handles = [
             self.net.get_submodule(name).register_forward_hook(lambda *call: parts.append(call[2].mean((2, 3))))
-            for name, _ in (*known, *LATE.get(self.architecture, ()))
+            for name, _ in (*known, *LATE_STAGES.get(self.architecture, ()))
         ]
         try:
             features = self(images)
@@ -235,8 +235,8 @@ def wrong_weights(architecture: str, options: BackboneOptions, facts: Facts) -> 
 
     Whether the file is there, and fits, is seen when it is read.
     """
-    if options.joined > len(LATE.get(architecture, ())):
-        return f"has {len(LATE.get(architecture, ()))} stages that model.joined can join, {options.joined} given"
+    if options.joined > len(LATE_STAGES.get(architecture, ())):
+        return f"has {len(LATE_STAGES.get(architecture, ()))} stages that model.joined can join, {options.joined} given"
     if options.weights is not None and not is_file(options.weights):
         if options.weights not in (names := published.weights_of(architecture)):
             return f"has no weights {options.weights!r}. {published.allowed(names)}"

@@ -229,10 +229,10 @@ def put(net: "nn.Module", state: "dict[str, Tensor]", problem: str) -> None:
     try:
         net.load_state_dict(state)
     except RuntimeError as error:
-        raise UserError(f"{problem}. {' '.join(str(error).split())[:LONGEST]}") from None
+        raise UserError(f"{problem}. {' '.join(str(error).split())[:MAX_SHOWN_CHARACTERS]}") from None
 
 
-LONGEST = 500
+MAX_SHOWN_CHARACTERS = 500
 """Letters of PyTorch's message on what does not fit that are shown."""
 
 

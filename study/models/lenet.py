@@ -8,7 +8,7 @@ from torch.nn import functional
 from study.data.dataset import Facts
 from study.models.encoder import Encoder, not_images, size
 
-SIDE = 32
+IMAGE_SIDE = 32
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class LeNet(Encoder):
         self.last = nn.Linear(120, self.features)
 
     def forward(self, images: Tensor) -> Tensor:
-        margins = [(SIDE - side) // 2 for side in images.shape[:1:-1]]
+        margins = [(IMAGE_SIDE - side) // 2 for side in images.shape[:1:-1]]
         padded = functional.pad(images, [margin for margin in margins for _ in range(2)])
         return self.last(self.layers(padded))
 
@@ -44,9 +44,9 @@ def unsuited(options: Options, facts: Facts) -> str | None:
     """Images of 28 or 32 pixels a side, in whatever channels."""
     if (problem := not_images(facts)) is not None:
         return problem
-    if all(side in (28, SIDE) for side in facts.shape[1:]):
+    if all(side in (28, IMAGE_SIDE) for side in facts.shape[1:]):
         return None
-    return f"takes images of 28 x 28 or {SIDE} x {SIDE} pixels, not of {size(facts)}"
+    return f"takes images of 28 x 28 or {IMAGE_SIDE} x {IMAGE_SIDE} pixels, not of {size(facts)}"
 
 
 def build(options: Options, facts: Facts) -> Encoder:

@@ -1,11 +1,20 @@
 """Which configuration is best, and by which rule; see `study.ranking.results`."""
 
-from study.ranking.candidates import MANY, NOISE, Candidate, Reference, Spread, mean_score, spread, spreads
+from study.ranking.candidates import (
+    NOISE,
+    NORMAL_DEGREES_OF_FREEDOM,
+    Candidate,
+    Reference,
+    Spread,
+    mean_score,
+    spread,
+    spreads,
+)
 from study.ranking.results import Results, once
 
 __all__ = [
-    "MANY",
     "NOISE",
+    "NORMAL_DEGREES_OF_FREEDOM",
     "Candidate",
     "Reference",
     "Results",

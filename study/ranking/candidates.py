@@ -17,12 +17,13 @@ from study.metrics import is_share, is_standard_error
 from study.metrics.selection_rules import RULES
 from study.metrics.worst_group import wilson
 from study.ranking import epochs
+from study.ranking.documents import Statement
 from study.spec import StudySpec
 from study.spec.objective import Objective, Score
 from study.spec.reference_models import REFERENCES, Kind
 from study.spec.schema import same
 
-MANY = 1e6
+NORMAL_DEGREES_OF_FREEDOM = 1e6
 """Degrees of freedom from which on Student's t is the normal one."""
 
 
@@ -62,7 +63,7 @@ class Spread:
         of_seeds = self.deviation**2 / self.count if self.deviation is not None else 0.0
         variance = of_seeds + self.split_error**2
         freedom = (self.count - 1) * (variance / of_seeds) ** 2 if of_seeds else math.inf
-        reach = float(stdtrit(min(freedom, MANY), (1 + confidence) / 2))
+        reach = float(stdtrit(min(freedom, NORMAL_DEGREES_OF_FREEDOM), (1 + confidence) / 2))
         if not self.is_share:
             half = reach * math.sqrt(variance)
             return max(0.0, self.mean - half), self.mean + half
@@ -284,12 +285,11 @@ def error_of_difference(
 # Whether a study's metric tells its trials apart: on tiny groups most of them may share one value.
 
 
-FEWEST = 4
+MIN_CONFIGURATIONS = 4
 """Complete configurations before anything is said."""
 
 
-@dataclass(frozen=True)
-class Tie:
+class Tie(Statement):
     """A metric that cannot choose between most of the complete configurations.
 
     Attributes:
@@ -314,10 +314,10 @@ class Tie:
 def ties(spec: StudySpec, comparable: Iterable[Candidate]) -> list[Tie]:
     """The study's metrics of which more than half of the complete configurations, baseline and search, share a value.
 
-    None for a final training, or as long as fewer than `FEWEST` configurations are complete.
+    None for a final training, or as long as fewer than `MIN_CONFIGURATIONS` configurations are complete.
     """
     complete = sorted(comparable, key=lambda one: one.trial.stage == "search")
-    if spec.final_seeds is not None or len(complete) < FEWEST:
+    if spec.final_seeds is not None or len(complete) < MIN_CONFIGURATIONS:
         return []
     by_metric = zip(spec.objective.metrics, zip(*(one.score.values for one in complete), strict=True), strict=True)
     most = [(metric, *Counter(values).most_common(1)[0]) for metric, values in by_metric]

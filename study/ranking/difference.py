@@ -15,7 +15,7 @@ from typing import Any
 
 from study.home.events import Joined
 from study.home.record import TrialRecord
-from study.ranking.candidates import MANY, NOISE, Candidate, Spread, metric, spread
+from study.ranking.candidates import NOISE, NORMAL_DEGREES_OF_FREEDOM, Candidate, Spread, metric, spread
 from study.spec import StudySpec
 
 # Student's t of the best of several: how far its mean lies from its true one, in its own standard errors.
@@ -132,7 +132,7 @@ class Side:
         if not draws[0] or not draws[1] or not both[0] or not both[1]:
             return difference(self.values(name), other.values(name), self.among)
         error = statistics.stdev(mine - theirs for mine, theirs in zip(*draws, strict=True))
-        return _around(both[0].mean - both[1].mean, error, MANY, CONFIDENCE, True, self.among)
+        return _around(both[0].mean - both[1].mean, error, NORMAL_DEGREES_OF_FREEDOM, CONFIDENCE, True, self.among)
 
     def values(self, name: str) -> dict[int, float]:
         """A metric by seed, of the trials that have it; of a seed that ran twice the first."""

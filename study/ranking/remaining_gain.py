@@ -28,7 +28,7 @@ from study.spec import StudySpec
 from study.spec.objective import Score
 from study.spec.sampler_facts import SAMPLERS
 
-FEWEST = 10
+MIN_ENDED_TRIALS = 10
 """Ended trials before anything is said."""
 
 FEWEST_COMPLETE = 4
@@ -143,8 +143,8 @@ class SoFar:
 
     def lacks(self, spec: StudySpec) -> str | None:
         """Why nothing can be said yet."""
-        if self.ended < FEWEST:
-            return f"{self.ended} of the sampler's trials have ended, and at least {FEWEST} are needed."
+        if self.ended < MIN_ENDED_TRIALS:
+            return f"{self.ended} of the sampler's trials have ended, and at least {MIN_ENDED_TRIALS} are needed."
         if len(self.gains) < FEWEST_COMPLETE:
             kept = " and keep the constraints" if spec.objective.constraints else ""
             return f"{len(self.gains)} of them are complete{kept}, and at least {FEWEST_COMPLETE} are needed."

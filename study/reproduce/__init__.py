@@ -1,4 +1,4 @@
-"""A paper's table, run here and printed beside the paper's numbers.
+"""Run a paper's table here and print it beside the paper's numbers.
 
 The paper's numbers are in `study.published`, the study file of the same name in `search_spaces/`.
 """
@@ -41,12 +41,9 @@ __all__ = [
 ]
 
 
-# The study of a published table: started or continued; and its table in any state.
-
-
 @dataclass(frozen=True)
 class Request:
-    """The options of a reproduction.
+    """Options of a reproduction.
 
     Attributes:
         name: of the study; None: that of the table.
@@ -78,7 +75,7 @@ def reproduce(home: Home, table: str, request: Request, view: View) -> RunEnd | 
 
 
 ALL = "all"
-"""In the place of readings: every one that the table's study file declares."""
+"""Stands for every reading that the table's study file declares."""
 
 
 def reproduce_readings(home: Home, table: str, request: Request, readings: str, view: View) -> Iterator[RunEnd]:
@@ -97,7 +94,7 @@ def reproduce_readings(home: Home, table: str, request: Request, readings: str, 
 
 
 def compared_readings(home: Home, table: str, request: Request, readings: str) -> Comparison:
-    """The table under some readings of its protocol with the results so far.
+    """Compare the results so far under some readings of a table's protocol.
 
     Raises:
         UserError: see `reproduce_readings`.
@@ -117,7 +114,10 @@ def compared_readings(home: Home, table: str, request: Request, readings: str) -
 
 
 def _reading_studies(table: str, request: Request, readings: str) -> dict[str, str]:
-    """The name of each asked reading's study: the table's for the file's own and for those that train nothing."""
+    """Return the name of each asked reading's study.
+
+    It is the table's own for the reading of the study file, and for readings that need no training of their own.
+    """
     declared = declared_readings(published.load(table).name)
     asked = list(declared) if readings == ALL else [name.strip() for name in readings.split(",") if name.strip()]
     if unknown := [name for name in asked if name not in declared]:
@@ -139,7 +139,7 @@ def _check_can_run(table: str) -> None:
 
 
 def _study_to_run(home: Home, table: str, request: Request, name: str, reading: str | None = None) -> StudySpec:
-    """The study of a table that begins or goes on.
+    """Return the study of a table that begins or goes on.
 
     Raises:
         UserError: one of that name has other settings.
@@ -157,7 +157,7 @@ def _study_to_run(home: Home, table: str, request: Request, name: str, reading: 
 
 
 def current_table(home: Home, table: str, request: Request) -> Reproduction:
-    """The table with the results so far; before the study has begun, the paper's numbers and what would run.
+    """Return the table with the results so far; before the study has begun, the paper's numbers and what would run.
 
     Raises:
         UserError: there is no such table, or no study of the given name.
@@ -175,7 +175,7 @@ def _has_begun(home: Home, name: str) -> bool:
 
 
 def _requested_study(table: str, request: Request, name: str, reading: str | None = None) -> StudySpec:
-    """The study of a table with the requested options, under this name and reading of its protocol."""
+    """Return the study of a table with the requested options, under this name and reading of its protocol."""
     overrides = [*request.assignments, *_seeds(request.seeds)]
     spec = load_study(table, overrides, request.profile, name, reading=reading)
     if spec.objective.window is not None:
@@ -191,7 +191,7 @@ def _requested_study(table: str, request: Request, name: str, reading: str | Non
 
 
 def _seeds(seeds_text: str | None) -> list[str]:
-    """The overrides that give a configuration's trials these seeds, in any order.
+    """Return the overrides that give a configuration's trials these seeds, in any order.
 
     Consecutive seeds are given by their number, as in the study files: it is then the same study.
     """

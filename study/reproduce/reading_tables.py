@@ -1,10 +1,10 @@
-"""A table under several readings of its protocol: which one gives the printed order of its cells.
+"""Compare several readings of a table's protocol: which one puts its cells in the printed order.
 
 At a smaller budget than the paper's no absolute value can tell readings apart. So they are compared by the order of
-cells: of the pairs of cells of one row (or of one column, as the table's claims compare) that the print itself tells
-apart, the share that ours puts in the printed order, less the share in the other order (Kendall's tau, of these pairs).
-Each seed gives one such number, and the readings share their seeds. The number moves in steps of 2 / pairs, so that a
-few seeds may give equal ones by chance: their deviation counts as at least the rounding error of a step.
+cells. Of the pairs of cells in one row (or in one column, as the table's claims compare) that the print itself tells
+apart, take the share that ours puts in the printed order, less the share in the contrary one (Kendall's tau, of these
+pairs). Each seed gives one such number, and the readings share their seeds. The number moves in steps of 2 / pairs, so
+that a few seeds may give equal numbers by chance: their deviation counts as at least the rounding error of a step.
 """
 
 import math
@@ -29,12 +29,12 @@ from study.spec.readings import Reading
 from study.text import escaped
 
 Pair = tuple[Labels, Labels]
-"""Two cells of one line; the first has the larger printed number."""
+"""Two cells of one row or column; the first has the larger printed number."""
 
 
 @dataclass(frozen=True)
 class ReadingResult:
-    """A table under one reading.
+    """Results of a table under one reading.
 
     Attributes:
         name, reading: as declared in the table's study file.
@@ -43,7 +43,7 @@ class ReadingResult:
         claims: the verdict on each of the table's claims, by its text: "holds", "does not hold" or "cannot tell".
         ours: our cells at the epoch that it reads.
         cells: the verdict on each cell that has values on both sides: "agrees", "differs" or "cannot tell".
-        order: how far the order of cells is the printed one, by seed, from -1 (the contrary) to 1 (the same).
+        order: agreement of the cells' order with the printed one, by seed, from -1 (contrary) to 1 (the same).
     """
 
     name: str
@@ -57,17 +57,17 @@ class ReadingResult:
 
     @property
     def agreement(self) -> Spread | None:
-        """The order over seeds."""
+        """Spread of `order` over seeds."""
         return spread(self.order.values())
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """A table under its readings.
+    """Table under several readings.
 
     Attributes:
         along: whether pairs are of cells in one row or in one column.
-        pairs: how many the order is taken over.
+        pairs: number of pairs that the order is taken over.
         results: in the order of their declaration.
         differences: of the order of the leading reading less that of each other one, by name, seed by seed.
     """
@@ -80,13 +80,13 @@ class Comparison:
 
     @property
     def leading(self) -> ReadingResult | None:
-        """The reading whose order agrees best in the mean, the first of equals; None before any has values."""
+        """Reading whose order agrees best on average, the first of equals; None before any has values."""
         measured = [result for result in self.results if result.agreement]
         return max(measured, key=lambda result: result.agreement.mean if result.agreement else -math.inf, default=None)
 
     @property
     def is_told(self) -> bool:
-        """Return whether the leading reading agrees better than each other one, beyond the spread over seeds.
+        """Whether the leading reading agrees better than each other one, beyond the spread over seeds.
 
         The interval allows for its having been chosen.
         """
@@ -135,7 +135,7 @@ def compare(
 
 
 def _less(leading: ReadingResult, other: ReadingResult, among: int, pairs: int) -> Difference:
-    """The order of a reading, the best of `among`, less that of another, seed by seed (Student's t)."""
+    """Return the order of a reading, the best of `among`, less that of another, seed by seed (Student's t)."""
     by_seed = [leading.order[seed] - other.order[seed] for seed in leading.order]
     value, count = fmean(by_seed), len(by_seed)
     if count < 2:
@@ -146,10 +146,10 @@ def _less(leading: ReadingResult, other: ReadingResult, among: int, pairs: int) 
 
 
 def told_pairs(table: PublishedTable, along: Along, found: Sequence[Cells], seeds: Sequence[int]) -> list[Pair]:
-    """The pairs of cells of one line, of one metric, that the print tells apart and every reading has on all seeds.
+    """Return the pairs of cells that the print tells apart and that every reading has on all seeds.
 
-    The print tells two numbers apart where they differ beyond their printed spreads (Welch's t, 95%), or at all where
-    it has no spread.
+    Both cells are in one row or column, and of one metric. The print tells two numbers apart where they differ beyond
+    their printed spreads (Welch's t, 95%), or at all where it has no spread.
     """
     ready = [
         place
@@ -169,8 +169,10 @@ def told_pairs(table: PublishedTable, along: Along, found: Sequence[Cells], seed
 
 
 def order(cells: Cells, pairs: Iterable[Pair], seeds: Iterable[int]) -> dict[int, float]:
-    """Return by seed the share of pairs in the printed order less the share in the contrary one; a tie counts for
-    neither. Empty without pairs."""
+    """Return by seed the share of pairs in the printed order less that in the contrary one; empty without pairs.
+
+    A tie counts for neither.
+    """
     listed = list(pairs)
     return {
         seed: sum(_sign(by_seed(cells[more])[seed] - by_seed(cells[less])[seed]) for more, less in listed) / len(listed)
@@ -179,12 +181,12 @@ def order(cells: Cells, pairs: Iterable[Pair], seeds: Iterable[int]) -> dict[int
 
 
 def by_seed(cell: Cell) -> Mapping[int, float]:
-    """A cell's values by seed; of several configurations on one seed, as splits of the data are, their mean."""
+    """Return a cell's values by seed; the mean where one seed has several, as on splits of the data."""
     return cell.by_seed or ({cell.seeds[0]: fmean(cell.values)} if cell.values and len(cell.seeds) == 1 else {})
 
 
 def _in_printed_order(table: PublishedTable, one: Labels, other: Labels) -> list[Pair]:
-    """The pair with its larger printed number first; nothing where the print does not tell them apart."""
+    """Return the pair with its larger printed number first; nothing where the print does not tell them apart."""
     gap = difference(widest(paper_entry(table, one).spread), widest(paper_entry(table, other).spread))
     if gap is None or gap.value == 0 or gap.clear is False:
         return []
@@ -200,7 +202,7 @@ def _has_values(cells: Cells) -> bool:
 
 
 def _shared_seeds(found: Iterable[Cells]) -> list[int]:
-    """The seeds that every reading with values has run. A cell that lacks one of them still runs, and is left out."""
+    """Return the seeds that every reading with values has run; cells that lack one still run, and are left out."""
     of_readings = [{seed for cell in cells.values() for seed in cell.seeds} for cells in found if _has_values(cells)]
     return sorted(set.intersection(*of_readings)) if of_readings else []
 
@@ -212,11 +214,8 @@ def _cell_verdicts(table: PublishedTable, cells: Cells) -> Iterable[tuple[Labels
             yield place, verdict(cell.spread, widest(printed), margin_of(cell.metric, printed))
 
 
-# As text and for JSON.
-
-
 def markdown(comparison: Comparison) -> str:
-    """The readings, which one the print supports, its claims and cells under each."""
+    """Return the readings as Markdown: which one the print supports, and the claims and cells under each."""
     table = comparison.table
     parts = [f"# {title(table)}: readings of its protocol", table.caption, markdown_table(_overview(comparison))]
     parts += [supported(comparison), own(comparison)]
@@ -255,7 +254,7 @@ def own(comparison: Comparison) -> str:
 
 
 def document(comparison: Comparison) -> dict[str, Any]:
-    """The same as plain values for JSON."""
+    """Return a comparison as plain values for JSON."""
     leading = comparison.leading
     return {
         "name": comparison.table.name,

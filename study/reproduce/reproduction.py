@@ -1,4 +1,4 @@
-"""A published table with our cells beside it."""
+"""A published table with our cells beside it: the trials of a cell, its number or why it has none, its verdict."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -41,23 +41,23 @@ from study.spec.sampler_facts import SAMPLERS
 from study.spec.space import grid_cells
 from study.text import escaped
 
-# Which configurations of a study belong to which cell of a published table.
-
 Labels = tuple[str, str]
-"""Of a cell's row and column."""
+"""Labels of a cell's row and column."""
 
 Document = Mapping[str, Mapping[str, Any]]
-"""The sections of a trial."""
+"""Sections of a trial, with the value of every key."""
 
 
 def places(table: PublishedTable) -> list[Labels]:
-    """Every cell of a table, row by row."""
+    """Return the labels of every cell of a table, row by row."""
     return list(product((row.label for row in table.rows), (column.label for column in table.columns)))
 
 
 def planned(spec: StudySpec) -> list[tuple[Mapping[str, Any], Document]]:
-    """The configurations that a study tries in any case, each with its sections: its baseline, the enqueued ones and
-    the cells of its grid."""
+    """Return the configurations that a study tries in any case, each with its sections.
+
+    These are its baseline, the enqueued ones and those of its grid.
+    """
     search = spec.search
     given = ([search.baseline] if search.baseline is not None else []) + search.enqueue
     cells = grid_cells(spec.space) if SAMPLERS[search.sampler].every_cell else ()
@@ -89,7 +89,7 @@ Cells = dict[Labels, Cell]
 
 
 def trials(table: PublishedTable, spec: StudySpec, record: StudyRecord) -> dict[Labels, list[int]]:
-    """The numbers of each cell's trials, empty before any ran; without the cells that cannot have trials."""
+    """Return the numbers of each cell's trials, none before any ran; cells that cannot have trials are left out."""
     by_cell: dict[Labels, list[int]] = {}
     documents = {trial.number: spec.trial_document(trial.params) for trial in record.trials.values()}
     for place in places(table):
@@ -103,17 +103,17 @@ def trials(table: PublishedTable, spec: StudySpec, record: StudyRecord) -> dict[
 
 
 def last_epoch(table: PublishedTable, spec: StudySpec, record: StudyRecord) -> Cells:
-    """Each cell at its trials' last epoch, which nothing chose; in the printed unit, but fractions for percent."""
+    """Return each cell at its trials' last epoch, which nothing chose; in the printed unit, percent as shares."""
     frame = trials_frame(Results(spec, record))
     numbers = trials(table, spec, record)
     return {place: _cell(table, place, frame.loc[of_cell]) for place, of_cell in numbers.items()}
 
 
 def best_epoch(table: PublishedTable, spec: StudySpec, record: StudyRecord) -> Cells:
-    """The same at the epoch that is best on the test split, as some papers choose it; optimistic.
+    """Return each cell at the epoch that is best on the test split, as some papers choose it; optimistic.
 
-    An accuracy is taken at its own best epoch, any other metric at the best epoch of the table's metric.
-    Cells of metrics that only the last epoch has are left out, and all where the test split is not looked at in each.
+    An accuracy is taken at its own best epoch, any other metric at the best epoch of the table's metric. Cells of
+    metrics that only the last epoch has are left out, and all cells where the test split is not read at each epoch.
     """
     frame, epochs = trials_frame(Results(spec, record)), epochs_frame(record)
     numbers, cells = trials(table, spec, record), {}
@@ -135,18 +135,18 @@ def _cell(table: PublishedTable, place: Labels, frame: pd.DataFrame) -> Cell:
 
 
 def printed_per_unit(table: PublishedTable, place: Labels) -> float:
-    """The factor that brings our number to the printed unit; 1 for fractions, which tables print as percent."""
+    """Return the factor that brings our number to the printed unit; 1 for fractions, printed as percent."""
     return 1.0 if is_share(table.metric_of(*place)) else PER_UNIT[table.unit_of(*place)]
 
 
 def _choosing_metric(table: PublishedTable, place: Labels) -> str:
-    """The metric that chooses a cell's epoch."""
+    """Return the metric that chooses a cell's epoch."""
     metric = table.metric_of(*place)
     return metric if metric.endswith("accuracy") else table.metric
 
 
 def _at_best(frame: pd.DataFrame, epochs: pd.DataFrame, by: str) -> pd.DataFrame:
-    """Trials with all metrics at the epoch at which the metric `by` is best, the first of several such epochs."""
+    """Return trials with all metrics at the epoch at which the metric `by` is best, the first of equal ones."""
     measured = epochs[epochs[by].notna()]
     values = -measured[by] if lower_is_better(by) else measured[by]
     best = measured.loc[values.groupby(measured["trial"]).idxmax()].set_index("trial").reindex(frame.index)
@@ -155,11 +155,9 @@ def _at_best(frame: pd.DataFrame, epochs: pd.DataFrame, by: str) -> pd.DataFrame
 
 
 def seeds(cells: Mapping[Labels, Cell]) -> list[int]:
-    """The training seeds behind the numbers."""
+    """Return the training seeds behind the numbers, sorted."""
     return sorted({seed for cell in cells.values() for seed in cell.seeds})
 
-
-# Why a cell of a published table has no number of ours.
 
 PUBLISHED_ONLY = "published only"
 NOT_RUN = "not run"
@@ -181,7 +179,7 @@ MEANING = {
 
 
 def missing(table: PublishedTable, spec: StudySpec, full: StudySpec, ours: Mapping[Labels, Cell]) -> dict[Labels, str]:
-    """One of `MEANING` for each cell without a value.
+    """Return the reason, one of `MEANING`, for each cell without a value.
 
     Args:
         spec: the study that was run.
@@ -203,7 +201,7 @@ def missing(table: PublishedTable, spec: StudySpec, full: StudySpec, ours: Mappi
 
 
 def reasons_text(cells: Mapping[Labels, str], rows: Iterable[str], columns: Iterable[str]) -> list[str]:
-    """Each reason with its cells as text; a whole row is named by the row's label alone."""
+    """Return each reason with its cells as text; a whole row is named by the row's label alone."""
     across, lines = list(columns), []
     for reason, meaning in MEANING.items():
         of_row = {row: [column for column in across if cells.get((row, column)) == reason] for row in rows}
@@ -238,10 +236,10 @@ BEST_EPOCH = (
 )
 
 VARIANTS = ("method.variant", "method.alpha_squared", "method.base_temperature", "method.kld")
-"""Keys that tell which variant of a loss was run: the paper's equation or the released code."""
+"""Keys that say which variant of a loss was run: the paper's equation or the released code."""
 
 PAPERS, OWN = "the paper's protocol", "a protocol of our own"
-"""The content of a table's study file; `OWN` where its source says so."""
+"""What a table's study file has; `OWN` where its source says so."""
 
 NO_BUDGET = ("train.seed", "train.threads", "train.report_test", "train.keep_epochs")
 """Keys in which a run may differ from the protocol without a smaller budget."""
@@ -255,7 +253,7 @@ def cell_notes(
     ours: Mapping[Labels, Cell],
     missing: Mapping[Labels, str],
 ) -> list[str]:
-    """Budget, variant of the loss, missing cells and the transcription's notes.
+    """Return notes on budget, variant of the loss and missing cells, and those of the transcription.
 
     Args:
         spec: the study that was run.
@@ -274,19 +272,19 @@ def cell_notes(
 
 
 def spread_note(table: PublishedTable) -> str:
-    """Return what the paper's ± is."""
+    """Return a note on what the paper's ± is."""
     return f"The paper's ±: {table.spread if table.trials is None else f'{table.spread}; {table.trials} trials'}."
 
 
 def _no_verdicts(table: PublishedTable) -> list[str]:
-    """Return which lines are not compared with the paper's, and why."""
+    """Return notes on the rows and columns that are not compared with the paper's, and why."""
     return [
         f"No verdict on {line.label}: {line.no_verdict}." for line in (*table.rows, *table.columns) if line.no_verdict
     ]
 
 
 def _documents(table: PublishedTable, spec: StudySpec, full: StudySpec) -> Iterator[tuple[Document, Document]]:
-    """The sections of each cell's trials here, and in the paper's protocol."""
+    """Yield the sections of each cell's trials here, and in the paper's protocol."""
     planned_here, planned_in_full = planned(spec), planned(full)
     for row in table.rows:
         for column in table.columns:
@@ -307,7 +305,7 @@ def _budget(
     documents: list[tuple[Document, Document]],
     protocol: str,
 ) -> str:
-    """Return what was run, and where it differs from the protocol of this name."""
+    """Return a note on what was run, and where it differs from the protocol of this name."""
     seeds = sorted({seed for cell in ours.values() for seed in cell.seeds})
     titles_run = dict.fromkeys(session["dataset"] for session in record.sessions if "dataset" in session)
     epochs, networks = spec.epochs, ", ".join(dict.fromkeys(ours_run["model"]["name"] for ours_run, _ in documents))
@@ -354,23 +352,23 @@ def _flat(document: Document) -> dict[str, Any]:
 
 
 BARE_NUMBER = re.compile(r"\d+(\.\d+)?")
-"""A column label that is a mere number, which needs the columns' title before it."""
+"""Column label that is only a number, which needs the columns' title before it."""
 
 NO_VERDICT = "no verdict"
 
 OUR_LINES = (OURS, PAPER, VERDICT)
-"""The lines of a row in which we have a number."""
+"""Lines of a row in which we have a number."""
 
 
 @dataclass(frozen=True)
 class Reproduction:
-    """A published table and our numbers for it.
+    """Published table and our numbers for it.
 
     Attributes:
         table: the paper's.
         last, best: our cells at the last epoch, and at the best one on the test split; `best` may be empty.
         missing: why a cell has no number of ours.
-        last_grid, best_grid: the same beside the paper's, as printed; `best_grid` None where `best` is empty.
+        last_grid, best_grid: these cells beside the paper's, as printed; `best_grid` None where `best` has no value.
         claims: whether the paper's claims hold at our last epochs.
     """
 
@@ -384,12 +382,12 @@ class Reproduction:
 
     @property
     def best_along(self) -> Along:
-        """The direction in which the best is marked, each row or each column: as claims compare, else each column."""
+        """Direction in which the best is marked, each row or each column: as claims compare, else each column."""
         return next((claim.best.among for claim in self.table.claims if claim.best), "column")
 
 
 def build_reproduction(table: PublishedTable, spec: StudySpec, record: StudyRecord, full: StudySpec) -> Reproduction:
-    """The reproduction of a table from its study in any state.
+    """Build the reproduction of a table from its study in any state.
 
     Args:
         full: the table's study file without a profile: the paper's protocol.
@@ -409,7 +407,7 @@ def build_reproduction(table: PublishedTable, spec: StudySpec, record: StudyReco
 
 
 def printed_alone(table: PublishedTable) -> Reproduction:
-    """A table of which nothing can be run here: the paper's numbers alone."""
+    """Return a table of which nothing can be run here: the paper's numbers alone."""
     reasons = dict.fromkeys(places(table), PUBLISHED_ONLY)
     grid = _grid(table, {}, reasons, [f"Not run: {table.no_study}.", spread_note(table), *table.notes])
     claims = claims_table(verdicts(table, {}))
@@ -417,7 +415,7 @@ def printed_alone(table: PublishedTable) -> Reproduction:
 
 
 def verdicts(table: PublishedTable, cells: Cells) -> dict[str, ClaimResult]:
-    """The verdict on each claim of a table, by its text."""
+    """Return the verdict on each claim of a table, by its text."""
     verdicts = {}
     for claim in table.claims:
         why = table.not_judged(claim)
@@ -426,7 +424,7 @@ def verdicts(table: PublishedTable, cells: Cells) -> dict[str, ClaimResult]:
 
 
 def judged(claim: Claim, cells: Mapping[Labels, Cell]) -> ClaimResult:
-    """The verdict on a claim by our cells; one that is absent has no value."""
+    """Judge a claim by our cells; a cell that is absent has no value."""
     named = [cells.get(place, Cell("")) for place in claim.cells()]
     if claim.better:
         return better(*named)
@@ -438,7 +436,7 @@ def judged(claim: Claim, cells: Mapping[Labels, Cell]) -> ClaimResult:
 
 
 def paper_entry(table: PublishedTable, place: Labels) -> Entry:
-    """A printed cell. A spread of an unknown number of trials is only text after the number."""
+    """Return a printed cell. A spread of an unknown number of trials is only text after the number."""
     printed, scale = table.cell(*place), printed_per_unit(table, place)
     if printed.value is None:
         return Entry()
@@ -477,7 +475,7 @@ def _grid(table: PublishedTable, ours: Cells, reasons: Mapping[Labels, str], not
 
 
 def _with_reason(entry: Entry, line_kind: str, reason: str | None, no_verdict: str | None) -> Entry:
-    """An entry of ours with the reason why it has no number, whose verdict is left empty; or with why it has none."""
+    """Return an entry with the reason why it has no number, or no verdict; a missing number has no verdict."""
     if reason is None and no_verdict is not None and line_kind == VERDICT:
         return replace(entry, remark=NO_VERDICT)
     if reason is None or line_kind == PAPER:
@@ -486,31 +484,29 @@ def _with_reason(entry: Entry, line_kind: str, reason: str | None, no_verdict: s
 
 
 def _paper_line_label(row: str, reasons: Mapping[Labels, str]) -> str:
-    """The label of a row with only the paper's line: with the reasons why we have none."""
+    """Return the label of a row that has only the paper's line, with the reasons why we have none."""
     return f"{PAPER} ({', '.join(dict.fromkeys(reason for place, reason in reasons.items() if place[0] == row))})"
 
 
 def _with_numbers(ours: Cells) -> Cells:
-    """Our cells, without the rows that have no value at all."""
+    """Return our cells, without the rows that have no value at all."""
     rows = {row for (row, _), cell in ours.items() if cell.values}
     return {place: cell for place, cell in ours.items() if place[0] in rows}
 
 
 def _digits(table: PublishedTable) -> int:
-    """Digits of percentages after the decimal point: as many as are printed, one where none is."""
+    """Return the digits of percentages after the decimal point: as many as are printed, one where none is."""
     printed = [
         table.cell(*place).printed.split(" ")[0] for place in places(table) if table.unit_of(*place) == "percent"
     ]
     return max((len(number.partition(".")[2]) for number in printed if "." in number), default=1)
 
 
-# A reproduction as text and files.
-
 NAME = "reproduction"
 
 
 def tabulate(folder: StudyFolder, table: str) -> Reproduction:
-    """The reproduction of a study in any state; also written beside its report, as Markdown, LaTeX and CSV.
+    """Return the reproduction of a study in any state, and write it beside its report as Markdown, LaTeX and CSV.
 
     Args:
         table: the published table's name.
@@ -526,7 +522,7 @@ def tabulate(folder: StudyFolder, table: str) -> Reproduction:
 
 
 def write(reproduction: Reproduction, out: Path) -> None:
-    """`reproduction.md`, `.tex` and `.csv`, each replaced in one step."""
+    """Write `reproduction.md`, `.tex` and `.csv`, each replaced in one step."""
     tables = [reproduction.last_grid] + ([reproduction.best_grid] if reproduction.best_grid else [])
     caption = f"{title(reproduction.table)}. {reproduction.table.caption}"
     content = {
@@ -538,7 +534,7 @@ def write(reproduction: Reproduction, out: Path) -> None:
 
 
 def markdown(reproduction: Reproduction) -> str:
-    """The table, its notes, and whether the paper's claims hold."""
+    """Return the table as Markdown, its notes, and whether the paper's claims hold."""
     parts = [
         f"# {title(reproduction.table)}",
         reproduction.table.caption,
@@ -552,13 +548,13 @@ def markdown(reproduction: Reproduction) -> str:
 
 
 def _with_notes(reproduction: Reproduction, grid: Grid) -> str:
-    """A table with its notes in a list."""
+    """Return a table with its notes in a list."""
     notes = "\n".join(f"- {escaped(note)}" for note in grid.notes)
     return f"{to_markdown(replace(grid, notes=()), reproduction.best_along)}\n\n{notes}"
 
 
 def document(reproduction: Reproduction) -> dict[str, Any]:
-    """The same as plain values for JSON; numbers in the printed unit, but fractions for percent."""
+    """Return a reproduction as plain values for JSON; numbers in the printed unit, but fractions for percent."""
     cells = []
     for place in places(reproduction.table):
         printed = reproduction.table.cell(*place)
@@ -583,5 +579,5 @@ def document(reproduction: Reproduction) -> dict[str, Any]:
 
 
 def title(table: PublishedTable) -> str:
-    """Return what stands above a table: its name, its place and its paper."""
+    """Return the title of a table: its name, its place and its paper."""
     return f"{table.name}: {table.source} of {table.paper.authors} ({table.paper.year}), {table.paper.title}"

@@ -1,4 +1,4 @@
-"""A study file, read and checked before anything starts."""
+"""Read a study file and check it before anything starts."""
 
 from study.spec.load import load_checked, load_resolved, load_study
 from study.spec.study_spec import StudySpec

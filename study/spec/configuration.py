@@ -1,4 +1,4 @@
-"""A configuration that a user types for a search that runs: read, and checked against the search's space."""
+"""Read a configuration that a user types for a running search, and check it against the search's space."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -11,14 +11,15 @@ from study.spec.section_checks import Problems, params_text, shown
 from study.spec.space import Space
 from study.training.config import SECTIONS
 
-# Where an exported configuration comes from, as its file says: true for as long as nothing in the file was changed.
-
 FORMAT = 2
-"""Version of an exported file."""
+"""Version of the form of `origin` in an exported file."""
 
 
 def configuration_digest(values: Any) -> str:
-    """A digest of a study file's sections that define a trial; folds that are off are none, as in files of before."""
+    """Return a digest of the sections that define a trial; it tells whether an exported file was changed.
+
+    `data.folds: null` counts as not given, as in files from before there were folds.
+    """
     sections = {section: values.get(section) for section in SECTIONS}
     data = sections["data"]
     if isinstance(data, Mapping) and data.get("folds", 0) is None:
@@ -27,15 +28,16 @@ def configuration_digest(values: Any) -> str:
 
 
 OPTION = "enqueue"
-"""Its name in messages."""
+"""What messages call the source of a typed configuration."""
 
 
 def configuration(space: Space, assignments: Iterable[str], start: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """The parameters of a trial.
+    """Read the parameters of a trial.
 
     Args:
         assignments: `KEY=VALUE`, each value read as YAML.
-        start: what keys have that are not assigned, where a trial with the assigned ones has them and may have that.
+        start: values of keys that are not assigned; they hold where a trial with the assigned ones has the key and can
+            have the value.
 
     Returns:
         Every key that a trial with these values has, in the order of the space.
@@ -64,7 +66,7 @@ def configuration(space: Space, assignments: Iterable[str], start: Mapping[str, 
 
 
 def faults(space: Space, params: Mapping[str, Any]) -> dict[str, str]:
-    """Return what is wrong with each value that a trial has; nothing else of the trial is looked at."""
+    """Return what is wrong with each value of a trial; nothing else of the trial is looked at."""
     wrong = {}
     for key, value in params.items():
         domain = space.domains.get(key)
@@ -76,14 +78,14 @@ def faults(space: Space, params: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _is_plain(space: Space, key: str, domain: Domain, value: Any) -> bool:
-    """Return whether a number of a range is one, and an int where all of them are."""
+    """Return whether a value of a range is a number, and an int where the range has whole numbers."""
     if domain.choices is not None:
         return True
     return not isinstance(value, bool) and (key not in space.integers or isinstance(value, int))
 
 
 def _of_its_kind(space: Space, key: str, value: Any) -> Any:
-    """A value as the search would give it, where it could: 64.0 as 64, or 1 as 1.0."""
+    """Return a value as the search would give it, where it could: 64.0 as 64, or 1 as 1.0."""
     domain = space.domains.get(key)
     if domain is None or isinstance(value, bool) or not domain.contains(value):
         return value

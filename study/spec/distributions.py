@@ -1,4 +1,4 @@
-"""The values of a key in Optuna's terms, and as a coordinate between 0 and 1."""
+"""Values of a key in Optuna's terms, and as a coordinate between 0 and 1."""
 
 import math
 from collections.abc import Container, Mapping
@@ -13,11 +13,13 @@ from study.spec.space import Space, last_grid_value
 
 
 class CategoricalDistribution(optuna.distributions.CategoricalDistribution):
-    """Choices that are told apart by kind, too: Optuna's own takes true for 1. The name is Optuna's, since its files
-    have it."""
+    """Choices that are told apart by type, too: Optuna's own takes true for 1.
+
+    The name is Optuna's, because its storage contains it.
+    """
 
     def to_internal_repr(self, param_value_in_external_repr: Any) -> float:
-        """The place of a choice.
+        """Return the index of a choice.
 
         Raises:
             ValueError: it is none of the choices.
@@ -32,17 +34,17 @@ class CategoricalDistribution(optuna.distributions.CategoricalDistribution):
 
 
 def distributions(space: Space) -> dict[str, BaseDistribution]:
-    """The distribution of each key of a space."""
+    """Return the distribution of each key of a space."""
     return of_domains(space.domains, space.integers)
 
 
 def of_domains(domains: Mapping[str, Domain], integers: Container[str]) -> dict[str, BaseDistribution]:
-    """The same, where it is known which keys have whole numbers."""
+    """Return the distribution of each domain; `integers` are the keys with whole numbers."""
     return {key: _distribution(domain, key in integers) for key, domain in domains.items()}
 
 
 def at(distribution: BaseDistribution, unit: float) -> Any:
-    """The value at a coordinate from 0 to 1; uniform coordinates give values that follow the distribution."""
+    """Return the value at a coordinate from 0 to 1; uniform coordinates give values of this distribution."""
     if isinstance(distribution, optuna.distributions.CategoricalDistribution):
         return distribution.choices[_cell(unit, len(distribution.choices))]
     assert isinstance(distribution, FloatDistribution | IntDistribution)
@@ -58,7 +60,7 @@ def at(distribution: BaseDistribution, unit: float) -> Any:
 
 
 def unit(distribution: FloatDistribution | IntDistribution, value: float) -> float:
-    """The coordinate at which `at` gives a value; where a range of coordinates does, its middle."""
+    """Return the coordinate at which `at` gives a value; where a range of coordinates does, its middle."""
     if distribution.step is not None and not distribution.log:
         return (round((value - distribution.low) / distribution.step) + 0.5) / _cells(distribution)
     low, high = _ends(distribution)
@@ -85,7 +87,7 @@ def _cell(unit: float, cells: int) -> int:
 
 
 def _ends(distribution: FloatDistribution | IntDistribution) -> tuple[float, float]:
-    """The range's ends on its own scale; whole numbers on a log scale reach half a number further, as in Optuna."""
+    """Return the range's ends on its own scale; whole numbers on a log scale reach 0.5 further, as in Optuna."""
     if not distribution.log:
         return distribution.low, distribution.high
     margin = 0.5 if isinstance(distribution, IntDistribution) else 0.0

@@ -26,23 +26,20 @@ from ruamel.yaml.scalarbool import ScalarBoolean
 from study.errors import UserError, nearest
 from study.text import shortened, some
 
-# Where study files are: a path, or the name of one that ships with the package.
-
 
 def shipped_folder() -> Path:
-    """Return where the study files of the project are: in a checkout beside the package, in an installed wheel inside
-    it."""
+    """Return the folder of the project's study files: in a checkout beside the package, in a wheel inside it."""
     package = Path(str(files("study")))
     return next(path for path in (package / "search_spaces", package.parent / "search_spaces") if path.is_dir())
 
 
 def shipped() -> dict[str, Path]:
-    """The study files that come with the project, by name."""
+    """Return the study files that come with the project, by name."""
     return {path.stem: path for path in sorted(shipped_folder().glob("*.yaml"))}
 
 
 def find(spec: str) -> Path:
-    """The file that a user means by a name or a path.
+    """Return the file that a user means by a name or a path.
 
     Raises:
         UserError: there is none.
@@ -74,14 +71,12 @@ def _of_folder(folder: Path) -> str:
     return f"a folder, no study file. {f'In it: {there}' if there else 'None is in it'}"
 
 
-# What gives its text once, as `/dev/stdin` and bash's `<(...)` do.
-
-LONGEST = 2**24
-"""Bytes that are read of it at most."""
+MAX_FILE_BYTES = 2**24
+"""Bytes that are read of a pipe at most."""
 
 
 def stream(path: Path) -> tuple[int, int] | None:
-    """Return what tells a pipe or terminal apart from others; None: it is none."""
+    """Return the identity of a pipe or terminal, whose text can be read once, as `/dev/stdin`; None: it is none."""
     try:
         found = path.stat()
     except (OSError, ValueError):
@@ -92,15 +87,15 @@ def stream(path: Path) -> tuple[int, int] | None:
 
 @lru_cache(maxsize=64)
 def _drained(path: Path, whose: tuple[int, int]) -> bytes:
-    """The content of such a one, which is kept, as a study reads its file several times."""
+    """Return the content of a pipe; it is kept, as a study reads its file several times."""
     with path.open("rb") as file:
-        return file.read(LONGEST)
+        return file.read(MAX_FILE_BYTES)
 
 
 Key = tuple[str, ...]
 
 ASIDE = "x-"
-"""The beginning of top-level keys that are places for anchors alone."""
+"""Prefix of top-level keys that only hold YAML anchors."""
 
 MOST_VALUES, DEEPEST = 20_000, 30
 """Most values that a study file may have, and most levels of nesting."""
@@ -115,7 +110,7 @@ class Document:
     places: dict[Key, str] = field(default_factory=dict)
 
     def place(self, key: Key) -> str:
-        """Return where a key stands; for a missing one its nearest parent."""
+        """Return where a key stands; for a missing one, its nearest parent."""
         while key and key not in self.places:
             key = key[:-1]
         return self.places.get(key, self.source)
@@ -142,7 +137,7 @@ class Document:
 
 
 def split(dotted: str) -> Key:
-    """The path of a dotted key; below `search.space`, `search.baseline` and `when` keys are dotted themselves.
+    """Split a dotted key into its path; keys below `search.space`, `search.baseline` and `when` have dots.
 
     >>> split("search.space.method.alpha.low")
     ('search', 'space', 'method.alpha', 'low')
@@ -175,7 +170,7 @@ def read(path: Path) -> Document:
 
 
 def parse(text: str, source: str) -> Document:
-    """The document of a study file's text, without its keys `x-NAME`: places for anchors, which say nothing themselves.
+    """Parse a study file's text, without its keys `x-NAME`: they hold anchors and mean nothing themselves.
 
     Args:
         source: what messages call it.
@@ -206,7 +201,10 @@ def override(document: Document, assignments: Iterable[str]) -> None:
 
 
 def assigned(assignment: str, option: str = "--set") -> tuple[str, Any, str]:
-    """Key, value and place of one `key=value`, or `key: value` as in a file; `option`: what messages call it.
+    """Return key, value and place of one `key=value`, or `key: value` as in a file.
+
+    Args:
+        option: what messages call it.
 
     Raises:
         UserError: not of that form.
@@ -225,13 +223,13 @@ def assigned(assignment: str, option: str = "--set") -> tuple[str, Any, str]:
 AS_IN_FILE = re.compile(r"([\w.-]+)(:) +(.*)", re.DOTALL)
 
 SIGNS = frozenset(string.punctuation + "\t ") - {"~"}
-"""Signs of which YAML reads none alone, but for `~`, as a value that anybody means."""
+"""Signs that stand for themselves as a value: YAML reads none of them alone as anything else, except `~`."""
 
 LIST_OF_WORDS = re.compile(r"\[[^\[\]{}'\"\0]*\]")
 
 
 def _value(text: str) -> Any:
-    """The value of a text as YAML, also where a shell took the quotes away that a sign needs: `,`, `[?, #NULL!]`."""
+    """Read a text as YAML, also where a shell took the quotes away that a sign needs: `,`, `[?, #NULL!]`."""
     if text in SIGNS or text == r"\t":  # a tab as messages quote it
         return text.replace(r"\t", "\t")
     if LIST_OF_WORDS.fullmatch(text) and any(map(_is_mark, words := [word.strip() for word in text[1:-1].split(",")])):
@@ -244,7 +242,7 @@ def _is_mark(word: str) -> bool:
 
 
 def apply_profile(document: Document, profile: str | None) -> None:
-    """Apply a block of overrides named in the file; the blocks then leave the document.
+    """Apply a block of overrides named in the file, and take all such blocks out of the document.
 
     Raises:
         UserError: there is no such profile.
@@ -265,7 +263,7 @@ def apply_profile(document: Document, profile: str | None) -> None:
 
 
 def dump(values: dict[str, Any]) -> str:
-    """Nested plain values as YAML text, one section per block."""
+    """Return nested plain values as YAML text, one section per block."""
     yaml = YAML(typ="safe", pure=True)
     yaml.default_flow_style = False
     yaml.sort_base_mapping_type_on_output = False  # type: ignore[assignment]
@@ -275,7 +273,7 @@ def dump(values: dict[str, Any]) -> str:
 
 
 class _YamlError(Exception):
-    """A text is not YAML, or not YAML that a study file may be."""
+    """A text that is not YAML, or is YAML that a study file may not be."""
 
     def __init__(self, problem: str, line: int | None = None) -> None:
         super().__init__(problem)
@@ -296,9 +294,10 @@ class _Constructor(RoundTripConstructor):
 
 @lru_cache(maxsize=64)
 def _parse(text: str) -> tuple[Any, dict[Key, int] | None]:
-    """The plain values of a YAML text, not to be changed, and the line of each key; None for lines if it is no mapping.
+    """Return the plain values of a YAML text, not to be changed, and the line of each key; None: it is no mapping.
 
-    A study reads its file several times, and each costs some 16 ms."""
+    A study reads its file several times, and each costs some 16 ms.
+    """
     try:
         yaml = YAML(typ="rt", pure=True)
         yaml.Constructor = _Constructor
@@ -321,7 +320,7 @@ def _parse(text: str) -> tuple[Any, dict[Key, int] | None]:
 
 
 def _plain(node: Any, count: Iterator[int], above: tuple[int, ...] = ()) -> Any:
-    """Plain values. Aliases are written out: without limits, a few lines could fill the memory."""
+    """Return plain values with aliases written out: without limits, a few lines could fill the memory."""
     if next(count) > MOST_VALUES:
         raise _YamlError(f"more than {MOST_VALUES} values, those of aliases counted each time")
     if id(node) in above:

@@ -1,4 +1,4 @@
-"""The configurations that a search has to beat: where a study file marks them, and what the margin for them needs."""
+"""Configurations that a search has to beat: where a study file marks them, and what the margin for them needs."""
 
 from typing import Any
 
@@ -8,11 +8,11 @@ from study.spec.search_checks import points
 from study.spec.section_checks import Problems
 
 MARK = "incumbent"
-"""In a configuration that a search is given: whether another one has to beat it by `search.margin`."""
+"""Key in a given configuration: whether another one has to beat it by `search.margin`."""
 
 
 def with_incumbents(values: dict[str, Any], problems: Problems) -> dict[str, Any]:
-    """A document whose configurations have no mark: those that are marked stand in `search.incumbents`, too."""
+    """Return a document without these marks; the marked configurations stand in `search.incumbents` as well."""
     search = values.get("search")
     if not isinstance(search, dict):
         return values
@@ -39,7 +39,7 @@ def with_incumbents(values: dict[str, Any], problems: Problems) -> dict[str, Any
 
 
 def check_incumbents(search: Search, problems: Problems) -> None:
-    """Check that the margin and the configurations that it is for are there together."""
+    """Check that there is a margin where there are incumbents, and something to beat where there is a margin."""
     given = list(points(search).values())
     for place, params in enumerate(search.incumbents):
         if not any(same(params, other) for other in given):

@@ -1,8 +1,9 @@
-"""The JSON Schema of study files, by which editors complete and check them.
+"""The JSON Schema of study files, with which editors complete and check them.
 
-It is pydantic's, of the models that check a study file (`study.spec.schema`) and of such models of each section, made
-from the catalogues. What depends on several keys at once (a method that does not suit the data, a metric that the data
-lack, a range without its ends), profiles, and files that run a function of the user's own only `study plan` checks.
+It is made by pydantic from the models that check a study file (`study.spec.schema`), and from models of each section
+that are made from the catalogues. Only `study plan` checks what depends on several keys at once (a method that does not
+suit the data, a metric that the data lack, a range without its ends), profiles, and files that run a function of the
+user's own.
 """
 
 import json
@@ -30,10 +31,10 @@ from study.training.config import SECTIONS
 Schema = dict[str, Any]
 
 FILE = "study.schema.json"
-"""Its name beside the shipped study files."""
+"""Name of the schema's file beside the shipped study files."""
 
 ATTRIBUTE = re.compile(r"^    (\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
-"""A key of a model and what its docstring says of it."""
+"""Matches a key of a model and what its docstring says of it."""
 
 Duration = Annotated[str, Field(pattern=r"^(\d+(\.\d+)?[smhd])+$", examples=["90m", "1h30m"])]
 WORDS = {
@@ -51,20 +52,20 @@ UNION: Any = Union
 MAPPING: Any = dict
 LIST: Any = list
 MODEL: Any = create_model
-"""For types that are made at run time."""
+"""Without their types, so that a type checker accepts types that are made at run time."""
 
 FREE: Any = Field(default_factory=dict)
-"""A key that can be left out, and whose default depends on others."""
+"""Default of a key that can be left out and whose default depends on others."""
 
 IS_OWN: Schema = {
     "required": ["method"],
     "properties": {"method": {"type": "object", "required": ["name"], "properties": {"name": {"const": OWN}}}},
 }
-"""The condition on a file that runs a training function of the user's own, of whose keys nothing is known here."""
+"""Condition that a file runs a training function of the user's own, of whose keys nothing is known here."""
 
 
 def schema() -> Schema:
-    """The schema, draft 2020-12, of the study files that this installation can read."""
+    """Return the schema, draft 2020-12, of the study files that this installation can read."""
     _, found = models_json_schema([(_file(), "validation")])
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "A study file", "type": "object"}
     definitions = _plain(found)["$defs"]
@@ -75,7 +76,7 @@ def schema() -> Schema:
 
 
 def text() -> str:
-    """The schema as text, a line per definition."""
+    """Return the schema as text, a line per definition."""
     document = schema()
     definitions = document.pop("$defs")
     lines = [f"  {json.dumps(name)}: {json.dumps(definition)}" for name, definition in definitions.items()]
@@ -84,8 +85,10 @@ def text() -> str:
 
 
 def declared(section: str, name: str = "") -> dict[str, list[Knob]]:
-    """Return what each key of a section may be, whatever its other keys say: follows each name of a key that changes
-    which keys there are."""
+    """Return the knobs that each key of a section may have, whatever its other keys are.
+
+    Each name that changes which keys there are is followed.
+    """
     start = {"name": name} if name else {}
     waiting, seen = [start], {frozenset(start.items())}
     found: dict[str, list[Knob]] = {}
@@ -106,13 +109,13 @@ def declared(section: str, name: str = "") -> dict[str, list[Knob]]:
 
 
 def names(section: str) -> list[str]:
-    """Return what the `name` of a section can be; entries of other distributions that cannot be used are left out."""
+    """Return the values of a section's `name`; entries of other distributions that cannot be used are left out."""
     catalogue = CATALOGUES[section]
     return [name for name in catalogue.names() if catalogue.problem(name) is None]
 
 
 def _file() -> Any:
-    """The model of a study file."""
+    """Make the model of a study file."""
     sections, searchable = dict[str, Any](), dict[str, Any]()
     for section in SECTIONS:
         by_name = {name: declared(section, name) for name in names(section)} if section in CATALOGUES else {}
@@ -155,7 +158,12 @@ def _told(kind: Any, key: str) -> Any:
 
 
 def _search(space: Any, point: Any, marked: Any, alternatives: Any) -> Any:
-    """The model of the section `search` with what it may give to trials, a trial of it, and one with its mark."""
+    """Make the model of the section `search`.
+
+    Args:
+        space: what it may search.
+        point, marked: a configuration, and one with its mark.
+    """
     metric = one_of(f"val/{name}" for name in metrics.searchable())
     several = Annotated[LIST[metric], Field(min_length=1)]
     time = Search.model_fields["time"].rebuild_annotation()
@@ -172,14 +180,14 @@ def _search(space: Any, point: Any, marked: Any, alternatives: Any) -> Any:
 
 
 def _resources() -> Any:
-    """With what a study can ask for today: one that ran with more can be read."""
+    """Make the model of what a new study can ask for: a study that ran with more can still be read."""
     hang = Resources.model_fields["hang"].rebuild_annotation()
     gpu = Annotated[float, Field(ge=0, le=1)]
     return MODEL("Resources", __base__=Resources, __doc__=Resources.__doc__, gpu=(gpu, 0), hang=(Duration | hang, None))
 
 
 def _section(section: str, keys: Mapping[str, list[Knob]], name: str = "") -> Any:
-    """The model of a section, or of what it is with a name."""
+    """Make the model of a section, or of the section with one `name`."""
     fields: dict[str, Any] = {"name": (one_of([name]), ...)} if name else {}
     for key, knobs in keys.items():
         defaults = [knob.default for knob in knobs]
@@ -189,7 +197,7 @@ def _section(section: str, keys: Mapping[str, list[Knob]], name: str = "") -> An
 
 
 def _type(knobs: Iterable[Knob]) -> Any:
-    """All that a key can be."""
+    """Return the type of all values that a key can have."""
     kinds = UNION[tuple(dict.fromkeys(checked(knob.type) for knob in knobs))]
     return Annotated[kinds, Field(description=next((knob.about for knob in knobs if knob.about), None))]
 
@@ -200,12 +208,12 @@ def _is_scalar(knob: Knob) -> bool:
 
 
 def _optional(title: str, fields: Mapping[str, Any]) -> Any:
-    """A model of keys none of which has to be given."""
+    """Make a model whose keys can all be left out."""
     return MODEL(title, __config__=STRICT, **{key: (kind, FREE) for key, kind in fields.items()})
 
 
 class _Choices:
-    """The forms of a key in `search.space`: the choices of its domain are values of it."""
+    """Forms of a key in `search.space`: the choices of its domain are values of it."""
 
     def __get_pydantic_json_schema__(self, core: Any, handler: GetJsonSchemaHandler) -> Schema:
         found = handler(core)
@@ -214,7 +222,7 @@ class _Choices:
 
 
 def _plain(node: Any) -> Any:
-    """A pydantic schema without titles, and with descriptions of keys from the model's docstring."""
+    """Return a pydantic schema without titles, and with descriptions of keys from the model's docstring."""
     if isinstance(node, list):
         return [_plain(child) for child in node]
     if isinstance(node, float) and node.is_integer():  # 0 and 0.0 are one bound to `typing`, which keeps the first

@@ -1,4 +1,4 @@
-"""Makes a StudySpec from a file, overrides and a profile, or raises one message with all that is wrong."""
+"""Make a StudySpec from a file, overrides and a profile, or raise one message with all that is wrong."""
 
 import re
 import sys
@@ -54,11 +54,9 @@ from study.spec.trial_sections import (
 from study.text import quoted, tell
 from study.training.config import MOST_THREADS, SECTIONS, TrainOptions
 
-# What the papers say about a search: the ranges that hyperparameters declare, and configurations to try first.
-
 
 def written_out(domains: Mapping[str, Domain], forms: Forms, problems: Problems) -> dict[str, Domain]:
-    """The domains with `range: paper` replaced: by a range that holds all that the space's methods declare for the key.
+    """Replace `range: paper` in domains by a range that holds all that the space's methods declare for the key.
 
     What the file itself gives of a range overrides this.
     """
@@ -89,7 +87,7 @@ def _written_out(key: str, domain: Domain, forms: Forms, problems: Problems) -> 
 
 
 def _hull(declared: list[Searched]) -> dict[str, Any]:
-    """The smallest range that holds all of these; logarithmic, or in steps, where all are."""
+    """Return the smallest range that holds all of these; logarithmic, or in steps, where all are."""
     steps = {declaration.step for declaration in declared}
     return {
         "low": min(declaration.low for declaration in declared if declaration.low is not None),
@@ -100,7 +98,7 @@ def _hull(declared: list[Searched]) -> dict[str, Any]:
 
 
 def papers_configurations(space: Space, sections: Sections) -> list[dict[str, Any]]:
-    """The papers' configurations that the search could give: of each method the first, then of each the second ...
+    """Return the papers' configurations that the search could give: the first of each method, then the second ...
 
     A key without a value in the papers has the value that it has without a search, or else its first choice.
     """
@@ -117,7 +115,7 @@ def _of_method(space: Space, sections: Sections, method: Any) -> list[dict[str, 
 
 
 def _configuration(space: Space, sections: Sections, method: Any, place: int) -> tuple[dict[str, Any] | None, int]:
-    """One of a method's configurations, None if it is not in the space, and how many the papers have."""
+    """Return one of a method's configurations, None if it is not in the space, and how many the papers have."""
     params: dict[str, Any] = {}
     count = 0
     for key, domain in space.domains.items():
@@ -143,11 +141,8 @@ def _configuration(space: Space, sections: Sections, method: Any, place: int) ->
 _NONE = object()
 
 
-# Checks of what a study searches for and limits: its metrics exist, and which direction of them is better is known.
-
-
 def check_metrics(spec: StudySpec, problems: Problems) -> None:
-    """Check that every metric that is searched for or limited exists on the validation split of all data sets."""
+    """Check that every metric that is searched by or limited exists on the validation split of all data sets."""
     search = spec.search
     by_data = [[]] if spec.function else spec.available
     valid = [f"val/{name}" for name in by_data[0] if all(name in others for others in by_data)]
@@ -168,8 +163,7 @@ def check_metrics(spec: StudySpec, problems: Problems) -> None:
 
 
 def _check_directions(spec: StudySpec, searched: list[str], problems: Problems) -> None:
-    """Check that it is known of each metric whether a higher or a lower value is better, and that nothing else is
-    given."""
+    """Check that the better direction of each metric is known, and that none is given against it."""
     given, at = spec.search.direction, ("search", "direction")
     if isinstance(given, list) and len(given) != len(searched):
         problems.add(at, f"{given} given, allowed is one for each of {len(searched)} metrics: {', '.join(searched)}")
@@ -200,11 +194,8 @@ def _hint(name: str, valid: list[str]) -> str:
     return f"{note}{nearest(name, valid)}"
 
 
-# A bias of one value, which nothing that needs a bias can use.
-
-
 def one_bias_fault(spec: StudySpec) -> str | None:
-    """Why a study's data do not do, where their bias is one value and the method, metric or a constraint needs one."""
+    """Return what is wrong where the bias has only one value and something needs a bias; None: nothing is."""
     names = None if spec.function else spec.facts.bias_names
     if not names or len(names) > 1:
         return None
@@ -224,14 +215,12 @@ MOST_TRIALS = 100
 NAME_RULE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
-# `--set` overrides: what they set away takes its own keys along.
-
-
 def set_keys(document: Document, assignments: Iterable[str]) -> None:
-    """Apply `--set` overrides. Keys of the file that only what was set away had, as a regulariser's weight, leave the
-    document, also where they are searched; a line on standard error says which.
+    """Apply `--set` overrides, and drop the file's keys that nothing uses after them.
 
-    A section whose form the search or a given configuration decides, or whose name is not known, stays as it is.
+    If another regulariser is set, the weight of the former one leaves the document, also where it is searched; a line
+    on standard error says which keys were left out. A section whose form the search or a given configuration decides,
+    or whose name is not known, stays as it is.
     """
     assignments = list(assignments)
     before = _known_keys(document)
@@ -246,7 +235,7 @@ def set_keys(document: Document, assignments: Iterable[str]) -> None:
 
 
 def _known_keys(document: Document) -> dict[str, set[str]]:
-    """The keys that each section of a document has, of those that the file alone decides."""
+    """Return the keys that each section of a document has, for sections whose form the file alone decides."""
     searched = {key for part in _trials_of(document.values) for key in part}
     found = {}
     for section, catalogue in CATALOGUES.items():
@@ -265,7 +254,7 @@ def _known_keys(document: Document) -> dict[str, set[str]]:
 
 
 def _without(values: dict[str, Any], gone: set[str]) -> list[str]:
-    """Take these keys out of a file's sections and its search; gives those that were there."""
+    """Take these keys out of a file's sections and its search, and return those that were there."""
     dropped = []
     for key in sorted(gone):
         section, name = key.split(".")
@@ -278,7 +267,7 @@ def _without(values: dict[str, Any], gone: set[str]) -> list[str]:
 
 
 def _trials_of(values: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return what says which keys trials get: the space, the baseline, and each configuration that is enqueued."""
+    """Return the parts of a file that give trials their keys: the space, the baseline, and what is enqueued."""
     search = values["search"] if isinstance(values.get("search"), dict) else {}
     given = chain.from_iterable(search[key] for key in ("enqueue", "incumbents") if isinstance(search.get(key), list))
     return [part for part in (search.get("space"), search.get("baseline"), *given) if isinstance(part, dict)]
@@ -293,19 +282,41 @@ def load_study(
     one_trial: bool = False,
     reading: str | None = None,
 ) -> StudySpec:
-    """The study of a shipped name or a file's path, with overrides applied and everything checked.
+    """Load the study of a shipped name or a file's path, with overrides applied and everything checked.
 
     Args:
-        reading: of its protocol, see `study.spec.readings`; None: the file's own. It overrides a profile.
         one_trial: only its own configuration is run, so that early stopping need not suit its epochs.
+        reading: of its protocol, see `study.spec.readings`; None: the file's own. It overrides a profile.
 
     Raises:
         UserError: says everything that is wrong, each with file, line, key, what was given and what is allowed.
     """
-    document = _changed(spec, list(assignments), profile, reading)
+    assignments = list(assignments)
+    document = _changed(spec, assignments, profile, reading)
+    if one_trial:
+        _take_alternatives(document, assignments)
     if name is not None:
         document.set("name", name, "--name")
     return resolve(document, one_trial)
+
+
+def _take_alternatives(document: Document, assignments: list[str]) -> None:
+    """Put what stands under a label of `search.alternatives` in the place of a section whose name is set to it, with
+    what else is set of that section. What the search would give to trials, which counts on the file's own section,
+    leaves the document."""
+    given = {text: assigned(text)[0] for text in assignments}
+    for section in CATALOGUES:
+        try:
+            label = document.values[section]["name"]
+            labelled = document.values["search"]["alternatives"][section][label]
+        except (KeyError, TypeError):  # no label, or not of the form, which is told later
+            continue
+        name = f"{section}.name"
+        if name in given.values() and isinstance(labelled, dict):
+            document.set(section, dict(labelled), f"--set {name}={label}")
+            override(document, [text for text, key in given.items() if key.startswith(f"{section}.") and key != name])
+            for part in ("space", "baseline", "enqueue", "incumbents"):
+                document.values["search"].pop(part, None)
 
 
 def _changed(spec: str, assignments: list[str], profile: str | None = None, reading: str | None = None) -> Document:
@@ -320,7 +331,10 @@ def _changed(spec: str, assignments: list[str], profile: str | None = None, read
 
 
 def declared_readings(spec: str) -> dict[str, Reading]:
-    """The readings of a protocol that the file of a shipped name or a path declares, by name.
+    """Return the readings of a protocol that a study file declares, by name.
+
+    Args:
+        spec: a shipped name or a path.
 
     Raises:
         UserError: there is no such file, or they are not well declared.
@@ -329,8 +343,9 @@ def declared_readings(spec: str) -> dict[str, Reading]:
 
 
 def check_origin(document: Document, changes: Iterable[str]) -> None:
-    """Check that an exported file is unchanged apart from overrides, and note these in it: the original's figures are
-    not theirs.
+    """Check that an exported file is unchanged apart from overrides, and record these in its `origin`.
+
+    The metrics in `origin` are those of the configuration without them.
 
     Raises:
         UserError: it is of another version, or was changed by hand.
@@ -362,7 +377,7 @@ def check_origin(document: Document, changes: Iterable[str]) -> None:
 
 
 def load_checked(path: Path, name: str | None = None) -> StudySpec:
-    """The study of a resolved file, as in a study's own folder, checked like any study file.
+    """Load the study of a resolved file, as in a study's own folder, checked like any study file.
 
     Args:
         name: of the study's folder, which may have been renamed; None: that in the file.
@@ -371,7 +386,7 @@ def load_checked(path: Path, name: str | None = None) -> StudySpec:
 
 
 def load_resolved(path: Path, name: str | None = None) -> StudySpec:
-    """The same of one that was checked when it was made: only its form is checked again.
+    """Load the study of a resolved file that was checked when it was made: only its form is checked again.
 
     No catalogue is asked, so that a study whose method is no longer installed can still be read.
     """
@@ -389,7 +404,7 @@ def _in_folder(path: Path, name: str | None) -> Document:
 
 
 def resolved(document: Document) -> StudySpec:
-    """The same of what stands in such a file."""
+    """Return the study of a resolved document, checked as `load_resolved` does."""
     problems = Problems(document)
     layout, _ = _layout(document.values, problems)
     problems.raise_any()
@@ -427,8 +442,12 @@ def check_name(name: str) -> None:
 
 
 def resolve(document: Document, one_trial: bool = False, of_folder: bool = False) -> StudySpec:
-    """Check a document and fill in every default; `one_trial`: see `load_study`; `of_folder`: it is of a study that
-    exists, whose file says all."""
+    """Check a document and fill in every default.
+
+    Args:
+        one_trial: see `load_study`.
+        of_folder: it is the file of an existing study, which says everything.
+    """
     problems = Problems(document)
     document.values = completed(with_incumbents(document.values, problems), problems)
     values, wants_papers = _without_papers(document.values)
@@ -467,7 +486,7 @@ def resolve(document: Document, one_trial: bool = False, of_folder: bool = False
 
 
 def _layout(values: dict[str, Any], problems: Problems) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The outline of a document with its defaults, and the document, without what is wrong and changes nothing else.
+    """Return the outline of a document with its defaults, and the document without what is wrong by itself.
 
     Such problems, and one with the name, are left for the caller to raise, with those of the rest.
     """
@@ -484,7 +503,7 @@ def _layout(values: dict[str, Any], problems: Problems) -> tuple[dict[str, Any],
 
 
 def _set_aside(values: Mapping[str, Any], faults: Iterable[Key]) -> dict[str, Any] | None:
-    """A document without these keys; None if what it says elsewhere depends on one of them."""
+    """Return a document without these keys; None if other parts of it depend on one of them."""
     rest = {**values, "search": dict(values["search"])} if isinstance(values.get("search"), Mapping) else dict(values)
     for section, *inside in faults:
         if section == "search" and inside and inside[0] not in ("space", "alternatives", "baseline", "enqueue"):
@@ -504,12 +523,12 @@ def _spec(values: Mapping[str, Any], layout: Mapping[str, Any], search: Search, 
 
 
 def _threads(cpu: float) -> int:
-    """`train.threads` where the file does not give it: a trial uses all CPU cores that it takes."""
+    """Return `train.threads` where the file does not give it: a trial uses all CPU cores that it takes."""
     return min(max(int(cpu), 1), MOST_THREADS)
 
 
 def _without_papers(values: dict[str, Any]) -> tuple[dict[str, Any], bool]:
-    """A document without `enqueue: papers`, and whether it had it: which configurations these are is known later."""
+    """Return a document without `enqueue: papers`, and whether it had it: these configurations are known later."""
     search = values.get("search")
     if not isinstance(search, dict) or search.get("enqueue") != "papers":
         return values, False
@@ -517,7 +536,7 @@ def _without_papers(values: dict[str, Any]) -> tuple[dict[str, Any], bool]:
 
 
 def _search(search: Search, file_sections: Sections, wants_papers: bool, problems: Problems) -> tuple[Search, Sections]:
-    """The search and the sections with every default filled in and each value valid by itself."""
+    """Return the search and the sections with every default filled in and each value valid by itself."""
     section_forms = forms(file_sections, search.space)
     domains = written_out(search.space, section_forms, problems)
     check_space(domains, file_sections, section_forms, problems)
@@ -525,7 +544,7 @@ def _search(search: Search, file_sections: Sections, wants_papers: bool, problem
     unused = _unused(file_sections, search.space)
     every = forms(file_sections, {**search.space, **unused}) if unused else section_forms
     more = [{key: label} for key in unused for label in file_sections.alternatives[key.removesuffix(".name")]]
-    # for its messages, also about alternatives that no trial has
+    # called for its messages, which are also about alternatives that no trial has
     complete(file_sections, every, [*sound, *more], problems)
     problems.raise_any()
     try:
@@ -556,7 +575,7 @@ def _search(search: Search, file_sections: Sections, wants_papers: bool, problem
 
 
 def _unused(file_sections: Sections, domains: Mapping[str, Domain]) -> dict[str, Domain]:
-    """For each section with alternatives that are not searched: the domain of its name with these added."""
+    """Return, for each section with alternatives that are not searched, the domain of its name with these added."""
     widened = {}
     for section, labelled in file_sections.alternatives.items():
         key = f"{section}.name"
@@ -612,14 +631,11 @@ def _check_data(spec: StudySpec, problems: Problems) -> None:
     problems.raise_any()
 
 
-# A study file that is to run elsewhere, where its data may be and here not.
-
-
 def load_for_elsewhere(spec: str, assignments: Iterable[str] = ()) -> StudySpec:
-    """The study of a shipped name or a file's path, with overrides applied and everything checked.
+    """Load a study that is to run on a cluster, as `load_study` does.
 
-    Of an exported configuration whose data are not here, only the form is checked: it was checked when it was exported,
-    and is again where it runs.
+    For an exported configuration whose data are not here, only the form is checked: it was checked when it was
+    exported, and is again where it runs.
 
     Raises:
         UserError: see `study.spec.load.load_study`.

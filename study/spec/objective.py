@@ -1,12 +1,11 @@
-"""The objective of a study: one metric or several, limits that others must keep, at which epoch, and what of a front is
-chosen.
+"""The objective of a study: metrics, limits on others, the epoch that counts, and what is chosen of a front.
 
 Values of several metrics are ordered by constrained domination (Deb et al. 2002, NSGA-II, section VI): one that keeps
 the limits is better than one that does not; of two that do not, the one that misses them by less; of two that do,
 the one that is no worse in any metric and better in one.
 
-Values that agree in `DIGITS` digits are equal: means over seeds differ in the last bits by the order of their sums, and
-no configuration is to lead, leave a front or break a limit by that.
+Values that agree in `DIGITS` digits are equal: means over seeds differ in the last bits by the order of their sums,
+which must not decide who leads, leaves a front or breaks a limit.
 """
 
 import math
@@ -25,13 +24,13 @@ DIGITS = 12
 
 
 def rounded(value: float) -> float:
-    """A value without the noise of its computation."""
+    """Round a value to `DIGITS` significant digits, which drops the noise of its computation."""
     return float(f"{value:.{DIGITS}g}")
 
 
 @dataclass(frozen=True)
 class Constraint:
-    """A limit of one metric, written as `val/equalized_odds <= 0.05`."""
+    """Limit on one metric, written as `val/equalized_odds <= 0.05`."""
 
     metric: str
     sense: Literal["<=", ">="]
@@ -53,7 +52,7 @@ class Constraint:
         raise ValueError("allowed is METRIC <= NUMBER or METRIC >= NUMBER")
 
     def excess(self, value: float) -> float:
-        """By how much a value misses the limit; below 0 how much room it leaves."""
+        """Return by how much a value misses the limit; below 0, how much room it leaves."""
         return rounded(value) - self.limit if self.sense == "<=" else self.limit - rounded(value)
 
     def __str__(self) -> str:
@@ -62,11 +61,11 @@ class Constraint:
 
 @dataclass(frozen=True)
 class Score:
-    """The value of a trial at one epoch.
+    """Value of a trial at one epoch.
 
     Attributes:
         values: one per metric, in the metric's own direction.
-        gains: the same, `rounded` and turned so that larger is better.
+        gains: the values, `rounded` and turned so that larger is better.
         excesses: by how much each constraint is missed, below 0 how much room is left.
     """
 
@@ -76,12 +75,12 @@ class Score:
 
     @cached_property
     def violation(self) -> float:
-        """The sum over constraints of how much is missed, 0 where all are kept."""
+        """Sum over constraints of how much is missed, 0 where all are kept."""
         return sum((max(0.0, excess) for excess in self.excesses), 0.0)
 
     @property
     def single(self) -> bool:
-        """Return whether there is one metric."""
+        """Whether there is one metric."""
         return len(self.gains) == 1
 
     def dominates(self, other: "Score") -> bool:
@@ -93,13 +92,14 @@ class Score:
 
 @dataclass(frozen=True)
 class Choosing:
-    """The rule by which one configuration of a front is chosen (`search.choose`).
+    """Rule by which one configuration of a front is chosen (`search.choose`).
 
     Attributes:
-        name: `first`: the best in the first metric. `limit`: the same among those that keep `limits`; where none does,
-            the one that misses them by the least. `knee`: the nearest to the point that has the best value of every
-            metric (compromise programming: Zeleny 1973), each metric on a scale from the worst to the best value of the
-            configurations that are compared. Ties go to the better one in the first metric, then to the earlier.
+        name: `first`: the best in the first metric. `limit`: the best in the first metric among those that keep
+            `limits`; where none does, the one that misses them by the least. `knee`: the nearest to the point that has
+            the best value of every metric (compromise programming: Zeleny 1973), each metric on a scale from the worst
+            to the best value of the configurations that are compared. Ties go to the better one in the first metric,
+            then to the earlier.
         limits: on metrics of the study.
     """
 
@@ -109,7 +109,7 @@ class Choosing:
 
 @dataclass(frozen=True)
 class Objective:
-    """Metrics with their directions, constraints, how a trial's epoch is chosen, and one of a front.
+    """Metrics with their directions, constraints, and how a trial's epoch and one of a front are chosen.
 
     Attributes:
         window: None: a trial is taken at its last epoch; a number: at its best by this objective, where each epoch
@@ -124,7 +124,7 @@ class Objective:
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> "Objective":
-        """From plain values, as `dataclasses.asdict` gives them."""
+        """Make an objective from plain values, as `dataclasses.asdict` gives them."""
         constraints = tuple(Constraint(**limit) for limit in document["constraints"])
         limits = tuple(Constraint(**limit) for limit in document["choose"]["limits"])
         choose = Choosing(document["choose"]["name"], limits)
@@ -132,7 +132,7 @@ class Objective:
 
     @property
     def several(self) -> bool:
-        """Return whether there are several metrics, of which no configuration need be the best in all."""
+        """Whether there are several metrics; then no configuration need be the best in all."""
         return len(self.metrics) > 1
 
     @cached_property
@@ -141,7 +141,7 @@ class Objective:
         return list(dict.fromkeys([*self.metrics, *(constraint.metric for constraint in self.constraints)]))
 
     def score(self, report: Mapping[str, float | None]) -> Score | None:
-        """The score of an epoch's metrics; None where one that it needs is missing or not a number."""
+        """Return the score of an epoch's metrics; None where one that it needs is missing or not a number."""
         needed = {name: value for name in self.needed if (value := report.get(name)) is not None}
         if len(needed) < len(self.needed):
             return None
@@ -151,7 +151,7 @@ class Objective:
         return Score(values, gains, tuple(limit.excess(needed[limit.metric]) for limit in self.constraints))
 
     def order(self, scores: Sequence[Score]) -> list[int]:
-        """Positions of scores, the best first: front by front of constrained domination, in a front by `choose`.
+        """Return positions of scores, the best first: by fronts of constrained domination, in a front by `choose`.
 
         Ties keep their order.
         """
@@ -159,19 +159,19 @@ class Objective:
         return sorted(range(len(scores)), key=lambda place: (fronts[place], worth[place], -scores[place].gains[0]))
 
     def _worth(self, scores: Sequence[Score]) -> Sequence[float]:
-        """What `choose` looks at before the first metric, of each score; less is better."""
+        """Return for each score what `choose` looks at before the first metric; less is better."""
         if not self.several or self.choose.name == "first":
             return [0.0] * len(scores)
         return _distances(scores) if self.choose.name == "knee" else [self.missed(score) for score in scores]
 
     def missed(self, score: Score) -> float:
-        """By how much a score misses the limits of `choose`; 0 where it keeps all."""
+        """Return by how much a score misses the limits of `choose`; 0 where it keeps all."""
         values = dict(zip(self.metrics, score.values, strict=True))
         return sum(max(0.0, limit.excess(values[limit.metric])) for limit in self.choose.limits)
 
     @property
     def rule(self) -> str:
-        """The rule of `choose` in words, to stand behind the configuration of a front that it chose."""
+        """Rule of `choose` in words, to stand behind the configuration of a front that it chose."""
         first, name = f"the best {self.metrics[0]}", self.choose.name
         limits = " and ".join(map(str, self.choose.limits or self.constraints))
         words = {"first": first, "limit": f"{first} where {limits}", "knee": "the nearest to the best of every metric"}
@@ -179,7 +179,7 @@ class Objective:
 
 
 def _distances(scores: Sequence[Score]) -> Sequence[float]:
-    """How far each score is from the best value of every metric, each on a scale from the worst to the best of all."""
+    """Return each score's distance to the best value of every metric, each scaled from its worst to its best."""
     if not scores:
         return []
     by_metric = list(zip(*(score.gains for score in scores), strict=True))
@@ -192,8 +192,11 @@ def _distances(scores: Sequence[Score]) -> Sequence[float]:
 
 
 def spread_out(scores: Sequence[Score], count: int) -> list[int]:
-    """Positions of so many scores that lie far apart, the first among them: each next one has the largest distance to
-    those taken (farthest-first traversal: Gonzalez 1985), on each metric's scale from the worst to the best of all."""
+    """Return positions of so many scores that lie far apart, the first among them.
+
+    Each next one has the largest distance to those taken (farthest-first traversal: Gonzalez 1985), on each metric's
+    scale from the worst to the best of all.
+    """
     import numpy as np
 
     gains = np.array([score.gains for score in scores])
@@ -207,7 +210,7 @@ def spread_out(scores: Sequence[Score], count: int) -> list[int]:
 
 
 def front(scores: Sequence[Score]) -> list[int]:
-    """Positions of the scores that no other dominates."""
+    """Return positions of the scores that no other dominates."""
     if not scores:
         return []
     fronts = _fronts(scores)
@@ -220,7 +223,7 @@ def front(scores: Sequence[Score]) -> list[int]:
 
 
 def _fronts(scores: Sequence[Score]) -> Sequence[float]:
-    """The front of each score, 0 the best; those that miss a constraint come last, by how much they miss it."""
+    """Return the front of each score, 0 the best; those that miss a constraint come last, by how much they do."""
     if not scores or scores[0].single:  # with one metric the front follows from the constraints alone
         return [score.violation for score in scores]
     import numpy as np
@@ -242,7 +245,7 @@ def _fronts(scores: Sequence[Score]) -> Sequence[float]:
 
 
 def _dominates(gains: "np.ndarray") -> "np.ndarray":
-    """(N, N): whether one row of gains (N, metrics) dominates the other."""
+    """Return as (N, N) whether one row of gains (N, metrics) dominates the other."""
     import numpy as np
 
     no_worse, better = np.ones((len(gains),) * 2, dtype=bool), np.zeros((len(gains),) * 2, dtype=bool)

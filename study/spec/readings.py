@@ -23,7 +23,7 @@ class Reading(Strict):
         source: where it stands: an equation, a table, the released code.
         set: the keys and values by which the readings differ, as for `--set`. None: the trials are those of the file's
             own reading, and are read in another way.
-        metrics: the metric of ours that a printed number is, in the place of the table's.
+        metrics: our metric that a printed number is, in place of the table's.
         values: by key, what a printed value means in a study file.
         epoch: the one whose numbers are printed: the last, or the best on the test split.
         taken: why the study file itself has this reading; None: it has another.
@@ -39,12 +39,12 @@ class Reading(Strict):
 
     @property
     def reads(self) -> bool:
-        """Return whether it reads the same trials in another way."""
+        """Whether it reads the same trials in another way."""
         return bool(self.metrics or self.values) or self.epoch != "last"
 
 
 class Declared(Strict):
-    """The outline of what a study file says of readings."""
+    """Outline of what a study file says of readings."""
 
     readings: dict[str, Reading] = Field(default_factory=dict)
 
@@ -86,7 +86,7 @@ def take_readings(document: Document) -> dict[str, Reading]:
 
 
 def apply_reading(document: Document, readings: Mapping[str, Reading], name: str) -> None:
-    """Override the keys of one reading.
+    """Override the keys of a study file by those of one reading.
 
     Raises:
         UserError: it is not declared.
@@ -99,19 +99,19 @@ def apply_reading(document: Document, readings: Mapping[str, Reading], name: str
 
 
 def has_own_study(reading: Reading) -> bool:
-    """Return whether a reading has trials of its own, beside those of the one that the file has."""
+    """Return whether a reading has trials of its own, beside those of the file's reading."""
     return reading.taken is None and bool(reading.set)
 
 
 def is_of(reading: Reading, values: Mapping[str, Any]) -> bool:
-    """Return whether a study has the trials of a reading: all its values, and some or those of the file."""
+    """Return whether a study has the trials of a reading: all of its values, if it has any or is the file's own."""
     return (bool(reading.set) or reading.taken is not None) and all(
         _at(values, key) == value for key, value in reading.set.items()
     )
 
 
 def _at(values: Mapping[str, Any], dotted: str) -> Any:
-    """The value at a dotted key of a document, or `ABSENT`."""
+    """Return the value at a dotted key of a document, or `ABSENT`."""
     found: Any = values
     for part in split(dotted):
         if not isinstance(found, Mapping) or part not in found:

@@ -1,4 +1,4 @@
-"""What a search has to beat that needs no search: the models of the field's libraries that are fitted beside it."""
+"""References of a study: models of the field's libraries that need no search, which the search has to beat."""
 
 from collections.abc import Collection, Iterator
 from math import prod
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 __all__ = ["REFERENCES", "Kind"]
 
 MOST_VALUES = 3 * 64 * 64
-"""Of an image whose pixels are fitted to."""
+"""Values of an image up to which a reference is fitted to its pixels."""
 
 
 def unsuited(name: str, facts: Facts, of_features: bool = False) -> str | None:
-    """Why a reference is not for data of these facts; None: it is.
+    """Return why a reference is not for data of these facts; None: it is.
 
     Args:
         of_features: whether it is fitted to a frozen network's features of images.
@@ -39,8 +39,10 @@ def unsuited(name: str, facts: Facts, of_features: bool = False) -> str | None:
 
 
 def wanted(spec: "StudySpec") -> Iterator[str]:
-    """The references of a study, by name, in the order of the table. None of a function, of a final training, and where
-    trials differ in their data."""
+    """Yield the references of a study, by name, in the order of `REFERENCES`.
+
+    There are none for a function, for a final training, and where trials differ in their data.
+    """
     asked = spec.search.references
     if asked is False or spec.function or spec.final_seeds is not None or spec.varied_data:
         return

@@ -1,6 +1,6 @@
 """When each rule of early stopping compares trials, and what that should save.
 
-A rule is a class here and the module of its name in `study/sweep/early_stopping`, which decides who goes on.
+A rule is a class here and the module of its name in `study/sweep/early_stopping`, which decides which trials go on.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -31,8 +31,8 @@ class Schedule:
 
     Attributes:
         about: which trials stop, for the guide.
-        has_brackets: it can have several, as `search.early_stopping.brackets` says.
-        each_epoch: it compares trials after each epoch from `grace` on.
+        has_brackets: whether it can have several, as `search.early_stopping.brackets` says.
+        each_epoch: whether it compares trials after each epoch from `grace` on.
     """
 
     rule: EarlyStopping
@@ -43,7 +43,7 @@ class Schedule:
 
     @property
     def grace(self) -> int:
-        """The first epoch behind which it may stop a trial."""
+        """First epoch after which it may stop a trial."""
         return max(1, round(self.epochs / 2)) if self.rule.grace is None else self.rule.grace
 
     @property
@@ -53,7 +53,7 @@ class Schedule:
 
     @property
     def most_brackets(self) -> int:
-        """How many brackets fit: each begins at the last epoch of a trial or before."""
+        """Number of brackets that fit: each begins at the last epoch of a trial or before."""
         return len(self._ladder())
 
     @property
@@ -63,12 +63,12 @@ class Schedule:
 
     @property
     def expected_complete(self) -> float:
-        """The share of searched trials that run to their end, if each rung lets as many go on as it means to."""
+        """Share of searched trials that run to their end, if each rung lets as many go on as it means to."""
         return sum(one.share / self.rule.reduction ** len(one.rungs) for one in self.brackets)
 
     @property
     def words(self) -> str:
-        """The rule in a line, for plan and report."""
+        """Rule in a line, for plan and report."""
         name, among = self.rule.name, self.brackets
         if not any(bracket.rungs for bracket in among):
             return f"{name}, no rungs before the last epoch"
@@ -78,8 +78,7 @@ class Schedule:
         return f"{name}, brackets with rungs at {ladders}; one in {self.rule.reduction} goes on"
 
     def _shared(self, count: int, weight: Callable[[Sequence[int]], float]) -> list[Bracket]:
-        """Return so many brackets, each of which begins a rung later than the one before and gets trials by its
-        weight."""
+        """Return so many brackets, each beginning a rung later than the one before, with shares by `weight`."""
         rungs = tuple(rung for rung in self._ladder() if rung < self.epochs)
         ladders = [rungs[first:] for first in range(count)]
         weights = [weight(one) for one in ladders]
@@ -103,7 +102,7 @@ class Schedule:
 
 
 class AshaSchedule(Schedule):
-    """Of asynchronous successive halving, in one bracket or several."""
+    """Rungs of asynchronous successive halving, in one bracket or several."""
 
     about = "at each rung only the best 1/`reduction` of all that have come so far goes on"
     has_brackets = True
@@ -128,7 +127,7 @@ class HyperbandSchedule(Schedule):
 
 
 class MedianSchedule(Schedule):
-    """Of the median stopping rule: after each epoch from `grace` on."""
+    """Comparisons of the median stopping rule: after each epoch from `grace` on."""
 
     about = "a trial stops whose best so far is below the median of the others' means, at each epoch from `grace` on"
     each_epoch = True
@@ -139,7 +138,10 @@ class MedianSchedule(Schedule):
 
     @property
     def expected_epochs(self) -> float:
-        """Half of the trials end at the first comparison, as later ones stop few: means lag behind a trial's best."""
+        """Mean epochs if half of the trials end at the first comparison.
+
+        Later comparisons stop few: the means of others lag behind a trial's best.
+        """
         return (min(self.grace, self.epochs) + self.epochs) / 2
 
     @property
@@ -152,7 +154,7 @@ class MedianSchedule(Schedule):
 
 
 class NoStopping(Schedule):
-    """Of a search in which every trial runs in full."""
+    """Schedule of a search in which every trial runs in full."""
 
     about = "all trials run in full"
 
@@ -171,7 +173,7 @@ SCHEDULES: Mapping[StoppingName, type[Schedule]] = {
     "median": MedianSchedule,
     "none": NoStopping,
 }
-"""By the name that a study file has for it, in `search.early_stopping.name`."""
+"""Schedules by the rule's name, as in `search.early_stopping.name`."""
 
 
 def schedule(rule: EarlyStopping, epochs: int) -> Schedule:
@@ -180,7 +182,7 @@ def schedule(rule: EarlyStopping, epochs: int) -> Schedule:
 
 
 def with_grace(rule: EarlyStopping, epochs: int) -> EarlyStopping:
-    """Return the same rule, its `grace` written out."""
+    """Return a rule with its `grace` written out."""
     return rule if rule.name == "none" else rule.model_copy(update={"grace": schedule(rule, epochs).grace})
 
 
@@ -193,8 +195,7 @@ def turn(number: int) -> float:
 
 
 def bracket_of(number: int, among: Sequence[Bracket]) -> int:
-    """Return the index of the bracket that a trial is in: a function of its number alone, so that a resumed study
-    agrees."""
+    """Return the index of a trial's bracket: a function of its number alone, so that a resumed study agrees."""
     place = turn(number)
     for index, bracket in enumerate(among[:-1]):
         place -= bracket.share

@@ -1,4 +1,4 @@
-"""What is known of each sampler before a study begins: what it can search, what it is good for.
+"""What each sampler can search and what it is good for, known before a study begins.
 
 A sampler is an entry here and the module of its name in `study/sweep/samplers`, which suggests parameters.
 """
@@ -17,13 +17,13 @@ class SamplerFacts:
         good_for: the searches to choose it for, for the guide.
         limits: what it does not do, for the guide.
         metrics: how many it can search at once; None: any number.
-        independent: its draws do not depend on the trials before.
-        guided: it looks at the values of trials.
-        foreseeable: it was tried what more of its trials gain, see `study.ranking.remaining_gain`.
-        every_key: each trial must have every key of the space.
-        ranges_only: it searches no choices.
-        every_cell: it tries each cell of a grid once.
-        most_values: of a range with steps or of whole numbers; None: any number.
+        independent: whether its draws do not depend on the trials before.
+        guided: whether it looks at the values of trials.
+        foreseeable: whether the forecast of what more trials gain (`study.ranking.remaining_gain`) was tested with it.
+        every_key: whether each trial must have every key of the space.
+        ranges_only: whether it searches no choices.
+        every_cell: whether it tries each cell of a grid once.
+        most_values: most values of a range with steps or of whole numbers; None: any number.
     """
 
     good_for: str
@@ -39,7 +39,7 @@ class SamplerFacts:
 
 
 GENERATION = 20
-"""Trials of a generation of the genetic samplers: studies of networks have hundreds of trials, Optuna's 50 is for
+"""Trials per generation of the genetic samplers: studies of networks have hundreds of trials, Optuna's 50 is for
 thousands."""
 
 _GENETIC = SamplerFacts(
@@ -87,4 +87,4 @@ SAMPLERS: Mapping[SamplerName, SamplerFacts] = {
         foreseeable=True,
     ),
 }
-"""By the name that a study file has for it, in `search.sampler`."""
+"""Samplers by name, as in `search.sampler`."""

@@ -6,27 +6,26 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
-from study.knobs import MOST
+from study.knobs import MAX_INTEGER
 from study.metrics import Direction
 from study.metrics.selection_rules import RULES
 from study.spec.objective import Constraint
 from study.spec.section_checks import Strict
 from study.text import shortened
 
-# Which values of a key are the same: false, 0, true and 1 are four, though Python calls two of them equal.
-
-
 Params = TypeVar("Params", bound=Mapping[str, Any])
 
 
 def among(value: Any, values: Iterable[Any]) -> bool:
-    """Return whether a value is one of these; true and 1 are two values."""
+    """Return whether a value is one of these; true and 1 are two values, though Python calls them equal."""
     return any(isinstance(value, bool) == isinstance(other, bool) and value == other for other in values)
 
 
 def identity(params: Mapping[str, Any]) -> frozenset[tuple[str, bool, Any]]:
-    """Return what a configuration is: equal for the same configurations alone. Numbers are told apart by twelve digits:
-    0.3 and 0.1 + 2 * 0.1 are one step of a range."""
+    """Return a key that is equal for the same configurations alone.
+
+    Numbers are compared to twelve digits: 0.3 and 0.1 + 2 * 0.1 are one step of a range.
+    """
     return frozenset(
         (key, isinstance(value, bool), float(f"{value:.12g}") if isinstance(value, float) else value)
         for key, value in params.items()
@@ -39,34 +38,32 @@ def same(params: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 
 
 def distinct(configurations: Iterable[Params]) -> list[Params]:
-    """The different ones of these configurations, each where it comes first."""
+    """Return the different ones of these configurations, each where it comes first."""
     found: dict[object, Params] = {}
     for params in configurations:
         found.setdefault(identity(params), params)
     return list(found.values())
 
 
-# Values that a study file may write in another way than they are kept.
-
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 def seconds(value: Any) -> Any:
-    """A duration such as `90m` or `1h30m` in seconds; anything else as it is."""
+    """Convert a duration such as `90m` or `1h30m` to seconds; return anything else as it is."""
     if isinstance(value, str) and re.fullmatch(r"(\d+(\.\d+)?[smhd])+", value):
         return sum(float(number) * UNITS[unit] for number, _, unit in re.findall(r"(\d+(\.\d+)?)([smhd])", value))
-    return float(value) if type(value) is int and abs(value) <= MOST else value
+    return float(value) if type(value) is int and abs(value) <= MAX_INTEGER else value
 
 
 def configurations(value: Any) -> Any:
-    """A list of configurations; the word `papers` was replaced before where it is allowed, and is refused here."""
+    """Refuse a word in place of a list of configurations; where `papers` is allowed, it was replaced before."""
     if isinstance(value, str):
         raise ValueError("allowed is a list of configurations, or papers")
     return value
 
 
 class Resources(Strict):
-    """The resources of one trial; it trains on one card.
+    """Resources of one trial; it trains on one card.
 
     Attributes:
         cpu: CPU cores.
@@ -74,37 +71,37 @@ class Resources(Strict):
         accelerator: the kind of GPU, as Ray calls it (`H100`, `A100`, `T4`, `GeForce-RTX-5090`); null: any.
         hang: a trial without a report for so long (`15m`, or seconds) is ended and runs again; null: 10 times the usual
             epoch on such a device, at least a minute, and 10 times that at start and end.
-        keep_checkpoints: of how many of the best, besides the baseline, the last state is kept for `study extend`;
-            `all`: of all trials.
+        keep_checkpoints: how many of the best trials, besides the baseline, keep their last state for `study extend`;
+            `all`: all trials do.
     """
 
     cpu: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1
     gpu: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0
     accelerator: Annotated[str, Field(pattern=r"^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$")] | None = None
     hang: Annotated[float, Field(gt=0, allow_inf_nan=False), BeforeValidator(seconds)] | None = None
-    keep_checkpoints: Annotated[int, Field(ge=0, le=MOST)] | Literal["all"] = 5
+    keep_checkpoints: Annotated[int, Field(ge=0, le=MAX_INTEGER)] | Literal["all"] = 5
 
     @property
     def device(self) -> str:
-        """The kind of device that trials train on, as PyTorch calls it."""
+        """Kind of device that trials train on, as PyTorch calls it."""
         return "cuda" if self.gpu > 0 else "cpu"
 
 
-Positive = Annotated[int, Field(ge=1, le=MOST)]
+Positive = Annotated[int, Field(ge=1, le=MAX_INTEGER)]
 Seed = Annotated[int, Field(ge=0, lt=2**32)]
 Number = int | Annotated[float, Field(allow_inf_nan=False)]
 if TYPE_CHECKING:
     RuleName = str
 else:
     RuleName = Literal[tuple(rule.name for rule in RULES)]
-"""The name of a selection rule of `study.metrics.selection_rules`."""
+"""Name of a selection rule of `study.metrics.selection_rules`."""
 SamplerName = Literal["cmaes", "gp", "grid", "nsga2", "nsga3", "qmc", "random", "tpe"]
 StoppingName = Literal["asha", "hyperband", "median", "none"]
 Scalar = bool | int | Annotated[float, Field(allow_inf_nan=False)] | str | None
 
 
 def _single(value: Any) -> Any:
-    """A choice as it is.
+    """Return a choice as it is.
 
     Raises:
         ValueError: it is several values.
@@ -171,7 +168,7 @@ class Domain(Strict):
         return self
 
     def ends(self) -> list[Scalar]:
-        """The values that must be valid for the whole domain to be: both ends, or every choice."""
+        """Return the values that must be valid for the whole domain to be: both ends, or every choice."""
         return list(self.choices) if self.choices is not None else [self.low, self.high]
 
     def applies(self, params: Mapping[str, Any]) -> bool:
@@ -194,7 +191,7 @@ REMOVED = {
     "promotion": "asha, which prunes where that paused",
     "freeze_thaw": "asha, which prunes where that paused, or fewer trials and none",
 }
-"""Values that earlier versions had, and what to write in their place."""
+"""Values of earlier versions, and what to write in place of each."""
 
 
 def _not_removed(value: Any) -> Any:
@@ -217,7 +214,7 @@ class EarlyStopping(Strict):
 
     name: StoppingName = "none"
     grace: Positive | None = None
-    reduction: Annotated[int, Field(ge=2, le=MOST)] = 3
+    reduction: Annotated[int, Field(ge=2, le=MAX_INTEGER)] = 3
     brackets: Positive = 1
 
     _name_is_there = field_validator("name", mode="before")(_not_removed)
@@ -229,7 +226,7 @@ def _limit(text: str) -> str:
 
 
 def _by_name(value: Any) -> Any:
-    """A rule's name alone stands for the rule with its defaults."""
+    """Return a rule with its defaults where its name alone is given."""
     return {"name": value} if isinstance(value, str) else value
 
 
@@ -241,25 +238,25 @@ class Confirm(Strict):
         seeds: on how many fresh seeds, from 2 on; with `data.folds` how often on every fold, each time on a seed of its
             own, and once where the file does not say.
         folds: `all`: on every fold of `data.folds`, and a configuration's value is the metric of all samples together,
-            each as a network judges it that was not trained on it. null: `all` where the data have folds.
+            each as judged by a network that was not trained on it. null: `all` where the data have folds.
         front: with several metrics the whole front of the search runs again, also where `top` is smaller, up to so
             many; of a larger front those that lie farthest apart. null: 10.
         rules: run also what each selection rule, or each of these, would have picked; that reads test, and the choice
             stays as it is.
     """
 
-    top: Annotated[int, Field(ge=0, le=MOST)] = 0
-    seeds: Annotated[int, Field(ge=1, le=MOST)] = 3
+    top: Annotated[int, Field(ge=0, le=MAX_INTEGER)] = 0
+    seeds: Annotated[int, Field(ge=1, le=MAX_INTEGER)] = 3
     folds: Literal["all"] | None = None
-    front: Annotated[int, Field(ge=0, le=MOST)] | None = None
+    front: Annotated[int, Field(ge=0, le=MAX_INTEGER)] | None = None
     rules: bool | Annotated[list[RuleName], Field(min_length=1)] = False
 
 
 ChoiceName = Literal["first", "knee", "limit"]
 
 FRONT = 10
-"""`Confirm.front` where a study file with several metrics does not say it. In a study of before there is none: `top`
-alone ran again there, and does."""
+"""`Confirm.front` of a study file with several metrics that does not give it. Studies from before that key have none:
+`top` alone runs again there."""
 
 
 class Choose(Strict):
@@ -301,7 +298,7 @@ class Stop(Strict):
 
     gain: Annotated[float, Field(gt=0, allow_inf_nan=False)]
     confidence: Annotated[float, Field(ge=0.5, lt=1)] = 0.95
-    trials: Annotated[int, Field(ge=10, le=MOST)] = 20
+    trials: Annotated[int, Field(ge=10, le=MAX_INTEGER)] = 20
 
 
 class Search(Strict):
@@ -370,13 +367,13 @@ class Search(Strict):
         EarlyStopping, BeforeValidator(_by_name, json_schema_input_type=StoppingName | EarlyStopping)
     ] = EarlyStopping()
     confirm: Confirm = Confirm()
-    retries: Annotated[int, Field(ge=0, le=MOST)] = 2
+    retries: Annotated[int, Field(ge=0, le=MAX_INTEGER)] = 2
 
     _sampler_is_there = field_validator("sampler", mode="before")(_not_removed)
 
     @property
     def directions(self) -> dict[str, Direction]:
-        """The given directions by metric, without its split."""
+        """Given directions by metric, without its split."""
         given = [] if self.direction is None else self.direction
         names = [self.metric] if isinstance(self.metric, str) else self.metric
         each = [given] * len(names) if isinstance(given, str) else given
@@ -384,7 +381,7 @@ class Search(Strict):
 
 
 AIM = {"metric", "direction", "constraints", "epoch", "epoch_window"}
-"""The keys of a search that say what a trial is worth: an exported configuration keeps them."""
+"""Keys of `search` that say what a trial is worth: an exported configuration keeps them."""
 
 
 class Layout(Strict):

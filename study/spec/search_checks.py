@@ -1,4 +1,4 @@
-"""Checks of what a search asks for: its keys exist, its values are valid, and all that it can give is a valid trial."""
+"""Check what a search asks for: its keys exist, its values are valid, and every trial that it can give is valid."""
 
 import math
 import re
@@ -26,27 +26,24 @@ from study.spec.trial_sections import CATALOGUES, Domains, Forms, Params, Sectio
 from study.training import augment
 from study.training.config import TrainOptions, TrialConfig
 
-# What each sampler can search, known when a study file is read.
-
 FINEST = 10_000_000
-"""Most steps of a range: beyond it rounding blurs which values are on one."""
+"""Most steps of a range: beyond it rounding blurs which values lie on a step."""
 
 
 EXACT = 2**53
-"""The largest whole number up to which samplers, which compute with fractions, tell each from its neighbours."""
+"""Largest whole number up to which samplers, which compute with floats, tell each from its neighbours."""
 
 TOO_LARGE = f"and samplers do not tell whole numbers beyond {EXACT} (2**53) from their neighbours"
 
 
 def _is_blurred(domain: Domain, whole: bool) -> bool:
-    """Return whether the end of a range in steps is none of its steps once it is a number."""
+    """Return whether the last step of a range is off its steps once it is a float."""
     low, step, last = (Fraction(str(value)) for value in (domain.low, domain.step, last_grid_value(domain, whole)))
     return (last - low) % step != 0
 
 
 def count_configurations(search: Search, space: Space, most: int = MOST_CELLS) -> int | None:
-    """Return how many different configurations a search can try: those of its space, and given ones that are not among
-    them.
+    """Count the different configurations that a search can try: those of its space, and given ones outside it.
 
     None: its space has more than `most`.
     """
@@ -66,7 +63,7 @@ def count_configurations(search: Search, space: Space, most: int = MOST_CELLS) -
 
 
 def sampler_problems(search: Search, space: Space) -> list[tuple[Key, str]]:
-    """Return what the sampler cannot search, with the key at fault."""
+    """Return what the sampler cannot search, each with the key at fault."""
     faults: list[tuple[Key, str]] = []
     name, can = search.sampler, SAMPLERS[search.sampler]
     if can.every_key:
@@ -92,12 +89,12 @@ def sampler_problems(search: Search, space: Space) -> list[tuple[Key, str]]:
 
 
 def _able(can: Callable[[SamplerFacts], bool]) -> str:
-    """The samplers that can do something, for a message."""
+    """Return the samplers that can do something, for a message."""
     return ", ".join(name for name, declared in SAMPLERS.items() if can(declared))
 
 
 def _ranges(search: Search, space: Space) -> Iterator[tuple[Key, str]]:
-    """The ranges that are too wide or too fine for numbers, or for the sampler."""
+    """Yield the ranges that are too wide or too fine for numbers, or for the sampler."""
     can = SAMPLERS[search.sampler]
     for key, domain in space.domains.items():
         low, high, step = domain.low, domain.high, domain.step
@@ -126,7 +123,7 @@ def _ranges(search: Search, space: Space) -> Iterator[tuple[Key, str]]:
 
 
 def _stop(search: Search) -> list[tuple[Key, str]]:
-    """Why it can never be said what more search would gain."""
+    """Return why `search.stop` can never say what more search would gain."""
     if search.stop is None:
         return []
     faults: list[tuple[Key, str]] = []
@@ -144,7 +141,7 @@ def _stop(search: Search) -> list[tuple[Key, str]]:
 
 
 def _endless(space: Space) -> list[tuple[Key, str]]:
-    """The ranges that a grid cannot list."""
+    """Return the ranges whose values a grid cannot list."""
     faults: list[tuple[Key, str]] = []
     for key, domain in space.domains.items():
         try:
@@ -152,9 +149,6 @@ def _endless(space: Space) -> list[tuple[Key, str]]:
         except ValueError as error:
             faults.append((("search", "space", key), str(error)))
     return faults
-
-
-# Whether the trials that a search can give are valid as a whole, asked before anything starts.
 
 
 Describe = Callable[[Mapping[str, Any]], Facts]
@@ -181,9 +175,9 @@ def trial_faults(trial: Mapping[str, Mapping[str, Any]], facts: Facts) -> Iterat
 def check_trials(
     sections: Sections, describe: Describe, space: Space, cases: Iterable[Params], configurations: Mapping[Key, Params]
 ) -> Iterator[tuple[Key, str]]:
-    """The problems of the search's trials, each once: the place in the search that causes it, and what is wrong.
+    """Yield the problems of the search's trials, each once: the place in the search that causes it, and why.
 
-    Checked are all combinations of the keys that decide on others, and in each the ends of ranges and the choices of
+    All combinations of the keys that decide on others are checked, and in each the ends of ranges and the choices of
     the other keys. Problems of the file's own configuration are left out.
 
     Args:
@@ -206,7 +200,7 @@ def check_trials(
 
 
 def _ends(space: Space, case: Params) -> Iterator[dict[str, Any]]:
-    """Trials of one case: all keys at their lowest end, each in turn at its others, all at the highest."""
+    """Yield trials of one case: all keys at their lowest end, each in turn at its others, all at the highest."""
     domains = {key: domain for key, domain in space.domains.items() if key not in case and space.applies(key, case)}
     lowest = {**case, **{key: domain.ends()[0] for key, domain in domains.items()}}
     yield lowest
@@ -222,7 +216,7 @@ def _highest(domain: Domain) -> Any:
 
 
 def _suspects(key: str, space: Space, params: Params) -> dict[str, Any]:
-    """The parameters that may cause a problem with a key, the likeliest first.
+    """Return the parameters that may cause a problem with a key, the likeliest first.
 
     The key itself and all that vary, floats aside; if there are none, all of its section.
     """
@@ -234,7 +228,7 @@ def _suspects(key: str, space: Space, params: Params) -> dict[str, Any]:
 
 
 def resource_faults(taken: Resources) -> Iterator[tuple[Key, str]]:
-    """Yield what is wrong with what a trial takes, with the place of it: more than one GPU, a kind of none."""
+    """Yield what is wrong with a trial's resources, with its place: several GPUs, or a kind of GPU without a GPU."""
     if taken.gpu > 1:
         yield (
             ("resources", "gpu"),
@@ -253,20 +247,20 @@ NEVER_SEARCHED = {
     "train.bias_model_epochs": "groups to be judged by",
     "train.deterministic": "way to compute",
 }
-"""Keys of which each study has one value, and what of its trials it is."""
+"""Keys that have one value in a study, and what messages call it."""
 
 MOST_CASES = 2000
-"""Combinations of names that are checked one by one."""
+"""Most combinations of names, each of which is checked."""
 
 
 def points(search: Search) -> dict[Key, Params]:
-    """The configurations that a search is given, baseline and enqueued, by their place."""
+    """Return the configurations that a search is given, baseline and enqueued, by their place."""
     baseline: dict[Key, Params] = {("search", "baseline"): search.baseline or {}}
     return baseline | {("search", "enqueue", str(place)): params for place, params in enumerate(search.enqueue)}
 
 
 def check_space(domains: Domains, sections: Sections, forms: Forms, problems: Problems) -> None:
-    """Check that every key of a space exists and can be searched, and that its condition names keys of the space."""
+    """Check that every key of a space exists and can be searched, and that conditions name keys of the space."""
     for key, domain in domains.items():
         at: Key = ("search", "space", key)
         if not _is_key(key, forms.keys, at, problems):
@@ -305,7 +299,10 @@ def check_points(configurations: Mapping[Key, Params], sections: Sections, probl
 
 
 def check_cases(space: Space, problems: Problems) -> list[dict[str, Any]]:
-    """The combinations of the keys that decide on others; checks that they are few enough and each key is in one."""
+    """Return the combinations of the keys that decide on others.
+
+    It checks that they are few enough, and that each key is in one of them.
+    """
     cases = list(islice(space.cases(), MOST_CASES + 1))
     if len(cases) > MOST_CASES:
         message = f"more than {MOST_CASES} combinations of {', '.join(sorted(space.structure))}. Write several studies"
@@ -374,15 +371,12 @@ def _check_when(when: Mapping[str, list[Any]], domains: Domains, at: Key, proble
 
 
 def _between(domain: Domain, key: str, space: Space) -> Any:
-    """A value between the ends of a range, which must be valid, too."""
+    """Return a value between the ends of a range, which must be valid, too."""
     assert domain.low is not None
     assert domain.high is not None
     if key in space.integers:
         return int(domain.low + domain.high) // 2
     return domain.low + 0.382 * (domain.high - domain.low) if domain.low < domain.high else domain.low
-
-
-# Whether the sections of a trial go together.
 
 
 def section_faults(sections: Mapping[str, Mapping[str, Any]], facts: Facts) -> Iterator[tuple[tuple[str, str], str]]:
@@ -434,11 +428,11 @@ def section_faults(sections: Mapping[str, Mapping[str, Any]], facts: Facts) -> I
 
 
 OF_EARLY = "early_layers"
-"""The value of `method.bias_source` and `train.inferred_groups`."""
+"""Value of `method.bias_source` and `train.inferred_groups` for early layers of a frozen network."""
 
 
 def _early_layers(sections: Mapping[str, Mapping[str, Any]], facts: Facts) -> Iterator[tuple[tuple[str, str], str]]:
-    """Yield which keys ask for early layers where the network is not frozen, or those of it are not known."""
+    """Yield the key that asks for early layers where the network is not frozen, or has none that are known."""
     from study.models.backbone import EARLY, early_width
 
     keys = (("method", "bias_source"), ("train", "inferred_groups"))
@@ -450,7 +444,7 @@ def _early_layers(sections: Mapping[str, Mapping[str, Any]], facts: Facts) -> It
 
 
 def _recording(method: Mapping[str, Any], train: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str], str]]:
-    """Yield why a step cannot be recorded."""
+    """Yield why a step cannot be recorded as a CUDA graph."""
     if train["compile"]:
         yield ("train", "graph"), "True given, so is train.compile: allowed is one of the two"
     if train.get("micro_batch") is not None:
@@ -460,7 +454,7 @@ def _recording(method: Mapping[str, Any], train: Mapping[str, Any]) -> Iterator[
 
 
 def _biased_network(sections: Mapping[str, Mapping[str, Any]], facts: Facts) -> Iterator[tuple[tuple[str, str], str]]:
-    """Yield why the network that finds groups cannot be trained: on classes, and samples as the data set has them."""
+    """Yield why the network that infers groups cannot be trained: it needs classes, and samples as they are stored."""
     kind, given = ("train", "inferred_groups"), f"{sections['train']['inferred_groups']!r} given"
     if facts.unlabelled:
         name = sections["data"]["name"]
@@ -482,21 +476,19 @@ def _shapes(sections: Mapping[str, Mapping[str, Any]], facts: Facts) -> Iterator
         yield ("train", "evaluation_size"), f"{size!r} given. {reason}"
 
 
-# A study file whose trials run a training function of the user's own: what it may leave out, and may not have.
-#
-# Data set and network are the function's: `data` and `model` say `none`. Every key of `method` but `name` and
-# `function` is an argument of the function's configuration; one that is only searched begins at its baseline's value,
-# or at the low end of its range.
-
-
 OF_TRAIN = ("epochs", "seed", "threads")
-"""The keys of `train` that mean something to a function."""
+"""Keys of `train` that mean something to a training function of the user's own."""
 
 METRIC = re.compile(r"val/\w+")
 
 
 def completed(values: dict[str, Any], problems: Problems) -> dict[str, Any]:
-    """A study file's values with what it may leave out; those of any other study as they are."""
+    """Fill in what the file of a training function of the user's own may leave out; return any other as it is.
+
+    Data set and network are the function's: `data` and `model` say `none`. Every key of `method` but `name` and
+    `function` is an argument of the function's configuration; one that is only searched begins at its baseline's value,
+    or at the low end of its range.
+    """
     method, search = _mapping(values.get("method")), _mapping(values.get("search"))
     if method.get("name") != OWN:
         return values
@@ -520,8 +512,10 @@ def completed(values: dict[str, Any], problems: Problems) -> dict[str, Any]:
 
 
 def function_faults(trial: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[tuple[str, str], str]]:
-    """Yield what complete sections of such a trial have that means nothing to a function, and what other trials have of
-    it: the key to change, as (section, key), and why."""
+    """Yield keys that mean nothing to a training function, or that only such a function has.
+
+    Each is the key to change, as (section, key), and why.
+    """
     own = trial["method"]["name"] == OWN
     for section, catalogue in (("data", "study.data"), ("model", "study.models")):
         if own != (trial[section]["name"] == APART[catalogue]):
@@ -540,26 +534,22 @@ def function_faults(trial: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[tu
 
 
 def check_own_metrics(names: Mapping[tuple[str, ...], str], problems: Problems) -> None:
-    """Check the form of the metrics that are searched for or limited, by their places; which there are only a trial
-    tells."""
+    """Check the form of a function's metrics, by their places; only a trial tells which there are."""
     for place, name in names.items():
         if not METRIC.fullmatch(name):
             note = "test metrics cannot be used to choose. " if name.startswith("test/") else ""
             problems.add(place, f"{name!r} given. {note}Allowed: val/NAME, as the function yields it")
 
 
-# What of a front runs again, and which of it is chosen.
-
-
 def with_front(search: Search) -> Search:
-    """The search with how many of its front run again, where there are several metrics."""
+    """Return the search with how many of its front run again, where there are several metrics."""
     if isinstance(search.metric, str) or len(search.metric) < 2 or search.confirm.front is not None:
         return search
     return search.model_copy(update={"confirm": search.confirm.model_copy(update={"front": FRONT})})
 
 
 def with_folds(search: Search, count: int | None, names_seeds: bool, problems: Problems) -> Search:
-    """The search with what it does with folds, where the data have some.
+    """Return the search with what it does with folds, where the data have some.
 
     Args:
         count: of folds, None: the data have none.
@@ -609,7 +599,7 @@ def _mapping(value: Any) -> dict[str, Any]:
 
 
 def _ends_of(given: Any) -> list[Any] | None:
-    """The ends of a domain, None where it is none: the checks of the search say why."""
+    """Return the ends of a domain, None where it is none: the checks of the search say why."""
     try:
         ends = Domain.model_validate(given).ends()
     except ValidationError:
@@ -618,8 +608,10 @@ def _ends_of(given: Any) -> list[Any] | None:
 
 
 def _as_in(ends: list[Any], value: Any, is_given: bool) -> Any:
-    """A value of the kind that a domain has: a whole number as a float where there are floats. One that is not given by
-    the section itself, and is missing or of another kind, is an end."""
+    """Return a value of the type that a domain has: a whole number as a float where there are floats.
+
+    A value that the section itself does not give, and that is missing or of another type, is replaced by an end.
+    """
     others = [end for end in ends if type(end) is not int]
     if type(value) is int and any(type(end) is float for end in others):
         return float(value)

@@ -1,4 +1,4 @@
-"""Checks of a section against the declarations of its keys; pydantic's errors are put in the user's words."""
+"""Check a section against the declarations of its keys; pydantic's errors are put in the user's words."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -11,31 +11,31 @@ from pydantic import AllowInfNan, BaseModel, ConfigDict, ValidationError, create
 
 from study import data, methods, models
 from study.errors import UserError, nearest
-from study.knobs import MOST, Knob, Range
+from study.knobs import MAX_INTEGER, Knob, Range
 from study.spec.document import Document, Key
 from study.text import shortened
 
 BRANCH = re.compile(r"\[key\]|constrained-\w+|list\[.+\]")
-"""Parts of an error's location that are not keys: pydantic's marks of a mapping's key or a union's branch."""
+"""Matches parts of an error's location that are not keys: pydantic's marks of a mapping's key or a union's branch."""
 
 STRICT = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
 class Strict(BaseModel):
-    """A form that has no other keys, takes no value of another type, and is not changed."""
+    """Model that has no other keys, takes no value of another type, and is not changed."""
 
     model_config = STRICT
 
 
-MOST_LINES, LONGEST = 40, 4000
-"""Most problems that are told at once, and most characters about each."""
+MAX_LINES, MAX_CHARACTERS = 40, 4000
+"""Most problems in one message, and most characters about each."""
 
 
 class Problems:
     """Collects what is wrong with a document, so that the user sees all of it at once.
 
     Attributes:
-        keys: of what is wrong.
+        keys: where something is wrong.
     """
 
     def __init__(self, document: Document) -> None:
@@ -44,7 +44,7 @@ class Problems:
         self._lines: dict[str, None] = {}
 
     def add(self, key: Key, message: str) -> None:
-        message = shortened(message.replace("\n", " "), LONGEST)
+        message = shortened(message.replace("\n", " "), MAX_CHARACTERS)
         printable = "".join(char if char.isprintable() else repr(char)[1:-1] for char in message)
         self.keys.append(key)
         self._lines[f"{self._document.place(key)}: {'.'.join(map(_key_part, key))}: {printable}"] = None
@@ -54,13 +54,13 @@ class Problems:
         if not self._lines:
             return
         lines = list(self._lines)
-        if more := lines[MOST_LINES:]:
-            lines = [*lines[:MOST_LINES], f"{self._document.source}: and {len(more)} more problems"]
+        if more := lines[MAX_LINES:]:
+            lines = [*lines[:MAX_LINES], f"{self._document.source}: and {len(more)} more problems"]
         raise UserError("\n".join(lines))
 
 
 class Noted(Problems):
-    """Problems of trials with these parameters: each message says so; `problems` finds the place and collects them."""
+    """Problems of trials with certain parameters, which each message names; `problems` collects them."""
 
     def __init__(self, problems: Problems, params: Mapping[str, Any]) -> None:
         self._problems, self._note = problems, f"with {params_text(params)}: " if params else ""
@@ -70,18 +70,18 @@ class Noted(Problems):
 
 
 def _key_part(part: str) -> str:
-    """A part of a key, quoted where it would break a message's line."""
+    """Return a part of a key, quoted where it would break a message's line."""
     part = shortened(part)
     return part if part and part.isprintable() else repr(part)
 
 
 def params_text(params: Mapping[str, Any]) -> str:
-    """Parameters and their values, as messages name them."""
+    """Return parameters and their values as messages name them."""
     return ", ".join(f"{key} {shown(value)}" for key, value in params.items())
 
 
 def shown(value: Any) -> str:
-    """A value as messages quote it."""
+    """Return a value as messages quote it."""
     return shortened(repr(value))
 
 
@@ -96,7 +96,7 @@ def fault(knob: Knob, value: Any) -> str | None:
 
 
 def check(model: type[BaseModel], values: Any, at: Key, problems: Problems) -> dict[str, Any] | None:
-    """Validate a section; gives it with defaults filled in, or None if something is wrong."""
+    """Validate a section, and return it with defaults filled in; None if something is wrong."""
     try:
         return model.model_validate(values).model_dump()
     except ValidationError as error:
@@ -110,7 +110,7 @@ def check(model: type[BaseModel], values: Any, at: Key, problems: Problems) -> d
 
 
 def section_model(title: str, knobs: Iterable[Knob], /, **fixed: Any) -> type[BaseModel]:
-    """A model of a section whose keys are the given hyperparameters; `fixed` are further fields."""
+    """Make a model of a section whose keys are the given hyperparameters; `fixed` are further fields."""
     return _model(title, tuple(knobs), tuple(fixed.items()))
 
 
@@ -121,12 +121,12 @@ def _model(title: str, knobs: tuple[Knob, ...], fixed: tuple[tuple[str, Any], ..
 
 
 def one_of(names: Iterable[str]) -> Any:
-    """The type of a key that takes one of these names."""
+    """Return the type of a key that takes one of these names."""
     return Literal[tuple(names)]
 
 
 def checked(hint: Any) -> Any:
-    """A hyperparameter's type with its `Range` as checks of the value."""
+    """Return a hyperparameter's type with its `Range` as checks of the value."""
     if get_origin(hint) is Annotated:
         base, *notes = get_args(hint)
         ranges = [note for note in notes if isinstance(note, Range)]
@@ -141,7 +141,7 @@ def checked(hint: Any) -> Any:
 
 
 def _bounds(base: Any, ranges: Iterable[Range]) -> list[Ge | Le | Gt | Lt]:
-    """Return what the ranges of a number say; a whole number has a lower and an upper bound in any case."""
+    """Return the bounds of a number's ranges; a whole number always has a lower and an upper bound."""
     bounds: list[Ge | Le | Gt | Lt] = [
         bound(limit)
         for limits in ranges
@@ -149,19 +149,19 @@ def _bounds(base: Any, ranges: Iterable[Range]) -> list[Ge | Le | Gt | Lt]:
         if limit is not None
     ]
     if base is int and not any(isinstance(bound, Ge | Gt) for bound in bounds):
-        bounds.append(Ge(-MOST))
+        bounds.append(Ge(-MAX_INTEGER))
     if base is int and not any(isinstance(bound, Le | Lt) for bound in bounds):
-        bounds.append(Le(MOST))
+        bounds.append(Le(MAX_INTEGER))
     return bounds
 
 
 def plain(default: Any) -> Any:
-    """A default as a study file has it."""
+    """Return a default as a study file has it."""
     return list(default) if isinstance(default, tuple) else default
 
 
 def _path(location: tuple[int | str, ...]) -> Key:
-    """The key of a validation error's location, without the union's branch that the error is from."""
+    """Return the key of a validation error's location, without the union's branch that the error is from."""
     last = str(location[-1])
     branch = len(location) > 1 and (last in ("bool", "int", "float", "str", "none") or last.startswith("literal["))
     parts = (str(part) for part in (location[:-1] if branch else location))
@@ -169,7 +169,7 @@ def _path(location: tuple[int | str, ...]) -> Key:
 
 
 def _joined(messages: list[str]) -> str:
-    """The messages about one key as one: a union has one per branch, `X given, allowed is Y`, of words `Allowed: Y`."""
+    """Join the messages about one key: a union has one per branch, `X given, allowed is Y`; words have `Allowed: Y`."""
     first, *others = messages
     return " or ".join([first, *(re.split(" allowed is | Allowed: ", other, maxsplit=1)[-1] for other in others)])
 
@@ -214,7 +214,7 @@ def _methods_with(key: str) -> list[str]:
 
 
 def _keys_at(model: type[BaseModel], location: tuple[int | str, ...]) -> list[str]:
-    """The valid keys of the nested model at a place of a validation error."""
+    """Return the valid keys of the nested model at the location of a validation error."""
     current: Any = model
     for part in location:
         if isinstance(current, type) and issubclass(current, BaseModel):

@@ -13,7 +13,7 @@ from study.spec.trial_sections import Forms, Params, Sections, forms
 
 @dataclass(frozen=True)
 class Space:
-    """The search space of a study.
+    """Search space of a study.
 
     Attributes:
         domains: by key, each after those that decide whether it is searched.
@@ -32,7 +32,7 @@ class Space:
         return self.domains[key].applies(params) and self.has(key, params)
 
     def walk(self, suggest: Callable[[str, Domain], Any]) -> dict[str, Any]:
-        """The parameters of a trial; `suggest` is asked for the value of each key that applies."""
+        """Return the parameters of a trial; `suggest` is asked for the value of each key that applies."""
         params: dict[str, Any] = {}
         for key, domain in self.domains.items():
             if self.applies(key, params):
@@ -46,18 +46,18 @@ class Space:
         return len(applicable) == len(params) and all(inside)
 
     def cases(self) -> Iterator[dict[str, Any]]:
-        """Every combination of values that trials can have for the `structure` keys."""
+        """Yield every combination of values that trials can have for the `structure` keys."""
         return combinations(
             [(key, self.domains[key].ends()) for key in self.domains if key in self.structure], self, {}
         )
 
     def sometimes(self) -> list[str]:
-        """The keys that only some trials are given."""
+        """Return the keys that only some trials are given."""
         cases = list(self.cases())
         return [key for key in self.domains if not all(self.applies(key, case) for case in cases)]
 
     def condition(self, key: str) -> dict[str, list[Any]]:
-        """Return where a key is searched: for each `structure` key that matters, the values with which it can be."""
+        """Return where a key is searched: for each `structure` key that matters, the values that allow it."""
         cases = list(self.cases())
         with_it = [case for case in cases if self.applies(key, case)]
         narrowed = {}
@@ -73,7 +73,7 @@ class Space:
 
 
 def space(domains: Mapping[str, Domain], sections: Sections, section_forms: Forms | None = None) -> Space:
-    """The space of these domains.
+    """Make the space of these domains.
 
     Args:
         section_forms: `forms(sections, domains)`, if the caller has it.
@@ -92,9 +92,9 @@ def space(domains: Mapping[str, Domain], sections: Sections, section_forms: Form
 
 
 def _ordered(domains: Mapping[str, Domain], deciders: Mapping[str, Iterable[str]]) -> dict[str, Domain]:
-    """The domains, each after those that its `when` names and those that decide whether it is there.
+    """Sort the domains: each after those that its `when` names and those that decide whether it is there.
 
-    Otherwise in the order given.
+    Otherwise they keep their order.
     """
     waits_for = {key: {*domain.when, *deciders.get(key, ())} & domains.keys() for key, domain in domains.items()}
     sorter = TopologicalSorter(waits_for)
@@ -110,18 +110,15 @@ def _ordered(domains: Mapping[str, Domain], deciders: Mapping[str, Iterable[str]
     return ordered
 
 
-# A search space as a grid: every combination of its values.
-
-
 MOST_CELLS = 100_000
 """Most cells of a grid: nobody would run more, and each is checked before anything starts."""
 
 
 def grid_values(domain: Domain, whole: bool, every: bool = False) -> list[Any]:
-    """The values of one key, in the file's order; `whole` ranges are of whole numbers.
+    """Return the values of one key, in the file's order; `whole` ranges are of whole numbers.
 
     Args:
-        every: list each whole number of a range on a log scale, too, which is no grid's.
+        every: list each whole number of a range on a log scale, too, which a grid does not try.
 
     Raises:
         ValueError: a range without steps, or with more than MOST_CELLS: its values cannot be listed.
@@ -144,7 +141,7 @@ def grid_values(domain: Domain, whole: bool, every: bool = False) -> list[Any]:
 
 
 def last_grid_value(domain: Domain, whole: bool) -> int | float:
-    """The highest value of a range with a step."""
+    """Return the highest value of a range with a step."""
     assert domain.low is not None
     assert domain.high is not None
     assert domain.step is not None
@@ -162,28 +159,28 @@ def _at(low: float, step: float, place: int, whole: bool) -> int | float:
 
 
 def grid_cells(space: Space, every: bool = False) -> Iterator[dict[str, Any]]:
-    """The parameters of every cell, the first key's value changing slowest.
+    """Yield the parameters of every cell, the first key's value changing slowest.
 
     A key that does not apply to a cell is not in it, so that no two cells are the same.
 
     Raises:
-        ValueError: see `values`.
+        ValueError: see `grid_values`.
     """
     by_key = [(key, grid_values(domain, key in space.integers, every)) for key, domain in space.domains.items()]
     return combinations(by_key, space, {})
 
 
 def grid_size(space: Space, most: int = MOST_CELLS, every: bool = False) -> int:
-    """Return how many cells there are; one more than `most` where there are more.
+    """Count the cells of a grid; one more than `most` where there are more.
 
     Raises:
-        ValueError: see `values`.
+        ValueError: see `grid_values`.
     """
     return sum(1 for _ in islice(grid_cells(space, every), most + 1))
 
 
 def combinations(left: Sequence[tuple[str, list[Any]]], space: Space, params: Params) -> Iterator[dict[str, Any]]:
-    """The parameters of every trial with these values; a key that does not apply to a trial is not in it."""
+    """Yield the parameters of every trial with these values; a key that does not apply to a trial is not in it."""
     if not left:
         yield dict(params)
         return

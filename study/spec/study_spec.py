@@ -26,12 +26,12 @@ PLACEMENT = (*(f"resources.{key}" for key in Resources.model_fields), CONCURRENC
 """Keys that say where trials run and how many at once, not what they compute."""
 
 BEGINNINGS = ("model.architecture", "model.weights", "model.frozen")
-"""Keys that decide which weights a trial begins from, besides `model.name`."""
+"""Keys, besides `model.name`, that decide which weights a trial begins from."""
 
 
 @dataclass(frozen=True)
 class StudySpec:
-    """A checked study file.
+    """Checked study file.
 
     Attributes:
         name: of the study and its folder.
@@ -52,29 +52,32 @@ class StudySpec:
 
     @property
     def metric(self) -> str:
-        """The searched metric, as `SPLIT/NAME`; the first of several."""
+        """Metric of the search, as `SPLIT/NAME`; the first of several."""
         return self.objective.metrics[0]
 
     @property
     def test_metric(self) -> str:
-        """The same metric on the test split, which chooses nothing."""
+        """Counterpart of `metric` on the test split, which chooses nothing."""
         return f"test/{self.metric.split('/')[1]}"
 
     @property
     def mode(self) -> Direction:
-        """The better direction of the metric."""
+        """Better direction of the metric."""
         return self.objective.modes[0]
 
     def direction(self, metric: str) -> Direction | None:
-        """Return which direction of a metric is better, on any split: as `search.direction` says, else as the table of
-        metrics does; None: neither, or it is not known. Everything that orders or marks values of a study asks here."""
+        """Return which direction of a metric is better, on any split; None: it is not known.
+
+        `search.direction` says it, else the table of metrics does. Everything that orders or marks values of a study
+        asks here.
+        """
         name = metric.split("/")[-1]
         known = better(name) if not self.function or name in METRICS else None
         return self.search.directions.get(name) or known
 
     @cached_property
     def objective(self) -> Objective:
-        """All that is searched for, the constraints, and how the epoch is chosen."""
+        """Metrics that are searched by, the constraints, and how the epoch is chosen."""
         metric = self.search.metric
         metrics = (metric,) if isinstance(metric, str) else tuple(metric)
         modes: tuple[Direction, ...] = tuple(self.direction(name) or "max" for name in metrics)
@@ -86,9 +89,11 @@ class StudySpec:
 
     @cached_property
     def incumbents(self) -> Sequence[Mapping[str, Any]]:
-        """The configurations one of which is chosen unless another is better by more than `search.margin` standard
-        errors: those that the file marks, else all that it enqueues, else the baseline. None without a margin, and of
-        several metrics, whose front has no single value to be ahead in."""
+        """Configurations one of which is chosen unless another is ahead by `search.margin` standard errors.
+
+        These are those that the file marks, else all that it enqueues, else the baseline. There are none without a
+        margin, and none with several metrics, whose front has no single value to be ahead in.
+        """
         search = self.search
         if not search.margin or self.objective.several or self.final_seeds is not None:
             return ()
@@ -96,7 +101,7 @@ class StudySpec:
 
     @property
     def margin_rule(self) -> str | None:
-        """The rule of `search.margin` in words, to stand behind what it chose; None where there is none."""
+        """Rule of `search.margin` in words, to stand behind what it chose; None where there is none."""
         if not self.incumbents:
             return None
         return (
@@ -105,12 +110,12 @@ class StudySpec:
 
     @property
     def has_searched_incumbents(self) -> bool:
-        """Return whether another configuration than the baseline is one of them."""
+        """Whether a configuration other than the baseline is an incumbent."""
         return any(params != self.search.baseline for params in self.incumbents)
 
     @property
     def trials(self) -> int:
-        """The number of configurations that the search tries, the baseline and the enqueued ones among them."""
+        """Number of configurations that the search tries, the baseline and the enqueued ones among them."""
         assert self.search.trials is not None  # filled in when the file was read
         return self.search.trials
 
@@ -121,11 +126,11 @@ class StudySpec:
 
     @cached_property
     def facts(self) -> Facts:
-        """The facts of the data set; of several the first."""
+        """Facts of the data set; of several, of the first."""
         return self.describe(self.data_sections[0])
 
     def describe(self, section: Mapping[str, Any]) -> Facts:
-        """Return what the data set of a `data` section has."""
+        """Return the facts of the data set of a `data` section."""
         key = data.key(section)
         if key not in self._facts:
             self._facts[key] = data.describe(section)
@@ -137,19 +142,21 @@ class StudySpec:
 
     @property
     def function(self) -> str | None:
-        """The training function of the user's own that its trials run, None where they train a method."""
+        """Training function of the user's own that its trials run, None where they train a method."""
         method = self.base["method"]
         return str(method["function"]) if method["name"] == OWN else None
 
     @property
     def function_is_pickled(self) -> bool:
-        """Return whether that function lies in the study's folder, and not in a module."""
+        """Whether that function lies in the study's folder, and not in a module."""
         return bool(self.function and self.function.startswith(PICKLE))
 
     @property
     def available(self) -> list[list[str]]:
-        """The metrics that its trials report on the validation split, as `NAME`, by data set; of a function those that
-        it must yield."""
+        """Metrics that its trials report on the validation split, as `NAME`, by data set.
+
+        For a function these are the ones that it must yield.
+        """
         if self.function:
             return [[name.removeprefix("val/") for name in self.objective.needed]]
         inferred = self.base["train"]["inferred_groups"] != "none"
@@ -157,7 +164,7 @@ class StudySpec:
 
     @property
     def data_titles(self) -> list[str]:
-        """The names of the data sets in tables and reports, each once."""
+        """Names of the data sets in tables and reports, each once."""
         return list(
             dict.fromkeys(self.describe(section).title or str(section["name"]) for section in self.data_sections)
         )
@@ -179,12 +186,12 @@ class StudySpec:
 
     @property
     def folds(self) -> int | None:
-        """Into how many folds the samples outside test are divided; None: there is one validation split."""
+        """Number of folds into which the samples outside test are divided; None: there is one validation split."""
         found: int | None = self.base["data"].get("folds")
         return found
 
     def runs(self, turn: int = 0) -> list[tuple[int, int | None]]:
-        """The training seed and the fold of each run of a configuration of the search: its own and its replicates'.
+        """Return the seed and the fold of each run of a searched configuration: its own and its replicates'.
 
         Args:
             turn: how many configurations were tried before it.
@@ -197,37 +204,41 @@ class StudySpec:
         return [(seed, (turn + place) % count) for place, seed in enumerate(self.seeds)]
 
     def fresh_fold(self, seed: int) -> int | None:
-        """The fold on which a seed that the search did not use is validated: all folds in turn."""
+        """Return the fold on which a fresh seed is validated: all folds in turn; None without folds."""
         return None if self.folds is None else (seed - max(self.seeds) - 1) % self.folds
 
     @cached_property
     def sections(self) -> Sections:
-        """The sections of the trials."""
+        """Sections of the trials."""
         return Sections(self.base, self.search.alternatives)
 
     @property
     def is_conditional(self) -> bool:
-        """Whether a searched key may be there or not by the value of another: that is so of names and words alone, and
-        of what `when` says. It is told without loading networks and methods."""
+        """Whether a searched key may be there or not by the value of another.
+
+        That depends on names and words alone, and on `when`, so that no network or method has to be loaded to tell.
+        """
         domains = self.search.space.values()
         return any(one.when or any(isinstance(choice, str) for choice in one.choices or ()) for one in domains)
 
     @cached_property
     def space(self) -> Space:
-        """The searched space, in the order in which a trial's parameters are decided."""
+        """Search space, in the order in which a trial's parameters are decided."""
         return space(self.search.space, self.sections)
 
     @cached_property
     def data_sections(self) -> list[dict[str, Any]]:
-        """The `data` sections that trials of the study have, each once."""
+        """`data` sections that trials of the study have, each once."""
         only = [{key: value for key, value in params.items() if key.startswith("data.")} for params in self._cases]
         sections = [self.trial_document(params)["data"] for params in only]
         return [section for place, section in enumerate(sections) if section not in sections[:place]]
 
     @property
     def varied_data(self) -> list[str]:
-        """Keys by which the trials' samples or labels differ, as `data.rho`: values on one are then no measure of a
-        configuration on another. The side of images is not among them."""
+        """Keys by which the trials' samples or labels differ, as `data.rho`; the side of images is not among them.
+
+        Values on one data set are then no measure of a configuration on another.
+        """
         given = [self.search.space, self.search.baseline or {}, *self.search.enqueue]
         if not any(key.startswith("data.") for keys in given for key in keys):
             return []  # told at once: which sections there are takes seconds of PyTorch
@@ -237,13 +248,13 @@ class StudySpec:
 
     @cached_property
     def method_sections(self) -> list[dict[str, Any]]:
-        """A `method` section for each kind of trial that the study has, each once."""
+        """One `method` section for each kind of trial that the study has, each once."""
         sections = [self.trial_document(params)["method"] for params in self._cases]
         return [section for place, section in enumerate(sections) if section not in sections[:place]]
 
     @property
     def weights(self) -> list[dict[str, str]]:
-        """The weights that trials of the study begin from, each once: `name`, `file`, `sha256`.
+        """Weights that trials of the study begin from, each once: `name`, `file`, `sha256`.
 
         Raises:
             UserError: a file is not there or not the one that is published; says how to get it.
@@ -253,7 +264,7 @@ class StudySpec:
 
     @cached_property
     def model_sections(self) -> list[dict[str, Any]]:
-        """The `model` sections that trials of the study have, as far as they begin from other weights."""
+        """`model` sections that trials of the study have, as far as they begin from other weights."""
         found = []
         for params in self._cases:
             domains = {key: self.space.domains[key] for key in BEGINNINGS if key in self.space.domains}
@@ -264,13 +275,13 @@ class StudySpec:
 
     @cached_property
     def _cases(self) -> list[Mapping[str, Any]]:
-        """Parameters that decide what trials are like: of the search's cases and of the configurations it is given."""
+        """Parameters that decide what trials are like: of the search's cases and of the given configurations."""
         search = self.search
         given = [*([search.baseline] if search.baseline is not None else []), *search.enqueue]
         return [*self.space.cases(), *given]
 
     def trial_document(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        """The complete sections of the trial with these parameters."""
+        """Return the complete sections of the trial with these parameters."""
         return self.sections.trial(params)
 
     def trial_config(self, params: Mapping[str, Any], seed: int | None = None) -> TrialConfig:
@@ -279,11 +290,11 @@ class StudySpec:
         return TrialConfig.from_document(self.trial_document({**params, "train.seed": seed}))
 
     def to_document(self) -> dict[str, Any]:
-        """The resolved study file: nothing is left to a default."""
+        """Return the resolved study file: nothing is left to a default."""
         search = self.search.model_dump()
         optional = (search, "direction"), (search, "choose"), (search, "folds")
         for section, key in (*optional, (search["confirm"], "front"), (search["confirm"], "folds")):
-            if section[key] is None:  # as in files of before there was such a key
+            if section[key] is None:  # as in files from before there was such a key
                 del section[key]
         for key in ("margin", "incumbents", "references"):
             if not search[key]:
@@ -296,7 +307,7 @@ class StudySpec:
         return document | ({"origin": dict(self.origin)} if self.origin else {})
 
     def placed(self, placement: Mapping[str, Any]) -> "StudySpec":
-        """The study with other values for some of `PLACEMENT`: its trials are the same, and `train.threads` stays."""
+        """Return the study with other values for some of `PLACEMENT`; what its trials compute stays the same."""
         if not placement:
             return self
         of = {key.removeprefix("resources."): value for key, value in placement.items() if key != CONCURRENCY}
@@ -307,31 +318,31 @@ class StudySpec:
 
     @property
     def placement(self) -> dict[str, Any]:
-        """The values of `PLACEMENT` that are not those of the study's file."""
+        """Values of `PLACEMENT` that are not those of the study's file."""
         own = (self.of_file or self).of_placement
         return {key: value for key, value in self.of_placement.items() if value != own[key]}
 
     @property
     def of_placement(self) -> dict[str, Any]:
-        """Every one of `PLACEMENT`, by key."""
+        """Values of all of `PLACEMENT`, by key."""
         resources = {f"resources.{key}": value for key, value in self.resources.model_dump().items()}
         return {**resources, CONCURRENCY: self.search.concurrency}
 
     def to_yaml(self) -> str:
-        """The resolved study file as text."""
+        """Return the resolved study file as text."""
         return dump(self.to_document())
 
     @cached_property
     def hash(self) -> str:
-        """The same for two studies that run the same trials, whatever their names and resources.
+        """Hash that is equal for two studies that run the same trials, whatever their names and resources.
 
         Trials with another number of threads are not the same: `train.threads` follows `resources.cpu`. What `placed`
-        changes it does not know.
+        changes does not count.
         """
         if self.of_file is not None:
             return self.of_file.hash
         document = {key: value for key, value in self.to_document().items() if key in (*SECTIONS, "search")}
-        if self.folds is None:  # studies of before there were folds are the same
+        if self.folds is None:  # studies from before there were folds are the same
             document["data"].pop("folds", None)
         return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()[:12]
 

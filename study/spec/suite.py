@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from study.errors import UserError, nearest
-from study.knobs import MOST
+from study.knobs import MAX_INTEGER
 from study.metrics import available
 from study.metrics.selection_rules import RULES
 from study.spec.document import Document, Key, apply_profile, find, read, shipped_folder
@@ -21,13 +21,11 @@ from study.spec.schema import Positive, RuleName
 from study.spec.section_checks import Problems, Strict, check
 from study.spec.study_spec import StudySpec
 
-# The keys of a suite file; what its sections may hold beyond that is checked by the studies that they become.
-
 Section = dict[str, Any]
 
 
 class SuiteMethod(Strict):
-    """A row of the table: a `method` section, the `space` that is searched for it, and what else it needs of its own.
+    """A row of the table: a `method` section, the `space` that is searched for it, and sections of its own.
 
     `enqueue` are configurations that each of its searches tries first; they count as trials.
     """
@@ -40,7 +38,7 @@ class SuiteMethod(Strict):
 
 
 class BaseSearch(Strict):
-    """The keys of `search` that are the same for every method."""
+    """Keys of `search` that are the same for every method."""
 
     sampler: Any = None
     metric: Any = None
@@ -52,7 +50,7 @@ class BaseSearch(Strict):
 
 
 class Base(Strict):
-    """The part that is the same for every method, unless a method's own section says otherwise."""
+    """Sections that are the same for every method, unless a method's own section says otherwise."""
 
     model: Section | None = None
     train: Section = Field(default_factory=dict)
@@ -61,8 +59,10 @@ class Base(Strict):
 
 
 class Budget(Strict):
-    """The budget of each search: so many `trials` of so many `epochs`; what the rules pick is judged on `seeds` fresh
-    training seeds."""
+    """Budget of each search: so many `trials` of so many `epochs`.
+
+    What the rules pick is judged on `seeds` fresh training seeds.
+    """
 
     trials: Positive
     epochs: Positive
@@ -70,7 +70,7 @@ class Budget(Strict):
 
 
 class SuiteLayout(Strict):
-    """The outline of a suite file.
+    """Outline of a suite file; the studies that its sections become check what these hold.
 
     `searches` is the number of independent searches of a method on a data set, each with a sampler's seed and training
     seeds of its own; they share the data set's split. `judge` is the test metric of the table; null: that of
@@ -82,33 +82,31 @@ class SuiteLayout(Strict):
     methods: Annotated[dict[str, SuiteMethod], Field(min_length=1)]
     data: Annotated[dict[str, Section], Field(min_length=1)]
     rules: Annotated[list[RuleName], Field(min_length=1)]
-    searches: Annotated[int, Field(ge=1, le=MOST)] = 3
+    searches: Annotated[int, Field(ge=1, le=MAX_INTEGER)] = 3
     budget: Budget
     judge: str | None = None
 
 
-# The study file that each search of a suite is made of.
-
-KEPT = tuple(BaseSearch.model_fields)
+SHARED_SEARCH_KEYS = tuple(BaseSearch.model_fields)
 """Keys of `search` that are the same for every method."""
 
 SAMPLER = "random"
-"""Where no sampler is given: its configurations are drawn for no rule, so that all rules choose among the same."""
+"""Default sampler: it draws for no rule in particular, so that all rules choose among the same configurations."""
 
 
 def graft(source: Document, at: Key, target: Document, to: Key) -> None:
-    """Remember in `target` below `to` where the keys of `source` below `at` stand."""
+    """Record in `target` below `to` where the keys of `source` below `at` stand."""
     for key, place in source.places.items():
         if key[: len(at)] == at:
             target.places[*to, *key[len(at) :]] = place
 
 
 def cell_document(suite: Document, checked: Mapping[str, Any], method: str, label: str) -> Document:
-    """The study file of a method's first search on a data set; its keys stand where the suite file has them.
+    """Make the study file of a method's first search on a data set; its keys stand where the suite file has them.
 
     Args:
         suite: the file, its base written out.
-        checked: the same with defaults.
+        checked: its values with defaults.
     """
     base, own, budget = suite.values.get("base") or {}, suite.values["methods"][method], checked["budget"]
     place = f"{suite.source}: methods.{method} on data.{label}"
@@ -139,12 +137,12 @@ def cell_document(suite: Document, checked: Mapping[str, Any], method: str, labe
 
 
 def _model(base: Mapping[str, Any] | None, own: Mapping[str, Any] | None) -> dict[str, Any]:
-    """A method's network: its own where it names one, else that of all with the keys that it gives."""
+    """Return a method's network: its own where it names one, else that of all with the keys that it gives."""
     return dict(own) if own and "name" in own else {**(base or {}), **(own or {})}
 
 
 def numbered(first: StudySpec, data: int, search: int, seeds: int) -> StudySpec:
-    """A search of a method on a data set from the first one.
+    """Return a search of a method on a data set, made from the first one.
 
     All methods have the same seeds in the same search of the same data set, so that they can be compared in pairs.
     No two searches of a method share any, be it on one data set or on two.
@@ -159,13 +157,13 @@ def numbered(first: StudySpec, data: int, search: int, seeds: int) -> StudySpec:
 
 
 def block(data: int, search: int) -> int:
-    """A number of its own for each pair (Cantor's pairing): more data sets or searches change none of it."""
+    """Return a number of its own for each pair (Cantor's pairing), which no further data set or search changes."""
     total = data + search
     return total * (total + 1) // 2 + search
 
 
 FOLDER = "suites"
-"""Of the shipped suites, beside the shipped study files."""
+"""Folder of the shipped suites, beside the shipped study files."""
 
 
 @dataclass(frozen=True)
@@ -174,7 +172,7 @@ class SuiteSearch:
 
     Attributes:
         method, data: labels of the suite file.
-        number: from 1, of the searches of this method on this data set.
+        number: from 1, among the searches of this method on this data set.
         spec: the study that it is.
     """
 
@@ -186,7 +184,7 @@ class SuiteSearch:
 
 @dataclass(frozen=True)
 class Suite:
-    """A checked suite file.
+    """Checked suite file.
 
     Attributes:
         methods, data: their labels, in the file's order.
@@ -208,7 +206,7 @@ class Suite:
 
     @cached_property
     def by_place(self) -> Mapping[tuple[str, str], list[SuiteSearch]]:
-        """The searches of each method on each data set, by their labels."""
+        """Searches of each method on each data set, by their labels."""
         places: dict[tuple[str, str], list[SuiteSearch]] = {}
         for cell in self.cells:
             places.setdefault((cell.method, cell.data), []).append(cell)
@@ -228,12 +226,12 @@ class Suite:
 
 
 def shipped_suites() -> dict[str, Path]:
-    """The suite files that come with the project, by name."""
+    """Return the suite files that come with the project, by name."""
     return {path.stem: path for path in sorted((shipped_folder() / FOLDER).glob("*.yaml"))}
 
 
 def find_suite(suite: str) -> Path:
-    """The file that a user means by a name or a path.
+    """Return the file that a user means by a name or a path.
 
     Raises:
         UserError: there is none.
@@ -251,7 +249,7 @@ def find_suite(suite: str) -> Path:
 
 
 def load_suite(suite: str) -> Suite:
-    """The suite of a shipped name or a file's path, with every study of it checked.
+    """Load the suite of a shipped name or a file's path, with every study of it checked.
 
     Raises:
         UserError: says everything that is wrong, each with file, line, key, what was given and what is allowed.
@@ -291,7 +289,7 @@ def load_suite(suite: str) -> Suite:
 
 
 def base_of_file(document: Document) -> None:
-    """Put what is the same for all methods in the place of a study file's name or path."""
+    """Replace a `base` that is a study file's name or path by what it has that is the same for all methods."""
     base = document.values.get("base")
     if not isinstance(base, str):
         return
@@ -303,7 +301,7 @@ def base_of_file(document: Document) -> None:
     taken: dict[str, Any] = {key: source.values[key] for key in ("model", "train", "resources") if key in source.values}
     search = source.values.get("search")
     if isinstance(search, dict):
-        taken["search"] = {key: value for key, value in search.items() if key in KEPT}
+        taken["search"] = {key: value for key, value in search.items() if key in SHARED_SEARCH_KEYS}
     if isinstance(train := taken.get("train"), dict):
         taken["train"] = {key: value for key, value in train.items() if key not in ("epochs", "seed")}
     document.values["base"] = taken
@@ -311,7 +309,7 @@ def base_of_file(document: Document) -> None:
 
 
 def _check_labels(checked: Mapping[str, Any], problems: Problems) -> None:
-    """Check names and labels: together they are names of studies."""
+    """Check names and labels, which together are names of studies."""
     for key, labels in (("name", [checked["name"]]), ("methods", checked["methods"]), ("data", checked["data"])):
         for label in labels:
             if not NAME_RULE.fullmatch(label):
@@ -346,7 +344,7 @@ def _check_own(values: Mapping[str, Any], problems: Problems) -> None:
 
 
 def _resolved(document: Document, checked: Mapping[str, Any]) -> dict[tuple[str, str], StudySpec]:
-    """The first search of each method on each data set.
+    """Return the first search of each method on each data set.
 
     Raises:
         UserError: what is wrong with any of them, each message once.

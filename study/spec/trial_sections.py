@@ -1,4 +1,4 @@
-"""The sections that trials are made of: a study file's own, alternatives to them, and what they become in a trial."""
+"""Sections that trials are made of: a study file's own, alternatives to them, and what they become in a trial."""
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping
@@ -23,7 +23,7 @@ def _with(section: str, values: Section, switch: Knob, name: str) -> Iterable[tu
 
 
 def section_knobs(section: str, values: Section) -> Mapping[str, Knob]:
-    """The keys that a section with these values has, `name` left out; values of keys that it does not have are ignored.
+    """Return the keys that a section with these values has, `name` left out; values of other keys are ignored.
 
     Which keys there are may depend on the values of others, and these on yet others: a value counts only once its key
     is known to be there.
@@ -45,7 +45,7 @@ def _may_decide(knob: Knob, value: Any) -> bool:
 
 @dataclass(frozen=True)
 class Sections:
-    """The sections of each trial of a study.
+    """Sections of each trial of a study.
 
     A trial's parameter `method.name` is the label of an alternative, or the plain name of a method, which then gets
     those values of the file's own section that it has keys for; `data.name` and `model.name` likewise. Then the trial's
@@ -61,7 +61,7 @@ class Sections:
     _forms: dict[Hashable, tuple[Section, Mapping[str, Knob]]] = field(default_factory=dict, repr=False, compare=False)
 
     def trial(self, params: Params) -> dict[str, dict[str, Any]]:
-        """The complete sections of the trial with these parameters."""
+        """Return the complete sections of the trial with these parameters."""
         sections = {section: dict(self.form(section, params)) for section in SECTIONS}
         for key, value in params.items():
             section, name = key.split(".")
@@ -75,7 +75,7 @@ class Sections:
         return name in self.form(section, params)
 
     def initial_values(self, section: str, params: Params) -> Section:
-        """The values that a trial's section begins with; some may be of keys that it does not have."""
+        """Return the values that a trial's section begins with; some may be of keys that it does not have."""
         label = params.get(f"{section}.name")
         if label is None:
             return self.own[section]
@@ -83,11 +83,11 @@ class Sections:
         return labelled[label] if label in labelled else {**self.own[section], "name": label}
 
     def form(self, section: str, params: Params) -> Section:
-        """The section of a trial with only those parameters set that other keys may depend on: those with names."""
+        """Return the section of a trial with only the parameters set that are names: other keys may depend on them."""
         return self._form(section, params)[0]
 
     def knobs(self, section: str, params: Params) -> Mapping[str, Knob]:
-        """Return what the keys of that section may be."""
+        """Return the knobs of the section that `form` returns, by key."""
         return self._form(section, params)[1]
 
     def _form(self, section: str, params: Params) -> tuple[Section, Mapping[str, Knob]]:
@@ -103,7 +103,7 @@ class Sections:
 
 
 def named(section: str, params: Params) -> dict[str, str]:
-    """The parameters of a section with names, which its other keys may depend on; its own `name` is left out."""
+    """Return the parameters of a section that are names, on which its other keys may depend, without its `name`."""
     own = {key.removeprefix(f"{section}."): value for key, value in params.items() if key.startswith(f"{section}.")}
     return {key: value for key, value in own.items() if isinstance(value, str) and key != "name"}
 
@@ -118,7 +118,7 @@ def _knobs(section: str, values: Section) -> Mapping[str, Knob]:
 
 @cache
 def train_knobs() -> Mapping[str, Knob]:
-    """The keys of the `train` section."""
+    """Return the knobs of the `train` section, by key."""
     augmentations = one_of(augment.names())
     declared = {knob.key: knob for knob in knobs(TrainOptions)}
     return declared | {"augmentation": replace(declared["augmentation"], type=augmentations)}
@@ -128,18 +128,15 @@ def _start(values: Section) -> dict[str, Any]:
     return {"name": values["name"]} if "name" in values else {}
 
 
-# Which forms the sections of a study's trials can take, and on which searched keys that depends.
-
-
 Domains = Mapping[str, Domain]
 
 CATALOGUES = {"data": data.CATALOGUE, "model": models.CATALOGUE, "method": methods.CATALOGUE}
-"""The names that a section can have."""
+"""Catalogues of the names that a section can have."""
 
 
 @dataclass(frozen=True)
 class Form:
-    """A form that a section can have.
+    """Form that a section can have.
 
     Attributes:
         params: the searched names that lead to it, its label among them.
@@ -152,13 +149,13 @@ class Form:
 
     @property
     def label(self) -> str | None:
-        """The alternative that it is a form of; None: the file's own section."""
+        """Label of the alternative that it is a form of; None: the file's own section."""
         return self.params.get(f"{self.section}.name")
 
 
 @dataclass(frozen=True)
 class Forms:
-    """All forms that the sections can have, if `when` is ignored.
+    """Forms that the sections can have, if `when` is ignored.
 
     Attributes:
         all: every form, the file's own first.
@@ -169,7 +166,7 @@ class Forms:
     deciders: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
 
     def knobs(self, key: str, domain: Domain | None = None) -> Iterator[Knob]:
-        """The declarations of a key in the forms that have it; with a domain, only in forms that its `when` allows."""
+        """Yield the knobs of a key in the forms that have it; with a domain, only in forms that its `when` allows."""
         section, name = key.split(".")
         deciding = {decider for form in self.all if form.section == section for decider in form.params}
         when = {decider: values for decider, values in (domain.when if domain else {}).items() if decider in deciding}
@@ -187,7 +184,7 @@ class Forms:
 
 
 def forms(sections: Sections, domains: Domains) -> Forms:
-    """Return what the sections can be with the values that the search may give to keys that take names."""
+    """Find the forms of all sections with the values that the search may give to keys that take names."""
     possible = Forms()
     for section in sections.own:
         name = domains.get(f"{section}.name")
@@ -202,7 +199,7 @@ def forms(sections: Sections, domains: Domains) -> Forms:
 
 
 def labels(sections: Sections, section: str, domain: Domain | None) -> list[str]:
-    """The choices of a domain of `SECTION.name` that exist."""
+    """Return the choices of a domain of `SECTION.name` that exist."""
     if domain is None or not domain.choices:
         return []  # without loading every method or network for its name
     existing = {*sections.alternatives.get(section, {}), *names(section)}
@@ -210,7 +207,7 @@ def labels(sections: Sections, section: str, domain: Domain | None) -> list[str]
 
 
 def names(section: str) -> list[str]:
-    """Every value of `SECTION.name` that is not a label; empty for `train`, which has no name."""
+    """Return every value of `SECTION.name` that is not a label; empty for `train`, which has no name."""
     return CATALOGUES[section].names() if section in CATALOGUES else []
 
 
@@ -238,9 +235,6 @@ def _knobs_in_form(section: str, initial: Section, params: Params) -> Mapping[st
     return section_knobs(section, {**initial, **named(section, params)})
 
 
-# The sections of a study with every default filled in, for all forms that its trials give them.
-
-
 def check_names(sections: Sections, domains: Domains, problems: Problems) -> None:
     """Check that all names exist and can be used: of each section but `train`, of alternatives, and those searched."""
     for section, catalogue in CATALOGUES.items():
@@ -261,7 +255,7 @@ def check_names(sections: Sections, domains: Domains, problems: Problems) -> Non
 
 
 def complete(sections: Sections, forms: Forms, trials: Iterable[Params], problems: Problems) -> Sections:
-    """The checked sections, each with every key that it has in one of these trials.
+    """Return the checked sections with all defaults, each with every key that it has in one of these trials.
 
     Args:
         forms: of the sections.
@@ -317,7 +311,11 @@ class _Filled:
         self._take(section, label, whole or {}, {key: initial.get(key, knobs[key].default) for key in words})
 
     def _take(self, section: str, label: str | None, whole: Section, words: Section) -> None:
-        """Add the keys that are new; `words`: the values of searched names in trials without a search."""
+        """Add the keys that are new.
+
+        Args:
+            words: the values of searched names in trials without a search.
+        """
         target = self.own[section]
         if label is not None:
             target = self.alternatives.setdefault(section, {}).setdefault(label, {})
@@ -328,8 +326,10 @@ class _Filled:
 def _checked(
     section: str, knobs: Mapping[str, Knob], values: Section, at: Key, problems: Problems
 ) -> dict[str, Any] | None:
-    """A section, or None if something is wrong. Keys that take names come first, as the others may depend on them.
-    Where such a name is wrong, the others may be any that a right one has.
+    """Return a section with defaults, or None if something is wrong.
+
+    Keys that take names come first, as the others may depend on them. Where such a name is wrong, the others may be any
+    that a right one has.
     """
     switches = [knob for knob in knobs.values() if knob.names]
     switch_values = {knob.key: values[knob.key] for knob in switches if knob.key in values}

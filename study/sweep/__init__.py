@@ -1,6 +1,6 @@
-"""The driver: Optuna suggests, Ray Tune places, ASHA stops, the ledger remembers."""
+"""The driver: Optuna suggests, Ray Tune places, early stopping prunes, the ledger remembers."""
 
-# What a driver does while no trial runs, in the words that a user sees.
+# What a driver does while no trial runs, as shown to users.
 
 LOADING = "loading data"
 STARTING = "starting Ray"
@@ -9,4 +9,4 @@ REPORTING = "writing the report"
 STEPS = (LOADING, STARTING, PREPARING, REPORTING)
 
 STOPPING = "stopping; trials that run go on from their checkpoints later. Ctrl-C once more: at once"
-"""The line that is printed once a signal has come."""
+"""Message that is printed as soon as a signal has come."""

@@ -1,4 +1,4 @@
-"""The agenda in Ray Tune's terms: a searcher that hands out jobs and a scheduler that hears every result."""
+"""The agenda as Ray Tune sees it: a searcher that hands out jobs, a scheduler that receives every result."""
 
 import json
 import statistics
@@ -52,17 +52,17 @@ from study.upstream.tune import (
 )
 
 LOOK_EVERY = 1.0
-"""Seconds between two looks; a folder on a network file system may show a new file later."""
+"""Seconds between two looks at the requests; a network file system may show a new file later."""
 
 
 class RequestInbox:
-    """Has the agenda obey the requests of a folder, each once, in the order in which they were made."""
+    """The requests of a folder, which the agenda obeys, each once and in the order in which they were made."""
 
     def __init__(self, agenda: Agenda, folder: Path) -> None:
         self._agenda, self._folder, self._looked = agenda, folder, -LOOK_EVERY
 
     def poll(self) -> None:
-        """Obey what has come; does nothing within `LOOK_EVERY` of the last call.
+        """Obey new requests; do nothing within `LOOK_EVERY` of the last call.
 
         Raises:
             CannotGoOn: the ledger cannot be written.
@@ -73,7 +73,7 @@ class RequestInbox:
         self._looked = time.monotonic()
 
     def obey(self) -> None:
-        """Obey what is there, and refuse what is no request; nothing is read once the study stops.
+        """Obey the requests that are there and refuse unreadable ones; stop reading once the study stops.
 
         Raises:
             CannotGoOn: the ledger cannot be written.
@@ -88,28 +88,26 @@ class RequestInbox:
             removed(path)
 
 
-# Which trials report no more.
+HANGS_AFTER_EPOCHS, MIN_HANG_S = 10.0, 60.0
+"""A trial hangs when it has not reported for so many usual epochs of the study, and for at least so many seconds."""
 
-TIMES, LEAST = 10.0, 60.0
-"""A trial hangs when it did not report for so many times the study's usual epoch, at least so many seconds."""
-
-SLOW = 10.0
-"""The factor by which an unusual epoch may take longer: start, first epoch, last epoch, reading the test split."""
+UNUSUAL_EPOCH_FACTOR = 10.0
+"""Factor that is allowed for an unusual epoch: start, first epoch, last epoch, reading the test split."""
 
 NEWEST = 101
-"""Epochs whose median is the usual one."""
+"""Number of newest epochs whose median is the usual epoch."""
 
 BLINK = 5.0
-"""Seconds that count at most between two looks: while this process itself was stopped, nothing was heard."""
+"""Most seconds that count between two looks: while this process itself was stopped, it could hear no report."""
 
 
 class Watch:
-    """Tells the trials that hang; only time counts in which this process was awake.
+    """Detector of trials that hang; time in which this process was stopped does not count.
 
     Args:
-        limit: seconds without a report; None: by the usual epoch of the study's trials on that kind of device, which is
-            known from their reports; where there are none of that kind yet, by the slowest of the other kinds.
-        record: of the epochs so far.
+        limit: seconds without a report; None: derived from the usual epoch of the study's trials on that kind of device
+            or, while there are none of that kind, of the slowest other kind.
+        record: source of the epochs so far.
         last: a trial's last epoch, which may take longer than the others.
     """
 
@@ -127,11 +125,11 @@ class Watch:
     def heard(
         self, name: str, epoch: int | None = None, seconds: float | None = None, kind: str = "", last: int | None = None
     ) -> None:
-        """A trial reported: an epoch and the seconds that it took, or that it begins (None).
+        """Note that a trial has reported: an epoch and the seconds that it took, or its start (None).
 
         Args:
-            kind: the name of the device that it runs on.
-            last: its last epoch, where that is another than the others'.
+            kind: name of the device that it runs on.
+            last: its last epoch, where it differs from that of the other trials.
         """
         self._advance()
         self._heard[name] = self._now, epoch is None or epoch + 1 == (last or self._last)
@@ -140,7 +138,7 @@ class Watch:
             self._took(kind, seconds)
 
     def hanging(self, running: Iterable[str]) -> list[str]:
-        """Those of the trials that run now which did not report for too long; each is told once."""
+        """Return the running trials that have not reported for too long; each is returned once."""
         self._advance()
         self._heard = {name: self._heard.get(name, (self._now, True)) for name in running}
         self._kinds = {name: kind for name, kind in self._kinds.items() if name in self._heard}
@@ -161,21 +159,18 @@ class Watch:
         self._epochs.setdefault(kind, deque(maxlen=NEWEST)).append(seconds)
 
     def _usual(self, kind: str) -> float:
-        """Seconds after which a trial on a kind of device is too long silent."""
+        """Return the seconds without a report after which a trial on a kind of device hangs."""
         known = [self._epochs[kind]] if kind in self._epochs else list(self._epochs.values())
-        return max([LEAST, *(TIMES * statistics.median(epochs) for epochs in known)])
+        return max([MIN_HANG_S, *(HANGS_AFTER_EPOCHS * statistics.median(epochs) for epochs in known)])
 
     def _patience(self, usual: float, slow: bool) -> float:
         if self._limit is not None:
             return self._limit
-        return SLOW * usual if slow else usual
-
-
-# What ended a run of Ray Tune's.
+        return UNUSUAL_EPOCH_FACTOR * usual if slow else usual
 
 
 def error_of(trial: TuneTrial) -> BaseException:
-    """Return what ended a trial's run, as Ray raised it; only its text where it cannot be unpickled here."""
+    """Return the error that ended a trial's run, as Ray raised it; only its text where it cannot be unpickled here."""
     pickled, text = error_files(trial)
     try:
         if pickled is not None:
@@ -187,20 +182,20 @@ def error_of(trial: TuneTrial) -> BaseException:
     return RuntimeError(Path(text).read_text(encoding="utf-8") if text and Path(text).exists() else "unknown")
 
 
-LOOK = 1.0
-"""Seconds between two looks for trials that hang; Tune's loop turns with every report, of a thousand trials perhaps."""
+HANG_CHECK_INTERVAL_S = 1.0
+"""Seconds between two looks for trials that hang; Tune's loop turns with every report, perhaps of a thousand trials."""
 
 
-KEPT = 30.0
-"""Seconds that Tune keeps a trial which has ended, at least: by then nothing more comes of it."""
+ENDED_TRIAL_KEPT_S = 30.0
+"""Least seconds that Tune keeps a trial which has ended: by then nothing more comes of it."""
 
 
 REST = 0.1
-"""Seconds between two turns of Tune's loop while a study has nothing under way and another one has its room."""
+"""Seconds of a pause in Tune's loop while a study has no trial under way and another study has its room."""
 
 
 class JobSearcher(Searcher):
-    """Hands the agenda's jobs to Tune, as many at once as there are slots; of a shared cluster, as its share is."""
+    """Searcher that hands the agenda's jobs to Tune, as many at once as there are slots or as the share allows."""
 
     def __init__(
         self,
@@ -240,7 +235,7 @@ class JobSearcher(Searcher):
         return self._slots() if self._share is None else self._share.limit(len(self._under_way))
 
     def _payload(self, job: Job) -> JobPayload:
-        """Return what a process is told of a job."""
+        """Return what a worker is told of a job."""
         trial, folder = job.trial, self._folder
         goal, document = self._spec.objective, self._document(job.trial)
         kept = self._spec.base["train"]["keep_epochs"] if trial.stage in ("confirm", "final") else []
@@ -273,14 +268,14 @@ class JobSearcher(Searcher):
         return self._spec.trial_document({**trial.params, "train.seed": trial.seed, **longer})
 
     def on_trial_complete(self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False) -> None:
-        """Its slot is free; what came of it the scheduler hears."""
+        """Free the trial's slot; its result goes to the scheduler."""
         self._under_way.discard(trial_id)
 
     def save(self, checkpoint_path: str) -> None:
-        """Nothing: the ledger is the memory, Tune's snapshots are never read."""
+        """Do nothing: the ledger is the memory, Tune's snapshots are never read."""
 
     def restore(self, checkpoint_path: str) -> None:
-        """Nothing: see save."""
+        """Do nothing, see `save`."""
 
     def __reduce__(self) -> tuple[type, tuple[()]]:
         return Searcher, ()  # Tune pickles what it is given; see save
@@ -293,7 +288,7 @@ def _job(trial: TuneTrial) -> JobPayload:
 
 
 class ReportingScheduler(FIFOScheduler):
-    """Tells the agenda every result, every end and what users ask, stops what the agenda stops, and ends what hangs.
+    """Scheduler that passes results, ends and users' requests to the agenda, and ends trials that are stopped or hang.
 
     Only the newest run of a trial is heard: one that was given up as lost may still report.
     """
@@ -317,26 +312,26 @@ class ReportingScheduler(FIFOScheduler):
         self._inbox = RequestInbox(agenda, folder.requests)
         self._hung: set[str] = set()
         self._looked = 0.0
-        self._nodes: dict[str, str] = {}  # where each actor is, as its process told with its first job
-        self._machines: dict[str, str] = {}  # Ray's id of the node of each actor
+        self._nodes: dict[str, str] = {}  # HOST:PID of each actor, as its process told with its first job
+        self._machines: dict[str, str] = {}  # Ray's id of each actor's node
         self._deaths = Deaths()
         self._told_infinite = False
-        self._devices: dict[str, dict[str, str]] = {}  # that each actor computes on, as told with its first job
-        self._actors: dict[str, str] = {}  # of each run
-        self._new: dict[str, TuneTrial] = {}  # those of Tune's that have not begun, as far as is known
+        self._devices: dict[str, dict[str, str]] = {}  # each actor's device, as told with its first job
+        self._actors: dict[str, str] = {}  # the actor of each run
+        self._new: dict[str, TuneTrial] = {}  # Tune's trials that have not begun, as far as is known
         self._begun: set[str] = set()
-        self._ended: set[TuneTrial] = set()  # as Tune kept them when they were last looked at
+        self._ended: set[TuneTrial] = set()  # that Tune still kept at the last look
         self._forgot = time.monotonic()
 
     def on_trial_add(self, tune_controller: Any, trial: TuneTrial) -> None:
-        """Tune has made a trial."""
+        """Note a trial that Tune has made."""
         self._new[trial.trial_id] = trial
 
     def choose_trial_to_run(self, tune_controller: Any) -> TuneTrial | None:
-        """Tune asks in each round of its loop, and gives what is chosen the process that came free.
+        """Return the trial that gets the process that came free: the first that waits for room; None: none does.
 
-        That is the first of those that wait for room. A trial that a process is starting for is left to it: Tune would
-        end that process, and where trials end more often than processes start, those would never come to start.
+        Tune asks in each turn of its loop. A trial that a process is starting for is not chosen: Tune would end that
+        process, and where trials end more often than processes start, none would ever finish its start.
         """
         self._inbox.poll()
         if self._references is not None:
@@ -346,9 +341,9 @@ class ReportingScheduler(FIFOScheduler):
                 self._begin(trial)
             if name in self._begun or trial.is_finished():
                 del self._new[name]
-        if time.monotonic() - self._looked >= LOOK:
+        if time.monotonic() - self._looked >= HANG_CHECK_INTERVAL_S:
             self._end_what_hangs(tune_controller.get_live_trials())
-        if time.monotonic() - self._forgot >= KEPT:
+        if time.monotonic() - self._forgot >= ENDED_TRIAL_KEPT_S:
             self._forget_what_ended(tune_controller)
         if self._share is not None:
             live = tune_controller.get_live_trials()
@@ -371,7 +366,7 @@ class ReportingScheduler(FIFOScheduler):
         self._looked = time.monotonic()
 
     def _forget_what_ended(self, tune_controller: Any) -> None:
-        """Let go of the trials that had ended when this was last called, and here of what is known of their runs."""
+        """Drop the trials that had ended at the last call, in Tune and here."""
         forget(tune_controller, self._ended)
         for trial in self._ended:
             self._begun.discard(trial.trial_id)
@@ -416,7 +411,7 @@ class ReportingScheduler(FIFOScheduler):
         return str(TrialScheduler.CONTINUE if goes_on else TrialScheduler.STOP)
 
     def _begin(self, trial: TuneTrial) -> None:
-        """Note the start of a trial that begins from its first epoch in a known process: such a one does not tell."""
+        """Note the start of a trial that begins at epoch 1 in a known process, which does not report its start."""
         self._actors[trial.trial_id] = actor_id(trial)
         job, node = _job(trial), self._nodes.get(actor_id(trial))
         current = job.run == self._agenda.record.trials[job.trial].run and not self._agenda.stopping
@@ -425,7 +420,7 @@ class ReportingScheduler(FIFOScheduler):
             self._agenda.started(job.trial, node, device=self._devices.get(actor_id(trial)))
 
     def on_trial_complete(self, tune_controller: Any, trial: TuneTrial, result: Mapping[str, Any]) -> None:
-        """The trial function returned, or was stopped; the agenda knows why, unless there was no last epoch."""
+        """Fail a trial whose function returned before its last epoch; the agenda knows of every other end already."""
         job, agenda = _job(trial), self._agenda
         record = agenda.record.trials[job.trial]
         current = job.run == record.run and not agenda.stopping
@@ -433,7 +428,7 @@ class ReportingScheduler(FIFOScheduler):
             agenda.failed(job.trial, Failure("BUG", "ended before its last epoch"))
 
     def on_trial_error(self, tune_controller: Any, trial: TuneTrial) -> None:
-        """The trial function raised, or its process died.
+        """Pass on that the trial function raised, or that its process died.
 
         Raises:
             CannotGoOn: the disk is full or fails, or no node is left.
@@ -465,13 +460,13 @@ class ReportingScheduler(FIFOScheduler):
             raise CannotGoOn(problem, self._folder.path) from problem
 
     def _leave_out(self, machine: str, host: str, reason: str) -> None:
-        """Place no more trials on a node, and say so once."""
+        """Place no more trials on a node, and tell the user once."""
         if self._places.leave_out(machine, host, reason):
             self._agenda.unusable(host, reason)
             self._tell(f"{host} is not used: {reason}")
 
     def _cause(self, trial: TuneTrial, error: BaseException) -> Failure:
-        """What ended a trial's run; a process that vanished may have done so with its node, or for want of memory."""
+        """Return what ended a trial's run; a process that vanished may have lost its node, or been ended for memory."""
         found = HUNG if trial.trial_id in self._hung else failure(error)
         if found not in (HUNG, PROCESS_DIED):
             return found
@@ -483,27 +478,27 @@ class ReportingScheduler(FIFOScheduler):
         return Failure("OOM", why) if why else found
 
     def _tidy(self, number: int) -> None:
-        """A trial that has ended leaves what is kept of it."""
+        """Remove the files of a trial that has ended, but for those that are kept."""
         if (trial := self._agenda.record.trials[number]).state in ENDED:
             self._states.ended(trial)
 
     def on_trial_remove(self, tune_controller: Any, trial: TuneTrial) -> None:
-        """Nothing: a trial is removed only when the study is stopped."""
+        """Do nothing: a trial is removed only when the study is stopped."""
 
     def __reduce__(self) -> tuple[type, tuple[()]]:
         return FIFOScheduler, ()  # see JobSearcher.save
 
 
-# What ends Tune's run, and what it prints: nothing.
-
-
 class StudyOver(BaseException):
-    """Leaves Tune's loop. No Exception, because Tune would then clean up first, and wait for each actor to end by
-    itself; shutting Ray down ends them at once."""
+    """Signal that leaves Tune's loop.
+
+    Not an `Exception`: Tune would clean up first and wait for each actor to end by itself; shutting Ray down ends them
+    at once.
+    """
 
 
 class AgendaStopper(Stopper):
-    """Ends Tune's run when the agenda is over.
+    """Stopper that ends Tune's run when the agenda is over.
 
     Raises:
         StudyOver: it is.

@@ -1,4 +1,4 @@
-"""The jobs of a study, which runs next and what came of it: the ledger is its memory.
+"""The jobs of a study: which runs next, and what came of each; the ledger is its memory.
 
 A study runs in stages: the baseline and the search; then the best configurations again on fresh seeds (confirm) and,
 where that is asked for, what other selection rules would have picked (rule) and the steps from the baseline to the best
@@ -28,31 +28,30 @@ from study.sweep.search_stage import Decision, SearchStage
 
 @dataclass(frozen=True)
 class Job:
-    """One thing for a worker to do: train a trial, or read the test split with a trained one."""
+    """What a worker is to run next: train a trial, or read the test split with a trained one."""
 
     kind: Literal["train", "test"]
     trial: TrialRecord
 
     @property
     def needs_model_file(self) -> bool:
-        """Return whether weights are written (confirm, rule, ablation and final trials) or read (tests)."""
+        """Whether weights are written (confirm, rule, ablation and final trials) or read (tests)."""
         return self.trial.stage in ("confirm", "rule", "ablation", "final")
 
     def needs_chosen_weights(self, spec: StudySpec) -> bool:
-        """Return whether a trial ends with the weights of another epoch than the last: to be written, or for
-        `train.final`."""
+        """Return whether a trial needs the weights of a chosen epoch: for its model, or for `train.final`."""
         return spec.objective.window is not None and (self.needs_model_file or bool(spec.base["train"]["final"]))
 
 
 Joins = Callable[[StudyRecord], Iterable[events.Joined]]
-"""Gives what is to be told of configurations that have run on all folds since it was told last."""
-
-# What runs behind a search: repeats on fresh seeds, the steps of an ablation, the seeds of a final training, and
-# whose model the test split is read with.
+"""Function that yields events for configurations that have run on all folds since its last call."""
 
 
 class LaterStages:
-    """Decides which trial comes when the search has none. It changes neither ledger nor record."""
+    """Planner of what follows the search: repeats, rules' picks, ablation, final seeds, and the trials to test.
+
+    It changes neither ledger nor record.
+    """
 
     def __init__(self, spec: StudySpec, record: StudyRecord) -> None:
         self._spec, self._record = spec, record
@@ -60,16 +59,19 @@ class LaterStages:
 
     @property
     def _results(self) -> Results:
-        """What the study found so far: its record grows."""
+        """Results of the study so far, made anew as its record grows."""
         return Results(self._spec, self._record)
 
     def next(self) -> Decision | None:
-        """The next trial to decide on; None: there is none, as far as is known."""
+        """Return the next trial to decide on; None: there is none, as far as is known."""
         return self._next_confirm() or ablation_step(self._results) or final_seed(self._spec, self._record)
 
     def to_test(self) -> list[TrialRecord]:
-        """Trials whose configuration is final: final ones, the baseline's repeats, at the end those of the best or the
-        front, of the rules' picks and of an ablation."""
+        """Return the trials with whose models the test split is to be read.
+
+        These are final ones and the baseline's repeats; at the end also the repeats of the best or the front, those of
+        the rules' picks, and an ablation's.
+        """
         results = self._results
         chosen = [results.baseline]
         if not self.under_way("baseline", "search", "replicate", "confirm"):
@@ -80,13 +82,12 @@ class LaterStages:
         return repeats + [trial for trial in self._record.by_stage("final") if trial.state == "complete"]
 
     def under_way(self, *stages: Stage) -> bool:
-        """Return whether a trial of these stages has not ended; what runs is mostly among the newest."""
+        """Return whether a trial of these stages has not ended, looking at the newest first."""
         newest = (trial for stage in stages for trial in reversed(list(self._record.by_stage(stage))))
         return any(trial.state not in ENDED for trial in newest)
 
     def _next_confirm(self) -> Decision | None:
-        """The baseline's repeats can run while the last searched trials do, those of the best only after them, and
-        those of the rules' picks at last."""
+        """Return the next repeat: of the baseline (even while the search runs), of the best, of the rules' picks."""
         results = self._results
         best = results.to_confirm(top=not self.under_way("baseline", "search", "replicate"))
         return repeat(results, "confirm", best, "confirm") or repeat(
@@ -94,7 +95,7 @@ class LaterStages:
         )
 
     def _rule_picks(self) -> list[TrialRecord]:
-        """Return what the rules pick, where the picks are to run again; known once the search has ended for good."""
+        """Return the rules' picks, where they are to run again; empty until the search has ended for good."""
         results = self._results
         asked = results.confirm.rules
         if self._picked is None and asked and not self.under_way("baseline", "search", "replicate"):
@@ -103,7 +104,7 @@ class LaterStages:
 
 
 def repeat(results: Results, stage: Stage, chosen: Iterable[TrialRecord], *counted: Stage) -> Decision | None:
-    """The first fresh seed on which a chosen configuration has no trial of these stages; None: there is none."""
+    """Return the first fresh seed that a chosen configuration lacks in the `counted` stages; None: it lacks none."""
     have = {(trial.repeats, trial.seed) for trial in results.record.by_stage(*counted)}
     seeds = results.confirm_seeds
     wanted = ((trial, seed) for trial in chosen for seed in seeds if (trial.number, seed) not in have)
@@ -115,7 +116,7 @@ def repeat(results: Results, stage: Stage, chosen: Iterable[TrialRecord], *count
 
 
 def ablation_step(results: Results) -> Decision | None:
-    """The next step of the ablation that was asked for, on one of its seeds; None: there is none."""
+    """Return the next step of the ablation that was asked for, on one of its seeds; None: there is none."""
     asked = ablation_steps.asked(results.record)
     step = next(ablation_steps.missing(results, asked), None)
     if asked is None or step is None:
@@ -126,17 +127,14 @@ def ablation_step(results: Results) -> Decision | None:
 
 
 def final_seed(spec: StudySpec, record: StudyRecord) -> Decision | None:
-    """The next seed of a final training; None: there is none."""
+    """Return the next seed of a final training; None: there is none."""
     have = {trial.seed for trial in record.by_stage("final")}
     seed = next((seed for seed in spec.final_seeds or () if seed not in have), None)
     return None if seed is None else Decision("final", {}, seed)
 
 
-# A study's ledger, without which it cannot go on.
-
-
 class Journal:
-    """Takes the events of a study as its ledger does, and ends the study where the ledger cannot.
+    """A study's ledger, where a failure ends the study.
 
     Each method raises `CannotGoOn` where the disk fails or has no room, or where another driver has the study now.
 
@@ -148,12 +146,12 @@ class Journal:
         self._ledger = ledger
 
     def append(self, event: Event) -> Event:
-        """See `Ledger.append`."""
+        """Append an event, see `Ledger.append`."""
         with self._ends_the_study():
             return self._ledger.append(event)
 
     def check(self) -> None:
-        """See `Ledger.check`."""
+        """Check that this driver still has the study, see `Ledger.check`."""
         with self._ends_the_study():
             self._ledger.check()
 
@@ -168,18 +166,18 @@ class Journal:
 __all__ = ["HOPELESS", "Agenda", "CannotGoOn", "Job"]
 
 HOPELESS = 3
-"""A study stops when its first so many trials that ended have all failed, and in the same way."""
+"""A study stops when the first `HOPELESS` or more of its trials to end have all failed in the same way."""
 
 
 class Agenda:
-    """The course of one study.
+    """The plan of one study: gives out its jobs, and writes what came of them to the ledger.
 
     Args:
         spec: the study.
         ledger: open for appending.
         record: what the ledger says so far; kept up to date here.
         rule: early stopping of searched trials; it hears all that the record holds.
-        joins: gives the configurations that ran on all folds since; None: there are no folds.
+        joins: yields events for configurations that have run on all folds; None: there are no folds.
     """
 
     def __init__(
@@ -193,7 +191,7 @@ class Agenda:
         self._untestable: set[int] = set()
         self._test_losses: Counter[int] = Counter()
         self._done = False
-        self._changed, self._waits = 0, -1  # what happened but reports, and how much of it when there was nothing to do
+        self._changed, self._waits = 0, -1  # number of changes but reports; that number when there was nothing to do
         self._finish_what_was_cut_off()
         self._unfinished = deque(
             trial
@@ -202,10 +200,10 @@ class Agenda:
         )
 
     def next(self) -> Job | Literal["done"] | None:
-        """The next job; None: wait for one that runs; "done": nothing will follow."""
+        """Return the next job; None: wait for one that runs; "done": nothing will follow."""
         if self.stopping:
             return "done"
-        if self._waits == self._changed:  # asked after each report, of which no job comes
+        if self._waits == self._changed:  # asked after each report, though no report leads to a job
             return "done" if self._done else None
         if trial := self._next_unfinished(alone=False):
             return Job("train", trial)
@@ -218,7 +216,7 @@ class Agenda:
             return Job("train", self._decide(decision))
         for trial in self._later.to_test():
             if trial is not self.record.trials[trial.number]:
-                continue  # as it was before it was extended: its weights are to be others
+                continue  # its state before it was extended, whose weights will change
             if not trial.tested and trial.number not in self._testing | self._untestable:
                 self._testing.add(trial.number)
                 return Job("test", trial)
@@ -228,12 +226,12 @@ class Agenda:
 
     @property
     def enough(self) -> str | None:
-        """The limit that ended the search; None while it goes on or where there is none."""
+        """Limit that ended the search; None while it goes on or where there is none."""
         return None if self.spec.final_seeds is not None else self._search.over
 
     @property
     def outcome(self) -> Outcome:
-        """The end of the study: stopped, failed (nothing is complete, or a final seed is missing) or complete."""
+        """End of the study: stopped, failed (nothing is complete, or a final seed is missing) or complete."""
         trials = list(self.record.by_stage("baseline", "search", "final"))
         finals = [trial.state == "complete" for trial in trials if trial.stage == "final"]
         fine = all(finals) if finals else any(each.state == "complete" for trial in trials for each in trial.versions)
@@ -241,7 +239,7 @@ class Agenda:
 
     @property
     def is_over(self) -> bool:
-        """Return whether the study is stopped, or no job is left or under way.
+        """Whether the study is stopped, or no job is left or under way.
 
         Raises:
             CannotGoOn: it is another driver's now.
@@ -257,8 +255,11 @@ class Agenda:
         note: str | None = None,
         device: Mapping[str, str] | None = None,
     ) -> bool:
-        """A trial begins on a device, or goes on behind an epoch; `note`: why not behind a later one. Says whether it
-        is to."""
+        """Write that a trial begins on a device, or goes on after an epoch; return whether it is to run.
+
+        Args:
+            note: why it does not go on after a later epoch.
+        """
         trial = self.record.trials[number]
         if trial.state in ENDED and trial.stage != "final":
             return False  # a replicate, whose first seed ended meanwhile
@@ -266,11 +267,11 @@ class Agenda:
         return True
 
     def unusable(self, node: str, reason: str) -> None:
-        """No more trials are placed on a node; `reason`: why, and the remedy."""
+        """Write that no more trials are placed on a node; `reason`: why, and the remedy."""
         self._write(events.Unusable(node, reason))
 
     def reported(self, number: int, epoch: int, metrics: Mapping[str, float]) -> bool:
-        """A trial's epoch is over. Says whether the trial goes on; if not, its end is in the ledger."""
+        """Write a trial's epoch; return whether the trial goes on. If not, its end is in the ledger."""
         trial = self.record.trials[number]
         if trial.state != "running" or epoch != trial.epochs + 1:
             return trial.state == "running"  # Tune repeats the last result when a trial returns
@@ -282,24 +283,24 @@ class Agenda:
         return trial.state == "running"
 
     def judged(self, number: int, predicted: str) -> None:
-        """What a trial's network says of the samples of its fold."""
+        """Write the predictions of a trial's network for the samples of its fold."""
         if self.record.trials[number].state == "running":
             self._write(events.Judged(number, predicted))
 
     def _join(self) -> None:
-        """Tell of the configurations that have run on all folds by now."""
+        """Write the joined metrics of configurations that have run on all folds by now."""
         for joined in self._joins(self.record) if self._joins else ():
             self._write(joined)
 
     def _follow(self, trial: TrialRecord, verdict: Verdict) -> None:
-        """Do what early stopping or a user wants of a trial that is not behind its last epoch."""
+        """End a trial before its last epoch if early stopping or a user wants that."""
         if verdict == "prune":
             self._end(trial, "pruned", self._search.rule.name)
         elif trial.is_stopped:
             self._end(trial, "pruned", BY_HAND)
 
     def obey(self, request: Request) -> None:
-        """Do what a user asks for, or refuse it; the answer is in the ledger. Nothing if it is there already."""
+        """Do what a user asks for, or refuse it; the answer is in the ledger. Answer each request once."""
         if request.id in self.record.requests:
             return
         if why := self._search.refuses(request) or ("the study is over" if self._done else None):
@@ -313,14 +314,14 @@ class Agenda:
             self._write(events.Ending(request.id))
 
     def refuse(self, request: str, reason: str) -> None:
-        """Answer what cannot be read as a request, by its id; nothing if it was answered."""
+        """Refuse what cannot be read as a request, by its id; do nothing if it was answered."""
         if request not in self.record.requests:
             self._write(events.Refused(request, reason))
 
     def failed(self, number: int, failure: Failure) -> None:
-        """A trial was cut off before its last epoch: it runs again where that can help, else it has failed.
+        """Make a trial that was cut off run again where that can help, else write that it has failed.
 
-        Nothing if it had ended, its worker died later.
+        Do nothing if it had ended before its worker died.
         """
         trial = self.record.trials[number]
         if trial.state in ENDED:
@@ -339,18 +340,18 @@ class Agenda:
             self.stopping = "failed"
 
     def tested(self, number: int, metrics: Mapping[str, float]) -> None:
-        """The test split was read with a trial's model."""
+        """Write the metrics that a trial's model has on the test split."""
         self._changed += 1
         self._testing.discard(number)
         if not self.record.trials[number].tested:
             self._write(events.SplitTested(number, {**finite(metrics)}, infinite(metrics)))
 
     def referenced(self, event: events.Referenced) -> None:
-        """What needs no search was fitted, or could not be; it is told to nobody who searches."""
+        """Write that a reference was fitted, or could not be; the search does not learn of it."""
         self._write(event)
 
     def untested(self, number: int, failure: Failure) -> None:
-        """The test split could not be read with a trial's model: it is tried again where that can help."""
+        """Retry reading the test split with a trial's model where that can help, else write why it cannot be read."""
         trial = self.record.trials[number]
         self._changed += 1
         self._testing.discard(number)
@@ -361,7 +362,7 @@ class Agenda:
             self._write(events.Untested(number, failure.reason))
 
     def _finish_what_was_cut_off(self) -> None:
-        """End the trials whose driver died between their last report and the note of that."""
+        """End the trials whose driver died after their last report, before it wrote their end."""
         for trial in list(self.record.trials.values()):
             if trial.state in ENDED:
                 self._end_replicates(trial)
@@ -372,7 +373,7 @@ class Agenda:
         self._join()
 
     def _complete(self, trial: TrialRecord, beyond: Mapping[str, float] | None = None) -> None:
-        """End a trial behind its last epoch; `beyond`: the metrics there that are too large to compute with."""
+        """End a trial after its last epoch; `beyond`: its metrics that are too large to compute with."""
         validated, needed = not self.spec.base["train"]["with_val"], self.spec.objective.needed
         if validated and ranking.mean_score(self.spec.objective, [trial]) is None:
             large = [f"{name} is {value:.4g}" for name, value in (beyond or {}).items() if name in needed]
@@ -390,7 +391,7 @@ class Agenda:
         self._end_replicates(trial)
 
     def _end_replicates(self, leader: TrialRecord) -> None:
-        """End a configuration's other seeds by what ended its first one before its last epoch."""
+        """End a configuration's other seeds where its first one was pruned or failed."""
         if leader.stage in ("baseline", "search") and leader.state in ("pruned", "failed"):
             for trial in self.record.repeats_of(leader.number, "replicate"):
                 if trial.state not in ENDED:
@@ -401,8 +402,11 @@ class Agenda:
         self._changed += not isinstance(event, events.Report)
 
     def _next_unfinished(self, alone: bool) -> TrialRecord | None:
-        """A trial that is to run again. One that needs a GPU to itself comes after the search's others: as long as
-        shares of a GPU are handed out, it would wait for ever."""
+        """Return a trial that is to run again; None: there is none.
+
+        One that needs a GPU to itself comes after the rest of the search: as long as shares of a GPU are handed out, it
+        would wait for ever.
+        """
         for trial in list(self._unfinished):
             if trial.alone == alone:
                 self._unfinished.remove(trial)

@@ -1,5 +1,4 @@
-"""The course of a job, in whichever process it runs: what it goes on from, what it reports, and what an error of it
-means. No Ray."""
+"""The course of a job in its process: what it goes on from, what it reports, what its errors mean. Without Ray."""
 
 import json
 import os
@@ -16,7 +15,7 @@ from study.errors import of_disk
 from study.sweep.failures import TrialFailedError
 from study.sweep.host_memory import Memory
 from study.sweep.job_payload import JobPayload
-from study.training import PAUSE, DivergedError, FunctionTrial, Trial, TrialConfig, UnusableFileError
+from study.training import PAUSE_PER_WRITE, DivergedError, FunctionTrial, Trial, TrialConfig, UnusableFileError
 from study.training.device import CUDA, CardFullError, NoDeviceError, before_cuda, facts, keep_to, try_cards
 from study.training.gpu_errors import fault
 from study.upstream.environment import Part, variables
@@ -26,27 +25,27 @@ if TYPE_CHECKING:
 
 
 class Listener(Protocol):
-    """Whoever is told of a job."""
+    """Receiver of what happens in a job."""
 
     def starts(self, behind: int, note: str | None, device: Mapping[str, str]) -> None:
-        """It goes on behind an epoch, on a device of these facts; `note`: why a state that was kept is of no use."""
+        """Note that the job goes on after an epoch, on a device; `note`: why a state that was kept is of no use."""
 
     def reports(self, metrics: Mapping[str, float], epoch: int | None = None) -> None:
-        """The metrics of an epoch, or of the test split (None)."""
+        """Receive the metrics of an epoch, or of the test split (None)."""
 
     def judges(self, predicted: str) -> None:
-        """What the network says of the samples of its fold, see `study.sweep.joined.Verdict`."""
+        """Receive the network's predictions for the samples of its fold, packed, see `study.sweep.joined.Verdict`."""
 
     def diverged(self, why: str) -> None:
-        """It ends here, as its loss or metric is no number."""
+        """Note that the job ends here, as its loss or metric is no number."""
 
 
 def prepare(job: JobPayload, config: TrialConfig, try_gpu: bool = True) -> None:
-    """Make this process ready for a job: its share of the GPU, which is tried once.
+    """Make this process ready for a job: limit it to its share of the GPU, and try the GPU once.
 
     Raises:
         NoDeviceError: a GPU is asked for, and the one that Ray gave cannot be used, or not any more.
-        OutOfMemoryError: its memory is full, and it may be that of other trials.
+        OutOfMemoryError: its memory is full, perhaps with that of other trials.
     """
     keep_to(1.0 if job.alone else job.gpu)
     before_cuda(config.train)
@@ -56,14 +55,14 @@ def prepare(job: JobPayload, config: TrialConfig, try_gpu: bool = True) -> None:
 
 @cache
 def try_card(whole: bool) -> None:
-    """Try the GPU that this process has, once.
+    """Try the GPU of this process, once.
 
     Args:
         whole: no other trial has a share of it.
 
     Raises:
         NoDeviceError: it cannot be used.
-        OutOfMemoryError: its memory is full, and it may be that of other trials.
+        OutOfMemoryError: its memory is full, perhaps with that of other trials.
     """
     try:
         try_cards()
@@ -74,9 +73,11 @@ def try_card(whole: bool) -> None:
 
 
 def log_apart(job: JobPayload) -> None:
-    """Have MLflow in this process keep its runs in the trial's folder, which is empty where the trial has no state to
-    go on from: nothing is left of a server's address, nor of what logs in to it. To be called before the function's
-    modules are imported."""
+    """Make MLflow in this process keep its runs in the trial's folder, and remove every setting of a server.
+
+    The folder is emptied where the trial has no state to go on from. Call this before the function's modules are
+    imported.
+    """
     assert job.own_runs is not None
     if job.kind == "train" and not job.checkpoint.exists():
         shutil.rmtree(job.own_runs, ignore_errors=True)
@@ -86,14 +87,14 @@ def log_apart(job: JobPayload) -> None:
 
 
 OF_A_SERVER = ("MLFLOW_TRACKING_", "MLFLOW_REGISTRY_", "MLFLOW_EXPERIMENT_", "MLFLOW_RUN_")
-"""The beginnings of the variables that say where MLflow logs."""
+"""Prefixes of the variables that say where MLflow logs."""
 
 
 def run(make: Callable[[], Trial | FunctionTrial], job: JobPayload, listener: Listener) -> None:
     """Train a trial and report each epoch, or load a trained one and report the test split.
 
     Args:
-        make: makes the trial; a second time where the states of another version are of no use.
+        make: makes the trial; called again where its checkpoint is of another version and cannot be used.
 
     Raises:
         Exception: what ended the trial; see `meaning`.
@@ -107,7 +108,7 @@ def run(make: Callable[[], Trial | FunctionTrial], job: JobPayload, listener: Li
             return
         try:
             _train(trial, job, listener)
-        except UnusableFileError as unusable:  # states of another version, of which the trial has some by now
+        except UnusableFileError as unusable:  # a state of another version, which the trial has partly loaded
             job.checkpoint.unlink(missing_ok=True)
             _train(make(), job, listener, str(unusable))
     except DivergedError as diverged:
@@ -115,12 +116,15 @@ def run(make: Callable[[], Trial | FunctionTrial], job: JobPayload, listener: Li
 
 
 def meaning(error: BaseException, device: str, memory: Memory) -> NoDeviceError | OSError | TrialFailedError:
-    """Return what the driver is told of an error that ended a job: the GPU that Ray gave cannot be used any more, the
-    disk is full or fails, whatever a library made of that, or the trial has failed otherwise.
+    """Return the error that the driver is told for an error that ended a job.
 
     Args:
-        device: of the job, `cpu` or `cuda`.
+        device: `cpu` or `cuda`, as the job has it.
         memory: of its process when the job began.
+
+    Returns:
+        NoDeviceError: the GPU that Ray gave cannot be used any more. OSError: the disk is full or fails, whatever
+        exception a library made of that. TrialFailedError: any other.
     """
     if isinstance(error, NoDeviceError | TrialFailedError):
         return error
@@ -142,20 +146,20 @@ def choice(goal: str | None) -> "EpochChoice | None":
 
 
 def _train(trial: Trial | FunctionTrial, job: JobPayload, listener: Listener, why_anew: str | None = None) -> None:
-    """Train it, and report each epoch; raises UnusableFileError before anything is reported.
+    """Train a trial and report each epoch; raise UnusableFileError before anything is reported.
 
     Args:
-        why_anew: why it does not go on from the states of before.
+        why_anew: why it does not go on from an earlier state.
     """
     behind, note = goes_on_behind(trial, job.checkpoint, job.heard)
-    course = trial.run(job.checkpoint, PAUSE, choice(job.goal), job.end)
+    course = trial.run(job.checkpoint, PAUSE_PER_WRITE, choice(job.goal), job.end)
     listener.starts(behind, why_anew or note, facts(trial.device))
     with closing(course):  # type: ignore[type-var]
         for epoch, metrics in enumerate(course, start=behind + 1):
             if epoch == trial.config.train.epochs and job.model:
                 trial.save(job.model)  # before the last report: a complete trial has its model
             if epoch == trial.config.train.epochs and job.is_judged and isinstance(trial, Trial):
-                from study.sweep.joined import Verdict  # with what few trials have a use for
+                from study.sweep.joined import Verdict  # its imports are of use to few trials
 
                 classes, losses = trial.evaluate.judged("val")
                 listener.judges(Verdict(classes.cpu().numpy(), losses.float().cpu().numpy()).packed())
@@ -165,7 +169,7 @@ def _train(trial: Trial | FunctionTrial, job: JobPayload, listener: Listener, wh
 
 
 def goes_on_behind(trial: Trial | FunctionTrial, checkpoint: Path, heard: int) -> tuple[int, str | None]:
-    """The epoch behind which the trial goes on; where the file is of no use it is removed, and why is said."""
+    """Return the epoch after which the trial goes on, and why a checkpoint was of no use; remove such a file."""
     try:
         epoch, note = trial.epochs_in(checkpoint), None
     except UnusableFileError as unusable:

@@ -1,4 +1,4 @@
-"""Runs a study through Ray Tune to its end, or until it is stopped."""
+"""The driver: runs a study through Ray Tune until it is complete or stopped."""
 
 import gc
 import os
@@ -45,28 +45,26 @@ from study.upstream.tune import do_not_block_for_trials
 if TYPE_CHECKING:
     from study.sweep.nodes import Nodes
 
-# The signals that stop a driver that runs: acknowledged at once, whatever it does, and obeyed as soon as it can.
-
 __all__ = ["STOPPING", "TWICE", "stopped_by_signals"]
 
 TWICE = 0.3
-"""Seconds within which the same signal again is the first one, told twice: to a whole group of processes, and once more
-by one of them that passes it on, as `uv run` does."""
+"""Seconds within which the same signal counts once: a process group may get it, and one of its processes pass it on, as
+`uv run` does."""
 
 
 @contextmanager
 def stopped_by_signals(agenda: Agenda, tell: Callable[[str], None]) -> Iterator[None]:
-    """Each of `NUMBERS` asks the agenda to stop; a second one, `TWICE` later, is the usual KeyboardInterrupt. A second
-    SIGHUP is nothing.
+    """Make each signal of `NUMBERS` ask the agenda to stop, and a second one raise KeyboardInterrupt as usual.
 
-    One that came before and that a library swallowed is obeyed, too, and a second one that is swallowed comes again.
-    Outside the main thread, where no signal arrives, it does nothing.
+    The same signal within `TWICE` seconds is no second one, nor is another SIGHUP. A signal that came before, and that
+    a library swallowed, is obeyed too; a second one that is swallowed is raised again. Outside the main thread, where
+    no signal arrives, this does nothing.
 
-    Python calls a signal's handler between two of its own instructions: while the main thread is within Ray, or loads a
+    Python runs a signal's handler between two of its own instructions: while the main thread is within Ray, or loads a
     library, that may be a minute later on a busy machine. So another thread says at once that the signal has come.
 
     Args:
-        tell: says so.
+        tell: prints that the study stops.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -92,7 +90,7 @@ def stopped_by_signals(agenda: Agenda, tell: Callable[[str], None]) -> Iterator[
         told = False
         while number := arrived.recv(1):
             if number[0] == signal.SIGTERM:
-                signal.alarm(0)  # with which Ray's C++ ends the process, if it came before that was taken back
+                signal.alarm(0)  # Ray's handler in C++ may have set it, to end the process
             if not told and number[0] in NUMBERS:
                 told = True
                 tell(STOPPING)
@@ -120,14 +118,12 @@ def stopped_by_signals(agenda: Agenda, tell: Callable[[str], None]) -> Iterator[
         arrived.close()
 
 
-# A study goes on with the data that it began with, or says which are others now.
-
 NAMED = 3
-"""Files that the message names; it counts the rest."""
+"""Number of changed files that a message names; it counts the rest."""
 
 
 def check_same_data(spec: StudySpec, datasets: Mapping[str, Dataset], record: StudyRecord) -> None:
-    """Raise a UserError if the data are not those of the study's last session: names data sets and files written since.
+    """Raise a UserError, with the data sets and files that changed, if the data are not those of the last session.
 
     Args:
         datasets: those of `spec.data_sections`, by `data.key`.
@@ -142,7 +138,7 @@ def check_same_data(spec: StudySpec, datasets: Mapping[str, Dataset], record: St
 
 
 def _differences(spec: StudySpec, datasets: Mapping[str, Dataset], record: StudyRecord) -> Iterator[str]:
-    """A sentence on each data set that differs, and one on the files."""
+    """Yield a sentence on each data set that differs, and one on its files."""
     last = record.sessions[-1]
     told = list(last.get("datasets", {}).values())
     known = told if len(told) == len(datasets) else [None] * len(datasets)
@@ -157,23 +153,20 @@ def _differences(spec: StudySpec, datasets: Mapping[str, Dataset], record: Study
 
 
 def _written_since(files: Sequence[Path], seconds: float) -> list[Path]:
-    """Those files that were written, or put there, after a time; by the time of their state, which copying does not
-    keep."""
+    """Return the files that were written or put there after a time, by their ctime, which copying does not keep."""
     return [file for file in files if os.path.exists(file) and os.stat(file).st_ctime > seconds]
 
 
-# Whether Ray lives under a running study.
-
-EVERY = 0.25
-"""Seconds between two looks."""
+POLL_INTERVAL_S = 0.25
+"""Seconds between two looks whether Ray's processes live."""
 
 
 class RayEndedError(Exception):
-    """One of Ray's processes has ended under a study; the message says which, and how."""
+    """One of Ray's processes has ended under a running study; the message says which, and how."""
 
 
 def let_rays_objects_go() -> None:
-    """Print nothing of destructors of Ray that fail once Ray has ended: what they would give back is gone."""
+    """Hide the errors of Ray's destructors that fail because Ray has ended: what they would free is gone."""
     before = sys.unraisablehook
 
     def show(told: "sys.UnraisableHookArgs") -> None:
@@ -187,7 +180,7 @@ def let_rays_objects_go() -> None:
 
 
 def _joins(spec: StudySpec, datasets: Mapping[str, Dataset]) -> Joins | None:
-    """Return what joins the folds of the study's data; None: they have none."""
+    """Return the function that joins the folds of the study's data; None: there are no folds."""
     (dataset, *others) = datasets.values() or (None,)
     if dataset is None or dataset.folds is None or others:
         return None
@@ -198,20 +191,21 @@ def _joins(spec: StudySpec, datasets: Mapping[str, Dataset]) -> Joins | None:
 
 @contextmanager
 def watched(ray: OwnRay | JoinedRay, agenda: Agenda, remedy: str) -> Iterator[None]:
-    """Have the agenda stop soon after one of Ray's processes has ended. Ray itself would notice within a minute, print,
-    and end this process.
+    """Make the agenda stop soon after one of Ray's processes has ended.
+
+    Ray itself would notice within a minute, print, and end this process.
 
     Args:
-        ray: gives the block a `grace` to end by itself; a call of Ray's in it may wait for an answer that never comes.
-        remedy: what to do then. It is said here only where the block does not end, and this process is ended instead.
+        ray: its `grace` is what the block gets to end by itself; a call into Ray may wait for ever for an answer.
+        remedy: what the user can do. Printed here only where the block does not end and this process is ended instead.
 
     Raises:
-        RayEndedError: one has.
+        RayEndedError: one has ended.
     """
     over, lost = threading.Event(), list[str]()
 
     def watch() -> None:
-        while not over.wait(EVERY):
+        while not over.wait(POLL_INTERVAL_S):
             if ended := ray.ended():
                 let_rays_objects_go()
                 lost.append(ended)
@@ -247,7 +241,7 @@ def drive(
     tell: Callable[[str], None] = nothing,
     start_ray: StartsRay = ray_runtime,
 ) -> None:
-    """Run a study, or go on with one, until it is complete or stopped.
+    """Run a study, or resume one, until it is complete or stopped.
 
     What happens is in the ledger, and in `record`, at every moment; whatever ends this process, the next call goes
     on from there. SIGINT and SIGTERM end it within seconds, also while Ray starts; trials that ran then go on from
@@ -260,7 +254,7 @@ def drive(
         address: of the cluster that trials run on; None: this machine.
         tell: is told each of `study.sweep.STEPS`, and what the user should know at once: a start of Ray that takes
             long, a signal that has come.
-        start_ray: gives Ray; by default one for this study alone.
+        start_ray: starts or joins Ray; by default one Ray for this study alone.
 
     Raises:
         UserError: the data or weights are not those that the study began with, or the cluster cannot be used.
@@ -304,7 +298,7 @@ def drive(
         ):
             tell(PREPARING)
             inbox = RequestInbox(agenda, folder.requests)
-            inbox.obey()  # what users asked for meanwhile comes before what the search draws
+            inbox.obey()  # what users asked for while no driver ran comes before what the search draws
             with closing(References(agenda, folder)) as references:
                 _tune(agenda, folder, datasets, processes, tell, references)
                 references.finish(tell)
@@ -327,7 +321,7 @@ def drive(
 
 
 def _on_a_cluster(name: str, address: str) -> str:
-    """Return what to do once a cluster has ended under a study; one that was started anew knows nothing of its jobs."""
+    """Return what to do once a cluster has ended under a study; a restarted cluster has forgotten its jobs."""
     lost = "Nothing is lost; once the cluster is up again, go on with it:"
     if is_job():
         return f"{lost} study resume {name} --address URL, or where it has forgotten the study, study submit again"
@@ -335,10 +329,10 @@ def _on_a_cluster(name: str, address: str) -> str:
 
 
 def initial_weights(spec: StudySpec, record: StudyRecord) -> list[dict[str, str]]:
-    """The weights that trials begin from: those of the study's beginning, and of an exported configuration's study.
+    """Return the weights that trials begin from, checked against the study's last session or the study of its export.
 
     Raises:
-        UserError: a file is not there, or has another content than then.
+        UserError: a file is missing, or its content has changed.
     """
     now = spec.weights
     earlier = record.sessions[-1] if record.sessions else (spec.origin or {}).get("code") or {}
@@ -353,7 +347,7 @@ def initial_weights(spec: StudySpec, record: StudyRecord) -> list[dict[str, str]
 
 
 def _function(spec: StudySpec, folder: StudyFolder) -> list[dict[str, str]]:
-    """The file of the training function of the user's own, see `own_function.source`; nothing where there is none."""
+    """Return the file of the user's training function, see `function_loading.source`; empty where there is none."""
     return (
         function_loading.source(spec.function, function_loading.place(spec.function, folder.path))
         if spec.function
@@ -362,14 +356,14 @@ def _function(spec: StudySpec, folder: StudyFolder) -> list[dict[str, str]]:
 
 
 def _tidy(folder: StudyFolder, spec: StudySpec, record: StudyRecord) -> None:
-    """Remove checkpoints that no trial will go on from, and parts of weights; what was killed leaves some."""
+    """Remove checkpoints that no trial will go on from, and partly written weights; killed processes leave some."""
     tidy(folder, spec, record)
     for path in parts(folder.models):
         path.unlink(missing_ok=True)
 
 
 def _processes(spec: StudySpec) -> Processes:
-    """One for each trial that this machine would run at the beginning."""
+    """Return the processes that Ray starts at once: one for each trial that this machine can run at the beginning."""
     trials = len(spec.final_seeds) if spec.final_seeds is not None else spec.trials
     count = min(trials, fitting(spec.resources, spec.search.concurrency))
     return Processes(count, max(1, int(spec.resources.cpu)), gpus=gpus() if spec.resources.gpu else None)
@@ -383,8 +377,11 @@ def _tune(
     tell: Callable[[str], None],
     references: References,
 ) -> None:
-    """Have Ray Tune do what the agenda says; `processes`: of a Ray of its own, None on a cluster; `references` are
-    heard meanwhile.
+    """Make Ray Tune do what the agenda says.
+
+    Args:
+        processes: of the study's own Ray; None: on a cluster.
+        references: polled meanwhile.
 
     Raises:
         UserError: the cluster has no node that a trial fits on.
@@ -487,8 +484,10 @@ def with_features(
 
 @contextmanager
 def old_objects_left_alone() -> Iterator[None]:
-    """Have Python look for garbage only among what the block makes: most objects are those of libraries, which stay.
-    To look at all of them keeps the driver from hearing reports for a third of a second."""
+    """Make Python's garbage collection look only at what the block makes: most older objects are libraries', and stay.
+
+    A collection of all of them keeps the driver from hearing reports for a third of a second.
+    """
     gc.freeze()
     try:
         yield
@@ -497,7 +496,7 @@ def old_objects_left_alone() -> Iterator[None]:
 
 
 def _share(agenda: Agenda, folder: StudyFolder, nodes: "Nodes", slots: Slots) -> Share | None:
-    """The study's share of the cluster; None where the home cannot be written, as then nobody learns of it."""
+    """Return the study's share of the cluster; None where the home cannot be written, as then nobody learns of it."""
     import ray
 
     spec, limits = agenda.spec, Limits.of(job_metadata())

@@ -1,4 +1,4 @@
-"""Why a trial did not come to its end, and whether running it again can help; and what ends all work at once."""
+"""Why a trial did not run to its end, whether running it again can help, and what ends a study at once."""
 
 import socket
 import traceback
@@ -19,16 +19,16 @@ if TYPE_CHECKING:  # tenths of a second, which processes of trials have no use f
     from study.spec import StudySpec
 
 NODES = 100
-"""Attempts of one trial after which a dead node is a failure like any other: perhaps the trial is what kills them."""
+"""Attempts of one trial after which a dead node counts as any other failure: perhaps the trial is what kills nodes."""
 
 NODE_DIED = "because its node has died"
-"""The message of Ray about a process whose node went away."""
+"""Part of Ray's message about a process whose node is gone."""
 
 LONGEST_TEXT = 2**20
-"""Characters of a traceback that are kept."""
+"""Most characters of a traceback that are kept."""
 
 NODE_ANSWERS = 2.0
-"""Seconds within which a node that is alive takes a connection."""
+"""Seconds within which a living node takes a connection."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,9 @@ class Failure:
         kind: PREEMPTED: its process or node died, or its GPU is in no state to go on; OOM: out of memory; HUNG: it did
             not report for too long; DIVERGED: its loss, networks or metric are no numbers; BUG: an exception in its
             code.
-        alone: it was the GPU's memory; with the whole GPU to itself the trial may fit.
-        node_died: with the trial on it, or its GPU did, which is no fault of the trial's.
+        reason: what happened, for the user.
+        alone: the GPU's memory ran out; with a whole GPU to itself the trial may fit.
+        node_died: the node or GPU died under the trial, which is no fault of the trial's.
     """
 
     kind: "Kind"
@@ -49,8 +50,14 @@ class Failure:
     node_died: bool = False
 
     def may_run_again(self, trial: "TrialRecord", spec: "StudySpec", before: int) -> bool:
-        """Return whether the trial gets another attempt after so many that were lost: `search.retries`; one for want of
-        memory, which others may have taken, and that alone on a GPU; on machines that come and go, `NODES`."""
+        """Return whether the trial gets another attempt.
+
+        Within `search.retries`; once after running out of memory, which other trials may have taken, and then alone on
+        a GPU; up to `NODES` attempts where nodes die.
+
+        Args:
+            before: attempts that were lost so far.
+        """
         if self.node_died:
             return trial.attempt < NODES
         most = min(1, spec.search.retries) if self.kind == "OOM" else spec.search.retries
@@ -59,7 +66,7 @@ class Failure:
         return not self.alone or (not trial.alone and spec.resources.gpu < 1)
 
     def with_remedy(self, spec: "StudySpec", *, others: bool) -> "Failure":
-        """The same, saying what gives a trial the machine's memory where that ran out.
+        """Return this failure, with a remedy where the machine's memory ran out.
 
         Args:
             others: whether other trials ran at the same time.
@@ -77,7 +84,7 @@ NODE_LOST = Failure("PREEMPTED", "its node died", node_died=True)
 
 
 class NodeUnusableError(Exception):
-    """A trial's process found that the GPU it was given cannot be used.
+    """A trial's process cannot use the GPU that it was given.
 
     Args:
         machine: Ray's id of the node.
@@ -91,8 +98,9 @@ class NodeUnusableError(Exception):
 
 
 class TrialFailedError(Exception):
-    """The exception that ended a trial, as its process tells the driver: one of the user's own cannot always be made
-    anew elsewhere, and whoever tries so tells of that instead.
+    """The exception that ended a trial, as its process passes it to the driver.
+
+    It is sent as text: an exception class of the user's cannot always be unpickled in another process.
 
     Attributes:
         failure: what it means.
@@ -108,7 +116,7 @@ class TrialFailedError(Exception):
 
     @classmethod
     def by(cls, error: BaseException, memory: Memory) -> "TrialFailedError":
-        """That of what was raised in a trial, in characters that every file and database takes.
+        """Make one of what was raised in a trial, in characters that every file and database takes.
 
         Args:
             memory: of its process when the trial began. A process that the trial started may have been ended for it.
@@ -120,12 +128,12 @@ class TrialFailedError(Exception):
         return cls(found, printed(shortened(text, LONGEST_TEXT)))
 
     def to_document(self) -> tuple[Any, ...]:
-        """It as plain values, for `from_document`."""
+        """Return plain values, for `from_document`."""
         return *astuple(self.failure), self.text
 
     @classmethod
     def from_document(cls, *values: Any) -> "TrialFailedError":
-        """It from these values."""
+        """Make one of the values of `to_document`."""
         *failure, text = values
         return cls(Failure(*failure), text)
 
@@ -174,12 +182,12 @@ def _raised(error: BaseException) -> Failure:
 
 
 def _reason(error: BaseException) -> str:
-    """An error's kind and the first line of what it says."""
+    """Return an error's class and the first line of its message."""
     return printed(f"{type(error).__name__}: {said(error)}".strip(": \n").splitlines()[0][:300])[:300]
 
 
 def _of_gpu(sign: Sign, reason: str) -> Failure:
-    """Return what a sign in an error's message means."""
+    """Return what a sign of a GPU fault in an error's message means."""
     if sign.meaning in ("memory", "host memory"):
         return Failure("OOM", reason, alone=sign.meaning == "memory")
     advised = f"{reason}. Remedy: {sign.advice}" if sign.advice else reason
@@ -187,12 +195,13 @@ def _of_gpu(sign: Sign, reason: str) -> Failure:
 
 
 def is_out_of_reach(machine: str | None, nodes: Iterable[Mapping[str, Any]]) -> bool:
-    """Return whether the node of a process that died or fell silent is dead, or takes no connection. Ray itself hears
-    of that half a minute later, or a whole one.
+    """Return whether the node of a process that died or fell silent is dead, or takes no connection.
+
+    Ray itself learns of that half a minute or a minute later.
 
     Args:
-        machine: Ray's id of the node; None: it is not known, which says nothing.
-        nodes: all, as `ray.nodes` tells of them.
+        machine: Ray's id of the node; None: not known, then False is returned.
+        nodes: all, as `ray.nodes` lists them.
     """
     node = next((node for node in nodes if node["NodeID"] == machine), None)
     if node is None or not node["Alive"]:
@@ -205,12 +214,13 @@ def is_out_of_reach(machine: str | None, nodes: Iterable[Mapping[str, Any]]) -> 
 
 
 class CannotGoOn(BaseException):
-    """The study has to stop at once, through no fault of a trial's; what is in the ledger stays. No Exception, so that
-    nothing on the way takes it for a trial's.
+    """The study has to stop at once, through no fault of a trial; what is in the ledger stays.
+
+    Not an `Exception`, so that nothing on the way takes it for a trial's.
 
     Args:
-        problem: the file system's, or that of the lease.
-        place: what could not be written, where the problem does not name a file.
+        problem: error of the file system, or of the lease.
+        place: what could not be written, where the problem names no file.
     """
 
     def __init__(self, problem: "OSError | LeaseLostError", place: Path) -> None:

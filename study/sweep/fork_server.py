@@ -1,9 +1,9 @@
-"""A process that forks one for each trial of a training function of the user's own, beside the process of Ray's that
-asks for them: a fork of Ray's own would inherit threads that hold locks, those of gRPC and OpenMP among them.
+"""A server that forks one process for each trial of a user's training function, for a worker of Ray's that asks for it.
 
-It has imported PyTorch, and the function where that leaves nothing behind that two processes could share: no thread, no
-open file, no card in use, no other folder, no run of MLflow. Where it does, each trial imports the function anew. What
-a trial does then is gone with its process. It has no Ray.
+A fork of Ray's own process would inherit threads that hold locks, those of gRPC and OpenMP among them. This process
+has no Ray. It has imported PyTorch, and the function too where its import leaves nothing behind that two processes
+could share: no thread, no open file, no card in use, no other working folder, no run of MLflow. Where it does, each
+trial imports the function anew. What a trial does then is gone with its process.
 
 It is told over a socket: a byte and two files for a trial, its channel and what it prints into; `END` to end it. It
 answers how a trial's process ended. It ends when the other end of the socket is closed, or by SIGTERM, and the trial
@@ -44,28 +44,28 @@ from study.training.function_trial import loaded
 from study.upstream.end_with_parent import end_with_parent
 
 GO, END = b"g", b"e"
-"""What this process is told: run a trial, end it."""
+"""Bytes that tell this process to run a trial, and to end it."""
 
-ANSWER = struct.Struct("!ciq")
-"""What it answers: `ENDED`, a status as of waitpid(2) and the bytes that the process held at most; or `UNFIT`: the
-function is to be imported for each trial, by another one of these processes."""
+ANSWER_FORM = struct.Struct("!ciq")
+"""What it answers: `ENDED`, a status as of waitpid(2) and the most bytes that the process held; or `UNFIT`: the
+function has to be imported for each trial, by another server."""
 ENDED, UNFIT = b"e", b"u"
 
 MAXRSS = 1 if sys.platform == "darwin" else 1024
 """Bytes in the unit of getrusage(2)."""
 
 ON, STOP = b"on", b"stop"
-"""What a trial is told after each report."""
+"""Answers to each report of a trial."""
 
 GRACE = 5.0
-"""Seconds."""
+"""Seconds that a trial gets to clean up when this process ends."""
 
 SAFE_THREADS = {"jemalloc_bg_thd"}
-"""Threads of a library, by the system's names, that it ends and begins around a fork by itself: PyArrow's memory."""
+"""Threads, by the system's names, that their library (PyArrow's memory pool) ends and restarts around a fork."""
 
 
 class Stopped(BaseException):
-    """The trial is to end here. No Exception, as a function may catch those."""
+    """The trial is to end here. Not an `Exception`, as a function may catch those."""
 
 
 class Task(NamedTuple):
@@ -73,7 +73,7 @@ class Task(NamedTuple):
 
     Attributes:
         folder: the working folder.
-        try_gpu: whether no trial has tried the GPU of the process that asks.
+        try_gpu: whether no trial has tried the GPU of the worker that asks.
     """
 
     job: JobPayload
@@ -82,18 +82,18 @@ class Task(NamedTuple):
 
 
 class Forked(NamedTuple):
-    """The two files of a trial, in its process or the server's: its channel, and what gets its prints."""
+    """The two files of a trial, in its process or the server's: its channel, and the file that it prints into."""
 
     channel: int
     output: int
 
 
 def main(control: int, fresh: bool) -> NoReturn:
-    """Serve.
+    """Run the server.
 
     Args:
-        control: the socket.
-        fresh: each trial imports the function.
+        control: file descriptor of the socket.
+        fresh: whether each trial imports the function.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     gc.collect()
@@ -106,11 +106,11 @@ def main(control: int, fresh: bool) -> NoReturn:
 
 
 class Server:
-    """The server, until it is a trial's process.
+    """The server, which goes on as a trial's process after a fork.
 
     Attributes:
         task: what is to be done next.
-        function: that is loaded; None: each trial loads it.
+        function: the one that is loaded; None: each trial loads it.
     """
 
     def __init__(self, control: socket.socket, fresh: bool) -> None:
@@ -126,7 +126,7 @@ class Server:
         self.function: Function | None = None
 
     def serve(self) -> Forked | None:
-        """Fork a process for each trial. Returns in each of them its files, and None once nobody asks any more."""
+        """Fork a process for each trial; return its files in each of them, and None here once nobody asks any more."""
         while True:
             if self._wait(None):
                 self._reap()
@@ -148,9 +148,9 @@ class Server:
 
     def _forks(self, files: Forked) -> bool:
         """Begin a trial; return whether this is its process."""
-        self.task = pickle.loads(Connection(os.dup(files.channel)).recv_bytes())  # by who started this process
+        self.task = pickle.loads(Connection(os.dup(files.channel)).recv_bytes())  # sent by who started this process
         if self.function is None and not self._fresh and not self._loads(files.output):
-            self._control.sendall(ANSWER.pack(UNFIT, 0, 0))
+            self._control.sendall(ANSWER_FORM.pack(UNFIT, 0, 0))
             os._exit(0)
         server = os.getpid()
         self._child = os.fork()
@@ -172,8 +172,10 @@ class Server:
         return True
 
     def _loads(self, output: int) -> bool:
-        """Load the function, into which whatever it prints goes. Return whether trials may share what that has made;
-        what cannot be loaded, a trial will tell."""
+        """Load the function, printing into a file; return whether trials may share what that has made.
+
+        An error of the import is left to the trial, which imports the function again and reports it.
+        """
         _print_into(output)
         job = self.task.job
         assert job.function is not None
@@ -191,7 +193,7 @@ class Server:
         return True
 
     def _wait(self, seconds: float | None) -> bool:
-        """Wait until a child has ended, or something is told; return whether it was the first, False after so long."""
+        """Wait until a child has ended or, without `seconds`, something is told; return whether a child has ended."""
         told = [self._control.fileno()] if seconds is None else []
         ready, _, _ = select.select([self._ended, *told], [], [], seconds)
         if self._ended in ready:
@@ -199,22 +201,22 @@ class Server:
         return self._ended in ready
 
     def _reap(self) -> None:
-        """Say how the trial's process ended, if it has, and end what it left."""
+        """Report how the trial's process ended, if it has, and end what it left."""
         if self._child and os.waitid(os.P_PID, self._child, os.WEXITED | os.WNOHANG | os.WNOWAIT):
-            self._kill()  # its own: while it is not waited for, nobody else has its number
+            self._kill()  # what it started: until it is waited for, no other process group has its number
             _, status, used = os.wait4(self._child, 0)
             self._child = None
             with suppress(OSError):  # nobody wants to know
-                self._control.sendall(ANSWER.pack(ENDED, status, used.ru_maxrss * MAXRSS))
+                self._control.sendall(ANSWER_FORM.pack(ENDED, status, used.ru_maxrss * MAXRSS))
 
     def _kill(self) -> None:
-        """End the trial's process and all that it started."""
+        """Kill the trial's process and all that it started."""
         if self._child:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._child, signal.SIGKILL)
 
     def _leave(self) -> None:
-        """End the trial in good order, at once where it does not end by itself."""
+        """End the trial with time to clean up; kill it where it does not end by itself."""
         if self._child:
             with suppress(ProcessLookupError):
                 os.kill(self._child, signal.SIGTERM)
@@ -226,8 +228,10 @@ class Server:
 
 
 def _threads() -> list[str]:
-    """The names of the threads that a fork of this process would leave behind. Those of OpenBLAS end before a fork, and
-    begin again with the next product: so one is tried."""
+    """Return the names of the threads that a fork of this process would lose.
+
+    Those of OpenBLAS end before a fork and restart with the next product, so a fork is tried first.
+    """
     if not (pid := os.fork()):
         os._exit(0)
     os.waitpid(pid, 0)
@@ -238,14 +242,13 @@ def _threads() -> list[str]:
 
 
 def _shared(job: JobPayload) -> tuple[Any, ...]:
-    """What processes that are forked from this one would have in common: the working folder, the number of files that
-    are open, a card's among them, and what MLflow has made."""
+    """Return what forks of this process would share: working folder, number of open files, runs of MLflow."""
     runs = sorted(job.own_runs.rglob("*")) if job.own_runs is not None else []
     return os.getcwd(), psutil.Process().num_fds(), runs
 
 
 def _print_into(output: int) -> None:
-    """Have this process, C libraries included, print into a file and read nothing; no character fails."""
+    """Make this process, C libraries included, print into a file and read nothing; no character fails."""
     os.dup2(output, 1)
     os.dup2(output, 2)
     with open(os.devnull, "rb") as nothing:
@@ -257,11 +260,8 @@ def _print_into(output: int) -> None:
         setattr(sys, f"__{name}__", file)
 
 
-# In the trial's process.
-
-
 class ToWorker:
-    """Tells the process that asked for the trial, and waits until it may go on."""
+    """Listener in the trial's process: tells the worker that asked for the trial, and waits until it may go on."""
 
     def __init__(self, channel: "Connection[Any, Any]") -> None:
         self._channel = channel
@@ -334,13 +334,13 @@ def _run(files: Forked, task: Task, function: Function | None) -> NoReturn:
     for file in (sys.stdout, sys.stderr):
         with suppress(BaseException):
             file.flush()
-    for number in ended_by:  # whoever waits for this process is to know
+    for number in ended_by:  # so that its exit status names the signal
         os.kill(os.getpid(), number)
     os._exit(0)
 
 
 def _end(error: BaseException, device: str, memory: Memory) -> tuple[Any, ...]:
-    """What is told of an error, as plain values; `raised` makes it an error again."""
+    """Return what is sent of an error, as plain values; `raised` makes it an error again."""
     told = course.meaning(error, device, memory)
     if isinstance(told, NoDeviceError):
         return "unusable", str(told)
@@ -350,7 +350,7 @@ def _end(error: BaseException, device: str, memory: Memory) -> tuple[Any, ...]:
 
 
 def raised(name: str, *given: Any) -> Exception:
-    """The error that ended a trial, as its process told of it."""
+    """Return the error that ended a trial, from what its process sent."""
     kinds = {"unusable": NoDeviceError, "disk": OSError, "broken": TrialFailedError.from_document}
     if name not in kinds:
         return UserError(f"{name}: a trial's process told what is not known")

@@ -1,4 +1,4 @@
-"""A fresh process for each trial of a training function of the user's own, as the process of Ray's sees it."""
+"""A fresh process for each trial of a user's training function, as the worker of Ray's sees it."""
 
 import json
 import os
@@ -16,15 +16,15 @@ from typing import IO, Any
 from study.files import clear_scratch
 from study.sweep.course import Listener
 from study.sweep.failures import Failure, TrialFailedError
-from study.sweep.fork_server import ANSWER, END, GO, ON, STOP, UNFIT, Task, raised
+from study.sweep.fork_server import ANSWER_FORM, END, GO, ON, STOP, UNFIT, Task, raised
 from study.sweep.host_memory import Memory
 from study.sweep.job_payload import JobPayload
 
 CLEAN_UP = 60.0
-"""Seconds that a trial gets to clean up once it is told to stop or has told its end: then its process is ended."""
+"""Seconds that a trial gets to clean up once it is told to stop or has told its end: then its process is killed."""
 
 MOST_OUTPUT = 2**20
-"""Bytes that are kept of what a trial printed, the last ones."""
+"""Most bytes that are kept of what a trial printed, the last ones."""
 
 LEFT_OUT = b"[... what was printed before is left out]\n"
 
@@ -37,14 +37,14 @@ main(int(sys.argv[2]), sys.argv[3] == "fresh")
 
 
 class ServerEndedError(Exception):
-    """The server has ended, and the trial with it."""
+    """The fork server has ended, and the trial with it."""
 
 
 class ForkServer:
-    """The server of this process, see `study.sweep.fork_server`. It ends with this object, and with this process.
+    """The fork server of this worker, see `study.sweep.fork_server`. It ends with this object and with this process.
 
     Args:
-        fresh: each trial imports the function anew.
+        fresh: whether each trial imports the function anew.
     """
 
     def __init__(self, fresh: bool) -> None:
@@ -58,10 +58,10 @@ class ForkServer:
             )
 
     def begin(self, job: JobPayload, output: IO[bytes]) -> "Connection[Any, Any]":
-        """Have it run a trial; return the channel to its process.
+        """Make the server run a trial; return the channel to its process.
 
         Raises:
-            ServerEndedError: it has ended.
+            ServerEndedError: the server has ended.
         """
         ours, theirs = socket.socketpair()
         with theirs:
@@ -82,37 +82,37 @@ class ForkServer:
         self._tried = True
 
     def answer(self, patience: float | None = None) -> tuple[bytes, int, int] | None:
-        """Its next answer; None after so many seconds.
+        """Return the server's next answer; None after `patience` seconds.
 
         Raises:
-            ServerEndedError: it has ended.
+            ServerEndedError: the server has ended.
         """
         self.control.settimeout(patience)
         try:
-            told = self.control.recv(ANSWER.size)
+            told = self.control.recv(ANSWER_FORM.size)
         except TimeoutError:
             return None
         except OSError:
             told = b""
-        if len(told) < ANSWER.size:
+        if len(told) < ANSWER_FORM.size:
             raise ServerEndedError
-        kind, status, held = ANSWER.unpack(told)
+        kind, status, held = ANSWER_FORM.unpack(told)
         return kind, status, held
 
     def end_trial(self) -> None:
-        """Have it end the trial's process at once."""
+        """Make the server kill the trial's process at once."""
         with suppress(OSError):
             self.control.sendall(END)
 
     def close(self) -> None:
-        """Let it end."""
+        """Let the server end."""
         self.control.close()
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(CLEAN_UP)
 
 
 _servers: dict[tuple[str, str], ForkServer] = {}
-"""The server of this process, by the function that it has loaded."""
+"""The fork server of this process, by the function that it has loaded."""
 
 
 def run_fresh(job: JobPayload, listener: Listener) -> None:
@@ -135,7 +135,7 @@ def run_fresh(job: JobPayload, listener: Listener) -> None:
 
 
 def _server(job: JobPayload, fresh: bool = False) -> ForkServer:
-    """The server for a job's function; another one where it has none yet, or none that suits."""
+    """Return the server for a job's function; start one where there is none, or none that suits."""
     key = str(json.loads(job.document)["method"]["function"]), str(job.function)
     if key not in _servers or _servers[key].has_ended or (fresh and not _servers[key].fresh):
         for server in _servers.values():
@@ -146,7 +146,7 @@ def _server(job: JobPayload, fresh: bool = False) -> ForkServer:
 
 
 def _ran(server: ForkServer, job: JobPayload, listener: Listener, output: IO[bytes]) -> bool:
-    """Run a job; return whether the server could: it may be unfit for the function."""
+    """Run a job; return False if the server is unfit for the function."""
     memory, channel = Memory.here(), server.begin(job, output)
     status = None
     with closing(channel):
@@ -173,7 +173,7 @@ def _ran(server: ForkServer, job: JobPayload, listener: Listener, output: IO[byt
 
 
 def _message(server: ForkServer, channel: "Connection[Any, Any]") -> list[Any] | tuple[bytes, int, int]:
-    """What the trial tells next, or the server of its end: of both the first comes first."""
+    """Return the trial's next message, or the server's word that it has ended, in the order in which they were sent."""
     wait([channel, server.control])
     with suppress(EOFError, OSError):  # the trial's end is closed: it has ended, or is about to
         if channel.poll():  # what it sent before it ended is there by now
@@ -185,7 +185,7 @@ def _message(server: ForkServer, channel: "Connection[Any, Any]") -> list[Any] |
 
 
 def _ends(server: ForkServer, channel: "Connection[Any, Any]") -> None:
-    """Have the trial end here, and wait until its process is gone."""
+    """Make the trial end here, and wait until its process is gone."""
     with suppress(OSError):
         channel.send_bytes(STOP)
     with suppress(ServerEndedError):
@@ -195,11 +195,11 @@ def _ends(server: ForkServer, channel: "Connection[Any, Any]") -> None:
 
 
 def _died(status: int, held: int, memory: Memory) -> TrialFailedError:
-    """That a trial's process ended before it told so.
+    """Return the error of a trial's process that ended before it told so.
 
     Args:
         status: as of waitpid(2).
-        held: bytes that it held at most.
+        held: most bytes that it held.
         memory: of this process when the trial began.
     """
     if os.WIFSIGNALED(status):
@@ -215,7 +215,7 @@ def _died(status: int, held: int, memory: Memory) -> TrialFailedError:
 
 @contextmanager
 def _output(path: Path | None) -> Iterator[IO[bytes]]:
-    """The file that a trial prints into; afterwards its end is kept, and nothing where there was nothing."""
+    """Yield the file that a trial prints into; afterwards keep its last part, or remove it where it is empty."""
     if path is None:
         with open(os.devnull, "wb") as nothing:
             yield nothing

@@ -1,4 +1,4 @@
-"""The reports that a search has heard, as Optuna's trials."""
+"""The trials of a search, as Optuna's trials."""
 
 from bisect import insort
 from collections.abc import Mapping, Sequence
@@ -28,9 +28,9 @@ class TrialEnd:
 
 
 class History:
-    """All trials that a search knows, and the few that a suggestion looks at.
+    """All trials that a search knows, and the few that a suggestion is based on.
 
-    It is made by what was adopted and told, in that order, and by nothing else.
+    It is made of the calls to `adopt` and `tell`, in their order, and of nothing else.
 
     Attributes:
         distributions: of each key that is searched.
@@ -54,14 +54,14 @@ class History:
         self._best: list[tuple[Score, FrozenTrial]] = []
 
     def adopt(self, number: int, params: Mapping[str, Any], given: bool = False) -> None:
-        """A trial with these parameters was decided on; `given`: the search was given them."""
+        """Add a trial with these parameters, which was decided on; `given`: no sampler drew them."""
         if given:
             self.given.add(number)
         self._running[number] = self._keep(number, params, state=TrialState.RUNNING)
         self._known.add(identity(params))
 
     def at(self, key: str, unit: float) -> Any:
-        """Return the value of a key at a coordinate from 0 to 1; uniform ones give values as the space has them."""
+        """Return the value of a key at a coordinate from 0 to 1; uniform coordinates give the space's distribution."""
         return at(self.distributions[key], unit)
 
     def unit(self, key: str, value: float) -> float:
@@ -75,14 +75,14 @@ class History:
         return identity(params) in self._known
 
     def tell(self, end: TrialEnd) -> bool:
-        """Take up how a trial ended; return whether it ran: nothing is taken of one that did not."""
+        """Add how a trial ended; return False, and add nothing, if it was not running."""
         if self._running.pop(end.number, None) is None:
             return False
         score = end.score if end.state == "complete" else None
         pruned = end.state == "pruned"
         state = TrialState.COMPLETE if score else TrialState.PRUNED if pruned else TrialState.FAIL
         course: dict[str, Any] = {}
-        if len(self.directions) == 1:  # of several metrics Optuna knows of no course
+        if len(self.directions) == 1:  # with several metrics Optuna knows no intermediate values
             course["intermediate_values"] = {epoch: score.values[0] for epoch, score in end.course}
         if score:
             course["constraints"] = self._limits(score)
@@ -97,9 +97,9 @@ class History:
         return True
 
     def window(self, best: int, newest: int, *, pruned: bool) -> list[FrozenTrial]:
-        """The `best` complete trials, the `newest` that ended, and all that run, by number.
+        """Return the `best` complete trials, the `newest` that ended, and all that run, by number.
 
-        Of several metrics the best are those than which no other is better, the newest of them.
+        With several metrics the best are those of the front, the newest of them.
 
         Args:
             pruned: whether pruned ones are among the newest.
@@ -110,8 +110,10 @@ class History:
         return sorted({trial.number: trial for trial in seen}.values(), key=lambda trial: trial.number)
 
     def _limits(self, score: Score) -> dict[str, float]:
-        """Each constraint with what it is missed by, below 0 where it is kept: a Gaussian process learns from the room
-        that is left how far it may go, and of each constraint on its own."""
+        """Return by how much each constraint is missed, below 0 where it is kept.
+
+        A Gaussian process learns from the room that is left how far it may go, for each constraint on its own.
+        """
         return dict(zip(self._constraints, score.excesses, strict=True))
 
     def _keep(self, number: int, params: Mapping[str, Any], **fields: Any) -> FrozenTrial:

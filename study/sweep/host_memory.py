@@ -1,5 +1,4 @@
-"""Whether the machine's memory ended a process: by the kernel's count of what its OOM killer ended, and by what the
-process held when it was last looked at."""
+"""Whether lack of memory ended a process: by the kernel's count of OOM kills, and by what the process held at last."""
 
 import os
 import re
@@ -15,27 +14,26 @@ import psutil
 from study.upstream import cgroup
 
 KILLED = re.compile(r"killed|SIGKILL|terminated abruptly|exited unexpectedly")
-"""The words of PyTorch's DataLoader, joblib, `concurrent.futures` and `subprocess` about a process that was ended."""
+"""Words of PyTorch's DataLoader, joblib, `concurrent.futures` and `subprocess` about a process that was ended."""
 
 FRESH = 30.0
-"""Seconds for which a kill that is counted may be that of a process whose end is heard of only now; others were of
-somebody else's."""
+"""Seconds for which a counted kill may belong to a process whose end is heard of only now; older ones do not."""
 
 GREEDY = 0.5
-"""The share of the memory of which a process that just vanished held so much that it was most likely ended for it."""
+"""Share of the memory from which a process that vanished was most likely ended for what it held."""
 
-ANSWER = 20.0
-"""Seconds that another node gets to say its count: a process has to start on it."""
+ANSWER_TIMEOUT_S = 20.0
+"""Seconds that another node gets to return its count: a process has to start on it."""
 
 
 @dataclass(frozen=True)
 class Memory:
-    """What a process may hold, and where it is counted what the kernel ended for want of it.
+    """What a process may hold, and where the kernel counts the processes that it ended for lack of memory.
 
     Attributes:
         limit: bytes for all processes of its control group, or of the machine.
         counter: the file with the count; None: the system has none.
-        kills: the count when this was asked.
+        kills: the count when this was made.
     """
 
     limit: int
@@ -44,17 +42,17 @@ class Memory:
 
     @classmethod
     def here(cls) -> "Memory":
-        """That of this process."""
+        """Return that of this process."""
         total, counter = psutil.virtual_memory().total, cgroup.kill_counter()
         limit = min(total, cgroup.memory_limit() or total)
         return cls(limit) if counter is None else cls(limit, str(counter), cgroup.kills(counter) or 0)
 
     def more_kills(self) -> int:
-        """Return how many were ended since, as told on this machine."""
+        """Return how many processes were ended since, as counted on this machine."""
         return 0 if self.counter is None else (kills(self.counter) or 0) - self.kills
 
     def cause_of_death(self, held: int) -> str | None:
-        """Why a process of this machine that vanished since was ended by memory; None: nothing says so.
+        """Return why a process of this machine that vanished since was ended by memory; None: nothing says so.
 
         Args:
             held: bytes that it held when it was last looked at, or at most.
@@ -62,7 +60,7 @@ class Memory:
         return self.explained(self.more_kills() > 0, held)
 
     def explained(self, is_counted: bool, held: int) -> str | None:
-        """See `cause_of_death`; `is_counted`: the kernel counts a kill that may be that of the process."""
+        """Return the text of `cause_of_death`; `is_counted`: the kernel counts a kill that may be of the process."""
         limit = self.limit / 2**30
         if is_counted:
             return f"the kernel's OOM killer ended its process: memory is limited to {limit:.1f} GiB"
@@ -72,19 +70,19 @@ class Memory:
 
 
 def kills(counter: str) -> int | None:
-    """See `cgroup.kills`."""
+    """Return the count in a file, see `cgroup.kills`."""
     return cgroup.kills(Path(counter))
 
 
 def kills_at(machine: str, counter: str) -> int | None:
-    """The count on another node, by Ray's id of it; None: it does not answer in time."""
+    """Return the count on another node, by Ray's id of it; None: it does not answer in time."""
     import ray
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
     ask = ray.remote(num_cpus=0, max_retries=0)(kills)
     there = NodeAffinitySchedulingStrategy(machine, soft=False)
     with suppress(ray.exceptions.RayError):
-        count: int | None = ray.get(ask.options(scheduling_strategy=there).remote(counter), timeout=ANSWER)
+        count: int | None = ray.get(ask.options(scheduling_strategy=there).remote(counter), timeout=ANSWER_TIMEOUT_S)
         return count
     return None
 
@@ -99,10 +97,10 @@ class _Process:
 
 
 class Deaths:
-    """Tells of processes that died whether memory ended them. A kill that is counted explains one death.
+    """Explains which processes died for lack of memory. Each counted kill explains one death.
 
     Args:
-        ask: gives the count of another node's file.
+        ask: returns the count in another node's file.
     """
 
     def __init__(self, ask: Callable[[str, str], int | None] = kills_at) -> None:
@@ -110,20 +108,22 @@ class Deaths:
         self._unknown = _Process(self._here, os.getpid(), Memory.here())
         self._processes: dict[str, _Process] = {}
         self._explained: dict[tuple[str, str], int] = {}
-        self._old: dict[str, tuple[float, int, int]] = {}  # when it was looked at, the count then and the time before
+        self._old: dict[
+            str, tuple[float, int, int]
+        ] = {}  # time of the last look, the count then and at the look before
 
     def began(self, process: str, node: str, memory: Memory, machine: str = "") -> None:
-        """A process has told where it is.
+        """Note where a process is, as it has told.
 
         Args:
-            node: its host and number, as HOST:NUMBER.
-            machine: Ray's id of the node, of which another host's count is asked.
+            node: its host and process id, as HOST:PID.
+            machine: Ray's id of the node, to ask another host for its count.
         """
         host, _, pid = node.rpartition(":")
         self._processes[process] = _Process(host, int(pid), memory, machine)
 
     def look(self, running: Iterable[str]) -> None:
-        """Note what those of these processes that are on this machine hold, and what was counted by now."""
+        """Note what the processes on this machine hold, and the count by now."""
         now = time.monotonic()
         for process in [self._processes[name] for name in running if name in self._processes]:
             if process.host != self._here:
@@ -135,10 +135,10 @@ class Deaths:
                 self._old[counter] = now, kills(counter) or 0, before
 
     def of_memory(self, name: str, hosts: set[str]) -> str | None:
-        """Why a process that has died was ended by memory; None: nothing says so. It is asked once of each.
+        """Return why a process that has died was ended by memory; None: nothing says so. Ask once for each.
 
         Args:
-            hosts: those of all nodes: where there is this one alone, a process was on it that had not told so yet.
+            hosts: of all nodes; if this is the only one, a process that has not told its place was here.
         """
         process = self._processes.pop(name, self._unknown if hosts == {self._here} else None)
         if process is None:

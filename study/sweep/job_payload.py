@@ -1,4 +1,4 @@
-"""The description of a job that a worker gets."""
+"""What a worker is told of a job."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,32 +8,32 @@ from typing import Any, Literal
 
 @dataclass(frozen=True, repr=False)
 class JobPayload:
-    """One thing for a worker to do, as the worker is told.
+    """A job, as a worker is told it.
 
-    No dictionary: those Tune flattens and copies several times for each trial and report, and writes them into messages
-    that nobody reads. Nothing of it is changed, so that a copy is itself.
+    Not a dictionary: Tune would flatten and copy it several times for each trial and report, and write it into messages
+    that nobody reads. It is never changed, so that its deep copy is itself.
 
     Attributes:
         kind: train a trial, or load a trained one and read the test split.
         trial: its number.
         run: how often it was begun before.
-        heard: epochs that the study knows of.
+        heard: number of epochs in the ledger.
         document: its complete sections, as JSON.
         device: `cpu` or `cuda`, as the study asks.
         gpu: its share of a GPU.
-        alone: it has one to itself, as it ran out of memory beside others.
-        whole: no other trial has a share of its GPU.
-        checkpoint: the state to go on from and to keep.
-        model: the weights to write or to read; None: neither.
-        kept: the weights to write on the way, by epoch.
-        end: the state behind the last epoch to write; None: it is not kept.
+        alone: whether it gets a GPU to itself, as it ran out of memory beside others.
+        whole: whether no other trial has a share of its GPU.
+        checkpoint: file of the state to go on from and to write.
+        model: file of the weights to write or to read; None: neither.
+        kept: files of the weights to write on the way, by epoch.
+        end: file of the state after the last epoch; None: it is not kept.
         goal: the study's objective as JSON, where it chooses the epoch whose weights are taken; None: the last.
         function: where the user's training function is found; None: there is none.
-        needed: metrics that it must yield.
-        fresh: it runs in a process of its own.
+        needed: metrics that the function must yield.
+        fresh: whether the function runs in a process of its own.
         output: the file that gets what it prints there.
-        own_runs: the folder in which MLflow keeps the runs that it logs.
-        is_judged: what its network says of the samples of its fold is told.
+        own_runs: the folder in which MLflow keeps the runs that the function logs.
+        is_judged: whether the predictions for the samples of its fold are sent.
         fold: on which it is validated, see `study.data.folds.of_fold`.
     """
 

@@ -1,9 +1,10 @@
 """The folds of a configuration joined: every sample outside test, judged by a network that was not trained on it.
 
 The metric of all samples together is the configuration's value: counts of small groups are pooled, no means of folds'
-means are taken. Its error is a bootstrap: samples are drawn anew within each cell of class and bias, groups that stay
-together as one, and so are repeats where there are several; the metric is computed anew for each draw. The draws are
-the same for all configurations of a study, so that the error of a difference follows from two lists of draws.
+means are taken. Its error is a bootstrap: samples are drawn anew within each cell of class and bias, and where cells
+have few of them, among those of all such cells that are alike; groups that stay together are drawn as one, and so are
+repeats where there are several. The metric is computed anew for each draw. The draws are the same for all
+configurations of a study, so that the error of a difference follows from two lists of draws.
 """
 
 import base64
@@ -24,42 +25,47 @@ from study.home.record import StudyRecord, TrialRecord
 from study.ranking import Results
 from study.spec import StudySpec
 from study.training import metrics
+from study.training.counts import kinds
 
 DRAWS = 200
 
 SEED = 20
 
+FEW = 10
+"""Samples of a cell, or groups that stay together, below which they are drawn among those of cells that are alike: a
+sample that is alone in its cell would be in every draw, and its luck in no error."""
+
 RANKING = ("top5_accuracy", "auc")
-"""Metrics of all scores of a sample, of which that of its class alone is kept."""
+"""Metrics that need all scores of a sample; only that of its class is kept."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What networks say of samples.
+    """What networks predict for samples.
 
     Attributes:
-        classes: of each, (N,).
-        log_losses: -log p of the class of each, in nats, (N,) float32; None: they rank no classes.
+        classes: predicted class of each, (N,).
+        log_losses: -log p of the true class of each, in nats, (N,) float32; None: the networks rank no classes.
     """
 
     classes: NDArray[np.int64]
     log_losses: NDArray[np.float32] | None = None
 
     def packed(self) -> str:
-        """The same as text, for a ledger."""
+        """Return this as text, for a ledger."""
         parts = [self.classes.astype("<u2"), *([] if self.log_losses is None else [self.log_losses.astype("<f4")])]
         return " ".join(base64.b85encode(zlib.compress(part.tobytes())).decode() for part in parts)
 
     @classmethod
     def unpacked(cls, text: str) -> "Verdict":
-        """The same again."""
+        """Make one of the text of `packed`."""
         parts = [zlib.decompress(base64.b85decode(part)) for part in text.split(" ")]
         losses = np.frombuffer(parts[1], "<f4") if len(parts) > 1 else None
         return cls(np.frombuffer(parts[0], "<u2").astype(np.int64), losses)
 
     @classmethod
     def joined(cls, parts: Sequence["Verdict"], members: Sequence[NDArray[np.bool_]]) -> "Verdict":
-        """That of all samples, from those of parts and which samples each part has, (N,)."""
+        """Join the verdicts of parts; `members`: which of the N samples each part holds, (N,)."""
         classes = np.empty(len(members[0]), np.int64)
         losses = None if any(part.log_losses is None for part in parts) else np.empty(len(members[0]), np.float32)
         for part, held in zip(parts, members, strict=True):
@@ -69,7 +75,7 @@ class Verdict:
         return cls(classes, losses)
 
     def scores(self, rows: NDArray[np.int64], target: Tensor, classes: int) -> Tensor | None:
-        """Scores (n, classes) of these samples that have their log losses; they rank the other classes alike."""
+        """Return scores (n, classes) of these samples, equal for all other classes; None if there are no log losses."""
         if self.log_losses is None:
             return None
         own = -torch.from_numpy(self.log_losses[rows]).double()
@@ -79,7 +85,7 @@ class Verdict:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """PyTorch computes on one thread, as what is small does fastest beside trials."""
+    """Make PyTorch compute on one thread in the block, which is fastest for small things beside trials."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -89,8 +95,19 @@ def one_thread() -> Iterator[None]:
 
 
 def _is_kept(name: str, draws: Sequence[float]) -> bool:
-    """Whether a metric's draws are kept: not those of single groups, of which there may be many."""
+    """Return whether a metric's draws are kept: not those of single groups, of which there may be many."""
     return name.removeprefix("val/") not in metrics.GROUPS and bool(np.isfinite(draws).all())
+
+
+def drawn_among(cells: NDArray[np.int64], alike: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return among which each unit is drawn anew, (N,): its cell, or, below 0, its likes where that has few.
+
+    Args:
+        cells: a label of each unit's, (N,).
+        alike: which cells its own is like, -1 and up, (N,).
+    """
+    _, cell, counts = np.unique(cells, return_inverse=True, return_counts=True)
+    return np.where(counts[cell] < FEW, -2 - alike, cell)
 
 
 class Joiner:
@@ -107,14 +124,22 @@ class Joiner:
         self._bias = None if self._folds.learn.bias is None else torch.from_numpy(self._folds.learn.bias)
         cells, same = holdout.cells(self._folds.learn), self._folds.same
         unit = np.arange(len(cells)) if same is None else np.unique(same, return_inverse=True)[1]
-        of_unit = cells[np.unique(unit, return_index=True)[1]]
-        self._units = [np.flatnonzero(of_unit == cell) for cell in np.unique(of_unit)]
+        first = np.unique(unit, return_index=True)[1]
+        of_unit = drawn_among(cells[first], self._alike()[first])
+        self._units = [np.flatnonzero(of_unit == stratum) for stratum in np.unique(of_unit)]
         self._members = None
         if same is not None:
             self._members = np.split(np.argsort(unit, kind="stable"), np.cumsum(np.bincount(unit))[:-1])
 
+    def _alike(self) -> NDArray[np.int64]:
+        """Which cells each sample's own is like, (N,): 0 and up; -1 where its group is not known."""
+        if self._bias is None or not self._facts.bias_classes:
+            return np.zeros(len(self._target), np.int64)
+        found = kinds(self._facts, torch.device("cpu"))[:, self._target, self._bias.clamp(min=0)].argmax(0)
+        return torch.where(self._bias < 0, -1, found).numpy()
+
     def new(self, record: StudyRecord) -> Iterator[Joined]:
-        """What is to be told of configurations whose runs have all ended since."""
+        """Yield an event for each configuration whose runs on all folds have ended since the last event."""
         for leader in Results(self._spec, record).to_confirm():
             runs = [run for run in record.repeats_of(leader.number) if run.state == "complete" and run.predicted]
             repeats = self._repeats(runs)
@@ -127,11 +152,10 @@ class Joiner:
         return Joined(number, runs, *self.judged(repeats))
 
     def judged(self, repeats: Sequence[Verdict]) -> tuple[dict[str, float | None], dict[str, list[float]]]:
-        """Return the metrics of all samples together with their standard errors, and some of them for samples drawn
-        anew.
+        """Return the metrics of all samples together with their standard errors, and the draws of some of them.
 
         Args:
-            repeats: what was said of the samples outside test, once for each time that all folds ran.
+            repeats: predictions for the samples outside test, one for each time that all folds ran.
         """
         with one_thread():
             return self._judged(repeats)
@@ -152,7 +176,7 @@ class Joiner:
         return known, {name: [float(f"{value:.6g}") for value in found] for name, found in finite.items()}
 
     def _repeats(self, runs: Sequence[TrialRecord]) -> list[Verdict]:
-        """What was said of the samples, once for each time that all folds ran."""
+        """Return the joined predictions, one for each time that all folds ran."""
         count, first = self._folds.count, max(self._spec.seeds) + 1
         by_repeat: dict[int, list[TrialRecord]] = {}
         for run in runs:
@@ -167,8 +191,10 @@ class Joiner:
         ]
 
     def _metrics(self, repeats: Sequence[Verdict], rows: Sequence[NDArray[np.int64]]) -> dict[str, float]:
-        """The mean over repeats of each metric on these samples, but of those that rank three classes or more; nan
-        where it has no value."""
+        """Return the mean over repeats of each metric on these samples, nan where it has no value.
+
+        Metrics of `RANKING` are left out where there are three classes or more.
+        """
         found: dict[str, list[float]] = {}
         for verdict, members in zip(repeats, rows, strict=True):
             chosen = torch.from_numpy(members)
@@ -181,6 +207,6 @@ class Joiner:
         return {name: float(np.mean(values)) for name, values in found.items()}
 
     def _drawn(self, generator: np.random.Generator) -> NDArray[np.int64]:
-        """As many units of each cell as there are, drawn with replacement: samples, or groups that stay together."""
+        """Draw, with replacement, as many units of each cell as there are: samples, or groups that stay together."""
         chosen = np.concatenate([units[generator.integers(0, len(units), len(units))] for units in self._units])
         return chosen if self._members is None else np.concatenate([self._members[one] for one in chosen])

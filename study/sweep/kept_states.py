@@ -1,4 +1,4 @@
-"""The trials whose states stay once they have ended, so that they can be extended from there."""
+"""Which trials' states are kept once they have ended, so that the trials can be extended from there."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -12,15 +12,15 @@ from study.spec import StudySpec
 from study.spec.objective import Score
 
 STAGES = ("baseline", "search", "replicate", "confirm")
-"""Trials that are extended with their configuration."""
+"""Stages whose trials are extended with their configuration."""
 
 
 class KeptStates:
-    """The files of a study's trials from their end on, as `resources.keep_checkpoints` says: the states behind the last
-    epoch of the best so many configurations and of the baseline, on all their seeds; or all, and then also the last
-    states of what early stopping ended.
+    """The state files of a study's ended trials, as `resources.keep_checkpoints` says.
 
-    What was extended in this session stays as well, until `tidy`.
+    For a number, these are the states after the last epoch of that many best configurations and of the baseline, on all
+    their seeds; for `all`, those of every trial, and the last states of what early stopping ended. What was extended in
+    this session is kept as well, until `tidy`.
     """
 
     def __init__(self, folder: StudyFolder, spec: StudySpec, record: StudyRecord) -> None:
@@ -30,12 +30,14 @@ class KeptStates:
         self._best: list[tuple[Score, int]] = [(each.score, each.trial.number) for each in found]
 
     def file(self, trial: TrialRecord) -> Path | None:
-        """Return where a trial that begins is to write its state behind its last epoch; None: nowhere."""
+        """Return where a trial that begins is to write its state after its last epoch; None: nowhere."""
         return self._folder.end_file(trial.number) if self._most != 0 and trial.stage in STAGES else None
 
     def ended(self, trial: TrialRecord) -> None:
-        """A trial has ended: remove its files, or those of a configuration that is no longer among the best. To be told
-        again changes nothing."""
+        """Remove the files of a trial that has ended, or of a configuration that is no longer among the best.
+
+        Calling it again for the same trial changes nothing.
+        """
         if self._most != "all" or trial.state != "pruned":
             self._folder.checkpoint_file(trial.number).unlink(missing_ok=True)
         if trial.state != "complete":
@@ -73,8 +75,10 @@ class KeptStates:
 
 
 def tidy(folder: StudyFolder, spec: StudySpec, record: StudyRecord) -> None:
-    """Have trials that were extended go on from the states behind their last epoch, and remove all states that nothing
-    goes on from, or is kept to be extended from; what was killed leaves some."""
+    """Move the end states of extended trials to where they go on from, and remove all states that are of no more use.
+
+    Killed processes leave some of those.
+    """
     needed = set()
     for trial in record.trials.values():
         file = folder.checkpoint_file(trial.number)

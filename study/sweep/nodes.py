@@ -1,4 +1,4 @@
-"""The nodes that trials are placed on: those that have what a trial takes, but for those whose GPU is of no use."""
+"""The nodes that trials are placed on: those that a trial fits on, except those whose GPU cannot be used."""
 
 import json
 import time
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     from ray.tune import PlacementGroupFactory
 
 NODE, TYPE = "ray.io/node-id", "ray.io/accelerator-type"
-"""Labels that Ray gives every node, and a node whose GPU's kind it recognises."""
+"""Labels of Ray: every node has the first, a node whose kind of GPU Ray recognises also the second."""
 
 ACCELERATOR = "accelerator_type:"
-"""The name of the resource that Ray gives such a node too, before the kind."""
+"""Prefix of the resource that Ray also gives such a node, before the kind."""
 
 SOME = 0.001
-"""The amount of that resource that a trial takes: it says where a trial may run, not how many."""
+"""Amount of that resource that a trial takes: it says where a trial may run, not how many may."""
 
 JOINING = 60.0
-"""Seconds that a cluster gets until a node has joined it that a trial fits on."""
+"""Seconds that a cluster gets until a node that a trial fits on has joined it."""
 
 
 class NoNodeLeft(CannotGoOn):
@@ -34,11 +34,11 @@ class NoNodeLeft(CannotGoOn):
 
 
 class Nodes:
-    """The nodes of a Ray, as far as a study's trials are concerned.
+    """The nodes of a Ray cluster, as far as a study's trials are concerned.
 
     Args:
         resources: of one trial.
-        there: gives all nodes at this moment, as `ray.nodes` does.
+        there: returns all nodes at this moment, as `ray.nodes` does.
     """
 
     def __init__(self, resources: Resources, there: Callable[[], Iterable[Mapping[str, Any]]]) -> None:
@@ -46,7 +46,7 @@ class Nodes:
         self._left_out: dict[str, str] = {}
 
     def fitting(self) -> list[Mapping[str, Any]]:
-        """The living nodes that a trial fits on, those left out not among them."""
+        """Return the living nodes that a trial fits on, without those left out."""
         return [node for node in self._alive() if node["NodeID"] not in self._left_out and self._fits(node)]
 
     def available(self) -> dict[str, float]:
@@ -61,7 +61,7 @@ class Nodes:
         """Return what Ray sets aside for a trial, and the labels of the nodes that it may choose from.
 
         Args:
-            alone: on its GPU.
+            alone: whether the trial gets a GPU to itself.
         """
         resources, labels = self._resources, dict[str, str]()
         gpu = max(1.0, resources.gpu) if alone else resources.gpu
@@ -72,7 +72,7 @@ class Nodes:
             else:
                 labels[TYPE] = kind
         if self._left_out:
-            labels[NODE] = f"!in({','.join(self._left_out)})"  # behind a blank Ray 2.60 reads no further
+            labels[NODE] = f"!in({','.join(self._left_out)})"  # no blanks: Ray 2.60 stops reading at one
         return bundle, labels
 
     def leave_out(self, machine: str, host: str, reason: str) -> bool:
@@ -103,9 +103,9 @@ class Nodes:
         """Wait until the cluster has a node that a trial fits on; where it grows by itself, only say that it has none.
 
         Args:
-            grows: whether nodes come as trials wait for them.
+            grows: whether the cluster adds nodes while trials wait for them.
             tell: is told what is missing.
-            stopping: says that nobody wants it any more.
+            stopping: returns whether the wait is to end.
 
         Raises:
             UserError: no such node joined it.
@@ -148,20 +148,22 @@ class Nodes:
 
 
 def kinds(node: Mapping[str, Any]) -> set[str]:
-    """The kinds of GPU that Ray says a node has, as `H100`: by its resource or its label."""
+    """Return the kinds of GPU that Ray says a node has, as `H100`, by its resources and its label."""
     found = {name.removeprefix(ACCELERATOR) for name in node["Resources"] if name.startswith(ACCELERATOR)}
     return found | {label for label in (node.get("Labels", {}).get(TYPE),) if label}
 
 
 def wish(config: Mapping[str, Any]) -> "PlacementGroupFactory":
-    """Return what Ray sets aside for a trial with this configuration of Tune's. Tune calls a copy of this, which knows
-    nothing of the study but what is in there."""
+    """Return what Ray sets aside for a trial with this configuration of Tune's.
+
+    Tune calls a copy of this, which knows nothing of the study but what the configuration holds.
+    """
     return _wish(config["place"])
 
 
 @cache
 def _wish(place: str) -> "PlacementGroupFactory":
-    """One object for equal ones: Tune compares them many times for each trial."""
+    """Return the same object for the same text: Tune compares them many times for each trial."""
     from ray.tune import PlacementGroupFactory
 
     bundle, labels = json.loads(place)

@@ -31,21 +31,19 @@ from study.upstream.ray_internals import (
     without_rays_own_lines,
 )
 
-# The processes that trials run in: they import what a trial needs while the driver still gets ready itself.
-
 PRELOAD = "study.sweep.preload"
-"""The module that each of them imports before it takes a trial."""
+"""The module that each worker imports before it takes a trial, while the driver still prepares itself."""
 
 FOLDER = "STUDY_PROCESSES"
-"""Variable that names the folder in which each says that it has done so."""
+"""Variable that names the folder in which each worker says that it has imported it."""
 
-PATIENCE = 300.0
-"""Seconds that they get: an idle machine needs six, one that is kept busy minutes. Then trials begin, and Ray starts
-what is missing."""
+WORKER_TIMEOUT_S = 300.0
+"""Most seconds that trials wait for workers: six on an idle machine, minutes on a busy one. Ray starts those that are
+missing then."""
 
 
 def run_job(config: Mapping[str, Any], *, datasets: Mapping[str, Any], weights: Mapping[str, tuple[str, str]]) -> None:
-    """See `study.sweep.worker.run_job`, which needs PyTorch: processes of trials import it, and the driver does not."""
+    """Run a job, see `study.sweep.worker.run_job`; only the workers import PyTorch for it, not the driver."""
     from study.sweep import worker
 
     worker.run_job(config, datasets=datasets, weights=weights)
@@ -62,19 +60,19 @@ def compute_features(model: Mapping[str, Any], dataset: Any, weights: Mapping[st
 
 
 def say_ready() -> None:
-    """Say that this process can take a trial, where somebody wants to know."""
+    """Note in the folder of `FOLDER`, where that is set, that this process can take a trial."""
     if folder := os.environ.get(FOLDER):
         (Path(folder) / str(os.getpid())).touch()
 
 
 class Processes:
-    """Those that a Ray of this process's own starts at once.
+    """The workers that a Ray of this process's own starts at once.
 
     Args:
-        count: how many, as many as trials run at once.
-        threads: of each, in libraries that ask the environment when they are imported. Ray says it when a trial begins,
-            which is too late for what is imported by then.
-        gpus: that Ray is told the machine has; None: it counts them itself.
+        count: as many as trials run at once.
+        threads: of each, for libraries that read the environment when they are imported; Ray sets them only when a
+            trial begins, too late for what is imported by then.
+        gpus: number that Ray is told; None: it counts them itself.
     """
 
     def __init__(self, count: int, threads: int, gpus: int | None = None) -> None:
@@ -83,46 +81,45 @@ class Processes:
         self._folder: Path | None = None
 
     def variables(self, folder: Path) -> dict[str, str]:
-        """Make the folder in which they say that they are ready; return the variables that tell them of it."""
+        """Make the folder in which the workers say that they are ready; return the variables that tell them of it."""
         folder.mkdir(exist_ok=True)
         self._folder = folder
         threads = {} if "OMP_NUM_THREADS" in os.environ else {"OMP_NUM_THREADS": str(self._threads)}
         return {FOLDER: str(folder), **threads}
 
     def wait(self, cpus: float, stopping: Callable[[], bool]) -> None:
-        """Wait until they are ready: for a trial that came before, Ray would start another.
+        """Wait until the workers are ready: for a trial that came before, Ray would start another one.
 
         Args:
-            cpus: that the Ray has. It starts no more than so many processes at once, and those beyond not at all
-                before a trial wants them.
-            stopping: says that nobody wants them any more.
+            cpus: of this Ray, which starts no more workers than that at once, and others only when a trial needs them.
+            stopping: returns whether the wait is to end.
         """
         if self._folder is None:
             return
         started = min(self.count, max(1, int(cpus)))
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + WORKER_TIMEOUT_S
         while len(os.listdir(self._folder)) < started and time.monotonic() < deadline and not stopping():
             time.sleep(0.02)
 
 
-TRIES = 3
+START_TRIES = 3
 
-STEP = 120.0
-"""Seconds that a step of the start may take, those in which Ray's processes waited for a processor not counted."""
+STEP_TIMEOUT_S = 120.0
+"""Seconds that a step of the start may take, without those in which Ray's processes waited for a processor."""
 
-SLOW = 20.0
-"""Seconds after which a start is slow enough to be told."""
+SLOW_START_S = 20.0
+"""Seconds after which the user is told that a start takes long."""
 
 
 TAIL = 3
-"""Lines of what a process said last."""
+"""Lines of a process's last words that are shown."""
 
 
-LEAST = 2**20
+MIN_FREE_BYTES = 2**20
 """Bytes that Ray's folder needs, for the logs of its processes and its sockets."""
 
-LONGEST = 103 - SESSION - len(f"/{RUN}12345678")
-"""Characters of the folder around Ray's: the path of a socket has at most 107 on Linux, 103 elsewhere."""
+MAX_FOLDER_CHARACTERS = 103 - SESSION - len(f"/{RUN}12345678")
+"""Most characters of the folder around Ray's: the path of a socket has at most 107 on Linux, 103 elsewhere."""
 
 
 class RayStartError(Exception):
@@ -130,7 +127,7 @@ class RayStartError(Exception):
 
 
 class OwnRay:
-    """The processes of one start.
+    """The processes of one start of Ray.
 
     Attributes:
         started: those that this process started, by Ray's names for them; they start the others.
@@ -158,16 +155,16 @@ class OwnRay:
         return None
 
     def missing(self) -> str | None:
-        """The same: what has ended stays so."""
+        """Return which of them has ended, as `ended`: what has ended does not come back."""
         return self.ended()
 
     def last_words(self) -> str:
-        """Return what they wrote before they ended."""
+        """Return the last lines that they wrote to their logs of errors."""
         lines = [line for file in self._folder.glob("*/session_2*/logs/*.err") for line in _lines(file)[-TAIL:]]
         return "".join(f"\n{line}" for line in lines)
 
     def starved(self) -> float:
-        """Seconds in which they wanted a processor and had none; 0 where the system does not say."""
+        """Return the seconds in which they waited for a processor; 0 where the system does not count them."""
         total = 0.0
         for process in self.started.values():
             with suppress(OSError, ValueError, IndexError):
@@ -175,7 +172,7 @@ class OwnRay:
         return total
 
     def all(self) -> list[psutil.Process]:
-        """They and all that they started."""
+        """Return these processes and all that they started."""
         tree = []
         for process in self.started.values():
             with suppress(psutil.Error):
@@ -184,7 +181,7 @@ class OwnRay:
         return tree
 
     def kill(self, tree: list[psutil.Process]) -> None:
-        """End what still runs of a tree that `all` gave, and wait for it."""
+        """Kill what still runs of a tree that `all` returned, and wait for its end."""
         for process in tree:
             with suppress(psutil.Error):
                 process.kill()
@@ -204,20 +201,20 @@ def _lines(file: Path) -> list[str]:
 def own_ray(
     processes: Processes | None, tell: Callable[[str], None], stopping: Callable[[], bool], leave: Callable[[], None]
 ) -> Iterator[OwnRay]:
-    """A Ray of this process's own, on loopback alone, whose workers inherit its environment, until the block is left.
+    """Start a Ray of this process's own, on loopback, and end it after the block. Workers inherit the environment.
 
     Args:
-        processes: that it starts at once; None: each when it is needed.
+        processes: the workers that it starts at once; None: each when it is needed.
         tell: is told what the start waits for.
-        stopping: says that nobody wants it any more.
+        stopping: returns whether the start is to be given up.
         leave: ends the connection to it.
 
     Raises:
         UserError: there is no folder for it.
         RayStartError: each of `TRIES` starts failed.
-        KeyboardInterrupt: nobody wants it any more.
+        KeyboardInterrupt: `stopping` says so.
     """
-    with scratch_folder(RUN, for_sockets(LONGEST)) as folder, token_for(folder):
+    with scratch_folder(RUN, for_sockets(MAX_FOLDER_CHARACTERS)) as folder, token_for(folder):
         ray = _started(folder, processes, tell, stopping, leave)
         try:
             yield ray
@@ -232,8 +229,8 @@ def _started(
     stopping: Callable[[], bool],
     leave: Callable[[], None],
 ) -> OwnRay:
-    """The first start that succeeds; of one that fails no process is left when the next begins."""
-    for attempt in range(1, TRIES + 1):
+    """Return the first start that succeeds; no process of a failed one is left when the next begins."""
+    for attempt in range(1, START_TRIES + 1):
         if attempt > 1:
             tell(f"starting Ray, attempt {attempt}")
         ray = OwnRay(folder)
@@ -253,8 +250,8 @@ def _started(
 
 
 def no_room(folder: Path) -> str:
-    """That there is none in a folder, if so: Ray's processes end without a word of it."""
-    if shutil.disk_usage(folder).free >= LEAST:
+    """Return that a folder has no room, if so: Ray's processes end without a word of it."""
+    if shutil.disk_usage(folder).free >= MIN_FREE_BYTES:
         return ""
     return f"\n{folder.parent}: {os.strerror(errno.ENOSPC)}. Make room there, or name another folder: TMPDIR=..."
 
@@ -285,18 +282,18 @@ def _start(ray: OwnRay, folder: Path, processes: Processes | None, patience: "Pa
 
 
 FORK_SERVER = "study.sweep.fork_server"
-"""The module whose name the command of a process has that starts others for the trials of a training function."""
+"""Module by whose name in their command the servers are found that fork processes for training functions."""
 
 CLEAN_UP = 6.0
-"""Seconds that these get to end: the trials' functions clean up."""
+"""Seconds that these servers get to end, in which the trials' functions clean up."""
 
 
 def _let_functions_clean_up(tree: list[psutil.Process]) -> None:
-    """End the processes of training functions in good order: Ray ends its own, and what they started, at once."""
+    """End the servers of training functions with time to clean up: Ray would kill its processes and theirs at once."""
     servers = []
     for process in tree:
         with suppress(psutil.Error):
-            if _is_server(process) and not _is_server(psutil.Process(process.ppid())):  # their forks look as they do
+            if _is_server(process) and not _is_server(psutil.Process(process.ppid())):  # forks have the same command
                 process.terminate()
                 servers.append(process)
     until = time.monotonic() + CLEAN_UP
@@ -305,7 +302,7 @@ def _let_functions_clean_up(tree: list[psutil.Process]) -> None:
 
 
 def _lives(process: psutil.Process) -> bool:
-    """Return whether it has not ended; who started it may not have asked yet."""
+    """Return whether a process has not ended; a zombie has, though its parent has not asked yet."""
     with suppress(psutil.NoSuchProcess):
         return process.status() != psutil.STATUS_ZOMBIE
     return False
@@ -331,7 +328,7 @@ class Patience:
     """Waits for the steps of a start for as long as the machine makes progress with it.
 
     Attributes:
-        told: whether it was told that this takes long.
+        told: whether the user was told that this takes long.
     """
 
     def __init__(self, ray: OwnRay, tell: Callable[[str], None], stopping: Callable[[], bool]) -> None:
@@ -340,11 +337,11 @@ class Patience:
         self.told = False
 
     def wait(self, there: Callable[[], bool]) -> None:
-        """Until it is there.
+        """Wait until `there` returns True.
 
         Raises:
-            RayStartError: one of Ray's processes has ended, or they do nothing.
-            KeyboardInterrupt: nobody wants it any more.
+            RayStartError: one of Ray's processes has ended, or they make no progress.
+            KeyboardInterrupt: the start is to be given up.
         """
         began, starved = time.monotonic(), self._ray.starved()
         while not there():
@@ -352,12 +349,12 @@ class Patience:
                 raise KeyboardInterrupt
             if ended := self._ray.ended():
                 raise RayStartError(ended)
-            if time.monotonic() - began - (self._ray.starved() - starved) > STEP:
-                raise RayStartError(f"nothing happened in {STEP:g} s")
+            if time.monotonic() - began - (self._ray.starved() - starved) > STEP_TIMEOUT_S:
+                raise RayStartError(f"nothing happened in {STEP_TIMEOUT_S:g} s")
             self._tell_if_slow()
             time.sleep(0.05)
 
     def _tell_if_slow(self) -> None:
-        if not self.told and time.monotonic() - self._began > SLOW:
+        if not self.told and time.monotonic() - self._began > SLOW_START_S:
             self._tell(f"starting Ray; this machine is busy (load {os.getloadavg()[0]:.0f})")
             self.told = True

@@ -1,4 +1,4 @@
-"""Imported by a process of trials as soon as it is there: torch, Ray Tune and the study's own modules take seconds."""
+"""The imports of a worker, made as soon as it starts: torch, Ray Tune and the study's own modules take seconds."""
 
 from study.sweep.own_ray import say_ready
 

@@ -36,23 +36,21 @@ from study.upstream.ray_internals import (
     without_rays_own_lines,
 )
 
-# A cluster that a driver has joined: whether its head, and this machine's node, still answer.
+POLL_INTERVAL_S = 1.0
+"""Seconds between two questions whether a cluster still answers."""
 
-EVERY = 1.0
-"""Seconds between two questions."""
-
-ANSWER = 5.0
+CONNECTION_TIMEOUT_S = 5.0
 """Seconds that a machine gets to take a connection."""
 
 RAYS_OWN = 60.0
 """Seconds after which Ray ends a driver whose head is gone, where `RECONNECT` does not set them."""
 
 SOONER = 10.0
-"""Seconds by which that is told sooner: Ray ends the process without a word of the study's."""
+"""Seconds by which a driver stops sooner: Ray would end the process without a message of the study's."""
 
 FINAL = 3.0
-"""Seconds that a head's process has to be gone where it cannot come back: this driver is a job on its machine, and was
-given no Redis."""
+"""Seconds after which a missing head counts as ended where it cannot come back: this driver is a job on its machine,
+without Redis."""
 
 RAYLET = "Ray's raylet on the driver's machine has ended"
 
@@ -60,7 +58,7 @@ HEAD = "Ray's head, on the driver's machine, has ended"
 
 
 class JoinedRay:
-    """The cluster, by the two of its processes that a driver cannot be without.
+    """A cluster that a driver has joined, as the two of its processes that the driver cannot be without.
 
     A head that keeps its state in Redis may come back, and drivers go on: so a head is missed for as long as Ray itself
     would wait. The node of a driver that is a job takes the driver with it, within a second or two.
@@ -84,7 +82,7 @@ class JoinedRay:
     def ended(self) -> str | None:
         """Return which of them has ended; None while both answer, and while the head may come back."""
         now = time.monotonic()
-        if not self._ended and now - self._asked >= EVERY:
+        if not self._ended and now - self._asked >= POLL_INTERVAL_S:
             self._asked, missing = now, self.missing()
             self._missed_since = min(self._missed_since, now) if missing else float("inf")
             if missing in (RAYLET, HEAD) or now - self._missed_since >= self._patience:
@@ -100,21 +98,23 @@ class JoinedRay:
         return None
 
     def all(self) -> list[psutil.Process]:
-        """None: the cluster is not this process's."""
+        """Return no processes: the cluster is not this process's."""
         return []
 
     def kill(self, tree: list[psutil.Process]) -> None:
-        """Nothing."""
+        """Do nothing: the cluster is not this process's."""
 
     def _is_here(self) -> bool:
         return self._head[0] == self._node[0]
 
 
 def _is_gone(place: tuple[str, int], is_here: bool) -> bool:
-    """Return whether nothing takes connections. On this machine the system takes them for a process that is kept busy,
-    and only a refusal says that it has ended."""
+    """Return whether nothing takes connections.
+
+    On this machine the system takes them even for a busy process; only a refusal says that it has ended.
+    """
     try:
-        socket.create_connection(place, ANSWER).close()
+        socket.create_connection(place, CONNECTION_TIMEOUT_S).close()
     except ConnectionRefusedError:
         return True
     except OSError:
@@ -128,18 +128,16 @@ def _reconnects() -> float:
     return RAYS_OWN
 
 
-# Ray for one study.
-
 GCS_PATIENCE = 5.0
 """Seconds that a cluster gets to answer whether it takes the token."""
 
 NODE_PATIENCE = 60.0
-"""Seconds that a node of a cluster may take to answer: a process has to start on it."""
+"""Seconds that a node of a cluster gets to answer: a process has to start on it."""
 
 
 MAPPED, STORE = 6 * 2**30, 0.3
-"""Bytes of addresses that a process of Ray's takes, and the share of the machine's memory that its store of objects
-takes besides: the largest of a study's processes had 13.0 GB where the memory was 23 GiB."""
+"""Address space of a Ray process: bytes, and the object store besides, as a share of the machine's memory. Measured:
+the largest of a study's processes had 13.0 GB where the memory was 23 GiB."""
 
 
 class ClusterUnreachableError(UserError):
@@ -169,7 +167,7 @@ def check_machine(resources: Resources) -> None:
 
 
 def _check_gpus(resources: Resources) -> None:
-    """Refuse GPUs that are counted and cannot be used, and another kind than the one that is asked for."""
+    """Refuse GPUs that are counted but cannot be used, and another kind than the one that is asked for."""
     from study.training.device import unusable
 
     if why := unusable():
@@ -189,7 +187,7 @@ def fitting(resources: Resources, concurrency: int | None) -> int:
 
 
 def _machine(resources: Resources) -> dict[str, float]:
-    """This machine's CPUs and GPUs; a trial without GPU needs no count of them, for which PyTorch takes seconds."""
+    """Return this machine's CPUs and GPUs; count no GPUs for a trial without one, as PyTorch takes seconds for that."""
     machine = {"CPU": float(os.cpu_count() or 1), "GPU": 0.0}
     if resources.gpu:
         machine["GPU"] = float(gpus())
@@ -197,8 +195,7 @@ def _machine(resources: Resources) -> dict[str, float]:
 
 
 def gpus() -> int:
-    """Return how many GPUs trials can be placed on here: a slice of one (MIG) is one too, of which CUDA shows a process
-    the first alone."""
+    """Return the number of GPUs that trials can be placed on; each MIG slice is one, though CUDA shows one alone."""
     import torch
 
     visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
@@ -206,11 +203,11 @@ def gpus() -> int:
 
 
 def nothing(text: str) -> None:
-    """Tells nobody."""
+    """Ignore a text."""
 
 
 def set_variables(address: str | None) -> None:
-    """Set the variables of Ray in this process, before it is imported, where it reads some of them.
+    """Set the variables of Ray in this process, before Ray is imported, which reads some of them then.
 
     Args:
         address: see `ray_runtime`.
@@ -228,18 +225,18 @@ def ray_runtime(
     tell: Callable[[str], None] = nothing,
     stopping: Callable[[], bool] = bool,
 ) -> Iterator[OwnRay | JoinedRay]:
-    """Ray, until the block is left: that of the cluster at an address, else one of its own.
+    """Provide Ray until the block is left: that of the cluster at an address, else one of its own.
 
     Args:
         address: `auto` or HOST:PORT, for a driver within the cluster's network.
         home: the folder that every node of a cluster must see; None: there is none.
-        processes: that a Ray of its own starts at once; None: each when it is needed.
+        processes: the workers that a Ray of its own starts at once; None: each when it is needed.
         tell: is told what a start that takes long waits for.
-        stopping: says during the start that nobody wants it any more.
+        stopping: returns whether the start is to be given up.
 
     Raises:
         RayStartError: a Ray of its own does not start.
-        KeyboardInterrupt: nobody wants it any more.
+        KeyboardInterrupt: the start is to be given up.
         UserError: a cluster cannot be reached; or a node of it does not see the home.
     """
     set_variables(address)
@@ -264,9 +261,9 @@ def ray_runtime(
 def _leave() -> None:
     """End Ray, or the connection to it.
 
-    Tune leaves rings of objects that only Python's garbage collection frees, in whichever thread it happens to run.
-    One of Ray's that is freed while Ray ends makes it end the process: so they are freed before, and collection rests
-    meanwhile.
+    Tune leaves reference cycles that only Python's garbage collection frees, in whichever thread it happens to run.
+    A Ray object that is freed while Ray ends makes it end the process: so cycles are freed before, and collection is
+    off meanwhile.
     """
     import ray
 
@@ -305,11 +302,11 @@ def _join(address: str) -> None:
 
 
 def _of_other_versions(differing: Mapping[str, tuple[str, str]], message: str) -> str:
-    """What a cluster of another Ray or Python is told to be, and what helps.
+    """Return what is wrong with a cluster of another Ray or Python version, and what helps.
 
     Args:
         differing: see `other_versions`.
-        message: Ray's own, where nothing is known of them.
+        message: Ray's own, shown where the versions are not known.
     """
     if not differing:
         return " ".join(message.split())
@@ -356,12 +353,12 @@ def check_taken(address: str) -> None:
 
 
 def _named(address: str) -> str:
-    """The address that `auto` stands for where a variable of Ray's says so."""
+    """Return the address that `auto` stands for where `RAY_ADDRESS` is set."""
     return os.environ.get("RAY_ADDRESS", address) if address == "auto" else address
 
 
 def _joined() -> JoinedRay:
-    """The cluster that this process has joined."""
+    """Return the cluster that this process has joined."""
     import ray
 
     context = ray.get_runtime_context()
@@ -409,7 +406,7 @@ def _exists(path: str) -> bool:
 
 
 def _answer(reference: Any) -> bool:
-    """Return whether a node sees the file; one that is lost meanwhile counts as if: no trial will run there."""
+    """Return whether a node sees the file; True for one that is lost meanwhile, as no trial will run there."""
     import ray
 
     try:
@@ -421,15 +418,15 @@ def _answer(reference: Any) -> bool:
 class Slots:
     """The number of trials at once: as many as the resources of this moment allow, or fewer where the study says so.
 
-    On a cluster `concurrency` may be more than fits now: that makes a cluster that grows by itself grow.
+    On a cluster that grows by itself, `concurrency` may be more than fits now, so that it grows.
 
     Args:
-        available: gives how much there is of each resource at this moment.
+        available: returns how much there is of each resource at this moment.
         resources: of one trial.
         grows: whether nodes come and go.
     """
 
-    EVERY = 2.0
+    POLL_INTERVAL_S = 2.0
     """Seconds between two looks at a cluster, whose nodes come and go."""
 
     def __init__(
@@ -449,26 +446,23 @@ class Slots:
     def __call__(self) -> int:
         if self._grows and self._concurrency:
             return self._concurrency
-        if self._fits is None or (self._grows and time.monotonic() - self._looked > self.EVERY):
+        if self._fits is None or (self._grows and time.monotonic() - self._looked > self.POLL_INTERVAL_S):
             available = self._available()
             fits = (math.floor(available.get(name, 0.0) / amount + 1e-9) for name, amount in self._amounts.items())
             self._fits, self._looked = min(fits), time.monotonic()
         return max(1, min(self._fits, self._concurrency or self._fits))
 
 
-# How many nodes, CPUs and GPUs a cluster that is there has.
-
-
-PATIENCE = 5.0
-"""Seconds that a cluster may take to be connected to; Ray by itself would try for a minute."""
+CLUSTER_TIMEOUT_S = 5.0
+"""Seconds that a cluster gets to take a connection; Ray by itself would try for a minute."""
 
 
 def cluster_resources(address: str, home: Path | None) -> dict[str, float]:
-    """Nodes, CPUs and GPUs of a cluster, joined as a study's driver would.
+    """Return the number of nodes, CPUs and GPUs of a cluster, joined as a study's driver would.
 
     Args:
         address: `auto` or HOST:PORT.
-        home: a folder that its nodes have to see, None: they need not.
+        home: a folder that its nodes have to see; None: they need not.
 
     Raises:
         UserError: it does not answer, refuses the token, or a node does not see the home.
@@ -476,7 +470,7 @@ def cluster_resources(address: str, home: Path | None) -> dict[str, float]:
     check_cluster(address)
     if parts := HOST_PORT.fullmatch(address):
         try:
-            socket.create_connection((parts["host"].strip("[]"), int(parts["port"])), PATIENCE).close()
+            socket.create_connection((parts["host"].strip("[]"), int(parts["port"])), CLUSTER_TIMEOUT_S).close()
         except OSError as error:
             raise UserError(f"--address {address}: nothing answers there: {error.strerror or error}") from None
     import ray
@@ -487,11 +481,8 @@ def cluster_resources(address: str, home: Path | None) -> dict[str, float]:
         return {"nodes": alive, "cpus": there.get("CPU", 0.0), "gpus": there.get("GPU", 0.0)}
 
 
-# One Ray for several studies, one after the other: its start takes longer than a small study's trials.
-
-
 class StartsRay(Protocol):
-    """Gives a Ray to a driver, see `ray_runtime`."""
+    """Starts or joins Ray for a driver, see `ray_runtime`."""
 
     def __call__(
         self,
@@ -504,11 +495,11 @@ class StartsRay(Protocol):
 
 
 class SharedRay:
-    """A Ray of its own that the first study starts, and that stays until the block is left. On a cluster each study
-    joins and leaves by itself: there is nothing to start.
+    """One Ray for several studies in turn: the first starts it, and it stays until the block is left.
 
-    Each study has to take the same resources per trial: the processes that are started at once are told their threads
-    by the first.
+    Its start takes longer than a small study's trials. On a cluster each study joins and leaves by itself: there is
+    nothing to start. All studies have to take the same resources per trial: the processes that are started at once are
+    told their threads by the first.
     """
 
     def __init__(self) -> None:
@@ -532,7 +523,7 @@ class SharedRay:
         tell: Callable[[str], None],
         stopping: Callable[[], bool],
     ) -> Iterator[OwnRay | JoinedRay]:
-        """The Ray of all; the arguments are those of `ray_runtime`, of which later studies' change nothing."""
+        """Provide the shared Ray, see `ray_runtime`; the arguments of later studies change nothing."""
         if address is not None:
             with ray_runtime(address, home, processes, tell, stopping) as joined:
                 yield joined
@@ -547,8 +538,7 @@ class SharedRay:
 
 
 def free_everything() -> None:
-    """End the processes of trials that a study leaves behind, and give back what they took: Tune would wait for each to
-    end by itself, so it is not asked to."""
+    """End the workers that a study leaves behind, and free what they took; Tune would wait for each of them."""
     from ray import PlacementGroupID
     from ray.util.placement_group import PlacementGroup, placement_group_table, remove_placement_group
 

@@ -1,6 +1,6 @@
-"""Fits what needs no search while the search runs: a process of its own, whose results become events of the study.
+"""Fits references while the search runs, in a process of its own; its results become events of the study.
 
-That process prints a line of JSON for each reference. A reference with an event is not fitted again, but where the test
+That process prints a line of JSON for each reference. A reference with an event is not fitted again, unless the test
 split is to be read with it and was not.
 """
 
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     from study.sweep.agenda import Agenda
 
 LATER = 5
-"""Niceness: trials come first."""
+"""Niceness of that process: trials come first."""
 
-LOOK = 0.1
-"""Seconds between two looks at the end, when only references are left."""
+POLL_INTERVAL_S = 0.1
+"""Seconds between two looks at the results, when only references are left."""
 
 START = """\
 import json, sys
@@ -46,20 +46,20 @@ sys.path = json.loads(sys.argv[1])
 from study.sweep.reference_process import main
 main(*sys.argv[2:])
 """
-"""What the process does, with this one's paths of modules; then the folder, whether test is read, and names."""
+"""Program of that process. Arguments: this one's module paths, the folder, whether test is read, and names."""
 
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
 def reads_test(spec: StudySpec, record: StudyRecord) -> bool:
-    """Return whether the test split is read with what the search is compared with, as with the baseline."""
+    """Return whether the test split is read with the references, as with the baseline."""
     return "test" in spec.facts.splits and (
         Results(spec, record).confirm.top > 0 or bool(spec.base["train"]["report_test"])
     )
 
 
 def missing(spec: StudySpec, record: StudyRecord) -> list[str]:
-    """The references that are still to be fitted, by name."""
+    """Return the names of the references that are still to be fitted."""
     tests, known = bool(names := list(wanted(spec))) and reads_test(spec, record), record.references
     return [
         name
@@ -69,10 +69,10 @@ def missing(spec: StudySpec, record: StudyRecord) -> list[str]:
 
 
 class References:
-    """A process that fits what is missing, and its results. Without anything to fit there is none.
+    """The process that fits the missing references, and its results; there is none where nothing is missing.
 
     Args:
-        agenda: is told the results, by who calls.
+        agenda: is told the results, in the thread that calls `poll`.
     """
 
     def __init__(self, agenda: "Agenda", folder: StudyFolder) -> None:
@@ -138,7 +138,7 @@ class References:
         if self._left:
             tell(f"fitting what needs no search: {', '.join(self._left)}")
         while self._left and self._agenda.stopping is None:
-            time.sleep(LOOK)
+            time.sleep(POLL_INTERVAL_S)
             self.poll()
 
     def close(self) -> None:
@@ -151,11 +151,12 @@ class References:
 
 
 def events_of(spec: StudySpec, tests: bool, names: list[str], tell: Callable[[Referenced], None]) -> None:
-    """Fit references on the training split and judge them on validation, and on test where that is to be read; one that
-    cannot be fitted fails alone. With folds each is fitted to all folds but one, in turn.
+    """Fit references on the training split and judge them on validation, and on test where that is to be read.
+
+    One that cannot be fitted fails alone. With folds each is fitted to all folds but one, in turn.
 
     Args:
-        tell: is told each.
+        tell: is told each event.
     """
     begun, parts = time.process_time(), list[Mapping[str, Any]]()
     dataset: data.Dataset | None = None
@@ -173,7 +174,7 @@ def events_of(spec: StudySpec, tests: bool, names: list[str], tell: Callable[[Re
 
 
 def _parts(spec: StudySpec, dataset: data.Dataset, tests: bool) -> Iterator[Mapping[str, Any]]:
-    """The rows of each split, for each fold or once, as trials have them: of a frozen network its features."""
+    """Yield the rows of each split, for each fold or once, as trials have them; with a frozen network, its features."""
     import torch
 
     from study.training.features import of_frozen
@@ -195,8 +196,10 @@ def _parts(spec: StudySpec, dataset: data.Dataset, tests: bool) -> Iterator[Mapp
 def _measured(
     name: str, spec: StudySpec, dataset: data.Dataset, parts: Sequence[Mapping[str, Any]]
 ) -> tuple[Mapping[str, float], dict[str, list[float]] | None]:
-    """The metrics of a reference; with folds those of all samples outside test together, the mean over folds on test,
-    and the draws of `Joiner.judged`."""
+    """Return the metrics of a reference, and with folds the draws of `Joiner.judged`.
+
+    With folds, validation metrics are those of all samples outside test together; test metrics are means over folds.
+    """
     from study.sweep.joined import Joiner, Verdict
     from study.training.reference_fitting import fitted, judge, measured, outputs
 

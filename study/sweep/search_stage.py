@@ -1,4 +1,4 @@
-"""The search's part of a study: which configuration is tried next, which trials go on, and when it is enough.
+"""The search stage of a study: which configuration is tried next, which trials go on, and when it is enough.
 
 A configuration is one trial, or with `search.replicates` several on further seeds: the first leads, the others are
 its replicates. They run side by side; early stopping hears the leader alone, and what ends it early ends them all.
@@ -30,13 +30,12 @@ from study.sweep.early_stopping import EarlyStopping, Verdict
 from study.sweep.history import History, TrialEnd
 from study.sweep.samplers import strategy
 
-# When a search has had enough, besides its number of trials.
-
 
 class Budget:
-    """Time, GPU hours, a plateau and what more search would gain, read from the record: a resumed study counts on.
+    """The limits of a search besides its number of trials: time, GPU hours, a plateau, and too little left to gain.
 
-    A study that was extended by a number of trials runs these, whatever its other limits say.
+    They are read from the record, so that a resumed study counts on. A study that was extended by a number of trials
+    runs these, whatever its other limits say.
     """
 
     def __init__(self, spec: StudySpec, record: StudyRecord) -> None:
@@ -48,7 +47,7 @@ class Budget:
 
     @property
     def spent(self) -> str | None:
-        """The limit that is reached, None if none is."""
+        """Limit that is reached, None if none is."""
         search, record = self._search, self._record
         if record.extended is not None:
             return None
@@ -62,17 +61,17 @@ class Budget:
 
     @property
     def _gains_little(self) -> bool:
-        """Return whether as many trials again would gain `stop.gain` at most."""
+        """Whether as many trials again would gain `stop.gain` at most."""
         stop, so_far = self._search.stop, self._so_far
         if stop is None or so_far.ended < stop.trials or unsuitable(self._spec) or so_far.lacks(self._spec):
             return False
         return so_far.gain(self._spec, stop.confidence, checked_often=True) <= stop.gain
 
     def settled(self, score: Score | None, drawn: bool = True) -> None:
-        """A configuration has ended, with a score if it is complete; `drawn`: by the sampler, not given.
+        """Count a configuration that has ended, with a score if it is complete; `drawn`: by the sampler, not given.
 
-        Progress, which a plateau lacks, is to be better than the best before by more than `plateau.by`; with several
-        metrics, to be dominated by none before.
+        It is progress, which a plateau lacks, if it is better than the best before by more than `plateau.by`, or with
+        several metrics if none before dominates it.
         """
         self._so_far.add(score, drawn)
         self._since += 1
@@ -88,10 +87,8 @@ class Budget:
         return score.gains[0] > other.gains[0] + margin if feasible else score.dominates(other)
 
 
-# Which configuration is tried next.
-
 DRAWS = 100
-"""Draws that look for a configuration which was not tried, before those that are left are listed."""
+"""Draws in search of a configuration that was not tried, before all that are left are listed."""
 
 
 class Sampler:
@@ -110,7 +107,7 @@ class Sampler:
         self._strategy = strategy(spec, self._history)
 
     def ask(self, number: int) -> dict[str, Any] | None:
-        """Parameters that no trial has, for the trial of this number; None where every configuration has one."""
+        """Return parameters that no trial has, for the trial of this number; None where every configuration has one."""
         params = self._strategy.suggest(number)
         if params is not None and self._history.knows(params):
             params = self._untried(number)
@@ -119,7 +116,7 @@ class Sampler:
         return params
 
     def _untried(self, number: int) -> dict[str, Any] | None:
-        """A draw from the configurations that no trial has, where the strategy has nothing new; None: there is none."""
+        """Draw from the configurations that no trial has, where the strategy has nothing new; None: there is none."""
         draw = random.Random(f"{self._seed} {number}")
         for _ in range(DRAWS):
             params = self._space.walk(lambda key, domain: self._history.at(key, draw.random()))
@@ -131,22 +128,22 @@ class Sampler:
         return None
 
     def adopt(self, number: int, params: Mapping[str, Any], given: bool = False) -> None:
-        """Take in a trial whose parameters were decided elsewhere; one outside the space is left out.
+        """Add a trial whose parameters were decided elsewhere; one outside the space is left out.
 
         Args:
-            given: whether the search was given them, not a draw of an earlier driver's sampler.
+            given: whether the search was given them, rather than an earlier driver's sampler having drawn them.
         """
         if self._space.contains(params):
             self._history.adopt(number, params, given)
             self._strategy.adopted(number, params)
 
     def tell(self, end: TrialEnd) -> None:
-        """Tell how an ended configuration did; nothing of one that was never adopted."""
+        """Tell how an ended configuration did; ignore one that was never adopted."""
         if self._history.tell(end):
             self._strategy.ended(end)
 
     def history(self) -> list[FrozenTrial]:
-        """Return what Optuna believes, with the ledger's numbers."""
+        """Return the trials as Optuna sees them, with the ledger's numbers."""
         return list(self._history.trials.values())
 
 
@@ -168,7 +165,7 @@ class SearchStage:
     Everything that it knows follows from the record: a search made anew from a ledger decides as the one before.
 
     Args:
-        record: what happened so far; it is kept up to date by who owns it.
+        record: what happened so far; its owner keeps it up to date.
         rule: early stopping of searched trials.
     """
 
@@ -180,16 +177,16 @@ class SearchStage:
         self._decided = 0
         self._given_trials: set[int] = set()
         self._ended: set[int] = set()
-        self._choices: dict[int, EpochChoice] = {}  # of the trials that run
+        self._choices: dict[int, EpochChoice] = {}  # of running trials
         self._wanted: list[Decision] = []
         self._enqueued: deque[Mapping[str, Any]] = deque()
         self._exhausted = False
         self.verdicts: dict[int, Verdict] = {}
-        """The decision on each trial at the last epoch of it that was heard."""
+        """Decision on each trial at its last epoch that was heard."""
         self._replay()
 
     def next(self) -> Decision | None:
-        """The next trial to decide on, to be followed by `decided`; None: the search adds no more."""
+        """Return the next trial to decide on, to be followed by `decided`; None: the search adds no more."""
         for decision in list(self._wanted):
             self._wanted.remove(decision)
             if self.record.trials[decision.repeats or 0].state not in ("pruned", "failed"):
@@ -211,7 +208,7 @@ class SearchStage:
 
     @property
     def _fold(self) -> int | None:
-        """The fold of the next configuration."""
+        """Fold of the next configuration."""
         return self.spec.runs(self._decided)[0][1]
 
     @property
@@ -224,7 +221,7 @@ class SearchStage:
         return EVERY_CONFIGURATION if self._exhausted else self._budget.spent
 
     def decided(self, trial: TrialRecord, asked: bool = True) -> None:
-        """A trial of `next` is in the record.
+        """Note that a trial of `next` is in the record.
 
         Args:
             asked: whether its parameters are from `next` of this object, not from the ledger.
@@ -243,11 +240,11 @@ class SearchStage:
         self._decided += 1
 
     def enqueued(self, params: Mapping[str, Any]) -> None:
-        """A configuration that a user asked for is in the record: it is the next one that is tried."""
+        """Queue a configuration that a user asked for, and that the record has: it is tried next."""
         self._enqueued.append(params)
 
     def refuses(self, request: Request) -> str | None:
-        """Why a request cannot be met, None if it can."""
+        """Return why a request cannot be met, None if it can."""
         if request.kind == "stop":
             return self._cannot_stop(request.trial)
         if self.spec.final_seeds is not None:
@@ -274,7 +271,7 @@ class SearchStage:
         return f"trial {number} ends at its next report already" if trial.stops_at is not None else None
 
     def judge(self, trial: TrialRecord, epoch: int, reports: Sequence[Epoch] | None = None) -> Verdict:
-        """Return what becomes of a trial after one of its epochs but the last.
+        """Return whether a trial goes on after one of its epochs but the last.
 
         Args:
             reports: those up to this epoch, as they were when it was reported; None: those in the record.
@@ -297,8 +294,10 @@ class SearchStage:
         return self.record.trials[trial.repeats].searched
 
     def _score(self, number: int, reports: Sequence[Epoch]) -> Score | None:
-        """Return what a trial is worth behind its last report, had it ended there. Epochs come one by one, or again
-        after a loss."""
+        """Return the score that a trial would have had it ended after its last report.
+
+        Epochs come one by one, or again after a loss.
+        """
         choice = self._choices.get(number)
         if choice is None or choice.heard != len(reports) - 1:
             choice = self._choices[number] = EpochChoice(self.spec.objective)
@@ -308,8 +307,10 @@ class SearchStage:
         return choice.score
 
     def ended(self, trial: TrialRecord) -> None:
-        """A trial has ended: once all of a configuration's have, it is scored. The search knows nothing of what trials
-        do once they were extended: what they are worth then does not compare."""
+        """Note that a trial has ended, and score its configuration once all its trials have.
+
+        Trials that were extended are ignored: their later scores do not compare.
+        """
         if trial.until is not None:
             return
         self._ended.add(trial.number)
@@ -329,7 +330,7 @@ class SearchStage:
         self._budget.settled(score, drawn=leader.number not in self._given_trials)
 
     def history(self) -> list[FrozenTrial]:
-        """Return what Optuna believes, with the ledger's numbers."""
+        """Return the trials as Optuna sees them, with the ledger's numbers."""
         return self._sampler.history()
 
     def _replay(self) -> None:

@@ -1,13 +1,13 @@
-"""A study's share of a cluster on which others run as well: their drivers learn of each other by files in the home.
+"""A study's share of a cluster that runs other studies too, whose drivers learn of each other by files in the home.
 
-A driver only ever limits itself: it begins no further trial while it has its share. So a slot is given over when one of
-its trials ends, and no trial is ended for another study.
+A driver only ever limits itself: it begins no further trial while it has its share. So a slot passes to another study
+when a trial ends, and no trial is ended for another study.
 
-Each has slots by its share, and what a study does not want the others have. Owners have equal shares; that of an owner
-is divided among those of his studies that want more. Slots are whole: one that is over, as where there are fewer slots
-than studies, goes to a study that has had no trial yet, the one that waits the longest first; then to whoever has had
-the least of the cluster for its share so far, and then to the newest. If a trial of that study needs more than is over,
-room is made for it: those whose turn is later have fewer, until theirs is earlier again.
+Each study gets slots by its share; what it does not want, the others get. Owners have equal shares; an owner's share is
+divided among those of their studies that want more. Slots are whole: one that is left over, as where there are fewer
+slots than studies, goes first to a study that has had no trial yet, the longest waiting first; then to the study that
+has had the least of the cluster for its share so far; then to the newest. If a trial of that study needs more than is
+left, room is made for it: studies whose turn is later get fewer, until their turn is earlier again.
 """
 
 import json
@@ -29,16 +29,16 @@ from study.files import read_json, write_whole
 from study.spec.schema import Resources
 
 QUANTUM = 60.0
-"""Seconds of a slot that studies may differ in what they have had before one gives way to another: a process has to
-start at each change."""
+"""Seconds of a slot by which studies may differ in what they have had before one gives way to another: each change
+costs the start of a process."""
 
-MANY = 2.0**40
+MORE_SLOTS_THAN_ANY = 2.0**40
 """More slots than there can be."""
 
-MOST = 10**15
-"""Numbers that a driver tells are below."""
+MAX_TOLD_NUMBER = 10**15
+"""Bound of the numbers that a driver tells."""
 
-Amount = Annotated[float, Ge(0), Lt(MOST)]
+Amount = Annotated[float, Ge(0), Lt(MAX_TOLD_NUMBER)]
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Peer:
     """A study that runs on a cluster, as its driver tells the others.
 
     Attributes:
-        share: beside that of the other studies of its owner.
+        share: relative to the other studies of its owner.
         most: trials that it would run at once if it were alone.
         cpu, gpu: of one trial.
         under_way: trials that it has handed out.
@@ -59,11 +59,11 @@ class Peer:
     id: str
     owner: str
     cluster: str
-    share: Annotated[float, Gt(0), Lt(MOST)]
-    most: Annotated[int, Ge(0), Lt(MOST)]
+    share: Annotated[float, Gt(0), Lt(MAX_TOLD_NUMBER)]
+    most: Annotated[int, Ge(0), Lt(MAX_TOLD_NUMBER)]
     cpu: Amount
     gpu: Amount
-    under_way: Annotated[int, Ge(0), Lt(MOST)]
+    under_way: Annotated[int, Ge(0), Lt(MAX_TOLD_NUMBER)]
     hungry: bool
     began: bool
     served: Amount
@@ -71,22 +71,22 @@ class Peer:
 
     @property
     def wants(self) -> int:
-        """Trials that it would have under way."""
+        """Number of trials that it would have under way."""
         return max(self.most, self.under_way) if self.hungry else self.under_way
 
     def size(self, there: Mapping[str, float]) -> float:
-        """The part of the cluster that one trial takes: of the resource of which that is most."""
+        """Return the part of the cluster that one trial takes, of the resource of which it takes the largest part."""
         amounts = (("CPU", self.cpu), ("GPU", self.gpu))
         return max([amount / there[name] for name, amount in amounts if there.get(name)] or [0.0])
 
 
 def shares(peers: Sequence[Peer]) -> dict[str, float]:
-    """The share of each study beside all others."""
+    """Return the share of each study beside all others."""
     return {peer.id: peer.share / _of_owner(peers, peer) for peer in peers}
 
 
 def _of_owner(peers: Sequence[Peer], peer: Peer) -> float:
-    """The shares of all studies of an owner that want more, and of this one."""
+    """Return the sum of the shares of this study and of its owner's studies that want more."""
     return sum(other.share for other in peers if other.owner == peer.owner and (other.hungry or other.id == peer.id))
 
 
@@ -94,10 +94,10 @@ def allotted(peers: Sequence[Peer], there: Mapping[str, float]) -> dict[str, int
     """Return how many trials each study is to have under way.
 
     Args:
-        there: of each resource, on the nodes that count.
+        there: amount of each resource, on the nodes that count.
     """
     share, size = shares(peers), {peer.id: peer.size(there) for peer in peers}
-    level = _level(peers, there, {one: share[one] / size[one] if size[one] else MANY for one in size})
+    level = _level(peers, there, {one: share[one] / size[one] if size[one] else MORE_SLOTS_THAN_ANY for one in size})
     given = {one: math.floor(amount + 1e-6) for one, amount in level.items()}
     left = _left(peers, there, given)
     quantum = QUANTUM * min([of for of in size.values() if of] or [1.0])
@@ -118,7 +118,7 @@ def allotted(peers: Sequence[Peer], there: Mapping[str, float]) -> dict[str, int
         return peer.cpu <= left["CPU"] + 1e-9 and peer.gpu <= left["GPU"] + 1e-9
 
     def make_room(peer: Peer) -> None:
-        """Take slots from those whose turn is later, the latest first; from nobody if that is not enough."""
+        """Take slots from studies whose turn is later, the latest first; take none if that is not enough."""
         taken = []
         for other in sorted((one for one in peers if turn(one) > turn(peer)), key=turn, reverse=True):
             while given[other.id] and not fits(peer):
@@ -132,7 +132,7 @@ def allotted(peers: Sequence[Peer], there: Mapping[str, float]) -> dict[str, int
     heapify(wanting)
     while wanting:
         peer = by_id[heappop(wanting)[-1]]
-        if not fits(peer) and given[peer.id] == before[peer.id] < level[peer.id] - 1e-3:  # a part of a slot is its own
+        if not fits(peer) and given[peer.id] == before[peer.id] < level[peer.id] - 1e-3:  # owed a part of a slot
             make_room(peer)
         if fits(peer):
             give(peer, 1)
@@ -142,8 +142,7 @@ def allotted(peers: Sequence[Peer], there: Mapping[str, float]) -> dict[str, int
 
 
 def _level(peers: Sequence[Peer], there: Mapping[str, float], per_share: Mapping[str, float]) -> dict[str, float]:
-    """Slots, not whole ones, as if shares were water: each study has its share of the highest level that fits, no more
-    than it wants.
+    """Return fractional slots: each study gets its share of the highest level that fits, and no more than it wants.
 
     Args:
         per_share: slots of each study for a level of 1.
@@ -154,7 +153,7 @@ def _level(peers: Sequence[Peer], there: Mapping[str, float], per_share: Mapping
         return {peer.id: found.get(peer.id, 0.0) for peer in peers}
 
     low, high = 0.0, 1.0
-    while min(_left(peers, there, amounts(high)).values()) >= 0 and high < MANY:
+    while min(_left(peers, there, amounts(high)).values()) >= 0 and high < MORE_SLOTS_THAN_ANY:
         low, high = high, 2 * high
     for _ in range(50):
         level = (low + high) / 2
@@ -173,32 +172,30 @@ def _left(peers: Sequence[Peer], there: Mapping[str, float], given: Mapping[str,
     return {"CPU": there.get("CPU", 0.0) - cpu, "GPU": there.get("GPU", 0.0) - gpu}
 
 
-# A study among the others.
-
 FOLDER = ".sharing"
-"""Name, in the home, of the folder with a file for each driver: what it tells the others."""
+"""Name of the folder, in the home, with a file for each driver: what it tells the others."""
 
 TOUCH, EXPIRY = 5.0, 60.0
-"""Seconds between two signs of life of a driver, and after the last of them until it is dead: whoever sees that takes
-its file away."""
+"""Seconds between two signs of life of a driver, and from the last one until it counts as dead: whoever sees that
+removes its file."""
 
-LOOK = 1.0
+POLL_INTERVAL_S = 1.0
 """Seconds between two looks at the others."""
 
 UNUSED = 20.0
-"""Seconds after which room that nobody takes is taken by a study that has its share already: the others want it, but
-may not fit there."""
+"""Seconds after which a study that has its share takes room that nobody takes: others want it, but may not fit
+there."""
 
 
 class Share:
     """The share of slots of one study.
 
     Args:
-        home: where the drivers that share the cluster tell of themselves.
-        mine: this study as it joins, alone; `most` and what changes are told later.
-        slots: gives how many trials it would run at once if it were alone.
-        there: gives how much the nodes that it can use have of each resource.
-        idle: gives how much of each resource nobody uses.
+        home: where the drivers that share the cluster have their files.
+        mine: this study as it joins, alone; `most` and what changes are set later.
+        slots: returns how many trials it would run at once if it were alone.
+        there: returns how much the nodes that it can use have of each resource.
+        idle: returns how much of each resource nobody uses.
         grows: whether it asks for more than there is, so that a cluster grows.
     """
 
@@ -230,7 +227,7 @@ class Share:
         self._mine = replace(self._mine, under_way=under_way)
         if under_way >= self._limit:
             self.wants(True)
-        if time.monotonic() - self._looked >= LOOK:
+        if time.monotonic() - self._looked >= POLL_INTERVAL_S:
             with suppress(OSError):  # a shared disk may be away for a while: what was known goes on
                 self._look()
         return self._limit
@@ -247,13 +244,15 @@ class Share:
 
     @property
     def gives_way(self) -> bool:
-        """Return whether a process whose trial has ended is to be given back: it is another study's turn, or another
-        study wants room that this one does not need."""
+        """Whether a worker whose trial has ended is to be given back.
+
+        So it is where it is another study's turn, or another study wants room that this one does not need.
+        """
         mine = self._mine
         return any(other.hungry for other in self._others) and (mine.under_way >= self._limit or not mine.hungry)
 
     def close(self) -> None:
-        """Share no longer."""
+        """Stop sharing, and remove this study's file."""
         self._over.set()
         self._thread.join()
         with suppress(OSError):
@@ -261,7 +260,7 @@ class Share:
 
     def _look(self) -> None:
         now = time.monotonic()
-        passed, self._looked = min(now - self._looked, 10 * LOOK), now
+        passed, self._looked = min(now - self._looked, 10 * POLL_INTERVAL_S), now
         if not self._file.exists():  # it was taken for dead, as after a long stop
             self._tell()
         others = [peer for peer in self._there_too() if peer.cluster == self._mine.cluster]
@@ -279,7 +278,10 @@ class Share:
             self._told = self._mine
 
     def _be_served(self, seconds: float, share: float, there: Mapping[str, float]) -> None:
-        """Count what this study has had. One that joins, or did not want any, has had as much as who has had least."""
+        """Count what this study has had.
+
+        One that joins, or did not want any, is set to the least that any study has had.
+        """
         hungry = [other.served for other in self._others if other.hungry or self._told is None]
         served = self._mine.served + seconds * self._running * self._mine.size(there) / share
         if hungry and (self._told is None or (not self._mine.hungry and not self._running)):
@@ -302,8 +304,10 @@ class Share:
         return min(mine.most, limit + self._extra)
 
     def _take_what_is_unused(self, limit: int) -> None:
-        """One more where there was room for a trial for a while, and nobody took it; that stays until another study
-        comes, goes or changes its mind."""
+        """Add a slot if there was room for a trial for a while and nobody took it.
+
+        It stays until another study comes, goes, or changes what it wants.
+        """
         mine, idle = self._mine, dict[str, float]()
         if mine.under_way >= limit and self._running == mine.under_way:
             idle = dict(self._idle())
@@ -317,7 +321,7 @@ class Share:
         write_whole(self._file, json.dumps(asdict(self._mine)))
 
     def _there_too(self) -> list[Peer]:
-        """Return what each other driver that lives tells; what cannot be read tells nothing."""
+        """Return what each other living driver tells; skip what cannot be read."""
         now, found = self._file.stat().st_mtime, []  # by the file system's clock, which all share
         for path in sorted(self._folder.glob("*.json")):
             if path == self._file:
@@ -336,5 +340,5 @@ class Share:
 
 
 def newcomer(owner: str, cluster: str, resources: Resources, share: float, most: int) -> Peer:
-    """A study that joins."""
+    """Return a study that joins."""
     return Peer("", owner, cluster, share, most, resources.cpu, resources.gpu, 0, True, False, 0.0, time.time())

@@ -1,4 +1,4 @@
-"""Ends of trials that Ray Tune by itself would not hear of as it should."""
+"""Ends of trials that Ray Tune does not handle by itself."""
 
 from ray.exceptions import OutOfMemoryError, RayActorError
 
@@ -14,8 +14,11 @@ class ProcessBusyError(RayActorError):
 
 
 def tell_them() -> None:
-    """Have the Tune of this process take both as it takes a process that died. By itself it ends at the first, of
-    which it knows no such error, and drops the trial of the second without a word: the study would wait for ever."""
+    """Make the Tune of this process handle both errors as it handles a process that died.
+
+    By itself it ends at the first, which it does not know, and drops the trial of the second without a word: the study
+    would wait for ever.
+    """
     tune.change_errors_of_processes(
         lambda error: MemoryKillError(error_msg=str(error)) if isinstance(error, OutOfMemoryError) else error
     )

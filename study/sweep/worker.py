@@ -1,4 +1,4 @@
-"""The code of a worker process: one job, reporting to Ray Tune."""
+"""The code of a worker: runs one job, and reports to Ray Tune."""
 
 import json
 import os
@@ -32,7 +32,7 @@ def run_job(config: Mapping[str, Any], *, datasets: Mapping[str, Any], weights: 
     Args:
         config: the trial's parameters under their keys, and `job`: a `JobPayload`.
         datasets: the study's data by `data.key` of their sections, and features of frozen networks by `features.key`:
-            references to one copy in the machine's shared memory each.
+            references to one copy each in the machine's shared memory.
         weights: where the driver found the weights that trials begin from, see `study.models.weights_places`.
 
     Raises:
@@ -51,7 +51,7 @@ def run_job(config: Mapping[str, Any], *, datasets: Mapping[str, Any], weights: 
         told = course.meaning(error, job.device, memory)
         raise (_unusable(str(told)) if isinstance(told, NoDeviceError) else told) from None
     finally:
-        with suppress(RuntimeError):  # of a GPU that has failed; what ended the trial is to be told
+        with suppress(RuntimeError):  # from a GPU that has failed; the error that ended the trial must not be hidden
             free_memory()  # the process stays for other trials
 
 
@@ -77,10 +77,10 @@ def _run(
 
 
 class ToTune:
-    """Tells Ray Tune.
+    """Listener that reports to Ray Tune.
 
     Args:
-        heard: epochs that the study knows of.
+        heard: number of epochs in the ledger.
     """
 
     def __init__(self, heard: int) -> None:
@@ -100,8 +100,10 @@ class ToTune:
 
 
 def tell(metrics: Mapping[str, float], epoch: int | None = None) -> None:
-    """Report the metrics of an epoch, or of the test split (None). They are JSON: of what is nested Tune would flatten
-    each report twice, and keep six statistics of each number."""
+    """Report the metrics of an epoch, or of the test split (None), as JSON.
+
+    Tune would flatten a nested report twice, and keep six statistics of each number.
+    """
     report = {"metrics": json.dumps(metrics)}
     tune.report(report if epoch is None else {"epoch": epoch, **report})
 
@@ -111,12 +113,14 @@ def _unusable(why: str) -> NodeUnusableError:
 
 
 _is_known = False
-"""True: the driver was told where this process is."""
+"""Whether the driver was told where this process is."""
 
 
 def tell_start(heard: int, behind: int = 0, note: str | None = None, device: Mapping[str, str] | None = None) -> None:
-    """Report that a trial begins, where the driver cannot know where or behind which epoch: in a process's first job,
-    and for a trial that had reported before. A report costs as much as a very short trial.
+    """Report that a trial begins, where the driver cannot know where or after which epoch.
+
+    That is so in a process's first job, and for a trial that had reported before. A report costs as much as a very
+    short trial.
     """
     global _is_known
     if _is_known and not heard and not note:

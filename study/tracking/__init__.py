@@ -1,4 +1,4 @@
-"""The study's ledger, brought into MLflow: a parent run per study, a child run per trial. The only writer to MLflow."""
+"""The only writer to MLflow: brings a study's ledger there, as a parent run per study and a child run per trial."""
 
 from study.tracking.remove import remove
 from study.tracking.tracker import Tracker

@@ -1,4 +1,4 @@
-"""Calls of MLflow: quietly, and with nothing tried again behind the caller's back."""
+"""Connections to MLflow, with its output hidden and no request repeated unseen."""
 
 import fcntl
 import logging
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 LEAST_PASSWORD, DEFAULT_PASSWORD = 12, "password1234"
-"""Characters of a password, as MLflow wants them; and the one that it has where nobody sets one."""
+"""Fewest characters of a password that MLflow accepts; and its password where nobody sets one."""
 
 OTHER_WAYS = (
     "MLFLOW_TRACKING_TOKEN",
@@ -33,14 +33,14 @@ OTHER_WAYS = (
     "MLFLOW_TRACKING_AWS_SIGV4",
     "MLFLOW_TRACKING_CLIENT_CERT_PATH",
 )
-"""Variables that tell MLflow to show who it is by something else than a password."""
+"""Variables that let MLflow authenticate by something else than a password."""
 
 
 def connect(uri: str, timeout: int = 30) -> "MlflowClient":
-    """A client of an MLflow that has answered; a database is made or migrated.
+    """Return a client of an MLflow that has answered; make or migrate its database.
 
     Args:
-        timeout: seconds that a request of this process may take, where the environment does not say it.
+        timeout: seconds that a request of this process may take, where the environment does not set it.
 
     Raises:
         Exception: whatever MLflow, its database or the network raise; see `error_line`.
@@ -60,8 +60,10 @@ def connect(uri: str, timeout: int = 30) -> "MlflowClient":
 
 
 def _make_database(path: Path) -> None:
-    """Make an SQLite database that is not there, whole or not at all: of one that a killed process began, MLflow says
-    for ever that its tables exist already."""
+    """Make an SQLite database that is not there, whole or not at all.
+
+    Of one that a killed process began, MLflow says for ever that its tables exist already.
+    """
     from mlflow import MlflowClient
 
     if path.exists():
@@ -70,14 +72,14 @@ def _make_database(path: Path) -> None:
     try:
         with synced_once(part):
             MlflowClient(address_of(part)).search_experiments(max_results=1)
-        with suppress(OSError):  # another process has made it meanwhile; or there are no links here, and MLflow does it
+        with suppress(OSError):  # another process has made it; or the file system has no links, and MLflow makes it
             os.link(part, path)
     finally:
         part.unlink(missing_ok=True)
 
 
 SERVERS, DATABASES = ("http", "https", "databricks", "databricks-uc", "uc"), ("postgresql", "mysql", "sqlite", "mssql")
-"""Schemes of the addresses that MLflow knows; those of databases may name a driver, behind a `+`."""
+"""Schemes of the addresses that MLflow knows; that of a database may name a driver after a `+`."""
 
 
 def check_kind(uri: str) -> None:
@@ -104,7 +106,7 @@ def check_kind(uri: str) -> None:
 
 
 def check_server(uri: str) -> None:
-    """Refuse an MLflow server elsewhere that no password guards: whoever reaches it changes its runs.
+    """Refuse an MLflow server elsewhere without a strong password: whoever reaches it could change its runs.
 
     Raises:
         UserError: says how to give the password; or it is no such address, see `check_kind`.
@@ -127,7 +129,7 @@ def check_server(uri: str) -> None:
 
 
 def _password() -> str | None:
-    """The password that MLflow's client sends: from the environment, or else from the file that its guide names."""
+    """Return the password that MLflow's client sends: from the environment, or else from its credentials file."""
     if password := os.environ.get("MLFLOW_TRACKING_PASSWORD"):
         return password
     file = ConfigParser()
@@ -140,7 +142,7 @@ SECRET = ("password", "passwd", "user", "username", "sslpassword", "token")
 
 
 def public(uri: str) -> str:
-    """The address without a user name and password that may be in it, before its host or among its options."""
+    """Return an address without user name and password, before its host or among its options."""
     parts = urlsplit(uri)
     shown = [option for option in parts.query.split("&") if option.partition("=")[0].lower() not in SECRET]
     return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2], query="&".join(shown)))
@@ -151,16 +153,16 @@ UNREACHABLE = {
     "Name or service not known|[Nn]ame resolution|NameResolutionError": "there is no such host as that of {}",
     "[Tt]imed out": "{} does not answer in time",
 }
-"""The message about a server that cannot be reached, by what the libraries say."""
+"""Messages about a server that cannot be reached, by what the libraries say."""
 
 
 def is_unknown_to_server(error: Exception) -> bool:
-    """Return whether a server has no such route: one of MLflow 2 knows no logged models."""
+    """Return whether a server does not know the route, as one of MLflow 2 knows no logged models."""
     return getattr(error, "error_code", None) == "ENDPOINT_NOT_FOUND"
 
 
 def error_line(error: Exception, uri: str) -> str:
-    """An error of MLflow in one line."""
+    """Return an error of MLflow in one line."""
     if problem := of_disk(error):
         return f"{problem.filename or path_of(uri) or public(uri)}: {problem.strerror}. {disk_remedy(problem)}"
     text = " ".join(f"{type(error).__name__}: {error}".split()).replace(uri, public(uri))
@@ -179,15 +181,13 @@ def error_line(error: Exception, uri: str) -> str:
     return text[:300]
 
 
-# The MLflow of a home, opened.
-
-
 def open_mlflow(home: Home, timeout: int = 30) -> "MlflowClient":
-    """A client of the MLflow that a home's runs go to, which has answered. A database of its own is made or migrated,
-    and says where its artifacts are, also if the home was moved.
+    """Return a client of the MLflow that a home's runs go to, which has answered.
+
+    A database of its own is made or migrated, and says where its artifacts are, also if the home was moved.
 
     Args:
-        timeout: seconds that a request of this process may take, where the environment does not say it.
+        timeout: seconds that a request of this process may take, where the environment does not set it.
 
     Raises:
         Exception: whatever MLflow, its database or the network raise; see `study.tracking.connection.error_line`.
@@ -199,10 +199,10 @@ def open_mlflow(home: Home, timeout: int = 30) -> "MlflowClient":
 
 
 def check_database(home: Home) -> None:
-    """Have the database of a home of its own ready for an MLflow server; see `open_mlflow`.
+    """Prepare the database of a home of its own for an MLflow server; see `open_mlflow`.
 
     Raises:
-        UserError: it is damaged, and says how it is made again; or it cannot be written.
+        UserError: it is damaged (says how it is made again), or it cannot be written.
     """
     if not home.database.exists():
         return
@@ -216,10 +216,8 @@ def check_database(home: Home) -> None:
         raise UserError(f"{home.database}: {error_line(error, home.tracking_uri)}") from None
 
 
-# The file of a home's own database, without MLflow, whose import takes seconds: whether it is damaged, and where it
-# says that artifacts lie. All that touches MLflow's tables.
-#
-# `tests/tracking/test_mlflow_internals.py` says what MLflow must keep for this, and tries it.
+# What follows is all that touches MLflow's tables, without MLflow, whose import takes seconds.
+# `tests/tracking/test_mlflow_internals.py` says what of MLflow it depends on, and tries it.
 
 BUSY = 20.0
 """Seconds to wait for others that write, as MLflow itself does."""
@@ -231,22 +229,24 @@ LOCATIONS = (
     ("model_versions", "source"),
     ("model_versions", "storage_location"),
 )
-"""Tables and columns in which MLflow keeps where artifacts lie: absolute addresses, all of them."""
+"""Tables and columns in which MLflow keeps the absolute addresses of artifacts."""
 
 VALUE = re.compile(r"(NULL|NUMERIC|TEXT|non-\w+) value in |CHECK constraint failed")
-"""The words of SQLite's check for a value against a table's rules: the file is sound."""
+"""Messages of SQLite about a value that breaks a table's rules: the file itself is sound."""
 
 EXPERIMENTS = """
     SELECT name, artifact_location FROM experiments WHERE experiment_id IN
     (SELECT experiment_id FROM runs JOIN tags ON tags.run_uuid = runs.run_uuid WHERE tags.key = 'study.id')
 """
-"""The query for the experiments that have a run of a study, and where their artifacts lie."""
+"""Query for the experiments that have a run of a study, and where their artifacts are."""
 
 
 @contextmanager
 def synced_once(path: Path) -> Iterator[None]:
-    """Have what this process writes in the block to an SQLite database that is being made reach the disk at its end,
-    not after each of the fifty steps in which MLflow makes its tables, which take seconds of waiting."""
+    """Write to an SQLite database that is being made without waiting for the disk, but once, at the end of the block.
+
+    Otherwise each of the fifty steps in which MLflow makes its tables waits for it, which takes seconds.
+    """
     from sqlalchemy import event
     from sqlalchemy.engine import Engine
 
@@ -267,8 +267,9 @@ def synced_once(path: Path) -> Iterator[None]:
 
 
 def relocate(database: Path, artifacts: Path) -> None:
-    """Have a database say where its artifacts are, if its home was somewhere else when they were logged: else they were
-    lost with a home that was moved, and a copy would write among those of the original.
+    """Correct where a database says that its artifacts are, if its home was elsewhere when they were logged.
+
+    Otherwise they would be lost with a home that was moved, and a copy would write among those of the original.
 
     Raises:
         sqlite3.Error: the database is damaged or cannot be written.
@@ -287,8 +288,7 @@ def relocate(database: Path, artifacts: Path) -> None:
 
 
 def damage(database: Path) -> str | None:
-    """Return what is wrong with a database's file, None if nothing is, or if it is not there or cannot be read just
-    now."""
+    """Return what is wrong with a database's file; None if nothing is, or if it cannot be read just now."""
     if not database.exists():
         return None
     if not database.stat().st_size:
@@ -304,7 +304,7 @@ def damage(database: Path) -> str | None:
 
 
 def set_aside(database: Path) -> tuple[str, Path] | None:
-    """Move a damaged database out of the way, beside where it was.
+    """Move a damaged database out of the way, to a name beside it.
 
     Returns:
         What was wrong with it, and where it is kept; None if nothing was.
@@ -325,13 +325,13 @@ def set_aside(database: Path) -> tuple[str, Path] | None:
 
 
 def _opened(database: Path) -> sqlite3.Connection:
-    """A connection to a database that is there."""
+    """Connect to a database that exists."""
     return sqlite3.connect(f"{database.as_uri()}?mode=rw", timeout=BUSY, uri=True)
 
 
 @contextmanager
 def _alone(database: Path) -> Iterator[None]:
-    """While no other process is here."""
+    """Hold the lock under which one process at a time sets a database aside."""
     with database.with_name(f".{database.name}-lock").open("ab") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield

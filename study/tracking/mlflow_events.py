@@ -1,4 +1,4 @@
-"""The form of each event of a ledger in MLflow. An event that is read twice changes nothing."""
+"""What each event of a ledger changes in MLflow. An event that is read twice changes nothing."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,18 +20,18 @@ from study.tracking import own_runs
 from study.tracking.store import REFERENCE, Point, RunUpdate, cut, data_set, milliseconds, reference_key
 from study.tracking.tracking_state import STUDY, Tracked
 
-# What the study's own run says of the study: its parameters, and a note in Markdown.
-
-MOST = 200
-"""Characters of a name before its seed; MLflow takes 250 in all."""
+MAX_NAME_CHARACTERS = 200
+"""Most characters of a run's name before its seed; MLflow takes 250 in all."""
 
 NOTE = "mlflow.note.content"
-"""The tag that MLflow's UI shows as a run's description, as Markdown."""
+"""Tag that MLflow's UI shows as a run's description, as Markdown."""
 
 
 def params(spec: StudySpec) -> dict[str, str]:
-    """The study's parameters under their keys: what all trials start from, without what is searched, then the search
-    and the resources. A domain reads as its `low`, `high` ... or its choices; what is not set is left out."""
+    """Return the study's parameters by key: the fixed values of all trials, then the search and the resources.
+
+    A domain reads as its `low`, `high` ... or its choices; what is not set is left out.
+    """
     document = spec.to_document()
     search = document["search"]
     fixed = {
@@ -46,12 +46,13 @@ def params(spec: StudySpec) -> dict[str, str]:
 
 
 NESTED = ("early_stopping", "confirm", "choose", "plateau", "stop", "baseline")
-"""The sections of a search."""
+"""Sections of a search."""
 
 
 def own_params(spec: StudySpec, document: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """A trial's parameters under their keys: what is searched, its seed, and where else it is not as the study's run
-    says. MLflow's pages show what differs; the rest is on the study's run alone.
+    """Return a trial's parameters by key: what is searched, its seed, and where else it differs from the study's run.
+
+    MLflow's pages show what differs; the rest is on the study's run alone.
 
     Args:
         document: the trial's complete sections.
@@ -66,7 +67,7 @@ def own_params(spec: StudySpec, document: Mapping[str, Mapping[str, Any]]) -> di
 
 
 def _flat(search: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """The keys of a search: those of its sections one by one, domains in words."""
+    """Return the keys of a search, with those of its sections one by one, and domains in words."""
     flat: list[tuple[str, Any]] = []
     for name, value in search.items():
         if name == "space":
@@ -94,7 +95,7 @@ def note(
 
     Args:
         parts: the sentences of the report's lead by title; without them the summary takes their place.
-        links: addresses by what they lead to.
+        links: addresses by their text.
     """
     words, goal = {"min": "lower", "max": "higher"}, spec.objective
     aims = [f"{name}, {words[mode]} is better" for name, mode in zip(goal.metrics, goal.modes, strict=True)]
@@ -114,7 +115,7 @@ def note(
 
 
 def device_tags(device: Mapping[str, str]) -> dict[str, str]:
-    """The tags of a trial's run that say what it ran on: `study.device` is its name, `study.device.driver` the rest."""
+    """Return a trial's tags about its device: `study.device` is the name, `study.device.driver` and others the rest."""
     return {f"study.device.{key}".removesuffix(".name"): value for key, value in device.items()}
 
 
@@ -123,7 +124,7 @@ NOT_TAGS = ("event", "time", "libraries", "commit", "node", "spec", "datasets", 
 
 
 def inherited(spec: StudySpec, record: StudyRecord) -> dict[str, Any]:
-    """Tags of the study's run that each trial's run has too: which study, on which code, libraries and data."""
+    """Return the study's tags that each trial's run has too: which study, on which code, libraries and data."""
     session = record.sessions[-1] if record.sessions else {}
     plain = {key: value for key, value in session.items() if key not in NOT_TAGS}
     tags = {"study.id": record.id, "study.name": spec.name}
@@ -139,25 +140,23 @@ def inherited(spec: StudySpec, record: StudyRecord) -> dict[str, Any]:
     return tags | ({"mlflow.source.git.commit": session["commit"]} if "commit" in session else {})
 
 
-# The events.
-
 STATUS = {"complete": "FINISHED", "pruned": "KILLED", "failed": "FAILED", "interrupted": "KILLED"}
 
 STAR = "★ "
-"""Before the names of the best configuration's runs."""
+"""Prefix of the names of the best configuration's runs."""
 
 OF_AN_END = ("pruned_by", "interrupted", "failure", "failure_kind", "test_failure")
-"""Tags that a trial which runs again does not keep."""
+"""Tags that are removed when a trial runs again."""
 
 
 class Events:
     """Turns one study's events into changes of its runs.
 
     Args:
-        progress: what MLflow has; kept up with the events.
-        record: what the ledger says up to there; kept up likewise.
-        own_runs: gives the folder of the runs that a trial's function logged itself.
-        above: id of the run that the study's is nested under, empty: of none.
+        progress: what MLflow has; updated with the events.
+        record: what the ledger says up to there; updated likewise.
+        own_runs: returns the folder of the runs that a trial's function logged itself.
+        above: id of the run that the study's is nested under; empty: none.
     """
 
     def __init__(
@@ -180,7 +179,7 @@ class Events:
         return list(self._changes.values())
 
     def _bring(self, event: Event) -> None:
-        """Change what an event that the record has now says."""
+        """Add the changes of an event that the record has applied."""
         match event:
             case events.Report():  # first, as nearly all are
                 self._report(event)
@@ -226,7 +225,7 @@ class Events:
             case events.Closed():
                 self._closed(event)
             case events.Retried() | events.Stopping() | events.Refused() | events.Judged() | events.Joined():
-                pass  # a run is open again once its trial runs; a trial's end says that a user stopped it
+                pass  # a run is reopened when its trial starts; a trial's end says that a user stopped it
             case _:
                 assert_never(event)
 
@@ -256,10 +255,10 @@ class Events:
         self._untag(STUDY, [UNUSABLE])
         self._change(STUDY).inputs = [data_set(json.loads(key), told) for key, told in self._data_sets().items()]
         self._begin(STUDY)
-        self._progress.attached = False  # there will be new files
+        self._progress.attached = False  # this session will write new files
 
     def _referenced(self, event: events.Referenced) -> None:
-        """A reference has a run of its own, which ends as it begins: it is no trial."""
+        """Give a reference a run of its own, which ends as it begins."""
         key = reference_key(event.name)
         change = self._change(key)
         change.parent, change.name, change.start = STUDY, key, milliseconds(event.time - (event.seconds or 0.0))
@@ -270,7 +269,10 @@ class Events:
         self._end(key, event.time, "failed" if event.reason else "complete")
 
     def _lengthened(self, event: events.TrialsLengthened) -> None:
-        """Their runs go on behind the epochs that they hold; MLflow changes no parameter, a tag has the new total."""
+        """Make the runs of lengthened trials go on after their epochs, with the new total in a tag.
+
+        MLflow cannot change the parameter `train.epochs`.
+        """
         self._tag(STUDY, {"study.lengthened": f"{len(event.trials)} trials to epoch {event.epochs}"})
         for number in event.trials:
             self._progress.epochs[str(number)] = self.record.trials[number].epochs
@@ -305,11 +307,11 @@ class Events:
             self._progress.open.append(key)
 
     def _data_sets(self) -> Mapping[str, Mapping[str, Any]]:
-        """What the last driver said of the data sets, by `study.data.key`; an older one said nothing."""
+        """Return the data sets that the last driver wrote, by `study.data.key`; empty if it is an old one."""
         return self.record.sessions[-1].get("datasets", {}) if self.record.sessions else {}
 
     def _name(self, number: int) -> str:
-        """The name of a trial's run: whose configuration on which seed. All seeds of one differ in the seed alone."""
+        """Return the name of a trial's run: its configuration, its seed, and its fold where there are folds."""
         trial = self.record.trials[number]
         of = number if trial.repeats is None else trial.repeats
         if trial.stage == "final":
@@ -319,10 +321,10 @@ class Events:
         else:
             whose = "baseline" if self.record.trials[of].stage == "baseline" else f"trial {of}"
         on = "" if trial.fold is None else f", fold {trial.fold}"
-        return f"{whose[:MOST]}, seed {trial.seed}{on}"
+        return f"{whose[:MAX_NAME_CHARACTERS]}, seed {trial.seed}{on}"
 
     def _moved(self, params: Mapping[str, Any]) -> str:
-        """The knobs in which a trial of an ablation is not as the baseline."""
+        """Return the knobs in which a trial of an ablation differs from the baseline, as text."""
         asked = ablation_steps.asked(self.record)
         knobs = ablation_steps.differing(self._spec, asked.reference.params, params) if asked else []
         return ", ".join(knobs) or "none"
@@ -337,7 +339,7 @@ class Events:
             self._progress.open.append(key)
 
     def _report(self, event: events.Report) -> None:
-        """An epoch that the run holds already, from before the trial was cut off, is the same again."""
+        """Add an epoch, unless the run has it from before the trial was cut off."""
         key = str(event.trial)
         if event.epoch > self._progress.epochs.get(key, 0):
             self._point(key, event.metrics, event.time, event.epoch)
@@ -359,7 +361,7 @@ class Events:
             self._bring_own(self._own_runs(event.trial), event)
 
     def _bring_own(self, folder: Path, event: events.Ended) -> None:
-        """Take over the runs that the trial's function logged itself; what cannot be read is no reason to stop here."""
+        """Add the runs that the trial's function logged; if they cannot be read, tag the trial's run with why."""
         try:
             found = own_runs.read(folder, event.trial, STATUS[event.state], milliseconds(event.time))
         except Exception as error:  # whatever MLflow makes of files that were cut off
@@ -370,7 +372,7 @@ class Events:
             self._changes[run.key] = run
 
     def _tell_chosen_epoch(self, trial: TrialRecord, time: float) -> None:
-        """The epoch that was chosen and the validation metrics there, where it need not be the last."""
+        """Add the epoch that was chosen and its validation metrics, where it need not be the last."""
         goal = self._spec.objective
         if goal.window is None or trial.state == "failed" or not trial.reports:
             return
@@ -379,8 +381,10 @@ class Events:
         self._point(str(trial.number), chosen, time, trial.epochs)
 
     def _sum_up(self, trial: TrialRecord, time: float) -> None:
-        """Mean and sample standard deviation over a configuration's seeds, once all of them ended; a tag has how many
-        are complete, since a metric would draw a chart."""
+        """Add mean and sample standard deviation over a configuration's seeds, once all of them ended.
+
+        How many are complete is a tag, since a metric would draw a chart.
+        """
         if trial.stage == "replicate" and trial.repeats is not None:
             trial = self.record.trials[trial.repeats]
         seeds = [trial, *self.record.repeats_of(trial.number, "replicate")]
@@ -414,8 +418,7 @@ class Events:
         self._end(STUDY, event.time, event.state)
 
     def _tell_results(self, found: Results, time: float) -> None:
-        """Write the study's results where an earlier driver left others: each point is there once, at the number of
-        trials that it rests on."""
+        """Add the study's results that differ from what its run has, at the number of trials that they rest on."""
         results, told = result_metrics(found), self._progress.results
         news = {name: value for name, value in results.items() if told.get(name) != value}
         ends = sum(kind == "ended" for kind, *_ in self.record.story)
@@ -424,7 +427,7 @@ class Events:
         self._tag(STUDY, result_seeds(found))
 
     def _mark_references(self, best: str | None) -> None:
-        """Tag the run of what needs no search, and is the study's result, and put a sign before its name."""
+        """Tag the run of the reference that is the study's result, and put the star before its name."""
         for name in self.record.references:
             key, is_best = reference_key(name), name == best
             self._tag(key, {"study.best": "true"}) if is_best else self._untag(key, ["study.best"])
@@ -452,8 +455,7 @@ class Events:
         change.status, change.end = "RUNNING", None
 
     def _point(self, key: str, metrics: Mapping[str, float | None], time: float, step: int) -> None:
-        """The study's own metrics come first, then what is measured on data: the UI's comparisons begin with the first
-        that a run has."""
+        """Add metrics, the study's own first, then those measured on data: the UI compares a run's first ones."""
         at, own = milliseconds(time), self._spec.objective.needed
         names = sorted(metrics, key=lambda name: (name not in own, not name.startswith(("val/", "test/"))))
         points = [Point(name, value, at, step) for name in names if (value := metrics[name]) is not None]

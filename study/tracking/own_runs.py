@@ -1,7 +1,8 @@
-"""The runs that a training function of the user's own logged in its trial's folder, as children of the trial's run.
+"""The runs that a user's training function logged in its trial's folder, as children of the trial's run.
 
 MLflow kept them there in files, see `study.sweep.course.log_apart`. They stay as long as their study, so that they can
-be brought again; their artifacts do not, once MLflow has them."""
+be brought again; their artifacts are removed once MLflow has them.
+"""
 
 import os
 from collections.abc import Callable, Iterator
@@ -13,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 from mlflow import MlflowClient
 from mlflow.entities import Run
 
-from study.tracking.store import OWN, Point, RunUpdate, cut
+from study.tracking.store import OWN_RUN_TAG, Point, RunUpdate, cut
 from study.upstream.environment import Part, variables
 
 NOT_TAGS = (
@@ -24,19 +25,19 @@ NOT_TAGS = (
     "mlflow.log-model.history",
     "study.",
 )
-"""The beginnings of tags that it does not keep: those that are said of the new run, and those of this package."""
+"""Prefixes of tags that are left out: those that describe the new run, and those of this package."""
 
 
 def read(folder: Path, trial: int, status: str, end: int) -> list[RunUpdate]:
-    """The runs that lie in a trial's folder; none where there is none.
+    """Return the runs in a trial's folder; none where there is no folder.
 
     Args:
-        trial: the number, whose run they are nested under.
-        status: of the trial's run, for those that did not end, or that its end has cut off.
-        end: when that was, in milliseconds since the epoch.
+        trial: number of the trial whose run they are nested under.
+        status: of the trial's run, for runs that did not end or were cut off.
+        end: when the trial's run ended, in milliseconds since the epoch.
 
     Raises:
-        Exception: whatever MLflow raises of files that are damaged.
+        Exception: whatever MLflow raises for damaged files.
     """
     if not folder.is_dir():
         return []
@@ -47,7 +48,7 @@ def read(folder: Path, trial: int, status: str, end: int) -> list[RunUpdate]:
 
 
 class _Found:
-    """All that lies in a folder: `runs` in the order of their making, and `models`."""
+    """The content of a folder: `runs` in the order of their making, and `models`."""
 
     def __init__(self, client: MlflowClient) -> None:
         self.client = client
@@ -59,7 +60,7 @@ class _Found:
 
 
 def _update(found: _Found, run: Run, trial: int, status: str, end: int) -> RunUpdate:
-    """All of one run."""
+    """Return everything of one run."""
     info, above = run.info, run.data.tags.get("mlflow.parentRunId")
     is_nested = above in found.ids - {info.run_id}
     files = [(_path(info.artifact_uri), None)]
@@ -75,9 +76,9 @@ def _update(found: _Found, run: Run, trial: int, status: str, end: int) -> RunUp
         parent=f"{trial}/{above}" if is_nested else str(trial),
         name=cut(info.run_name),
         start=info.start_time,
-        tags=tags | {OWN: f"{trial}/{info.run_id}"},
+        tags=tags | {OWN_RUN_TAG: f"{trial}/{info.run_id}"},
         params={name: cut(text) for name, text in run.data.params.items()},
-        points=list(dict.fromkeys(points)),  # MLflow has one twice where a model was logged with it
+        points=list(dict.fromkeys(points)),  # MLflow repeats one where a model was logged with it
         status="FINISHED" if info.status == "FINISHED" else status,
         end=info.end_time or end,
         files=[(path, place) for path, place in files if path.is_dir() and any(path.iterdir())],
@@ -86,7 +87,7 @@ def _update(found: _Found, run: Run, trial: int, status: str, end: int) -> RunUp
 
 @contextmanager
 def _allowed() -> Iterator[None]:
-    """Have MLflow read such a folder, which it does only where the environment says so."""
+    """Let MLflow read such a folder in the block, which it does only where the environment says so."""
     allowed = variables(Part.FUNCTION)
     before = {name: os.environ.get(name) for name in allowed}
     os.environ |= allowed
@@ -101,7 +102,7 @@ def _allowed() -> Iterator[None]:
 
 
 def _pages(search: Callable[..., Any], **given: Any) -> Iterator[Any]:
-    """All that a search finds."""
+    """Yield all that a search finds, page by page."""
     token = None
     while token != "":
         page = search(**given, page_token=token)

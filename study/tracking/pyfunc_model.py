@@ -1,4 +1,4 @@
-"""The code of a model in MLflow: read as a file by whoever loads the model, with nothing pickled."""
+"""The code of a model in MLflow, read as a file by whoever loads the model, with nothing pickled."""
 
 from pathlib import Path
 from typing import Any
@@ -12,14 +12,14 @@ from study.trained.prediction import predict_images, predict_rows
 
 
 class StudyModel(PythonModel):
-    """Gives class, confidence and probabilities of image files (column `file`), or of a table's rows as in training."""
+    """Model that classifies image files (column `file`), or a table's rows as in training."""
 
     def load_context(self, context: PythonModelContext) -> None:
-        """Build the networks and take the weights, both as artifacts of the model."""
+        """Build the networks and load the weights, both from artifacts of the model."""
         self.classifier = Classifier.load(Path(context.artifacts["description"]))
 
     def predict(self, context: PythonModelContext, model_input: pd.DataFrame, params: Any = None) -> pd.DataFrame:
-        """A row for each that is given, in its order: what `study predict` writes, and `problem`.
+        """Return a row for each that is given, in its order: what `study predict` writes, and `problem`.
 
         A sample that cannot be read has no class and no numbers; `problem` says why, and is empty for the others.
 

@@ -25,18 +25,16 @@ if TYPE_CHECKING:
     from mlflow.models import ModelSignature
     from mlflow.types.schema import ColSpec
 
-# A model in MLflow's own form: it takes image files or rows, and brings the code that it needs.
-
 REQUIREMENTS = ("mlflow", "numpy", "pandas", "pillow", "safetensors", "torch", "torchvision")
-"""Libraries that a model needs where it is loaded; its code comes with it."""
+"""Libraries that a model needs where it is loaded; the package's code is saved with it."""
 
 
 def save_model(path: Path, model: Model, description: Description, form: "Form") -> None:
     """Write a model: weights and description, the package's code, signature and requirements.
 
     Args:
-        path: a folder that is not there yet.
-        form: with what MLflow calls the model.
+        path: a folder that does not exist yet.
+        form: MLflow's own record of the model, with its ids.
     """
     import mlflow.pyfunc
 
@@ -58,8 +56,7 @@ def save_model(path: Path, model: Model, description: Description, form: "Form")
 
 
 def _libraries(description: Description) -> list[str]:
-    """The libraries that the model needs; the one that brings the weights of its frozen network among them, and those
-    of a model that was fitted at once."""
+    """Return the libraries that the model needs, also for a frozen network's weights and for scikit-learn's models."""
     model = description.config["model"]
     fitted = ["scikit-learn", "skops"] if description.config["method"]["name"] == FITTED else []
     package = published.PACKAGED[model["name"]].package if model["name"] in published.PACKAGED else ""
@@ -69,7 +66,7 @@ def _libraries(description: Description) -> list[str]:
 
 
 def _signature(description: Description) -> "ModelSignature":
-    """Columns in and out, by name."""
+    """Return the columns in and out, by name."""
     from mlflow.models import ModelSignature
     from mlflow.types.schema import ColSpec, DataType, Schema
 
@@ -86,8 +83,10 @@ def _signature(description: Description) -> "ModelSignature":
 
 
 def _column(column: Column) -> "ColSpec":
-    """Of a number any type, as MLflow refuses whole numbers where a column of fractions is declared; what is no number
-    the model itself tells. So with yes and no."""
+    """Return the type of a column: any type for numbers and truth values, else text.
+
+    MLflow refuses whole numbers where fractions are declared; the model itself reports what is no number.
+    """
     from mlflow.types.schema import AnyType, ColSpec, DataType
 
     any_type: Any = AnyType()
@@ -95,14 +94,15 @@ def _column(column: Column) -> "ColSpec":
 
 
 ALIAS = "candidate"
-"""Of the newest version: whoever puts a model into service gives it another."""
+"""Alias of the newest version; whoever puts a model into service gives it another."""
 
 REGISTERED = re.compile(r"models:/([^/@]+)(?:@([^/@]+)|/(\d+))")
 
 
 def register(home: Home, folder: StudyFolder, name: str, model: Model) -> str | None:
-    """Log a model on its study's run and register it as a version of `name`, with the alias `candidate`. A model that
-    is registered already stays as it is.
+    """Log a model on its study's run and register it as a version of `name`, with the alias `candidate`.
+
+    A model that is registered already stays as it is.
 
     Returns:
         What went wrong, else None; nothing is done for a study that MLflow does not have.
@@ -157,8 +157,7 @@ def download(home: Home, uri: str, folder: Path) -> Path:
 
 
 def _absent(error: Exception, client: "MlflowClient", name: str) -> str | None:
-    """Return what there is in place of a model, version or alias that MLflow does not have; None: it said another
-    thing."""
+    """Return what exists in place of a model, version or alias that MLflow lacks; None for any other error."""
     if getattr(error, "error_code", None) not in ("RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE"):
         return None
     found = client.search_registered_models(f"name = '{name}'")
@@ -187,7 +186,7 @@ def _register(client: "MlflowClient", name: str, progress: Tracked, model: Model
         "study.model": description.weights_digest,
     }
     if worst := description.worst_group:
-        tags["study.worst_group"] = " ".join(worst.sentences())[:LONGEST]
+        tags["study.worst_group"] = " ".join(worst.sentences())[:MAX_DESCRIPTION_CHARACTERS]
     source, model_id = _log(client, name, progress.experiment, run_id, model, description, tags)
     try:
         client.create_registered_model(name)
@@ -195,7 +194,9 @@ def _register(client: "MlflowClient", name: str, progress: Tracked, model: Model
         if error.error_code != "RESOURCE_ALREADY_EXISTS":
             raise
     card = model.card.read_text(encoding="utf-8")
-    version = client.create_model_version(name, source, run_id, tags, description=card[:LONGEST], model_id=model_id)
+    version = client.create_model_version(
+        name, source, run_id, tags, description=card[:MAX_DESCRIPTION_CHARACTERS], model_id=model_id
+    )
     client.set_registered_model_alias(name, ALIAS, version.version)
 
 
@@ -208,10 +209,10 @@ def _log(
     description: Description,
     tags: dict[str, str],
 ) -> tuple[str, str | None]:
-    """Log a model on a run; gives where its files are, and its id. By the client alone: MLflow's functions for it
-    change what the whole process has for a server and an experiment.
+    """Log a model on a run; return where its files are, and its id.
 
-    A server of MLflow 2 knows no logged models: there the files are artifacts of the run, and it has no id.
+    The client is used alone: MLflow's functions for it change the server and experiment of the whole process. A server
+    of MLflow 2 knows no logged models: there the files are artifacts of the run, and the id is None.
     """
     from mlflow.entities import LoggedModelOutput, LoggedModelStatus
     from mlflow.exceptions import MlflowException
@@ -239,5 +240,5 @@ def _log(
     return logged.artifact_location, logged.model_id
 
 
-LONGEST = 5000
-"""Characters of a description that every MLflow takes."""
+MAX_DESCRIPTION_CHARACTERS = 5000
+"""Most characters of a description that every MLflow takes."""

@@ -1,4 +1,4 @@
-"""A study out of MLflow again."""
+"""Removes a study from MLflow."""
 
 import shutil
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ def remove(home: Home, folder: StudyFolder) -> int:
     home's own their artifacts are removed at once, and their experiment is deleted too when nothing else is in it.
 
     Returns:
-        How many runs that were.
+        The number of runs.
 
     Raises:
         UserError: the home's database is damaged, MLflow does not answer or does not let them be deleted; calling again
@@ -57,7 +57,7 @@ def _remove_from(home: Home, client: "MlflowClient", experiment_id: str, study: 
     experiment = client.get_experiment(experiment_id)
     is_whole = len(runs) == sum(1 for _ in _runs(client, experiment_id))
     if home.owns_tracking and is_whole and experiment.lifecycle_stage == "active":
-        client.rename_experiment(experiment_id, f"{experiment.name[:200]}, deleted, {study}")  # the name is free then
+        client.rename_experiment(experiment_id, f"{experiment.name[:200]}, deleted, {study}")  # frees the name
         client.delete_experiment(experiment_id)
     elif experiment.lifecycle_stage == "active":
         for run_id in runs:
@@ -75,10 +75,12 @@ def _remove_from(home: Home, client: "MlflowClient", experiment_id: str, study: 
 
 
 def _unregister(client: "MlflowClient", experiment_id: str, study: str, runs: set[str]) -> list[str]:
-    """Take the versions of registered models back that are of these runs, the name with its last one; then delete the
-    study's logged models. Gives the ids of these."""
+    """Delete the registered versions that are of these runs, then the study's logged models; return their ids.
+
+    A registered name goes with its last version.
+    """
     for version in client.search_model_versions(f"tags.`study.id` = '{study}'"):
-        if version.run_id in runs:  # the registry may have those of a copy of this study, too
+        if version.run_id in runs:  # a copy of this study may have versions too
             client.delete_model_version(version.name, version.version)
             if not client.search_model_versions(f"name = '{version.name}'"):
                 client.delete_registered_model(version.name)
@@ -104,7 +106,7 @@ def _models(client: "MlflowClient", experiment_id: str, study: str) -> Iterator[
 
 
 def _runs(client: "MlflowClient", experiment_id: str, query: str = "") -> Iterator[str]:
-    """Every run that is not marked as deleted."""
+    """Yield the id of every run that is not marked as deleted."""
     from mlflow.entities import ViewType
 
     token = None

@@ -16,8 +16,6 @@ from study.spec import StudySpec
 from study.text import printed
 from study.tracking.tracking_state import STUDY, VIEW
 
-# What a run in MLflow lacks.
-
 
 class Point(NamedTuple):
     """One value of a metric.
@@ -35,14 +33,14 @@ class Point(NamedTuple):
 
 @dataclass
 class RunUpdate:
-    """Everything that several events of a ledger are for one run, so that it takes as few requests as can be.
+    """All changes of one run by several events of a ledger, so that it takes as few requests as can be.
 
     Applying it twice is the same as once.
 
     Attributes:
         key: of the run; see `Tracked.runs`.
         parent: key of the run that it is nested under, None for the study's.
-        name: of the run, if it does not exist yet; `rename`: from now on, None: as it is.
+        name: of the run, if it does not exist yet; `rename`: its new name, None: as it is.
         start: when it began, in milliseconds since the epoch, if it does not exist yet.
         inputs: data sets that it reads.
         tags: to set; `untag`: to remove.
@@ -67,31 +65,30 @@ class RunUpdate:
     files: list[tuple[Path, str | None]] = field(default_factory=list)
 
 
-LONGEST = 5000
-"""Characters of a parameter or tag that every MLflow takes."""
+MAX_VALUE_CHARACTERS = 5000
+"""Most characters of a parameter or tag that every MLflow takes."""
 
 
 def cut(value: Any) -> str:
-    """A value as text that every MLflow takes. One of more than `LONGEST` characters is cut, and its end says how many
-    it has."""
+    """Return a value as text that every MLflow takes, cut to `MAX_VALUE_CHARACTERS` with a note of its length."""
     text = printed(str(value))
-    if len(text) <= LONGEST:
+    if len(text) <= MAX_VALUE_CHARACTERS:
         return text
     end = f" ... (cut: {len(text)} characters in all)"
-    return text[: LONGEST - len(end)] + end
+    return text[: MAX_VALUE_CHARACTERS - len(end)] + end
 
 
 def milliseconds(time: float) -> int:
-    """A time in seconds since the epoch, in milliseconds."""
+    """Convert seconds since the epoch to milliseconds."""
     return int(time * 1000)
 
 
-MOST, DIGEST = 500, 36
-"""Characters of a data set's name and digest that MLflow takes."""
+MAX_TITLE_CHARACTERS, MAX_DIGEST_CHARACTERS = 500, 36
+"""Most characters of a data set's name and digest that MLflow takes."""
 
 
 def data_set(section: Mapping[str, Any], told: Mapping[str, Any]) -> DatasetInput:
-    """A data set as MLflow's column of them shows it.
+    """Return a data set for MLflow's column of them.
 
     Args:
         section: the `data` section of a study or trial.
@@ -99,12 +96,13 @@ def data_set(section: Mapping[str, Any], told: Mapping[str, Any]) -> DatasetInpu
     """
     kind, source = _source(str(section["name"]), told["sources"])
     profile = json.dumps({"rows": told["rows"], "shape": told.get("shape")})
-    found = Dataset(told["title"][:MOST], told["digest"][:DIGEST], kind, source, profile=profile)
+    title, digest = told["title"][:MAX_TITLE_CHARACTERS], told["digest"][:MAX_DIGEST_CHARACTERS]
+    found = Dataset(title, digest, kind, source, profile=profile)
     return DatasetInput(found, [InputTag("mlflow.data.context", ", ".join(told["rows"]))])
 
 
 def _source(name: str, sources: list[str]) -> tuple[str, str]:
-    """Kind of a data set's source, in MLflow's words, and JSON with the first address, and all where there are more."""
+    """Return the kind of a data set's source, in MLflow's words, and JSON with its first address, and all if more."""
     if not sources:
         return "code", json.dumps({"tags": {"mlflow.source.name": f"study.data.sets.{name}"}})
     several = {"files": sources} if len(sources) > 1 else {}
@@ -113,22 +111,20 @@ def _source(name: str, sources: list[str]) -> tuple[str, str]:
     return "local", json.dumps({"uri": sources[0], **several})
 
 
-# The runs themselves.
-
-OWN = "study.own_run"
-"""The tag of a run that a training function logged itself: its key, see `study.tracking.own_runs`."""
+OWN_RUN_TAG = "study.own_run"
+"""Tag of a run that a training function logged itself: its key, see `study.tracking.own_runs`."""
 
 REFERENCE = "study.reference"
-"""The tag of the run of what needs no search: its name."""
+"""Tag of a reference's run: its name."""
 
 
 def reference_key(name: str) -> str:
-    """The key of such a run, and its name."""
+    """Return the key of a reference's run, which is also its name."""
     return f"reference {name}"
 
 
 UI_TAGS = {"mlflow.experimentKind": "custom_model_development"}
-"""Makes the MLflow UI open an experiment on its training runs."""
+"""Tags that make the MLflow UI open an experiment on its training runs."""
 
 ABOUT = "mlflow.note.content"
 """Tag of an experiment: its description."""
@@ -146,7 +142,7 @@ SAVED_VIEW = f"mlflow.sharedViewState.{VIEW}"
 
 
 def saved_view(spec: StudySpec) -> str:
-    """The view of a study's trials, the best first, with the metrics, the searched parameters and the data alone."""
+    """Return the view of a study's trials, the best first: metrics, searched parameters and data."""
     goal = spec.objective
     chosen = "chosen/" if goal.window is not None else ""
     metrics = [f"metrics.`{chosen}{name}`" for name in goal.needed]
@@ -163,7 +159,7 @@ def saved_view(spec: StudySpec) -> str:
 PRIMARY = "mlflow.experiment.primaryMetric.name"
 """Tag of an experiment: the metric of the UI's first charts and of its parallel coordinates."""
 
-AT_ONCE = 8
+REQUESTS_AT_ONCE = 8
 """Requests that a server gets at the same time, each for another run."""
 
 
@@ -174,15 +170,16 @@ class Store:
         at_once: requests at the same time.
     """
 
-    def __init__(self, client: MlflowClient, at_once: int = AT_ONCE) -> None:
+    def __init__(self, client: MlflowClient, at_once: int = REQUESTS_AT_ONCE) -> None:
         self.client, self._at_once = client, at_once
 
     def experiment(self, spec: StudySpec, artifacts: str | None) -> str:
-        """The id of a study's experiment, which is made if there is none, and taken back if it was marked as deleted.
+        """Return the id of a study's experiment; make it if there is none, restore it if it was marked as deleted.
+
         The UI's charts begin with the study's metric.
 
         Args:
-            artifacts: where those of its runs lie, None: where MLflow puts them.
+            artifacts: where those of its runs are kept, None: where MLflow puts them.
         """
         experiment = self.client.get_experiment_by_name(spec.name)
         if experiment is None:
@@ -194,8 +191,9 @@ class Store:
         return str(experiment.experiment_id)
 
     def lacks(self, runs: Mapping[str, str]) -> bool:
-        """Return whether runs are not there that were: the first or the last made of them, which are the study's own
-        and its last trial's. An experiment vanishes as a whole, or an older copy of everything takes its place.
+        """Return whether the first or the last run that was made is missing: the study's own, or its last trial's.
+
+        That is enough, as an experiment vanishes as a whole, or an older copy of everything takes its place.
 
         Args:
             runs: id by key, in the order of their making.
@@ -211,7 +209,7 @@ class Store:
             raise
 
     def find(self, experiment: str, study: str, since: int = 0) -> Iterator[tuple[str, str]]:
-        """Key and id of a study's runs, in the order of their making.
+        """Yield key and id of a study's runs, in the order of their making.
 
         Args:
             study: the id in its ledger.
@@ -283,16 +281,16 @@ class Store:
 
 
 def _key(tags: Mapping[str, str]) -> str:
-    """The key of a run, by its tags."""
+    """Return the key of a run, by its tags."""
     name = tags.get(REFERENCE)
-    return tags.get(OWN) or (reference_key(name) if name else tags.get("study.trial", STUDY))
+    return tags.get(OWN_RUN_TAG) or (reference_key(name) if name else tags.get("study.trial", STUDY))
 
 
 def in_parallel(function: Callable[[RunUpdate], None], changes: list[RunUpdate], threads: int) -> None:
     """Call a function for each change, several at a time.
 
     Raises:
-        Exception: the first that a call raised; those that had not begun are left out then.
+        Exception: the first that a call raised; calls that had not begun are left out then.
     """
     waiting, lock, errors = iter(changes), threading.Lock(), list[Exception]()
 

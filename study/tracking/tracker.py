@@ -1,7 +1,7 @@
 """A thread that follows the ledger file and brings what is new into MLflow, in batches.
 
 It may lag, lose its connection or be killed: what is not in MLflow yet is in the ledger, and each event arrives once,
-in order, sooner or later. The study itself never waits for MLflow, but at its end, for a while.
+in order, sooner or later. The study itself waits for MLflow only at its end, for a limited time.
 """
 
 import threading
@@ -25,30 +25,31 @@ if TYPE_CHECKING:
 WINDOW = 2.0
 """Seconds between two looks at the ledger: each that finds something costs about 10 ms, however little it is."""
 
-REST, LONGEST = 3.0, 5.0
-"""The tracking rests `REST` times as long as it wrote, `LONGEST` seconds at most, and not at all while it is behind: a
-server on the same machine shares its cores with the trials, and news that wait for each other take fewer requests."""
+REST_PER_WRITE, MAX_REST_S = 3.0, 5.0
+"""After writing, the thread pauses `REST_PER_WRITE` times as long as it wrote, at most `MAX_REST_S`, and not while it
+is behind: a server on the same machine shares its cores with the trials, and events that wait for each other take fewer
+requests."""
 
-PATIENCE, IMPATIENCE = 120.0, 5.0
+REST_TIMEOUT_S, TROUBLED_TIMEOUT_S = 120.0, 5.0
 """Seconds that the end of a study waits for MLflow, and for one that does not answer."""
 
 QUIET = 3.0
-"""Seconds of it that nothing is said about."""
+"""Seconds of that wait before the user is told."""
 
 PARTING = 1.0
-"""Seconds that it waits then for the request that is under way."""
+"""Seconds that it waits afterwards for a request that is under way."""
 
 RETRY = 3.0
 """Seconds to wait when MLflow does not answer."""
 
 HEAD_START = 30.0
-"""Seconds that a study which begins may take for its first report before MLflow is opened: to import it and to make its
+"""Most seconds that MLflow is not opened while a new study gets to its first report: importing it and making its
 database takes seconds of the process that starts the trials."""
 
 
 def rest(spent: float) -> float:
-    """Seconds until the next look at the ledger after so many of writing."""
-    return max(WINDOW, min(LONGEST, REST * spent))
+    """Return the seconds until the next look at the ledger, given the seconds that the last writing took."""
+    return max(WINDOW, min(MAX_REST_S, REST_PER_WRITE * spent))
 
 
 class Tracker:
@@ -65,16 +66,16 @@ class Tracker:
         self._begins_at, self._head_start = 0, 0.0
         self._say: Callable[[str], object] | None = None
         self.notes: list[str] = []
-        """The faults of MLflow that were mended, in sentences for people."""
+        """Faults of MLflow that were repaired, in sentences for people."""
 
     @property
     def is_behind(self) -> bool:
-        """Return whether MLflow lacks events of the ledger, or has others, or lacks the study's files."""
+        """Whether MLflow lacks events of the ledger, or has others, or lacks the study's files."""
         progress = self._progress()
         return progress.offset != self._folder.ledger_file.stat().st_size or not progress.attached
 
     def is_lost(self) -> bool:
-        """Return whether MLflow lacks runs that it had; without `start`.
+        """Return whether MLflow lacks runs that it had; to be called without `start`.
 
         Raises:
             StudyStoppedError: MLflow cannot be asked.
@@ -94,9 +95,9 @@ class Tracker:
         """Begin to follow the ledger.
 
         Args:
-            head_start: seconds that a database of the home's own waits for the study's next report, at most; see
+            head_start: most seconds that a database of the home's own waits for the study's next report; see
                 `HEAD_START`. A server is asked at once.
-            say: is told, once, that an MLflow does not answer from the beginning.
+            say: is told, once, that MLflow has not answered from the beginning.
         """
         self._begins_at, self._say = self._folder.ledger_file.stat().st_size, say
         self._head_start = head_start if self._home.owns_tracking else 0.0
@@ -116,7 +117,7 @@ class Tracker:
         while self._thread.is_alive() and time.monotonic() < self._deadline(began):
             self._thread.join(0.1)
             if not told_so and time.monotonic() - began > QUIET:
-                say(f"MLflow gets the rest; this waits {PATIENCE:.0f} s at most ...")
+                say(f"MLflow gets the rest; this waits {REST_TIMEOUT_S:.0f} s at most ...")
                 told_so = True
         problem = (self._trouble or "it is slow") if self._thread.is_alive() else None
         self._given_up.set()
@@ -146,15 +147,15 @@ class Tracker:
         return None
 
     def _deadline(self, began: float) -> float:
-        """When a wait that began then is over; an MLflow that answers again after trouble gets its time."""
+        """Return when a wait that began then is over; an MLflow that answers again after trouble gets its time."""
         answers = self._trouble is None or self._writer is not None
-        return began + PATIENCE if answers else max(began, self._troubled) + IMPATIENCE
+        return began + REST_TIMEOUT_S if answers else max(began, self._troubled) + TROUBLED_TIMEOUT_S
 
     def _progress(self) -> Tracked:
         return Tracked.load(self._folder.tracking_file, self._home.tracking_uri)
 
     def _let_the_study_begin(self) -> None:
-        """Wait for the first report from now on, for what ends a study without one, or for long enough."""
+        """Wait for the first report from now on, for an end without one, or for long enough."""
         tail = Tail(self._folder.ledger_file, self._begins_at)
         deadline = time.monotonic() + self._head_start
         while time.monotonic() < deadline and not self._finish.is_set() and not self._given_up.is_set():
@@ -163,7 +164,7 @@ class Tracker:
             self._finish.wait(WINDOW)
 
     def _follow(self) -> None:
-        with suppress(Exception):  # what is wrong with the ledger, the loop finds again, tells and tries anew
+        with suppress(Exception):  # the loop meets the same fault of the ledger again, tells it and retries
             self._let_the_study_begin()
         while not self._given_up.is_set():
             last, began = self._finish.is_set(), time.monotonic()
@@ -183,20 +184,20 @@ class Tracker:
                 self._given_up.wait(RETRY)
 
     def _tell_at_first(self) -> None:
-        """Tell of an MLflow that has not answered yet; at the end of a study its last trouble is told anyway."""
+        """Warn once of an MLflow that has not answered yet; the trouble at a study's end is told anyway."""
         if self._say and self._writer is None and not self._finish.is_set():
             self._say(f"warning: MLflow gets nothing so far: {self._trouble}. The study goes on without it")
         self._say = None
 
     def _write_new(self, to_the_end: bool) -> bool:
-        """Write some events; says whether to go on at once: there may be more, and many or it is the end."""
+        """Write some events; return whether to go on at once, as there may be many more or this is the end."""
         writer = self._connected()
-        from study.tracking.writer import SHARE
+        from study.tracking.writer import EVENTS_AT_ONCE
 
-        if self._given_up.is_set():  # while MLflow was opened: whoever goes on with the study may be bringing the same
+        if self._given_up.is_set():  # while MLflow was opened: another driver may be writing the same events
             return False
         try:
-            return writer.write_new() >= (1 if to_the_end else SHARE)
+            return writer.write_new() >= (1 if to_the_end else EVENTS_AT_ONCE)
         except Exception:
             self._since = self._since or writer.reached
             raise

@@ -1,4 +1,4 @@
-"""The part of a study that MLflow has: how far its ledger is there, kept beside it, and files that were made anew."""
+"""What MLflow has of a study, kept in a file beside its ledger; and the addresses of MLflow's pages."""
 
 import json
 import os
@@ -33,14 +33,14 @@ class Tracked:
     """The part of a ledger that MLflow has.
 
     Attributes:
-        uri: which MLflow, without a password; of the home's own database the file's name, so that a home that is moved
+        uri: which MLflow, without a password; for the home's own database the file's name, so that a home that is moved
             or copied goes on with the runs that are in it.
         offset: bytes of the ledger.
         last: check value of the line that ends there.
         experiment: id of the experiment that the runs are in.
         runs: run id by key.
-        former: run id by key, of runs that MLflow lost; their artifacts lie there still, in a home of its own.
-        epochs: last epoch that the run of each trial holds which may run again.
+        former: run id by key, of runs that MLflow lost; in a home of its own their artifacts are still there.
+        epochs: last epoch in the run of each trial that may run again.
         open: keys of the trials whose runs are not terminated.
         results: the last value of each metric of the study's own run.
         marked: keys of the runs that have a tag which another configuration may get, by tag.
@@ -61,32 +61,30 @@ class Tracked:
 
     @classmethod
     def load(cls, path: Path, uri: str) -> "Tracked":
-        """Return what this MLflow has: nothing, where the file tells of another one, is missing or cannot be read."""
+        """Return what this MLflow has: nothing, where the file is about another one, is missing or cannot be read."""
         database = path_of(uri)
         uri = database.name if database and database.parent == path.parent.parent else public(uri)
         noted = read_json(path, cls)
         return noted if noted and noted.uri == uri else cls(uri)
 
     def save(self, path: Path) -> None:
-        """Write it in one step."""
+        """Write the file in one step."""
         write_whole(path, json.dumps(vars(self)))
 
 
 def study_id(ledger: Path) -> str:
-    """The id of a study, which its ledger begins with; empty where there is none yet, or its first line is lost."""
-    with suppress(ValueError):  # damage behind it does not matter
+    """Return the id of a study, from its ledger's first line; empty where that is missing or lost."""
+    with suppress(ValueError):  # damage after that line does not matter
         return str(next(Tail(ledger).new(), {}).get("id", ""))
     return ""
 
-
-# Files of a study that were made anew after it ended, into MLflow.
 
 TIMEOUT = 5
 """Seconds that a request may take where someone waits."""
 
 
 def refresh(home: Home, folder: StudyFolder, files: Mapping[Path, str | None]) -> str | None:
-    """Log files as artifacts of the study's run in place of those that it has. Others may be writing to that run.
+    """Log files as artifacts of the study's run in place of those that it has; others may be writing to that run.
 
     Args:
         files: each with the artifact folder that it goes to (None: the topmost).
@@ -106,19 +104,17 @@ def refresh(home: Home, folder: StudyFolder, files: Mapping[Path, str | None]) -
     return None
 
 
-# MLflow's UI: addresses of its pages, in its mode for training (it opens in another, for language models), and the UI
-# on a home's own database, served on loopback.
-#
-# The UI reads the mode behind the `#`. `tests/tracking/test_pages.py` says what of MLflow that rests on.
+# The UI opens in a mode for language models; addresses ask for that for training, after the `#`.
+# `tests/tracking/test_pages.py` says what of MLflow this depends on.
 
 
 def experiments_page(uri: str) -> str:
-    """The list of experiments of a server, without a password that may be in its address."""
+    """Return the address of a server's list of experiments, without a password that may be in the server's address."""
     return mlflow_page(public(uri))
 
 
 def run_page(uri: str, experiment: str, run_id: str, artifact: str = "") -> str:
-    """A run, or one of its artifacts, as `report/report.html`.
+    """Return the address of a run, or of one of its artifacts, as `report/report.html`.
 
     Args:
         uri: of the server; empty: the server that the link itself is read on.
@@ -129,7 +125,7 @@ def run_page(uri: str, experiment: str, run_id: str, artifact: str = "") -> str:
 
 
 def trials_page(experiment: str) -> str:
-    """The trials of an experiment's studies, the best first; an address on the server that it is read on."""
+    """Return the address, on the server that shows the link, of the trials of an experiment's studies."""
     return f"#/experiments/{experiment}/runs?viewStateShareKey={VIEW}&{MODE}"
 
 
@@ -139,7 +135,7 @@ def is_server(uri: str) -> bool:
 
 
 def serve(home: Home, port: int) -> None:
-    """Serve until interrupted.
+    """Serve MLflow's UI on the home's own database until interrupted.
 
     Raises:
         UserError: MLflow is another server, the home has nothing to show, its database is damaged, or the port is

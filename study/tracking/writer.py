@@ -12,11 +12,11 @@ from study.home.record import StudyRecord
 from study.spec import StudySpec
 from study.tracking.connection import open_mlflow, public, relocate, set_aside
 from study.tracking.mlflow_events import NOTE, Events, note
-from study.tracking.store import AT_ONCE, RunUpdate, Store, milliseconds
+from study.tracking.store import REQUESTS_AT_ONCE, RunUpdate, Store, milliseconds
 from study.tracking.tracking_state import STUDY, Tracked, run_page, study_id, trials_page
 
-SHARE = 500
-"""Events that are brought at once."""
+EVENTS_AT_ONCE = 500
+"""Most events that are brought at once."""
 
 
 class Writer:
@@ -26,12 +26,12 @@ class Writer:
     may have got more than the file tells, so that the first events are looked for before they are written.
 
     Args:
-        since: when the first event was that something went wrong with, in milliseconds since the epoch, None if
-            nothing did.
+        since: time of the first event that something went wrong with, in milliseconds since the epoch; None if nothing
+            did.
 
     Attributes:
-        notes: what was wrong with MLflow and was mended, in sentences for people.
-        reached: when the first of the events was that were brought last, in milliseconds since the epoch.
+        notes: what was wrong with MLflow and was repaired, in sentences for people.
+        reached: time of the first of the events that were brought last, in milliseconds since the epoch.
 
     Raises:
         Exception: whatever MLflow, its database or the network raise.
@@ -41,10 +41,10 @@ class Writer:
         self._home, self._folder, self._spec, self._since = home, folder, spec, since
         damaged = set_aside(home.database) if home.owns_tracking else None
         is_server = home.tracking_uri.startswith(("http:", "https:"))
-        self._store = Store(open_mlflow(home), AT_ONCE if is_server else 1)
+        self._store = Store(open_mlflow(home), REQUESTS_AT_ONCE if is_server else 1)
         self._progress = Tracked.load(folder.tracking_file, home.tracking_uri)
         if check_value(folder.ledger_file, self._progress.offset) != self._progress.last:
-            self._progress = Tracked(self._progress.uri)  # the ledger has lost its end since, and may have another now
+            self._progress = Tracked(self._progress.uri)  # the ledger has lost its end, and may have another one now
             cut = [f"MLflow had more of {folder.name} than its ledger tells; it is brought there anew"]
         else:
             cut = []
@@ -62,8 +62,8 @@ class Writer:
         self.reached: int | None = None
 
     def write_new(self) -> int:
-        """Write the next events of the ledger, `SHARE` at most. Says how many there were."""
-        events = list(islice(self._tail.new(), SHARE))
+        """Write the next events of the ledger, at most `EVENTS_AT_ONCE`; return how many there were."""
+        events = list(islice(self._tail.new(), EVENTS_AT_ONCE))
         if not events:
             return 0
         self.reached = milliseconds(events[0]["time"])
@@ -80,12 +80,12 @@ class Writer:
         for key, path, place in ((change.key, *file) for change in changes for file in change.files):
             self._attach(key, path, place)
             shutil.rmtree(path, ignore_errors=True)
-            path.mkdir(exist_ok=True)  # MLflow knows no run without this folder
+            path.mkdir(exist_ok=True)  # MLflow finds no run without this folder
         names = {event["event"] for event in events}
         if "opened" in names:
             self._attach(STUDY, self._folder.spec_file, None)
         if "closed" in names and self._since is not None:
-            self._take_up_runs(self._since)  # a request that was given up may have been carried out late
+            self._take_up_runs(self._since)  # MLflow may have carried out late a request that was given up
         self._sure, progress.offset = True, self._tail.offset
         progress.last = check_value(self._folder.ledger_file, progress.offset)
         progress.save(self._folder.tracking_file)
@@ -110,8 +110,10 @@ class Writer:
         self._progress.save(self._folder.tracking_file)
 
     def _is_lost(self) -> bool:
-        """Return whether MLflow lacks runs that it had. In a home's own database each is looked for: its page has a
-        button that deletes one."""
+        """Return whether MLflow lacks runs that it had.
+
+        In a home's own database each is looked for: its page has a button that deletes one.
+        """
         runs, experiment = self._progress.runs, self._progress.experiment
         if not self._home.owns_tracking or not runs or self._store.lacks(runs):
             return self._store.lacks(runs)
@@ -119,8 +121,10 @@ class Writer:
         return not set(runs.values()) <= there
 
     def _found_above(self) -> Tracked:
-        """What MLflow has of the study whose configuration a final training trains: its runs are nested in that one's.
-        Nothing for others, and where this home or its MLflow has not got that study."""
+        """Return what MLflow has of the study whose configuration a final training trains: its runs are nested there.
+
+        Empty for other studies, and where this home or its MLflow does not have that study.
+        """
         origin = self._spec.origin or {}
         folder = next((one for one in self._home.studies() if one.name == origin.get("study")), None)
         if folder is None or self._spec.final_seeds is None or folder.name == self._spec.name:
@@ -131,8 +135,11 @@ class Writer:
         return found
 
     def _attach(self, key: str, path: Path, place: str | None) -> None:
-        """Log a file, or all in a folder, as artifacts of a run. A machine that sees a home by another path may have
-        looked at it meanwhile, and then its database says that they lie there."""
+        """Log a file, or all in a folder, as artifacts of a run.
+
+        The database's addresses are corrected first: a machine that sees the home by another path may have changed
+        them.
+        """
         if self._home.owns_tracking:
             relocate(self._home.database, self._home.artifacts)
         self._store.attach(self._progress.runs[key], path, place)
@@ -148,7 +155,7 @@ class Writer:
             del former[key]
 
     def _take_up_runs(self, since: int) -> None:
-        """Take up the runs that MLflow has; of two of one trial the first."""
+        """Add the runs that MLflow has; of two of one key keep the first, and delete the other."""
         runs = self._progress.runs
         for key, run_id in list(self._store.find(self._progress.experiment, self._study, since - MARGIN)):
             if runs.setdefault(key, run_id) != run_id:
@@ -156,10 +163,10 @@ class Writer:
 
 
 LINKED = ("report.html", "best.yaml", "model_card.md")
-"""Files that the note of a study's run leads to."""
+"""Files that the note of a study's run links to."""
 
 MARGIN = 60_000
-"""Milliseconds that a clock may be set back by."""
+"""Milliseconds by which a clock may have been set back."""
 
 
 def _notes(home: Home, folder: StudyFolder, damaged: tuple[str, Path] | None, is_lost: bool) -> list[str]:
@@ -174,7 +181,7 @@ def _notes(home: Home, folder: StudyFolder, damaged: tuple[str, Path] | None, is
 
 
 def _before(path: Path, offset: int) -> Iterator[Entry]:
-    """The events of a ledger up to an offset."""
+    """Yield the events of a ledger up to an offset."""
     tail = Tail(path)
     for event in tail.new():
         if tail.offset > offset:

@@ -1,4 +1,4 @@
-"""The card of a final model: what it is, its data, how well it does for which groups, and how it was chosen."""
+"""The model card of a final model: what it is, its data, how well it does for which groups, and how it was chosen."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -15,9 +15,7 @@ from study.spec import StudySpec
 from study.text import escaped, rows_as_markdown
 
 MISSING = "not defined"
-"""In the place of a number that is none."""
-
-# How well a final model does for each group of class and bias class.
+"""Text in place of a number that is not defined."""
 
 
 def _over(trials: Sequence[TrialRecord]) -> str:
@@ -25,12 +23,12 @@ def _over(trials: Sequence[TrialRecord]) -> str:
 
 
 def split_of(trial: TrialRecord) -> str:
-    """The split that a final model is described on."""
+    """Return the split that a final model is described on."""
     return "test" if trial.tested else "val"
 
 
 def counts(spec: StudySpec, trial: TrialRecord, dataset: Dataset) -> Counts | None:
-    """The groups of that split; None without bias labels there."""
+    """Return the counts of the groups on that split; None without bias labels there."""
     split = split_of(trial)
     samples, facts = dataset.splits.get(split), dataset.facts.on(split)
     found = None if samples is None else contents(samples, facts)
@@ -42,7 +40,7 @@ def counts(spec: StudySpec, trial: TrialRecord, dataset: Dataset) -> Counts | No
 
 
 def _values(spec: StudySpec, trial: TrialRecord) -> dict[str, float | None]:
-    """Every metric of a trial on validation and test; None for what is not a number."""
+    """Return every metric of a trial on validation and test; None for what is not a number."""
     return {**epochs.values(spec.objective, trial), **trial.tested}
 
 
@@ -53,11 +51,11 @@ FAIRNESS = (
     "demographic_parity",
     "accuracy_parity",
 )
-"""Gaps between groups; 0 is fair, all are fractions. The first is fairlearn's, the second the papers' mean."""
+"""Gaps between groups as fractions, 0 is fair. The first is fairlearn's, the second the papers' mean."""
 
 
 def card(results: Results, trial: TrialRecord, dataset: Dataset, description: str) -> str:
-    """A model card in Markdown.
+    """Return a model card in Markdown.
 
     Args:
         trial: the complete final trial whose weights it describes.
@@ -153,7 +151,7 @@ def _worst(spec: StudySpec, trial: TrialRecord, dataset: Dataset) -> Iterator[st
 
 
 def _groups(spec: StudySpec, trials: Sequence[TrialRecord], trial: TrialRecord, dataset: Dataset) -> Iterator[str]:
-    """Accuracy of each (class, bias class) group, with intervals; and the gaps between groups."""
+    """Yield accuracy of each (class, bias class) group, with intervals; and the gaps between groups."""
     split = split_of(trial)
     facts = dataset.facts.on(split)
     if not facts.bias_classes:

@@ -1,4 +1,4 @@
-"""A trained model that classifies: from its files alone, without its training data."""
+"""A trained model that classifies, loaded from its files alone, without its training data."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -37,7 +37,7 @@ class Classifier:
         state = weights(description, folder)
         try:
             config = description.trial_config
-            if config.model.get("frozen"):  # training augmented rows of features; here pictures come as they are
+            if config.model.get("frozen"):  # training augmented rows of features; here whole images are given
                 train = replace(config.train, augmentation="none", evaluation_size=None)
                 config = replace(config, train=train)
             self._train = config.train
@@ -51,7 +51,7 @@ class Classifier:
 
     @classmethod
     def load(cls, path: Path, device: str | None = None) -> "Classifier":
-        """The model of a description's file.
+        """Load the model of a description's file.
 
         Raises:
             UserError: as `Description.read` and the constructor.
@@ -60,11 +60,11 @@ class Classifier:
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """The classes' names, in the order of the scores."""
+        """Names of the classes, in the order of the scores."""
         return self.description.classes
 
     def probabilities(self, inputs: NDArray[Any]) -> NDArray[np.float32]:
-        """The probability of each class: the softmax of the scores, not calibrated.
+        """Return the probability of each class: the softmax of the scores, not calibrated.
 
         Args:
             inputs: samples as the data set holds them: images uint8 (N, C, H, W), rows of a table float32 (N, F).
@@ -97,11 +97,11 @@ class Classifier:
 
 
 def weights(description: Description, folder: Path) -> Mapping[str, torch.Tensor]:
-    """A model's weights by name, on the CPU.
+    """Return a model's weights by name, on the CPU.
 
     Raises:
-        UserError: they are missing, or were changed since they were written; then they are not read. So with those of
-            a frozen network, whose features it takes.
+        UserError: they are missing, or were changed since they were written, and are not read then. The same holds for
+            the weights of a frozen network whose features it takes.
     """
     from safetensors import SafetensorError
     from safetensors.torch import load_file

@@ -1,6 +1,6 @@
 """The description beside a model's weights: all that rebuilds its networks, and where they come from.
 
-JSON, no code and no pickle. It holds the hash of the weights and its own: a file that was changed or cut short is
+It is JSON, no code and no pickle. It holds the hash of the weights and its own: a file that was changed or cut short is
 refused.
 """
 
@@ -20,7 +20,7 @@ from study.metrics.worst_group import Counts, Group, WorstGroup, worst_group
 from study.training import TrialConfig
 
 FORMAT = 1
-"""Version of the file."""
+"""Version of the file's format."""
 
 
 @dataclass(frozen=True)
@@ -30,8 +30,8 @@ class Description:
     Attributes:
         config: complete `data`, `model`, `method` and `train` sections.
         facts: of its data.
-        weights: name of the file beside this one.
-        weights_digest: its SHA-256.
+        weights: name of the file with the weights beside this one.
+        weights_digest: SHA-256 of that file.
         told: plain values for people: study, seed, metrics, code, data fingerprint, origin of the configuration.
         encoding: how the columns of a user's table became inputs; None for other data.
         frozen: `name`, `file` and `sha256` of the weights of the frozen network whose features it takes; None: there is
@@ -47,10 +47,10 @@ class Description:
     frozen: Mapping[str, str] | None = None
 
     def check_frozen(self) -> None:
-        """Check that the weights of the frozen network that are here are those that the model was trained on.
+        """Check that the frozen network's weights on this machine are those that the model was trained on.
 
         Raises:
-            UserError: they are not there (says how to get them), or are others.
+            UserError: they are missing (says how to get them), or are others.
         """
         if self.frozen is None:
             return
@@ -63,23 +63,23 @@ class Description:
 
     @property
     def trial_config(self) -> TrialConfig:
-        """The configuration that was trained."""
+        """Configuration that was trained."""
         return TrialConfig.from_document(self.config)
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """The classes' names, in the order of the scores; their numbers where the data set names none."""
+        """Names of the classes, in the order of the scores; their numbers where the data set names none."""
         return self.facts.class_names or tuple(map(str, range(self.facts.classes)))
 
     @property
     def worst_group(self) -> WorstGroup | None:
-        """Which groups it serves worst, on the split that it is described on; None where that is not known."""
+        """Groups that the model serves worst, on the split that it is described on; None where that is not known."""
         if (counts := self.told.get("groups")) is not None:
             return worst_group(Counts(**counts), self.facts.class_names, self.facts.bias_names)
         return _of_enough(self.told.get("worst_group"))
 
     def write(self, path: Path) -> None:
-        """Write it in one step."""
+        """Write the description to a file in one step."""
         values = {"format": FORMAT, **asdict(self)}
         write_whole(path, json.dumps({**values, "digest": files.digest_of_values(_plain(values))}, indent=2))
 
@@ -110,7 +110,7 @@ class Description:
 
 
 def _of_enough(told: Mapping[str, Any] | None) -> WorstGroup | None:
-    """What an earlier version knew: the worst of the groups of `FEWEST` samples and more, or only its accuracy."""
+    """Return the worst group as an earlier version knew it: of `MIN_SHOWN_GROUP` samples, or only its accuracy."""
     if told is None or not (sizes := told["sizes"]):
         return None
     if (of := told["group"]) is None:
@@ -121,10 +121,10 @@ def _of_enough(told: Mapping[str, Any] | None) -> WorstGroup | None:
 
 
 def _tuple(value: Any) -> Any:
-    """A list as the tuple that it was before JSON."""
+    """Return a list as the tuple that it was before JSON."""
     return tuple(value) if isinstance(value, list) else value
 
 
 def _plain(values: Any) -> Any:
-    """As JSON gives them back: tuples as lists, keys as text."""
+    """Return values as JSON gives them back: tuples as lists, keys as text."""
     return json.loads(json.dumps(values))

@@ -1,4 +1,4 @@
-"""The metrics of a trained model on a split of its data set, or of another of the same kind."""
+"""The metrics of a trained model on a split of its data set, or of other data of the same kind."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -34,17 +34,17 @@ from study.training import DivergedError, Trial, TrialConfig
 from study.training.device import take
 
 ALL = "all"
-"""The split that is every sample with a class, of data that are not the model's own."""
+"""Split of every sample with a class, of data that are not the model's own."""
 
 
 @dataclass(frozen=True)
 class Evaluated:
-    """What came of it.
+    """The result of an evaluation.
 
     Attributes:
         metrics: as `SPLIT/NAME`, None for one that is no number on this split.
-        samples: of the split.
-        worst_group: which groups are served worst; None where that is not known, or all alike.
+        samples: number of the split.
+        worst_group: groups that are served worst; None where that is not known, or all are served alike.
         left_out: rows of the table that the model cannot take.
     """
 
@@ -63,7 +63,7 @@ def evaluate(
     device: str | None = None,
     strict: bool = False,
 ) -> Evaluated:
-    """Every metric of a trained model on a split; on its own data the values of its training.
+    """Compute every metric of a trained model on a split; on its own data these are the values of its training.
 
     Classes and bias classes are numbered as the model does, by name; a bias of numbers has the model's groups, unless
     the data's own edges are given.
@@ -107,7 +107,7 @@ def evaluate(
         if split == "val":
             raise UserError("--split val: the model was trained on this split")
         config = replace(config, train=replace(config.train, with_val=False))
-    # a registered model stands for itself: the network that found groups for its search is not a part of it
+    # the network that inferred groups for the training is no part of the model
     config = replace(config, train=replace(config.train, inferred_groups="none"))
     weights(description, model.parent)  # refuses what was not written by study
     place = str(take(device))
@@ -122,14 +122,14 @@ def evaluate(
 
 
 def group_words(model: Path, metrics: Iterable[str]) -> dict[str, str]:
-    """The class and bias class, by the model's names, of each of these metrics that is of one group."""
+    """Return the class and bias class, in the model's names, of each metric that is of one group."""
     facts = Description.read(model).facts
     told = {name: group_names.words(name, facts.class_names, facts.bias_names) for name in metrics}
     return {name: words for name, words in told.items() if words}
 
 
 def _section(description: Description, study: str | None, assignments: list[str]) -> dict[str, Any]:
-    """The complete `data` section: the model's own or a study file's, with overrides."""
+    """Return the complete `data` section: the model's own or a study file's, with overrides."""
     for assignment in assignments:
         if not assignment.startswith("data."):
             raise UserError(f"--set {assignment}: only keys of the data can be set, the model is evaluated as it is")
@@ -146,7 +146,7 @@ def _section(description: Description, study: str | None, assignments: list[str]
 
 
 def _with_all(dataset: Dataset) -> Dataset:
-    """The data set with one split more: every sample that has a class."""
+    """Return the data set with a further split `ALL`: every sample that has a class."""
 
     def joined(name: str) -> Any:
         arrays = [getattr(dataset.splits[split], name) for split in dataset.facts.splits]
@@ -169,7 +169,7 @@ def _check(model: Facts, facts: Facts, split: str) -> None:
 
 
 def _groups(trial: Trial, split: str, measured: Mapping[str, float | None]) -> WorstGroup | None:
-    """Return which groups it serves worst, by the counts of this evaluation."""
+    """Return the groups that the model serves worst, by the counts of this evaluation."""
     facts, cells = trial.dataset.facts.on(split), trial.evaluate.counts[split]
     right, samples = cells.cells.sums.tolist(), cells.cells.samples.long().tolist()
     unknown = int(cells.table[:, -1].sum()) if facts.bias_classes else None
@@ -195,13 +195,11 @@ def _noted(home: Home, description: Description) -> Iterator[None]:
         ledger.close()
 
 
-# Other data in the numbers of a model: their classes and bias classes are found by name.
-
 Names = Sequence[str] | None
 
 
 def numbered_as(dataset: Dataset, model: Facts) -> Dataset:
-    """The data set with each class and bias class numbered as the model numbers the one of this name.
+    """Return the data set with each class and bias class numbered as the model numbers the one of this name.
 
     Names that the data lack are fine. Where either side has no names its numbers stay as they are, and the data's bias
     stays where the model has none. Data that are numbered so already are returned as they are.
@@ -234,7 +232,7 @@ def numbered_as(dataset: Dataset, model: Facts) -> Dataset:
 
 
 def _numbers(one: str, several: str, given: Names, known: Names) -> NDArray[np.int64] | None:
-    """The model's number of each of the data's, and -1, not known, for -1; None: they stay."""
+    """Return the model's number for each of the data's, with -1 (not known) for -1; None: the numbers stay."""
     if not given or not known:
         return None
     if foreign := [name for name in given if name not in known]:

@@ -34,7 +34,7 @@ class Model:
 
 
 def best_model(folder: StudyFolder, results: Results) -> Model | None:
-    """The model of a final training to use: that of the best seed, see `best_seed`; None before any is complete."""
+    """Return the model of a final training's best seed, see `best_seed`; None before any is complete."""
     trials = [trial for trial in results.record.by_stage("final") if trial.state == "complete"]
     if not trials:
         return None
@@ -61,12 +61,12 @@ def write(folder: StudyFolder, results: Results, datasets: Mapping[str, Dataset]
 
 
 def fingerprint_of_test(dataset: Dataset) -> str | None:
-    """The fingerprint of the test split alone, which data with other options may share; None without a test split."""
+    """Return the fingerprint of the test split alone, which data with other options may share; None without one."""
     return fingerprint({"test": dataset.splits["test"]}) if "test" in dataset.splits else None
 
 
 def best_seed(spec: StudySpec, trials: Sequence[TrialRecord]) -> TrialRecord:
-    """The trial with the best validation metric, the first of equals; without a validation the first trial.
+    """Return the trial with the best validation metric, the first of equals; without validation the first trial.
 
     A trial that misses the study's constraints comes after those that keep them.
     """
@@ -77,8 +77,10 @@ def best_seed(spec: StudySpec, trials: Sequence[TrialRecord]) -> TrialRecord:
 
 
 def _encoding(section: Mapping[str, Any], dataset: Dataset) -> Encoding | None:
-    """Return how the columns of a user's table became inputs; None for other data, and where the table is no longer
-    what was trained on."""
+    """Return how the columns of a user's table became inputs.
+
+    None for other data, and where the table is no longer what was trained on.
+    """
     try:
         encoding = data.encoding(section)
         if encoding is None:

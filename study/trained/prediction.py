@@ -19,17 +19,16 @@ from study.trained.prediction_table import Prediction, Predictions, Sample, of_p
 if TYPE_CHECKING:
     import pandas as pd
 
-AT_ONCE = 1024
+IMAGES_AT_ONCE = 1024
 """Images in memory at a time."""
 
 
 def predict(classifier: Classifier, inputs: Iterable[Path], column: str | None = None) -> Predictions:
-    """The class of each sample that these files hold. Of several files and folders those that cannot be read are
-    named among the samples.
+    """Predict the class of each sample in these files; of several inputs, unreadable ones become samples without one.
 
     Args:
-        inputs: of images, files, folders (all images in them and below, ordered by path) and tables that list files
-            (relative to the table); of rows, one table.
+        inputs: for images: files, folders (all images in them and below, ordered by path) and tables that list files
+            (relative to the table); for rows: one table.
         column: of a list of image files; None: the one that the model's own data have, or `file`.
 
     Raises:
@@ -66,7 +65,7 @@ def _predict_files(classifier: Classifier, inputs: Sequence[Path], column: str |
 
 
 def predict_images(classifier: Classifier, files: Sequence[Path]) -> Predictions:
-    """The class of each image file, brought to the size and shape that images had in training, in the same way.
+    """Predict the class of each image file, made square and resized as images were in training.
 
     Raises:
         UserError: the model does not take square colour images.
@@ -80,8 +79,8 @@ def predict_images(classifier: Classifier, files: Sequence[Path]) -> Predictions
     frame = data.frame(classifier.description.config["data"])
     rows: list[Prediction] = []
     unreadable: dict[Sample, str] = {}
-    for start in range(0, len(files), AT_ONCE):
-        part = files[start : start + AT_ONCE]
+    for start in range(0, len(files), IMAGES_AT_ONCE):
+        part = files[start : start + IMAGES_AT_ONCE]
         inputs, reasons = decode_readable(part, facts.shape[1], frame)
         unreadable |= {part[index]: reason for index, reason in reasons.items()}
         readable = [index for index in range(len(part)) if index not in reasons]
@@ -92,11 +91,11 @@ def predict_images(classifier: Classifier, files: Sequence[Path]) -> Predictions
 
 
 def predict_rows(classifier: Classifier, frame: "pd.DataFrame", place: str, decimal: str | None = None) -> Predictions:
-    """The class of each row of a table, whose columns are encoded as those of the training rows.
+    """Predict the class of each row of a table, whose columns are encoded as those of the training rows.
 
     Args:
         place: what the table is, for messages.
-        decimal: mark of decimals in its texts; None: as the model's study says, or a point.
+        decimal: decimal mark in its texts; None: as the model's study says, or a point.
 
     Raises:
         UserError: it has no rows, lacks a column, or the model does not know how its columns were encoded.
@@ -140,7 +139,7 @@ def _warning(classifier: Classifier) -> str | None:
 
 
 def _column(classifier: Classifier, column: str | None) -> str:
-    """The column of a list of image files."""
+    """Return the column of a list of image files."""
     return column or str(classifier.description.config["data"].get("file", "file"))
 
 

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Kind = Literal["file", "row"]
-"""The kind of a sample: an image's file, or a row of a table, counted from 1 without the header."""
+"""Kind of a sample: an image's file, or a row of a table, counted from 1 without the header."""
 
 Sample = Path | int
 
 
 SHOWN = 10
-"""Samples that are named of those that could not be read for one reason."""
+"""Unreadable samples that are named for one reason."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Prediction:
 
     @property
     def confidence(self) -> float:
-        """The probability of the predicted class."""
+        """Probability of the predicted class."""
         return max(self.probabilities.values())
 
 
@@ -50,9 +50,9 @@ class Predictions:
         kind: of the samples.
         samples: all, in their order.
         classes: of the model, in its order.
-        rows: of the samples that could be read, in their order.
-        unreadable: why, of the others.
-        faults: of a table's rows, the cells because of which they are unreadable.
+        rows: predictions for the samples that could be read, in their order.
+        unreadable: the other samples, each with why.
+        faults: cells because of which rows of a table are unreadable.
         warning: which group the model serves worst, where that is known.
     """
 
@@ -65,7 +65,7 @@ class Predictions:
     faults: Faults = field(default_factory=dict)
 
     def to_document(self) -> list[dict[str, Any]]:
-        """The rows as plain values."""
+        """Return the rows as plain values."""
         return [
             {
                 self.kind: row.sample if isinstance(row.sample, int) else str(row.sample),
@@ -77,8 +77,10 @@ class Predictions:
         ]
 
     def frame(self) -> "pd.DataFrame":
-        """A row per sample, in their order, by `kind`: `class`, `confidence`, a column `p(CLASS)` for each class; none
-        of these where it could not be read."""
+        """Return a row per sample, in their order, by `kind`: `class`, `confidence`, and `p(CLASS)` for each class.
+
+        These are missing where the sample could not be read.
+        """
         import pandas as pd
 
         columns = ["class", "confidence", *(f"p({name})" for name in self.classes)]
@@ -92,7 +94,7 @@ def _values(row: Prediction) -> tuple[Any, ...]:
 
 
 def table(predictions: Predictions) -> str:
-    """As CSV: file or row, class, confidence, and a column per class with its probability.
+    """Return CSV with file or row, class, confidence, and a column per class with its probability.
 
     No cell is a formula: `./` stands before the path of a file where it would be one, an apostrophe before a class.
     """
@@ -108,8 +110,11 @@ def table(predictions: Predictions) -> str:
 
 
 def unreadable_lines(predictions: Predictions) -> list[str]:
-    """Lines on the samples that could not be read: one for each column and kind of fault of a table's rows; one for
-    each file, of one reason the first `SHOWN`, then how many. None where all could be read."""
+    """Return lines about the samples that could not be read; none where all could.
+
+    There is one for each column and kind of fault of a table's rows; and one for each file, of one reason the first
+    `SHOWN`, then how many more.
+    """
     of_files = predictions.kind == "file"
     lines = [f"left out: {line}" for line in table_columns.summary(predictions.faults)]
     told: Counter[str] = Counter()
@@ -129,7 +134,7 @@ def unreadable_lines(predictions: Predictions) -> list[str]:
 def of_probabilities(
     names: Sequence[str], samples: Iterable[Sample], probabilities: NDArray[np.float32]
 ) -> list[Prediction]:
-    """A prediction for each sample from the probabilities of its classes, (N, classes)."""
+    """Return a prediction for each sample from the probabilities of its classes, (N, classes)."""
     return [
         Prediction(sample, names[int(row.argmax())], dict(zip(names, map(float, row), strict=True)))
         for sample, row in zip(samples, probabilities, strict=True)

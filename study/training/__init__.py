@@ -6,15 +6,23 @@ from study.catalogue import later
 from study.training.config import TrainOptions, TrialConfig
 
 if TYPE_CHECKING:
-    from study.training.checkpoint import PAUSE, UnusableFileError
+    from study.training.checkpoint import PAUSE_PER_WRITE, UnusableFileError
     from study.training.diverged import DivergedError
     from study.training.function_trial import FunctionTrial
     from study.training.trial import Trial
 
-__all__ = ["PAUSE", "DivergedError", "FunctionTrial", "TrainOptions", "Trial", "TrialConfig", "UnusableFileError"]
+__all__ = [
+    "PAUSE_PER_WRITE",
+    "DivergedError",
+    "FunctionTrial",
+    "TrainOptions",
+    "Trial",
+    "TrialConfig",
+    "UnusableFileError",
+]
 
 __getattr__ = later(
-    dict.fromkeys(("PAUSE", "UnusableFileError"), "study.training.checkpoint")
+    dict.fromkeys(("PAUSE_PER_WRITE", "UnusableFileError"), "study.training.checkpoint")
     | {"DivergedError": "study.training.diverged", "Trial": "study.training.trial"}
     | {"FunctionTrial": "study.training.function_trial"}
 )

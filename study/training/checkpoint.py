@@ -1,4 +1,4 @@
-"""The state of a trial between two epochs, in a file."""
+"""Save the state of a trial between two epochs to a file, and restore it."""
 
 import time
 from collections.abc import Mapping
@@ -12,27 +12,26 @@ from torch import Tensor, nn
 from study.errors import UserError
 from study.files import whole
 
-# The networks as they were at the end of the epoch that a rule takes.
-
 
 class Choice(Protocol):
-    """Says which epoch of a trial is taken; its state is plain values."""
+    """Rule that chooses an epoch of a trial; its state is plain values."""
 
     def hear(self, report: Mapping[str, Any], /) -> bool:
-        """Take in the next epoch's metrics. Says whether it is the chosen one now."""
+        """Take in the next epoch's metrics; return whether this epoch is now the chosen one."""
 
     def state_dict(self) -> dict[str, Any]:
-        """Return what `load_state_dict` goes on from."""
+        """Return what `load_state_dict` restores."""
 
     def load_state_dict(self, state: Mapping[str, Any], /) -> None:
-        """Go on from there."""
+        """Restore a state."""
 
 
 class ChosenWeights:
     """A copy of the networks at the end of the epoch chosen so far.
 
-    It is a part of a trial's state and lies in its checkpoint: epochs behind the checkpoint are trained, and chosen
-    among, again. A file of weights beside it could be of an epoch that comes out otherwise then.
+    It is a part of a trial's state and lies in its checkpoint, since epochs after the checkpoint are trained, and
+    chosen
+    among, again. A separate file of weights could be of an epoch that then comes out differently.
 
     Args:
         networks: as they are trained.
@@ -44,12 +43,12 @@ class ChosenWeights:
         self._weights: dict[str, Tensor] = {}
 
     def hear(self, report: Mapping[str, float]) -> None:
-        """Take in an epoch's metrics, and copy the networks as they are if it is the chosen one now."""
+        """Take in an epoch's metrics, and copy the networks if this epoch is now the chosen one."""
         if self._choice.hear(report):
             self._weights = {name: tensor.detach().clone() for name, tensor in self._networks.state_dict().items()}
 
     def put_back(self) -> None:
-        """Give the networks the weights of the chosen epoch."""
+        """Load the weights of the chosen epoch into the networks."""
         self._networks.load_state_dict(self._weights)
 
     def state_dict(self) -> dict[str, Any]:
@@ -60,29 +59,29 @@ class ChosenWeights:
         self._weights = dict(state["weights"])
 
 
-PAUSE = 20.0
-"""A write is followed by so many times its own duration without one: checkpoints cost at most 5% of a trial."""
+PAUSE_PER_WRITE = 20.0
+"""After a write there is none for so many times its duration: checkpoints cost at most 5% of a trial."""
 
 FIRST = 0.05
-"""Seconds that a write is taken to need before there was one."""
+"""Seconds that a write is assumed to take before the first one."""
 
 PARTS = ("states", "random")
-"""The names of what a file holds, beside its epoch and what it was made from."""
+"""Names of what a file holds, beside its epoch and what it was made from."""
 
 
 class UnusableFileError(UserError):
-    """A file that a trial cannot go on from: it is damaged, or of another configuration, other data or code."""
+    """A file that a trial cannot resume from: it is damaged, or of another configuration, other data or code."""
 
 
 class Checkpoint:
-    """The file of one trial that runs.
+    """The file of one running trial.
 
     Args:
         path: it need not exist, nor its folder.
         made_from: plain values that say which trial it is.
-        states: what has a `state_dict`.
+        states: objects that have a `state_dict`, by name.
         generators: of random numbers; PyTorch's global one of the CPU is kept too.
-        pause: a write is followed by so many times its own duration without one; 0: there is one at each `keep`.
+        pause: after a write there is none for so many times its duration; 0: each `keep` writes.
     """
 
     def __init__(
@@ -98,10 +97,10 @@ class Checkpoint:
         self._due = time.perf_counter() + pause * FIRST
 
     def restore(self) -> int:
-        """Take the state that `keep` wrote; the epoch that it was written after, 0 where there is no file.
+        """Restore the state that `keep` wrote; return the epoch after which it was written, 0 where there is no file.
 
         Raises:
-            UnusableFileError: the state cannot be taken.
+            UnusableFileError: the state cannot be restored.
         """
         content = read(self._path, self._made_from)
         if content is None:
@@ -142,7 +141,7 @@ class Checkpoint:
 
 
 def _alone(content: Any) -> Any:
-    """The same, where a tensor that lies in the memory of more is copied out of it: a file has all of a memory."""
+    """Copy each tensor that is part of a larger storage, whole of which a file would hold."""
     if isinstance(content, torch.Tensor):
         in_more = content.untyped_storage().nbytes() > content.numel() * content.element_size()
         return content.clone() if in_more else content
@@ -152,7 +151,7 @@ def _alone(content: Any) -> Any:
 
 
 def read(path: Path, made_from: Any) -> dict[str, Any] | None:
-    """Return what `Checkpoint.keep` wrote, None where there is no file.
+    """Read what `Checkpoint.keep` wrote; None where there is no file.
 
     Raises:
         UnusableFileError: the file is damaged, or another trial's.

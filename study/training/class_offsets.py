@@ -1,7 +1,7 @@
-"""Thresholds of classes: a number that is added to each class's score, fitted to the validation split.
+"""Offsets of classes: a number that is added to each class's score, fitted to the validation split.
 
-As `train.thresholds` says. Other than those of `study.training.postprocess` they ask for nobody's group, draw nothing,
-and are a part of the model: whatever its scores are asked for has them.
+`train.thresholds` asks for them. Unlike those of `study.training.postprocess` they need no group labels, draw nothing,
+and are a part of the model: its scores always include them.
 """
 
 import torch
@@ -12,13 +12,13 @@ from study.data.dataset import Facts
 from study.training.counts import Counts
 
 RIDGE = 1e-3
-"""Weight of the mean square of the offsets: with it that of a class without samples is 0, not endless."""
+"""Weight of the mean square of the offsets: with it that of a class without samples is 0, not infinite."""
 
 STEPS, SEED = 100, 0
 
 
 class ClassOffsets(nn.Module):
-    """What is added to the scores of each class, (classes,); 0 before it is fitted."""
+    """Offsets added to the scores of the classes, (classes,); 0 before they are fitted."""
 
     values: Tensor
 
@@ -27,14 +27,14 @@ class ClassOffsets(nn.Module):
         self.register_buffer("values", torch.zeros(classes))
 
     def forward(self, scores: Tensor) -> Tensor:
-        """Scores (N, classes) with the offsets."""
+        """Add the offsets to scores (N, classes)."""
         return scores + self.values
 
     def fit(self, scores: Tensor, target: Tensor, bias: Tensor | None, facts: Facts) -> Tensor:
-        """Take the offsets that fit all of a split.
+        """Fit the offsets to all of a split, and keep them.
 
         Args:
-            scores: as the networks give them, (N, classes).
+            scores: of the networks, (N, classes).
             target, bias: of the samples, (N,), -1 where unknown; see `Counts.of`.
 
         Returns:
@@ -52,10 +52,12 @@ class ClassOffsets(nn.Module):
 
 
 def fitted(scores: Tensor, target: Tensor, bias: Tensor | None, facts: Facts) -> Tensor:
-    """The offsets (classes,) with which the log loss of all cells of class and bias alike is least, small cells shrunk
-    (see `Cells`); without bias labels that of all classes alike. It is convex; 0 without a sample that has a class.
+    """Fit the offsets (classes,) that minimise the mean log loss over all cells of class and bias class.
 
-    Fitted to the share of right predictions they were worse on held-back rows than none (`search_values.py`).
+    Small cells are shrunk (see `Cells`); without bias labels, classes take the place of cells. The problem is convex;
+    the
+    offsets are 0 if no sample has a class. Offsets fitted to accuracy were worse on held-out rows than none
+    (`search_values.py`).
     """
     offsets = torch.zeros(scores.shape[1], dtype=torch.float64, requires_grad=True)
     if not (target >= 0).any():

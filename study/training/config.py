@@ -1,4 +1,4 @@
-"""Everything that a trial's result depends on, the data and the library versions aside."""
+"""Everything that a trial's result depends on, except the data and the library versions."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -180,24 +180,22 @@ class TrialConfig:
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> "TrialConfig":
-        """From nested sections, as a trial of a study or `to_document` has them."""
+        """Build it from nested sections, as a trial of a study or `to_document` has them."""
         section = document["train"].items()
         train: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in section}
         return cls(dict(document["data"]), dict(document["model"]), dict(document["method"]), TrainOptions(**train))
 
     def to_document(self) -> dict[str, Any]:
-        """As nested dictionaries of plain values."""
+        """Convert it to nested dictionaries of plain values."""
         train = {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(self.train).items()}
         return {"data": dict(self.data), "model": dict(self.model), "method": dict(self.method), "train": train}
 
 
-# Whether a trial can go on beyond its last epoch: not where what it does in an epoch depends on how many there are.
-
-
 def bound(sections: Mapping[str, Mapping[str, Any]]) -> tuple[str, str] | None:
-    """The key that ties a trial to its number of epochs, and what would not; None: nothing does.
+    """Return the key that ties a trial to its number of epochs, and how not to be tied; None: nothing does.
 
-    A trial that nothing ties computes in each epoch what a longer one computes in it, bit for bit.
+    A trial can go on beyond its last epoch unless what it does in an epoch depends on how many there are. If nothing
+    ties it, each epoch computes what it computes in a longer trial, bit for bit.
 
     Args:
         sections: complete, of one trial.
@@ -217,8 +215,12 @@ BALANCE = ("class_weights", "cell_weights")
 
 
 def identity(sections: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """The sections as a checkpoint knows them: without the number of epochs where nothing ties the trial to it, and
-    without folds, weights and thresholds that are off, which trials of earlier versions do not name."""
+    """Return the sections that identify a trial in its checkpoint.
+
+    The number of epochs is left out where nothing ties the trial to it, and so are folds, weights and thresholds that
+    are
+    off, which trials of earlier versions do not name.
+    """
     data = {key: value for key, value in sections["data"].items() if key != "folds" or value is not None}
     train = {key: value for key, value in sections["train"].items() if (key, value) != ("thresholds", "none")}
     method = {key: value for key, value in sections["method"].items() if key not in BALANCE or value != 0}

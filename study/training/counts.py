@@ -1,4 +1,4 @@
-"""Counts of each output, and sums of losses, in each (class, bias class) cell: all that most metrics need to know."""
+"""Count outputs and sum losses in each (class, bias class) cell: all that most metrics need to know."""
 
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -10,31 +10,31 @@ from study.data.dataset import Facts
 
 
 def log_losses(scores: Tensor, target: Tensor) -> Tensor:
-    """-log p of the class of each sample by its scores (N, Y), float64 (N,); of class 0 for a sample without one."""
+    """Compute -log p of each sample's class from its scores (N, Y), float64 (N,); without a class, that of class 0."""
     return -scores.double().log_softmax(1).gather(1, target.clamp(min=0)[:, None])[:, 0]
 
 
-# The accuracy, or mean loss, of each (class, group) cell of a split, that of a small cell drawn to what cells like it
-# have.
-#
-# Empirical Bayes (Morris, JASA 1983): the accuracies of cells that are alike are taken as drawn from a beta
-# distribution around their common mean, so that a cell's right predictions are beta-binomial; mean losses as normal
-# around it. Cells are alike where the group is not the class's own (conflicting), and where it is (aligned); where no
-# group is a class's own, those of a class are, or all, as `Facts` says.
-
 SHRINKAGE = 10.0
-"""k: as many samples of its likes count for a cell as if they were its own."""
+"""k: for a cell, the mean of cells like it counts as much as so many samples of its own."""
 
 
 @dataclass(frozen=True)
 class Cells:
-    """The cells of a split: of what its samples are worth, 1 for a right prediction and 0 for a wrong one, or a loss.
+    """Cells of a split, with what their samples score: 1 for a right and 0 for a wrong prediction, or a loss.
+
+    The mean of a small cell is shrunk towards that of cells like it by empirical Bayes (Morris, JASA 1983): accuracies
+    of
+    such cells are taken as drawn from a beta distribution around their common mean, so that a cell's right predictions
+    are
+    beta-binomial; mean losses as normal around it. The kinds of cells are the conflicting and the aligned ones; where
+    no
+    bias class has a class of its own, the cells of one class are a kind, or all cells are, as `Facts` says.
 
     Attributes:
-        sums: of the samples of each, float64 (Y, S): how many are right, or their losses.
-        samples: samples of each, float64 (Y, S).
-        alike: 1 for the cells of each kind, those that are alike, else 0, float64 (kinds, Y, S).
-        squares: sums of the squares of losses, float64 (Y, S); None: of right predictions.
+        sums: over the samples of each cell, float64 (Y, S): number of right predictions, or sum of losses.
+        samples: number of samples of each cell, float64 (Y, S).
+        alike: 1 for the cells of each kind, else 0, float64 (kinds, Y, S).
+        squares: sums of the squares of losses, float64 (Y, S); None: for right predictions.
     """
 
     sums: Tensor
@@ -49,13 +49,13 @@ class Cells:
 
     @cached_property
     def cell_variance(self) -> Tensor:
-        """Variance of what `shrunk` says of each cell, (Y, S): of the cell's own value, and of its prior."""
+        """Variance of the `shrunk` value of each cell, (Y, S): of the cell's own value, and of its prior."""
         of_prior = SHRINKAGE / (self.samples + SHRINKAGE)
         return self._own_variance + of_prior.square() * self._spread(self._prior_variance)
 
     @cached_property
     def mean_variance(self) -> Tensor:
-        """Variance of the mean of `shrunk` over all cells, a scalar: cells that are alike share their prior's."""
+        """Variance of the mean of `shrunk` over all cells, a scalar: cells of one kind share their prior's."""
         of_prior = SHRINKAGE / (self.samples + SHRINKAGE)
         of_priors = ((self.alike * of_prior).sum((1, 2)).square() * self._prior_variance).sum()
         return (self._own_variance.sum() + of_priors) / self.samples.numel() ** 2
@@ -78,7 +78,7 @@ class Cells:
 
     @cached_property
     def _cautious_prior(self) -> Tensor:
-        """The prior as if one sample more were half right, so that none of two right does not say for certain none."""
+        """The prior as if there were one more sample, half right, so that 0 of 2 right does not make 0 certain."""
         samples = (self.alike * self.samples).sum((1, 2))
         return (samples * self._prior + 0.5) / (samples + 1)
 
@@ -86,7 +86,7 @@ class Cells:
     def sample_variance(self) -> Tensor:
         """Variance of a sample's loss around the mean of its kind, (kinds,).
 
-        As if one sample more were off by that mean, so that two equal losses do not say for certain that all are.
+        As if one sample more were off by that mean, so that two equal losses do not make equality certain.
         """
         assert self.squares is not None
         samples, sums, squares = ((self.alike * of).sum((1, 2)) for of in (self.samples, self.sums, self.squares))
@@ -95,7 +95,7 @@ class Cells:
 
     @cached_property
     def _own_variance(self) -> Tensor:
-        """Variance of each cell's value around its own shrunk one if the prior were known, (Y, S)."""
+        """Variance of each cell's value around its shrunk one if the prior were known, (Y, S)."""
         if self.squares is not None:
             return self._spread(self.sample_variance) / (self.samples + SHRINKAGE)
         value = (self.sums + SHRINKAGE * self._spread(self._cautious_prior)) / (self.samples + SHRINKAGE)
@@ -103,21 +103,20 @@ class Cells:
 
     @cached_property
     def _prior_variance(self) -> Tensor:
-        """Variance of each kind's mean under the model, (kinds,); without any sample that of a single one."""
+        """Variance of each kind's mean under the model, (kinds,); without samples, that of a single one."""
         if self.squares is not None:
             return self.sample_variance / (SHRINKAGE * self._weights).clamp(min=1)
         prior = self._cautious_prior
         return prior * (1 - prior) / ((SHRINKAGE + 1) * self._weights).clamp(min=1)
 
     def _spread(self, of_kinds: Tensor) -> Tensor:
-        """Each cell's value of its kind's, (kinds,) to (Y, S)."""
+        """Give each cell the value of its kind, (kinds,) to (Y, S)."""
         return (of_kinds[:, None, None] * self.alike).sum(0)
 
 
 @cache  # no copy to the device at each evaluation, which would wait for it
 def kinds(facts: Facts, device: torch.device) -> Tensor:
-    """The cells of a data set that are alike, as `Cells.alike`: the conflicting and the aligned ones, where groups are
-    classes' own."""
+    """Return the kinds of a data set's cells as `Cells.alike` has them."""
     classes, groups = facts.classes, facts.bias_classes or 0
     if facts.aligned is not None:
         own = (torch.tensor(facts.aligned[:groups]) == torch.arange(classes)[:, None]).double()
@@ -131,13 +130,13 @@ def kinds(facts: Facts, device: torch.device) -> Tensor:
 
 @dataclass(frozen=True)
 class Counts:
-    """The samples of a split, counted once, on their device and without a sync.
+    """Samples of a split, counted once, on their device and without a sync.
 
     Attributes:
         table: samples, float64 (classes Y, bias classes S + 1, outputs Y). The last bias column holds the samples
             whose bias label is unknown: they count for every metric that needs no bias label.
-        alike: the cells that are alike, see `Cells`.
-        lost: the log losses of the samples of each class and bias column and their squares, summed, float64 (2, Y,
+        alike: the kinds of cells, see `Cells`.
+        lost: log losses of the samples of each class and bias column, and their squares, summed, float64 (2, Y,
             S + 1); None without scores.
     """
 
@@ -152,7 +151,7 @@ class Counts:
         """Count predictions (N,). A target of -1 leaves the sample out; a bias label of -1 is unknown.
 
         Args:
-            scores: logits, (N, Y), of which the log losses are, or None.
+            scores: logits, (N, Y), for the log losses, or None.
         """
         classes, columns = facts.classes, (facts.bias_classes or 0) + 1
         column = torch.full_like(target, -1) if bias is None or not facts.bias_classes else bias
@@ -171,29 +170,29 @@ class Counts:
 
     @cached_property
     def by_group(self) -> Tensor:
-        """The samples with a bias label, (Y, S, outputs)."""
+        """Samples with a bias label, (Y, S, outputs)."""
         return self.table[:, :-1]
 
     @cached_property
     def group_accuracy(self) -> Tensor:
-        """Accuracy of each (class, bias class) cell, (Y, S), nan for empty ones."""
+        """Accuracy of each (class, bias class) cell, (Y, S), NaN for empty ones."""
         return self.by_group.diagonal(dim1=0, dim2=2).T / self.by_group.sum(2)
 
     @cached_property
     def cells(self) -> Cells:
-        """The (class, bias class) cells, small ones drawn to those like them."""
+        """(class, bias class) cells of right predictions."""
         return Cells(self.by_group.diagonal(dim1=0, dim2=2).T, self.by_group.sum(2), self.alike)
 
     @cached_property
     def losses(self) -> Cells:
-        """The same cells, of log losses; of counts that have them."""
+        """(class, bias class) cells of log losses; only for counts with scores."""
         assert self.lost is not None
         sums, squares = self.lost[..., :-1]
         return Cells(sums, self.by_group.sum(2), self.alike, squares)
 
     @cached_property
     def losses_of_classes(self) -> Cells:
-        """All samples by class, as cells of one group, (Y, 1), each of its own kind."""
+        """Log losses of all samples by class, as cells of one bias class, (Y, 1), each of its own kind."""
         assert self.lost is not None
         sums, squares = self.lost.sum(2, keepdim=True)
         kinds = torch.eye(len(sums), dtype=sums.dtype, device=sums.device)[..., None]
@@ -206,26 +205,26 @@ class Counts:
 
     @cached_property
     def class_accuracy(self) -> Tensor:
-        """Accuracy of each class, its recall, (Y,), nan for empty ones."""
+        """Accuracy of each class, its recall, (Y,), NaN for empty ones."""
         return self.by_class.diagonal() / self.by_class.sum(1)
 
     @cached_property
     def aligned(self) -> Tensor:
-        """1 where the bias class is one of the class's own, else 0, (Y, S); of data where that is known."""
+        """1 where the bias class is one of the class's own, else 0, (Y, S); only for data where that is known."""
         return self.alike[1]
 
     def accuracy(self, cells: Tensor) -> Tensor:
-        """Share of right predictions in the cells of which (Y, S) holds 1, nan where they are empty."""
+        """Compute the accuracy in the cells where (Y, S) holds 1, NaN if they are empty."""
         return (self.cells.sums * cells).sum() / (self.cells.samples * cells).sum()
 
 
 def smallest(values: Tensor) -> Tensor:
-    """The smallest value that is not nan; nan where there is none."""
+    """Return the smallest value that is not NaN; NaN where there is none."""
     least = values.nan_to_num(nan=torch.inf).amin()
     return torch.where(least.isinf(), torch.nan, least)
 
 
 def gap(values: Tensor) -> Tensor:
-    """Largest difference along the first dimension, nan left out; nan where fewer than two values are left."""
+    """Return the largest difference along the first dimension without NaN; NaN where fewer than two values are left."""
     high, low = values.nan_to_num(nan=-torch.inf).amax(0), values.nan_to_num(nan=torch.inf).amin(0)
     return torch.where((~values.isnan()).sum(0) > 1, high - low, torch.nan)

@@ -1,7 +1,7 @@
 """The device that a trial trains on: tried before it is used, with the splits that lie on it, and what an epoch costs.
 
-A card may be there and of no use: its driver is older than this PyTorch needs, PyTorch has no code for it, another
-process holds its memory. The count of cards says nothing of that, so each is tried.
+A card may be there but unusable: its driver is older than this PyTorch needs, PyTorch has no code for it, or another
+process holds its memory. The number of cards says nothing of that, so each is tried.
 """
 
 import ctypes
@@ -30,8 +30,6 @@ from study.metrics import PHASES
 from study.training.config import TrainOptions
 from study.training.gpu_errors import OLDER, TORCH, fault, sign_in
 
-# The memory of the GPU that a trial may take: its share of a card, and nothing of the trial before it.
-
 SETTINGS = {"PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"}
 """Variables that configure PyTorch's allocator, read where it is first used; what a user has set stays."""
 
@@ -39,13 +37,16 @@ CONTEXT = 512 * 2**20
 """Bytes that CUDA itself takes for a process, outside of what PyTorch counts; set aside where a card is shared."""
 
 MOST_FOR_CONTEXT = 0.1
-"""Share of a trial's part of the card that is set aside at most."""
+"""Largest share of a trial's part of the card that is set aside."""
 
 
 def keep_to(share: float) -> None:
-    """Let this process allocate so much of each card that it sees, in (0, 1]: more is `torch.OutOfMemoryError` here,
-    and the card's other processes keep theirs. Its segments are expandable, so that less is lost between tensors, where
-    the process has not used the card before. Without a usable card nothing happens."""
+    """Limit this process to a share, in (0, 1], of each card that it sees.
+
+    Beyond it allocation raises `torch.OutOfMemoryError` here, and the card's other processes keep their memory. If the
+    process has not used the card before, its segments are expandable, so that less is lost between tensors. Without a
+    usable card nothing happens.
+    """
     if share <= 0 or not torch.cuda.is_available():
         return
     if not SETTINGS & os.environ.keys():
@@ -57,29 +58,27 @@ def keep_to(share: float) -> None:
 
 
 def allowed(share: float, total: int) -> float:
-    """Bytes that a trial's tensors may take with a share of a card of `total` bytes."""
+    """Return the bytes that a trial's tensors may take with a share of a card of `total` bytes."""
     if share >= 1:
         return total
     return share * total - min(CONTEXT, MOST_FOR_CONTEXT * share * total)
 
 
 def free_memory() -> None:
-    """Give the card back what the trials of this process have left, between two of them."""
+    """Give the card back what earlier trials of this process have left."""
     if torch.cuda.is_initialized():
         gc.collect()
         torch.cuda.empty_cache()
 
 
 def available(device: torch.device) -> float:
-    """Bytes of a GPU that this process may still take: of its share, and of what is free on the card."""
+    """Return the bytes of a GPU that this process may still take: of its share, and of what is free on the card."""
     index = torch.cuda.current_device() if device.index is None else device.index
     unused, total = torch.cuda.mem_get_info(index)
     held = torch.cuda.memory_allocated(index)
     kept = torch.cuda.memory_reserved(index) - held
     return min(unused + kept, torch.cuda.get_per_process_memory_fraction(index) * total - held)
 
-
-# Computations on a GPU that are the same bit for bit in every run.
 
 WORKSPACE = "CUBLAS_WORKSPACE_CONFIG"
 FIXED = ":4096:8"
@@ -93,15 +92,14 @@ def before_cuda(options: TrainOptions) -> None:
 
 
 def demand_determinism(options: TrainOptions, device: torch.device) -> None:
-    """Have PyTorch use deterministic algorithms alone in this process where `train.deterministic` says so, else let it
-    be as it was before such a trial.
+    """Let PyTorch use only deterministic algorithms where `train.deterministic` says so, else restore what was before.
 
     On the CPU nothing changes: what a trial computes there is the same in every run. On CUDA an operation without a
     deterministic algorithm raises RuntimeError from here on.
 
     Args:
         options: of the trial that follows.
-        device: that it computes on; nothing may have been multiplied there yet in this process where it is CUDA.
+        device: of that trial; if it is CUDA, this process must not have multiplied anything there yet.
     """
     if options.deterministic and device.type == "cuda":
         before_cuda(options)
@@ -121,15 +119,14 @@ def demand_determinism(options: TrainOptions, device: torch.device) -> None:
 
 @cache
 def _before() -> tuple[int, bool, bool, bool]:
-    """Return what held when a trial first demanded them."""
+    """Cache the settings that held when a trial first demanded determinism."""
     cudnn = torch.backends.cudnn
     filled = torch.utils.deterministic.fill_uninitialized_memory  # type: ignore[attr-defined]
     return torch.get_deterministic_debug_mode(), filled, cudnn.deterministic, cudnn.benchmark
 
 
 def global_generators(device: torch.device) -> dict[str, torch.Generator]:
-    """PyTorch's own generator on a device, which operations draw from that are given none; the CPU's is not among
-    them."""
+    """Return PyTorch's own generator on a GPU, which operations use that are given none; empty for the CPU."""
     if device.type != "cuda":
         return {}
     torch.cuda.init()
@@ -139,10 +136,11 @@ def global_generators(device: torch.device) -> dict[str, torch.Generator]:
 CPU, CUDA = "cpu", "cuda"
 
 DRIVERS = {11: 450, 12: 525, 13: 580}
-"""The oldest branch of NVIDIA's driver that CUDA of a major version runs with (CUDA Toolkit release notes, table of
-minor version compatibility)."""
+"""Oldest branch of NVIDIA's driver that each major version of CUDA runs with (CUDA Toolkit release notes, table of
+minor version compatibility).
+"""
 
-SIDE = 64
+TRIAL_MATRIX_ROWS = 64
 """Rows of the matrix that a card multiplies to be tried."""
 
 
@@ -155,7 +153,7 @@ class CardFullError(NoDeviceError):
 
 
 def best() -> torch.device:
-    """A GPU where one works, else the CPU: for what is done at home, where nobody asked for either."""
+    """Return a GPU if one works, else the CPU: for commands in whose options nobody asked for either."""
     if not torch.cuda.is_available():
         return torch.device(CPU)
     try:
@@ -166,7 +164,7 @@ def best() -> torch.device:
 
 
 def take(asked: str | None) -> torch.device:
-    """The device of a user's option: `cpu`, `cuda` or `cuda:1`, which is tried; None or `auto`: see `best`.
+    """Return the device of a user's option: `cpu`, `cuda` or `cuda:1`, which is tried; None or `auto`: see `best`.
 
     Raises:
         NoDeviceError: that GPU cannot be used.
@@ -186,8 +184,10 @@ def take(asked: str | None) -> torch.device:
 
 
 def unusable() -> str | None:
-    """Why this process can use no GPU at all, and the remedy; None: nothing speaks against it so far. No card is
-    touched, and none of their memory taken."""
+    """Say why this process can use no GPU at all, and the remedy; None: no reason is known so far.
+
+    No card is touched, and none of their memory taken.
+    """
     if torch.version.cuda is None and torch.version.hip is None:
         return f"this torch was built for the CPU alone. Remedy: {TORCH}"
     with warnings.catch_warnings(record=True) as caught:
@@ -209,7 +209,7 @@ def try_cards() -> None:
 
     Raises:
         NoDeviceError: one of them cannot be used, or there is none.
-        CardFullError: it may be of use later.
+        CardFullError: one may be usable later.
     """
     if why := unusable():
         raise NoDeviceError(why)
@@ -224,7 +224,7 @@ def _try_card(index: int) -> None:
         called = name(index)
         if not has_code(index):
             raise NoDeviceError(f"{called}: {_no_code(index)}")
-        ones = torch.ones((SIDE, SIDE), device=torch.device(CUDA, index))
+        ones = torch.ones((TRIAL_MATRIX_ROWS, TRIAL_MATRIX_ROWS), device=torch.device(CUDA, index))
         ones @ ones
         torch.cuda.synchronize(index)
     except RuntimeError as error:
@@ -232,7 +232,7 @@ def _try_card(index: int) -> None:
 
 
 def _meaning(called: str, index: int, error: RuntimeError) -> NoDeviceError:
-    """Return what an error of a card's first use means, and the remedy."""
+    """Translate an error of a card's first use into its cause and the remedy."""
     text = " ".join(str(error).split())
     if "no kernel image" in text:
         return NoDeviceError(f"{called}: {_no_code(index)}")
@@ -261,7 +261,7 @@ def _free(index: int) -> str:
 
 
 def _reason() -> str:
-    """Torch's error when it is asked to use a GPU that it does not find."""
+    """Return torch's error when it is asked to use a GPU that it does not find."""
     try:
         torch.cuda.init()
     except (RuntimeError, AssertionError) as error:
@@ -270,21 +270,21 @@ def _reason() -> str:
 
 
 def name(index: int) -> str:
-    """Return what a card is called. Torch warns at length of one that it has no code for, which `try_cards` tells."""
+    """Return a card's name, without torch's long warning if it has no code for it, which `try_cards` reports."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return torch.cuda.get_device_name(index)
 
 
 def has_code(index: int) -> bool:
-    """Return whether torch has code for a card: code for an older one of its generation and PTX also run."""
+    """Tell whether torch has code for a card: code for an older one of its generation and PTX also run."""
     if torch.version.hip:
         return True
     return runs_on(torch.cuda.get_device_capability(index), architectures())
 
 
 def runs_on(capability: tuple[int, int], built: tuple[str, ...]) -> bool:
-    """Return whether code for these architectures (`sm_75`, `compute_120`) runs on a card of that capability."""
+    """Tell whether code for these architectures (`sm_75`, `compute_120`) runs on a card of that capability."""
     major, minor = capability
     matches = [re.fullmatch(r"(sm|compute)_(\d+)(\d)[a-z]?", name) for name in built]
     known = [(match[1], int(match[2]), int(match[3])) for match in matches if match]
@@ -296,19 +296,22 @@ def runs_on(capability: tuple[int, int], built: tuple[str, ...]) -> bool:
 
 
 def architectures() -> tuple[str, ...]:
-    """Return what this torch has code for, as `sm_75`; nothing where it was built for the CPU alone. Needs no card."""
+    """List what this torch has code for, as `sm_75`; empty where it was built for the CPU alone. Needs no card."""
     flags = getattr(torch._C, "_cuda_getArchFlags", None)  # torch.cuda.get_arch_list tells nothing without a card
     return tuple((flags() or "").split()) if flags else ()
 
 
 def driver_needed() -> int | None:
-    """The oldest branch of NVIDIA's driver that this torch runs with, as 580; None: not known, or no CUDA."""
+    """Return the oldest branch of NVIDIA's driver that this torch runs with, as 580; None: unknown, or no CUDA."""
     return DRIVERS.get(int(torch.version.cuda.split(".")[0])) if torch.version.cuda else None
 
 
 @cache
 def driver_version() -> str | None:
-    """The version of NVIDIA's driver on this machine, as `580.65.06`; None: there is none. Takes no card's memory."""
+    """Read the version of NVIDIA's driver on this machine, as `580.65.06`; None: there is none.
+
+    It takes no card's memory.
+    """
     text = ctypes.create_string_buffer(96)
     try:
         nvml = ctypes.CDLL("libnvidia-ml.so.1")
@@ -322,8 +325,13 @@ def driver_version() -> str | None:
 
 
 def facts(device: torch.device) -> dict[str, str]:
-    """Return what a result should say of the device that it was computed on: `name`; of a GPU also `driver`, where it
-    is known, `cuda` (or `rocm`), for which torch was built, and its compute `capability`."""
+    """Describe a device for the results computed on it.
+
+    Returns:
+        `name`; of a GPU also `driver`, where it is known, `cuda` (or `rocm`), for which torch was built, and its
+            compute
+        `capability`.
+    """
     if device.type != CUDA:
         return {"name": device.type}
     major, minor = torch.cuda.get_device_capability(device)
@@ -332,12 +340,11 @@ def facts(device: torch.device) -> dict[str, str]:
     return {key: value for key, value in told.items() if value}
 
 
-# A split on the device, once; a batch is an indexing there.
-
-
 class Resident:
-    """The arrays of a split as tensors. On the CPU they are the split's own memory, shared by every trial of a machine;
-    on a GPU the inputs of one array lie there once, however many splits of this process have it.
+    """A split's arrays as tensors on the device, where a batch is an indexing.
+
+    On the CPU they are the split's own memory, shared by every trial of a machine; on a GPU the inputs of one array lie
+    there once, however many splits of this process have it.
 
     Args:
         split: read, never written.
@@ -362,39 +369,39 @@ class Resident:
 
     @property
     def samples(self) -> Tensor:
-        """The inputs of the samples alone, as they are stored: a copy where `inputs` holds others, too."""
+        """Inputs of the samples alone, as they are stored: a copy where `inputs` also holds other samples."""
         return self.inputs if self._rows is None else self.inputs[self._rows]
 
     def __len__(self) -> int:
         return len(self.target)
 
     def batches(self, order: Tensor, size: int) -> Iterator[Tensor]:
-        """Positions (N,) on the CPU as batches of this size on the device, the last one perhaps smaller."""
+        """Yield positions (N,) on the CPU as batches of this size on the device, the last one perhaps smaller."""
         yield from order.to(self.device).split(size)
 
     def in_order(self, size: int) -> Iterator[Tensor]:
-        """The positions of all samples as batches on the device."""
+        """Yield the positions of all samples as batches on the device."""
         yield from torch.arange(len(self), device=self.device).split(size)
 
     def pixels(self, index: Tensor) -> Tensor:
-        """The samples at these positions: images as floats in [0, 1], (B, C, H, W); rows of a table as they are."""
+        """Return samples by position: images as floats in [0, 1], (B, C, H, W); rows of a table as they are."""
         chosen = self._chosen(index)
         return chosen.float().div_(255.0) if chosen.dtype == torch.uint8 else chosen.float()
 
     def normalised(self, pixels: Tensor) -> Tensor:
-        """The pixels as the network sees them; rows of a table as they are."""
+        """Normalise pixels for the network, in place; rows of a table are returned as they are."""
         return pixels if self.inputs.dtype != torch.uint8 else pixels.sub(self._mean).div_(self._deviation)
 
     def _of(self, array: NDArray[Any]) -> "Copy":
-        """Return where the inputs lie that batches are taken from."""
+        """Return the copy of the inputs that batches are taken from."""
         return copy(array, self.device)
 
     def _chosen(self, index: Tensor) -> Tensor:
-        """The inputs at these positions, as they are stored, on the device."""
+        """Return the inputs at these positions, as they are stored, on the device."""
         return self.inputs[self._row(index)]
 
     def _row(self, index: Tensor) -> Tensor:
-        """Where in `inputs` the samples at these positions are."""
+        """Return where in `inputs` the samples at these positions are."""
         return index if self._rows is None else self._rows[index]
 
 
@@ -410,7 +417,7 @@ _copies: WeakValueDictionary[tuple[int, torch.device], Copy] = WeakValueDictiona
 
 
 def copy(array: NDArray[Any], device: torch.device) -> Copy:
-    """The one copy of an array on a device, for as long as somebody has it."""
+    """Return the one copy of an array on a device, which lives as long as somebody holds it."""
     place = (id(array), device)
     found = _copies.get(place)
     if found is None:
@@ -419,23 +426,21 @@ def copy(array: NDArray[Any], device: torch.device) -> Copy:
 
 
 def tensor(array: NDArray[Any], device: torch.device) -> Tensor:
-    """An array on a device; on the CPU it is the array's own memory, which must not be written."""
+    """Move an array to a device; on the CPU it is the array's own memory, which must not be written."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The given NumPy array is not writable", UserWarning)
         return torch.from_numpy(np.ascontiguousarray(array)).to(device)
-
-
-# What a trial costs there: an epoch's time by phase, its speed, and the most memory it held.
 
 
 MIB = 2**20
 
 
 class Clock:
-    """The clock of one trial.
+    """The clock of one trial: measures an epoch's time by phase, its speed, and the peak of memory.
 
-    On CUDA a phase's time is the device's, between two events: nothing waits for the device but `epoch`, once. There
-    the device waits for the host in the phase in which the host is slow.
+    On CUDA a phase's time is the device's, between two events; only `epoch` waits for the device, once. Time in which
+    the
+    device waits for the host counts in the phase in which the host is slow.
 
     Args:
         device: the trial's. Making the clock starts CUDA's peak of memory anew.
@@ -462,7 +467,7 @@ class Clock:
         self._started = time.perf_counter()
 
     def epoch(self, images: int) -> dict[str, float]:
-        """The figures of the epoch that ends here; the next one starts.
+        """Return the figures of the epoch that ends here, and start the next one.
 
         Args:
             images: samples trained on in it.
@@ -496,13 +501,16 @@ class HostPhase:
         self._total += time.perf_counter() - self._began
 
     def seconds(self) -> float:
-        """The time spent inside since it was asked for last."""
+        """Return the time spent inside since the last call."""
         total, self._total = self._total, 0.0
         return total
 
 
 class CudaPhase:
-    """The same by events on the current stream, made once and used in every epoch; not for use in a CUDA graph."""
+    """A part of an epoch as `HostPhase`, timed by events on the current stream; not for use in a CUDA graph.
+
+    The events are made once and used in every epoch.
+    """
 
     def __init__(self) -> None:
         self._events: list[torch.cuda.Event] = []
@@ -515,6 +523,7 @@ class CudaPhase:
         self._record()
 
     def seconds(self) -> float:
+        """Return the time spent inside since the last call."""
         pairs = zip(self._events[: self._used : 2], self._events[1 : self._used : 2], strict=True)
         self._used = 0
         return sum(began.elapsed_time(ended) for began, ended in pairs) / 1000
@@ -527,18 +536,16 @@ class CudaPhase:
 
 
 def peak_memory(device: torch.device) -> float:
-    """MiB: on CUDA the peak that tensors held since it was last reset, else the process's peak of resident memory."""
+    """Return MiB: on CUDA the peak of tensors since it was last reset, else the process's peak resident memory."""
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated(device) / MIB
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / (MIB if sys.platform == "darwin" else 1024)  # macOS counts bytes, Linux KiB
 
 
-# Memory of the CPU that a step frees and the next one needs again.
-
 TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3
-"""glibc's `mallopt` calls them so (malloc.h)."""
-KEPT = 2**30
+"""Parameters of glibc's `mallopt` with these names (malloc.h)."""
+KEPT_BYTES = 2**30
 
 
 def keep_freed_memory() -> None:
@@ -550,5 +557,5 @@ def keep_freed_memory() -> None:
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
     if mallopt is not None:
-        mallopt(TRIM_THRESHOLD, KEPT)
-        mallopt(MMAP_THRESHOLD, KEPT)
+        mallopt(TRIM_THRESHOLD, KEPT_BYTES)
+        mallopt(MMAP_THRESHOLD, KEPT_BYTES)

@@ -1,4 +1,4 @@
-"""When a trial has diverged: something that has to be a number is none."""
+"""Detect that a trial has diverged: a value that must be finite is not."""
 
 import math
 from collections.abc import Iterable
@@ -11,17 +11,17 @@ STATISTICS = ("running_mean", "running_var")
 
 
 class DivergedError(Exception):
-    """The loss, the networks or what they give became NaN or infinite; what, and in which epoch, is in the message."""
+    """The loss, the networks or their outputs became NaN or infinite; the message says what, and in which epoch."""
 
 
 def check_loss(loss: float, epoch: int) -> None:
-    """Raises DivergedError if the mean loss of an epoch is not finite."""
+    """Raise DivergedError if the mean loss of an epoch is not finite."""
     if not math.isfinite(loss):
         raise DivergedError(f"loss is {loss} in epoch {epoch}")
 
 
 def check_networks(parameters: Iterable[Tensor], encoders: Iterable[nn.Module], epoch: int) -> None:
-    """Raises DivergedError if a weight, or a statistic of an encoder's batch normalisation, is not finite.
+    """Raise DivergedError if a weight, or a statistic of an encoder's batch normalisation, is not finite.
 
     The loss alone does not tell. Behind a batch normalisation, and with embeddings of length 1, weights of 1e10 give a
     finite one, while the running variance overflows: the network that is evaluated then gives every sample the same
@@ -39,7 +39,7 @@ def check_networks(parameters: Iterable[Tensor], encoders: Iterable[nn.Module], 
 
 
 def check_features(features: Tensor, split: str) -> None:
-    """Raises DivergedError if a sample's features are not finite: no class can be read off them."""
+    """Raise DivergedError if a sample's features are not finite: no class can be read off them."""
     lost = int((~features.isfinite()).any(1).sum())
     if lost:
         raise DivergedError(f"the features of {lost} of {len(features)} samples of {split} are not finite")

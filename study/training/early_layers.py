@@ -1,8 +1,8 @@
-"""What early layers of a frozen network make of a sample: the class that its bias goes with, where nobody labelled it.
+"""Infer bias from early layers of a frozen network: the class that a sample's bias goes with, without bias labels.
 
-A frame, a texture or a tint is told from others by early layers, an object is not. So a linear classifier of their
+Early layers tell a frame, a texture or a tint from others, but not an object. So a linear classifier of their
 features, trained on the classes, learns the bias where the training split has a strong one of that kind, see
-`tests/benchmarks/results/photographs.md`. A bias that early layers cannot see, such as a place, is not found by it.
+`tests/benchmarks/results/photographs.md`. It does not find a bias that early layers cannot see, such as a place.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,20 +20,22 @@ PARTS = 3
 """Parts of the training split: each is predicted by a classifier that was trained on the others."""
 
 L2, L2_OF_ALL = 0.02, 0.5
-"""Penalties of the classifiers of standardised features: of early layers, and of all, over the number of classes."""
+"""Penalties of the classifiers of standardised features: of early layers; of all layers, over the number of classes."""
 
-SHARE = 0.75
-"""Of what all features tell of the classes beyond chance, the share from which on early layers are taken to see a bias:
-an object is told by all features far better. It was 0.87 to 1 on folders of photographs with a frame, a texture or a
-tint, 0.52 to 0.62 on those without a bias or with a mark in the corner."""
+MIN_SHARE = 0.75
+"""Early layers count as seeing a bias from this share on of what all layers tell of the classes beyond chance: an object
+is told far better by all layers. On folders of photographs with a frame, a texture or a tint it was 0.89 to 1, on those
+without a bias or with a mark in a corner 0.52 to 0.65; of aeroplanes and frogs alone 0.9, where a bias was taken for
+granted at 0.4 points of accuracy (`tests/benchmarks/results/photographs.md`)."""
 
-MOST = 20000
+MAX_SAMPLES = 20000
 """Samples that a classifier is trained on: more change 40 or 256 weights a class by little."""
 
 
 def classes(model: Mapping[str, Any], dataset: Dataset, split: str, device: torch.device) -> Tensor:
-    """The class that early layers give each sample of a split, (N,); 0 of all where these layers see no bias: where
-    they tell the classes of the training split far worse than all features do, see `SHARE`.
+    """Return the class that early layers give each sample of a split, (N,); 0 for all where these layers see no bias.
+
+    They see none where they tell the classes of the training split far worse than all layers do (`MIN_SHARE`).
 
     Args:
         model: the section of the frozen network.
@@ -50,7 +52,7 @@ def classes(model: Mapping[str, Any], dataset: Dataset, split: str, device: torc
 
     found = _by_others(early, (rows - centre) / scale, target)
     of_all = _by_others(*_of_all(inputs, target, number), target)
-    if _beyond_chance(found, target) < SHARE * _beyond_chance(of_all, target):
+    if _beyond_chance(found, target) < MIN_SHARE * _beyond_chance(of_all, target):
         return torch.zeros(len(dataset.splits[split]), dtype=torch.long, device=device)
     if split == "train":
         return found
@@ -59,13 +61,13 @@ def classes(model: Mapping[str, Any], dataset: Dataset, split: str, device: torc
 
 
 def _beyond_chance(found: Tensor, target: Tensor) -> float:
-    """Cohen's kappa for classes found as often as there are: 0 by chance, 1 without an error."""
+    """Return Cohen's kappa for classes found as often as there are: 0 by chance, 1 without an error."""
     by_chance = (torch.bincount(target) / len(target)).square().sum()
     return float(1 - (found != target).float().mean() / (1 - by_chance).clamp(min=1e-6))
 
 
 def _of_all(inputs: Any, target: Tensor, number: int) -> tuple[Callable[[Tensor], probes.Classifier], Tensor]:
-    """What fits a ridge regression of the classes to all features of some samples, and the features (N, E + F)."""
+    """Return a function that fits a ridge regression of classes to all features of some samples, and the features."""
     rows = _tensor(inputs, target.device)
     rows = (rows - rows.mean(0)) / rows.std(0).clamp(min=1e-6)
     wanted = one_hot(target, number).float()
@@ -73,7 +75,7 @@ def _of_all(inputs: Any, target: Tensor, number: int) -> tuple[Callable[[Tensor]
 
 
 def _by_others(fitted: Callable[[Tensor], probes.Classifier], rows: Tensor, target: Tensor) -> Tensor:
-    """The class of each sample, (N,), by a classifier that was fitted to the samples of the other parts."""
+    """Predict the class of each sample, (N,), by a classifier that was fitted to the samples of the other parts."""
     part, found = torch.arange(len(rows), device=rows.device) % PARTS, torch.zeros_like(target)
     for number in range(min(PARTS, len(rows))):
         mine, others = part == number, (part != number).nonzero()[:, 0]
@@ -83,7 +85,7 @@ def _by_others(fitted: Callable[[Tensor], probes.Classifier], rows: Tensor, targ
 
 
 def _few(chosen: Tensor) -> Tensor:
-    return chosen[:: -(-len(chosen) // MOST)]
+    return chosen[:: -(-len(chosen) // MAX_SAMPLES)]
 
 
 def _tensor(rows: Any, device: torch.device) -> Tensor:

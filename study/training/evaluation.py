@@ -1,4 +1,4 @@
-"""The networks of a trial, and what they are worth on a split: online for every epoch, and the final word."""
+"""The networks of a trial, and their evaluation on a split: online after every epoch, and final."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -23,12 +23,15 @@ from study.training.diverged import check_features
 
 
 def networks(config: TrialConfig, facts: Facts, begins: bool = True) -> nn.ModuleDict:
-    """`method`: the method with its networks; `probes`: a linear probe for each of its encoders, by name; `offsets` of
-    classes where `train.thresholds` asks for them. Freshly initialised from `train.seed`.
+    """Build the networks of a trial, freshly initialised from `train.seed`.
 
     Args:
         facts: of the data set.
-        begins: from the weights that `model.weights` names; False: others will be put in.
+        begins: load the weights that `model.weights` names; False: the caller loads others.
+
+    Returns:
+        `method`: the method with its networks; `probes`: a linear probe for each of its encoders, by name; `offsets` of
+        classes where `train.thresholds` asks for them.
     """
     torch.manual_seed(config.train.seed)
     trained = facts.on("train")
@@ -42,17 +45,18 @@ def networks(config: TrialConfig, facts: Facts, begins: bool = True) -> nn.Modul
     return nn.ModuleDict({"method": method, "probes": probes, **offsets})
 
 
-MOST = 2048
-"""Samples of a batch of evaluation at most."""
+MAX_BATCH_SAMPLES = 2048
+"""Largest number of samples in a batch of evaluation."""
 
-LEAST = 2**19
-"""Pixels per channel, or values of rows, of a batch of evaluation at least where there are `MOST` samples of them: with
-less a GPU would wait for launches."""
+MIN_BATCH_PIXELS = 2**19
+"""Least pixels per channel, or values of rows, in a batch of evaluation, if `MAX_BATCH_SAMPLES` samples have as many:
+with less a GPU would wait for launches."""
 
 
 def batch_size(options: TrainOptions, views: int, shape: tuple[int, ...]) -> int:
-    """Samples that evaluation takes at a time: as many pixels as a training step, which holds more of each of them for
-    its gradient. So a split is evaluated in less memory than a step takes.
+    """Return the number of samples that evaluation takes at a time: as many pixels as a training step.
+
+    A step holds more of each of them for its gradient, so a split is evaluated in less memory than a step takes.
 
     Args:
         views: of each sample in a step.
@@ -62,23 +66,23 @@ def batch_size(options: TrainOptions, views: int, shape: tuple[int, ...]) -> int
     side = options.evaluation_size
     evaluated = (side, side) if side is not None and len(shape) == 3 else shape[-2:]
     pixels = min(options.batch_size, options.micro_batch or options.batch_size) * views * math.prod(trained[-2:])
-    return max(2, min(MOST, max(pixels, LEAST) // math.prod(evaluated)))
+    return max(2, min(MAX_BATCH_SAMPLES, max(pixels, MIN_BATCH_PIXELS) // math.prod(evaluated)))
 
 
 class Evaluation:
     """Evaluates networks on splits.
 
     Args:
-        networks: what `networks` gives: the method's encoders are evaluated, with its own classifier where it has one,
-            else with the linear probe of each, trained beside it.
+        networks: as `networks` builds them: the method's encoders are evaluated, with its own classifier where it has
+            one, else with the linear probe of each, trained beside it.
         splits: of the data, on the device.
-        inferred: gives, by split, the class of the group that each sample was found to be in, (N,); a split that is
+        inferred: gives, by split, the class of each sample's inferred group, (N,); a split that is
             not there has no metrics of inferred groups.
 
     Attributes:
-        fits: whether offsets of classes are fitted anew whenever the validation split is evaluated: while they train.
+        fits: whether offsets of classes are fitted anew whenever the validation split is evaluated: during training.
         batch: samples that are taken at a time.
-        counts: of the method's encoder, by split, where its final word was asked for.
+        counts: of the method's encoder, by split, where its final evaluation was asked for.
     """
 
     def __init__(
@@ -99,10 +103,10 @@ class Evaluation:
 
     @torch.no_grad()
     def __call__(self, split: str, final: bool = False) -> dict[str, float]:
-        """The metrics of a split, `SPLIT/NAME`; of a further encoder `SPLIT/ENCODER_NAME`.
+        """Compute the metrics of a split, `SPLIT/NAME`; of a further encoder `SPLIT/ENCODER_NAME`.
 
         Args:
-            final: also what `train.final` names, as `SPLIT/knn_accuracy`.
+            final: also compute what `train.final` names, as `SPLIT/knn_accuracy`.
 
         Raises:
             DivergedError: the features of a sample are not finite.
@@ -124,7 +128,7 @@ class Evaluation:
 
     @torch.no_grad()
     def features(self, split: str, encoder: str = "encoder") -> Tensor:
-        """The encoder's features of a whole split, (N, F) float32, not normalised."""
+        """Compute the encoder's features of a whole split, (N, F) float32, not normalised."""
         data, module = self._splits[split], self._method.eval().encoders()[encoder]
         size, device = self._options.evaluation_size, data.target.device
         with torch.autocast(device.type, torch.bfloat16, enabled=self._options.precision == "bfloat16"):
@@ -136,7 +140,7 @@ class Evaluation:
 
     @torch.no_grad()
     def scores(self, encoder: str, features: Tensor) -> Tensor:
-        """The method's own classification of features (B, F), or the online probe's: (B, classes), with the offsets."""
+        """Classify features (B, F) by the method's own classifier or the online probe: (B, classes), with offsets."""
         plain = self._plain(encoder, features)
         return self._offsets(plain) if self._offsets is not None and encoder == "encoder" else plain
 
@@ -146,20 +150,19 @@ class Evaluation:
 
     @torch.no_grad()
     def judged(self, split: str) -> tuple[Tensor, Tensor]:
-        """The class that the method's encoder gives each sample of a split, (N,), as its metrics take it, and -log p of
-        the sample's own class, (N,)."""
+        """Return the predicted class of each sample, as in its metrics, and -log p of its own class, each (N,)."""
         scores = self._judged(split, "encoder", self.features(split))
         return self._predicted(split, "encoder", scores), log_losses(scores, self._splits[split].target)
 
     def _judged(self, split: str, encoder: str, features: Tensor) -> Tensor:
-        """The scores of a split that it is judged by, (N, classes): never with offsets that it was fitted by itself."""
+        """Return scores to judge a split by, (N, classes): never with offsets fitted to the same samples."""
         if self._offsets is None or encoder != "encoder" or split != "val" or not self.fits:
             return self.scores(encoder, features)
         data = self._splits[split]
         return self._offsets.fit(self._plain(encoder, features), data.target, data.bias, self._facts.on(split))
 
     def _predicted(self, split: str, encoder: str, scores: Tensor) -> Tensor:
-        """Classes (N,): of the highest score, or by thresholds on the training split's scores that equalize odds."""
+        """Predict classes (N,): of the highest score, or by thresholds that equalize odds on the training split."""
         train, data = self._splits["train"], self._splits[split]
         if not self._method.equalizes_odds or data.bias is None or train.bias is None:
             return scores.argmax(1)
@@ -173,7 +176,7 @@ class Evaluation:
         return metrics.compute(scores, predicted, data.target, data.bias, facts, inferred, errors)
 
     def _final(self, split: str, encoder: str, features: Tensor) -> dict[str, Tensor]:
-        """What `train.final` names, of probes fitted to the training split's features: `PROBE_METRIC`."""
+        """Compute what `train.final` names, of probes fitted to the training split's features: `PROBE_METRIC`."""
         values: dict[str, Tensor] = {}
         of_train, of_split = self._splits["train"], self._splits[split]
         for name in self._options.final:
@@ -187,7 +190,7 @@ class Evaluation:
         return values
 
     def _probe(self, encoder: str, name: str) -> probes.Classifier:
-        """What `train.final` names, fitted once for all splits."""
+        """Return a probe of `train.final`, fitted once for all splits."""
         if (encoder, name) not in self._fitted:
             train, of_train = self.features("train", encoder), self._splits["train"]
             if name == "ridge":
@@ -199,14 +202,14 @@ class Evaluation:
         return self._fitted[encoder, name]
 
     def kept_probes(self) -> dict[str, Tensor]:
-        """The tensors of the probes that were fitted to these networks, but those of all features."""
-        kept = {key: fitted for key, fitted in self._fitted.items() if key[1] in probes.KEPT}
+        """Return the tensors of the probes that were fitted to these networks, except those that hold all features."""
+        kept = {key: fitted for key, fitted in self._fitted.items() if key[1] in probes.KEPT_PROBES}
         return {".".join((*key, name)): tensor for key, fitted in kept.items() for name, tensor in vars(fitted).items()}
 
     def take(self, kept: Mapping[str, Tensor]) -> None:
-        """Forget the probes that were fitted, as the networks are others, and take these, which `kept_probes` gave."""
+        """Replace the fitted probes, as the networks have changed, by those that `kept_probes` returned."""
         tensors: dict[tuple[str, str], dict[str, Tensor]] = {}
         for key, tensor in kept.items():
             encoder, name, field = key.rsplit(".", 2)
             tensors.setdefault((encoder, name), {})[field] = tensor
-        self._fitted = {key: probes.KEPT[key[1]](**of) for key, of in tensors.items()}
+        self._fitted = {key: probes.KEPT_PROBES[key[1]](**of) for key, of in tensors.items()}

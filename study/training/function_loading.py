@@ -1,7 +1,7 @@
 """A training function of the user's own: how it is named, found and checked.
 
-A function is named as MODULE:NAME, or as `pickle:DIGEST`, which lies in the study's folder: one that was defined in a
-notebook or a script. A pickle runs code when it is read, so one is read from nowhere else, and only where its digest is
+A function is named as MODULE:NAME, or as `pickle:DIGEST` if it was defined in a notebook or a script; then it lies in
+the study's folder. A pickle runs code when it is read, so one is read from nowhere else, and only where its digest is
 the one that the study was made with.
 """
 
@@ -23,16 +23,16 @@ from study.methods.own_function import REUSE
 
 PICKLE = "pickle:"
 FILE = "function.pkl"
-"""A pickled function's file in its study's folder."""
+"""File of a pickled function in its study's folder."""
 
 TAKEN = ("config", "seed", "epochs", "checkpoint", "fold", "folds")
-"""The arguments that a function may take, each by its name; `config` it must, and with `data.folds` `fold`."""
+"""Arguments that a function may take, each by its name; it must take `config`, and `fold` with `data.folds`."""
 
 Function = Callable[..., Iterator[Mapping[str, Any]]]
 
 
 def digest(content: bytes) -> str:
-    """Of a pickled function, in hexadecimal."""
+    """Hash a pickled function, in hexadecimal."""
     return hashlib.sha256(content).hexdigest()[:24]
 
 
@@ -60,11 +60,12 @@ def place(function: str, folder: Path) -> str:
 
 
 def source(function: str, where: str) -> list[dict[str, str]]:
-    """The file that a function is defined in, by its digest: `name`, `file` and `sha256`; nothing for a pickle, whose
-    name is its digest, and for what is in no file.
+    """Describe the file that defines a function: `name`, `file` and `sha256`.
+
+    The list is empty for a pickle, whose name is its digest, and for a function that is in no file.
 
     Args:
-        where: as `place` gives it.
+        where: as `place` returns it.
     """
     if function.startswith(PICKLE):
         return []
@@ -79,13 +80,13 @@ def source(function: str, where: str) -> list[dict[str, str]]:
 
 
 def load(function: str, where: str) -> Function:
-    """A function, checked.
+    """Load a function and check it.
 
     Args:
-        where: as `place` gives it.
+        where: as `place` returns it.
 
     Raises:
-        UserError: it cannot be had, or is no generator function that takes a configuration.
+        UserError: it cannot be loaded, or is no generator function that takes a configuration.
     """
     loaded = _unpickled(function, Path(where)) if function.startswith(PICKLE) else _imported(function, where)
     check(loaded, function)
@@ -93,13 +94,16 @@ def load(function: str, where: str) -> Function:
 
 
 def forget(function: str, where: str) -> None:
-    """Take a function's modules out of this process, so that a later trial imports them anew: its own module and all
-    that lie in a folder that is the user's own. Those are `where`, and what Python looks in ahead of its own library:
-    the folder of a script, a working folder, PYTHONPATH. What is installed stays, and so does a package with compiled
-    modules, which may be imported only once. Of a pickled function, its classes go.
+    """Remove a function's modules from this process, so that a later trial imports them anew.
+
+    These are its own module and all that lie in a folder of the user's own: `where`, and the folders in which Python
+    looks
+    before its own library (the folder of a script, a working folder, PYTHONPATH). What is installed stays, and so does
+    a
+    package with compiled modules, which may be imported only once. The classes of a pickled function are removed, too.
 
     Args:
-        where: as `place` gives it.
+        where: as `place` returns it.
     """
     own = "" if function.startswith(PICKLE) else function.partition(":")[0].partition(".")[0]
     library = os.path.dirname(os.__file__)
@@ -120,7 +124,7 @@ def forget(function: str, where: str) -> None:
 
 @cache
 def _leave_libraries_alone() -> None:
-    """Have Python's search for garbage, which takes tenths of a second, pass over what is there now, once."""
+    """Exclude what is there now from Python's search for garbage, which takes tenths of a second, once."""
     gc.freeze()
 
 
@@ -128,12 +132,12 @@ _STAY = ("study", "__main__", "__mp_main__")
 
 
 def _is_installed(folder: Path) -> bool:
-    """Return whether packages are installed in a folder."""
+    """Tell whether packages are installed in a folder."""
     return bool({"site-packages", "dist-packages"} & set(folder.parts)) or any(folder.glob("*.dist-info"))
 
 
 def _files(name: str) -> list[str]:
-    """The file of a module, or the folders of a package without one."""
+    """Return the file of a module, or the folders of a package without one."""
     held = getattr(sys.modules[name], "__dict__", {})
     file, path = held.get("__file__"), held.get("__path__")
     return [file] if isinstance(file, str) else [str(one) for one in path or ()]
@@ -141,23 +145,23 @@ def _files(name: str) -> list[str]:
 
 @cache
 def _parent(file: str) -> str:
-    """The folder of a file, or of the package that it is of; without links."""
+    """Return the folder of a file, or of the package that it belongs to, with links resolved."""
     folder, name = os.path.split(file)
     return os.path.realpath(os.path.dirname(folder) if name.startswith("__init__.") else folder)
 
 
 def is_fresh(method: Mapping[str, Any]) -> bool:
-    """Return whether each trial of a `method` section, which names a function, gets a process of its own."""
+    """Tell whether each trial of a `method` section, which names a function, gets a process of its own."""
     return not method.get(REUSE, False)
 
 
 def takes(function: Function, name: str) -> bool:
-    """Return whether a function is given one of `TAKEN`."""
+    """Tell whether a function takes this one of `TAKEN`."""
     return name in inspect.signature(function).parameters
 
 
 def check(function: Any, name: str) -> None:
-    """Refuse what is no training function.
+    """Refuse what is not a training function.
 
     Raises:
         UserError: says what it has to be.
@@ -208,7 +212,7 @@ def _imported(function: str, where: str) -> Any:
 
 
 def _unpickled(function: str, folder: Path) -> Any:
-    """A function of a notebook or a script, from its study's folder."""
+    """Load a function of a notebook or a script from its study's folder."""
     file = folder / FILE
     try:
         content = file.read_bytes()
@@ -223,6 +227,6 @@ def _unpickled(function: str, folder: Path) -> Any:
 
 
 def _search_in(folder: str) -> None:
-    """Have modules looked for in a folder as well, behind all others."""
+    """Add a folder to those in which modules are looked for, after all others."""
     if folder not in sys.path:
         sys.path.append(folder)

@@ -1,4 +1,4 @@
-"""One trial that runs a training function of the user's own, in the place of `study.training.trial.Trial`."""
+"""One trial that runs a training function of the user's own, in place of `study.training.trial.Trial`."""
 
 import hashlib
 import json
@@ -26,14 +26,12 @@ from study.training.device import Clock, best
 from study.training.diverged import DivergedError
 from study.training.function_loading import PICKLE, TAKEN, Function, check_folds, forget, load, takes
 
-# The folder of a training function between two epochs, in one file.
-
 HEAD = ".study-head.json"
-"""The file in the archive that tells of the folder; a function's own of this name is not kept."""
+"""File in the archive that describes the folder; a function's own file of this name is not kept."""
 
 
 class KeptFolder:
-    """The folder of a function that goes on after a stop, as it was behind an epoch that was reported.
+    """The folder of a training function as it was after a reported epoch, in one file, to resume from.
 
     Args:
         path: of the file.
@@ -47,7 +45,7 @@ class KeptFolder:
         self._due = time.perf_counter() + pause * FIRST
 
     def holds(self) -> int:
-        """The epoch that it is of; 0 without a file. Raises UnusableFileError."""
+        """Return the epoch after which the file was written; 0 without a file. Raises UnusableFileError."""
         return int(self._head()["epoch"])
 
     def _head(self) -> dict[str, Any]:
@@ -70,7 +68,7 @@ class KeptFolder:
         return head
 
     def restore(self) -> tuple[int, Any]:
-        """Fill the folder. Gives the epoch that it is of, and what was kept beside it; None without a file."""
+        """Fill the folder; return the epoch of the file, and what was kept beside it (0 and None without a file)."""
         head = self._head()
         if head["epoch"]:
             with zipfile.ZipFile(self._path) as archive:
@@ -111,7 +109,7 @@ def seed_all(seed: int) -> None:
 
 
 def loaded(function: str, where: str) -> Function:
-    """See `study.training.function_loading.load`; what a module draws when imported is the same in every process."""
+    """Load a function as `function_loading.load` does, with seeds set, since a module may draw when imported."""
     seed_all(0)
     return load(function, where)
 
@@ -129,11 +127,11 @@ class FunctionTrial:
         needed: names of metrics that each epoch must have.
         device: whose memory is reported; by default a GPU if one works. The function chooses its own: on a node it sees
             the GPUs that the trial takes, and none otherwise.
-        function: that is loaded already, see `loaded`.
+        function: if it is loaded already, see `loaded`.
         fold: on which of `data.folds` it is validated; None: there are none.
 
     Raises:
-        UserError: the function cannot be had, or is not told which fold validates.
+        UserError: the function cannot be loaded, or is not told which fold validates.
     """
 
     def __init__(
@@ -162,15 +160,15 @@ class FunctionTrial:
         choice: Choice | None = None,
         ended: Path | None = None,
     ) -> Iterator[dict[str, float]]:
-        """Call the function, and give the metrics of each epoch; see `TrainingLoop.run`.
+        """Call the function, and yield the metrics of each epoch; see `TrainingLoop.run`.
 
-        The function is asked for `train.epochs` epochs; what it would yield after them is not asked for. Where it takes
-        `checkpoint`, it is given a folder, which holds what it held behind the epoch that the trial goes on from, and
+        The function is asked for `train.epochs` epochs, and for none after them. If it takes
+        `checkpoint`, it is given a folder, which holds what it held after the epoch that the trial resumes from, and
         is empty at the start.
 
         Args:
             resume: a file that keeps that folder between two epochs.
-            ended: a file that keeps it behind the last one.
+            ended: a file that keeps it after the last one.
 
         Raises:
             DivergedError: a metric that is needed, or the loss, is not finite.
@@ -214,7 +212,7 @@ class FunctionTrial:
                         kept.keep(epoch, beside)
 
     def _next(self, running: Iterator[Any], epoch: int) -> Any:
-        """What the function yields for an epoch; see `run`."""
+        """Return what the function yields for an epoch; see `run`."""
         with self._kept_within(epoch):
             yielded = next(running, _NOTHING)
         if yielded is _NOTHING:
@@ -225,13 +223,12 @@ class FunctionTrial:
         return yielded
 
     def forget(self) -> None:
-        """Let nothing of the function, its modules and what they hold be there for a later trial of this process; the
-        trial is of no use any more."""
+        """Remove the function, its modules and what they hold from this process; the trial is unusable afterwards."""
         del self._function
         forget(str(self.config.method["function"]), self._where)
 
     def epochs_in(self, path: Path) -> int:
-        """See `TrainingLoop.epochs_in`.
+        """Return the epoch in a file, see `TrainingLoop.epochs_in`.
 
         Raises:
             UnusableFileError: it is damaged, or another trial's.
@@ -246,7 +243,7 @@ class FunctionTrial:
         write_whole(path, save({name: np.array(value) for name, value in self._test.items()}))
 
     def load(self, path: Path) -> None:
-        """Take the values that `save` wrote.
+        """Load the values that `save` wrote.
 
         Raises:
             UnusableFileError: the file is missing or damaged.
@@ -260,10 +257,10 @@ class FunctionTrial:
             raise UnusableFileError(f"{path}: is damaged or cut short ({' '.join(str(error).split())[:200]})") from None
 
     def evaluate(self, split: str, final: bool = False) -> dict[str, float]:
-        """Return what the function yielded of the test split in the epoch that the trial is taken at, `test/NAME`.
+        """Return the test values, `test/NAME`, that the function yielded in the epoch at which the trial is taken.
 
         Raises:
-            FunctionTrialError: nothing.
+            FunctionTrialError: it yielded none.
         """
         if not self._test:
             raise FunctionTrialError(f"{self._name}: yielded no test/NAME in the epoch that the trial is taken at")
@@ -280,8 +277,10 @@ class FunctionTrial:
 
     @contextmanager
     def _kept_within(self, epoch: int) -> Iterator[None]:
-        """Make a failure of what would end the process, as `sys.exit()` does. In the main thread, where a user's Ctrl-C
-        comes, a KeyboardInterrupt is left alone."""
+        """Turn what would end the process, as `sys.exit()` does, into a failed trial.
+
+        In the main thread, where a user's Ctrl-C comes, a KeyboardInterrupt is left alone.
+        """
         try:
             yield
         except Exception:
@@ -292,7 +291,7 @@ class FunctionTrial:
             raise FunctionTrialError(f"{self._name}: raised {error!r} in epoch {epoch}") from error
 
     def _checked(self, yielded: Any, epoch: int) -> dict[str, float]:
-        """Return what was yielded for an epoch as numbers; see `run`."""
+        """Check what was yielded for an epoch and return it as numbers; see `run`."""
         if not isinstance(yielded, Mapping):
             raise FunctionTrialError(
                 f"{self._name}: yielded {type(yielded).__name__} in epoch {epoch}, allowed is a mapping of metrics"

@@ -1,4 +1,4 @@
-"""The messages of CUDA, its libraries and PyTorch about a GPU, and what each message means for the trial that met it.
+"""Messages of CUDA, its libraries and PyTorch about a GPU, and what each message means for the trial that met it.
 
 The texts are those of PyTorch 2.15 and of the CUDA 13 libraries in its wheels: those of `cudaGetErrorString`, the names
 of the states of cuBLAS, cuDNN, cuSOLVER and cuFFT, and what `torch.cuda` says where it cannot start.
@@ -15,13 +15,14 @@ TORCH = "a torch built for CUDA: https://pytorch.org/get-started/locally/"
 OLDER = "a torch built for an older CUDA: https://pytorch.org/get-started/locally/"
 
 Meaning = Literal["memory", "host memory", "code", "device", "process"]
-"""`memory`: of the GPU, which may suffice for the trial alone; `host memory`: of the machine; `code`: the same again in
-every run; `device`: no trial can use it any more, on this node; `process`: this process can use it no more, the next
-one can."""
+"""`memory`: of the GPU, which may suffice for the trial alone; `host memory`: of the machine; `code`: happens again in
+every run; `device`: no trial on this node can use the GPU any more; `process`: this process cannot use it any more, the
+next one can.
+"""
 
 
 class Sign(NamedTuple):
-    """A message, or the part of it that tells.
+    """A message, or the part of it by which it is recognised.
 
     Attributes:
         text: in the message, as a whole word where it ends in one.
@@ -72,9 +73,12 @@ CUDA: tuple[Sign, ...] = (
     Sign("the hardware resources required to create MPS client have been exhausted", "device", _MPS),
     Sign("the hardware resources required to support device connections have been exhausted", "device", _MPS),
 )
-"""Behind `CUDA error: ` and what else begins a message of CUDA's own. What is not listed has cost the process its GPU:
-an illegal address, a launch that failed or took too long. A card that is lost (Xid 79) is told as `unknown error`, or
-so, to the process that used it, and as `no CUDA-capable device is detected` to the next."""
+"""Messages of CUDA itself, after `CUDA error: ` or another of `CUDA_BEGINS`. What is not listed has cost the process
+its
+GPU: an illegal address, a launch that failed or took too long. A lost card (Xid 79) shows as `unknown error` or the
+like
+to the process that used it, and as `no CUDA-capable device is detected` to the next.
+"""
 
 LIBRARIES: tuple[Sign, ...] = (
     Sign("CUDA out of memory", "memory"),
@@ -113,12 +117,11 @@ LIBRARIES: tuple[Sign, ...] = (
     Sign("fallen off the bus", "device", _LOST),
     Sign("NVRM: Xid", "device", _LOST),
 )
-"""Anywhere in a message. cuDNN has many names that begin alike."""
+"""Texts anywhere in a message. cuDNN has many names that begin alike."""
 
 CUDA_BEGINS = ("CUDA error: ", "CUDA driver error: ", "Triton Error [CUDA]: ")
 OTHERS = (*CUDA_BEGINS, "cuDNN error: ", "cusolver error: ", "cuFFT error: ", "NCCL error", "MAGMA error: ")
-"""The beginnings of messages about a GPU. Where no sign is in one, the process is of no use afterwards; the next may
-be."""
+"""Beginnings of messages about a GPU. If no sign is in one, the process cannot be used afterwards; the next may be."""
 
 
 @cache
@@ -137,7 +140,7 @@ def sign_in(message: str) -> Sign | None:
 
 
 def fault(error: BaseException) -> str | None:
-    """Why no trial can use the GPU any more that this error is about, and the remedy; None: it says nothing of that."""
+    """Say why no trial can use the GPU of this error any more, and the remedy; None: the error does not say so."""
     text = said(error)
     sign = sign_in(text)
     if sign is None or sign.meaning != "device":

@@ -42,8 +42,6 @@ from study.training.diverged import check_loss, check_networks
 from study.training.evaluation import Evaluation, networks
 from study.training.optimization import adam, groups, optimizer, schedule
 
-# A training step recorded once as a CUDA graph, then given to the device as one launch (`train.graph`).
-
 WARM_UP = 3
 """Full batches before the recording that run as they are, on a stream of their own: libraries choose and allocate."""
 
@@ -51,13 +49,16 @@ Step = Callable[[Batch], Tensor]
 
 
 class RecordedStep:
-    """A step as a graph: every full batch runs it, with the batch copied to where the graph reads it.
+    """A training step recorded once as a CUDA graph, then launched as one (`train.graph`).
 
-    Any other batch runs the step as it is. What a method's `recording` gives decides which graph runs: with another
-    answer the step is recorded anew. The first steps, too, train as any other: the results are those of the plain step.
+    Every full batch runs the graph, with the batch copied to where the graph reads it; any other batch runs the step as
+    it
+    is. The step is recorded anew whenever the method's `recording` returns another value. The first steps, too, train
+    as
+    any other: the results are those of the plain step.
 
     Args:
-        step: gives the step's loss times its samples, a scalar; it must not ask the device for anything.
+        step: returns the step's loss times its samples, a scalar; it must not ask the device for anything.
         method: whose step it is.
         size: samples of a full batch.
         optimizers: those of the step; their rates become tensors on the device, which a schedule fills.
@@ -87,7 +88,7 @@ class RecordedStep:
             group["lr"] = rate
 
     def __call__(self, batch: Batch) -> Tensor:
-        """The step's loss times its samples; the tensor is written anew by the next call."""
+        """Return the step's loss times its samples; the tensor is written anew by the next call."""
         if len(batch.index) != self._size or self._is_plain:
             return self._step(batch)
         self._look(self._method.recording())
@@ -102,7 +103,7 @@ class RecordedStep:
         return self._value
 
     def _look(self, recording: Hashable) -> None:
-        """Forget the graph if the step has other operations than it."""
+        """Discard the graph if the step's operations have changed."""
         if recording != self._recording:
             self._warm, self._recording = 0, recording
             self._graph = self._batch = self._value = None
@@ -116,7 +117,7 @@ class RecordedStep:
         return value
 
     def _record_if_possible(self, batch: Batch) -> Tensor:
-        """Nothing of a recording that fails has run, so the step then does."""
+        """Record the step, or run it as it is if recording fails; a recording that fails has run nothing."""
         device = self._stream.device
         needed = torch.cuda.max_memory_allocated(device) - torch.cuda.memory_allocated(device)
         if 2 * needed <= available(device):
@@ -139,15 +140,14 @@ class RecordedStep:
 
 
 def _tensors(batch: Batch) -> list[Tensor]:
-    """All that lie on the device."""
+    """List the batch's tensors that lie on the device."""
     return [tensor for tensor in (batch.views, batch.index, *vars(batch.labels).values()) if tensor is not None]
 
 
-# A split whose inputs stay in the host's memory: each batch is brought to the device ahead of its step.
-
-SHARE = 0.25
-"""Of the device's memory that a trial may still take: a split with more inputs than that stays in the host's. The
-rest is for networks and what they compute."""
+MAX_DEVICE_MEMORY_SHARE = 0.25
+"""Share of the device's memory still available to a trial: a split with more inputs than that stays in the host's. The
+rest is for networks and what they compute.
+"""
 
 AHEAD = 2
 """Steps that the host may be ahead of the device: each holds a batch in pinned memory and one on the device."""
@@ -156,10 +156,10 @@ HOST = torch.device("cpu")
 
 
 class Streamed(Resident):
-    """A split whose inputs are in the host's memory; everything else is as in `Resident`, the values too.
+    """A split whose inputs stay in the host's memory; all else, values included, is as in `Resident`.
 
     While a batch of `batches` or `in_order` is worked on, the next one is copied through pinned memory on a stream of
-    its own. Nothing waits for the device but the host, where it is more than two steps ahead.
+    its own. Only the host waits for the device, where it is more than two steps ahead.
     """
 
     def __init__(self, split: Split, facts: Facts, device: torch.device) -> None:
@@ -196,7 +196,7 @@ class Streamed(Resident):
         return values
 
     def _brought(self, index: Tensor) -> tuple[Tensor, torch.cuda.Event | None]:
-        """The inputs at these positions (B,) on the host, on their way to the device, and when they are there."""
+        """Start to copy inputs at these positions (B,) on the host to the device; return also the event of arrival."""
         if self._stream is None:
             return self.inputs[self._row(index)], None
         while len(self._used) > AHEAD:
@@ -208,15 +208,12 @@ class Streamed(Resident):
             return pinned.to(self.device, non_blocking=True), self._stream.record_event()
 
 
-# A data set with a share of its training samples (`train.data_share`), or with those of validation added
-# (`train.with_val`).
-
 SEED = 0
-"""Seed of the choice: all trials of a study, whatever their own seed, train on the same samples."""
+"""Seed of `with_share`: all trials of a study, whatever their own seed, train on the same samples."""
 
 
 def with_share(dataset: Dataset, share: float) -> Dataset:
-    """The data set with this share of its training samples, exact to one sample in each (class, bias) cell."""
+    """Reduce the training samples to this share (`train.data_share`), exact to one sample in each cell."""
     if share == 1.0:
         return dataset
     train = dataset.splits["train"]
@@ -226,8 +223,10 @@ def with_share(dataset: Dataset, share: float) -> Dataset:
 
 
 def with_val(dataset: Dataset) -> Dataset:
-    """The data set with the validation samples added behind the training samples, and no validation split: one that
-    has none is as it is."""
+    """Append the validation samples to the training samples, and drop the validation split (`train.with_val`).
+
+    A data set without one is returned as it is.
+    """
     if "val" not in dataset.splits:
         return dataset
     train, val = dataset.splits["train"], dataset.splits["val"]
@@ -237,24 +236,22 @@ def with_val(dataset: Dataset) -> Dataset:
 
 
 FITTED = ".probes.safetensors"
-"""The ending of the file beside a model's weights with the probes of `train.final`."""
-
-# What a trial has while it trains, besides its networks.
+"""Ending of the file beside a model's weights with the probes of `train.final`."""
 
 
 @dataclass(frozen=True)
 class TrainingState:
-    """From the first epoch to the last one.
+    """What a trial has from its first epoch to its last, besides its networks.
 
     Attributes:
         labels: of the training split, as the method knows them.
         main, beside: the optimizers of the method and of the probes.
         rates: the schedule of `main`.
-        order, chance: give the order of the samples, and their augmentation.
+        order, chance: generators of the order of the samples, and of their augmentation.
         kept: the file that the state is written to, if there is one.
-        at_end: the file that the state behind the last epoch is written to, if it is asked for.
+        at_end: the file that the state after the last epoch is written to, if it is asked for.
         chosen: the weights of the epoch chosen so far, if one is chosen.
-        done: epochs that were over when it began.
+        done: epochs that were complete when it began.
     """
 
     labels: Labels
@@ -274,18 +271,19 @@ class TrainingLoop:
 
     The accuracy of the probe, or of the method's own classifier where it has one, is what search and early stopping
     see. The same configuration and data give the same metrics bit for bit on one CPU machine, stopped and resumed or
-    not; on CUDA that is so with `train.deterministic`, for the same kind of card, driver and libraries. Without it what
-    is resumed goes on from the same state by the same random numbers, and sums of many terms may be rounded otherwise.
+    not; on CUDA that is so with `train.deterministic`, for the same kind of card, driver and libraries. Without it a
+    resumed trial continues from the same state with the same random numbers, but sums of many terms may be rounded
+    differently.
 
     Args:
         config: what to train.
         dataset: its data; it is read, never written.
-        device: where, one that works; by default a GPU if one works, see `study.training.device.best`.
+        device: one that works; by default a GPU if one works, see `study.training.device.best`.
         begins: the networks begin from the weights that `model.weights` names, if it names any; False: `load` follows.
 
     Attributes:
         dataset: what it trains on and is evaluated on.
-        evaluate: `evaluate(split, final=False)` gives the metrics of a split with the networks as they are.
+        evaluate: `evaluate(split, final=False)` computes the metrics of a split with the networks as they are.
     """
 
     def __init__(self, config: TrialConfig, dataset: Dataset, device: str | None = None, begins: bool = True) -> None:
@@ -321,22 +319,23 @@ class TrainingLoop:
         choice: Choice | None = None,
         ended: Path | None = None,
     ) -> Iterator[dict[str, float]]:
-        """Train, giving the metrics of each epoch: `train/*`, `val/*`, and what it cost (see `Clock`).
+        """Train, and yield the metrics of each epoch: `train/*`, `val/*`, and what it cost (see `Clock`).
 
         Args:
-            resume: a file that is written after each epoch but the last, once its metrics were taken: an epoch in it
-                is one that the caller knows of. Where it exists, training goes on from it: what follows is what would
+            resume: a file that is written after each epoch but the last, once its metrics were taken: the caller knows
+                of
+                every epoch in it. Where it exists, training continues from it: what follows is what would
                 have followed without a stop, bit for bit where the class promises that.
-            pause: write it only when so many times the duration of the last write are over.
+            pause: after a write of `resume` there is none for so many times its duration.
             choice: which epoch's networks to end with, before the last epoch's metrics are given: what `train.final`
                 names is measured of these. None: those of the last.
-            ended: a file that the state behind the last epoch is written to, before that epoch's metrics are given. A
-                longer trial goes on from it, see `study.training.config.bound`.
+            ended: a file that the state after the last epoch is written to, before that epoch's metrics are given. A
+                longer trial continues from it, see `study.training.config.bound`.
 
         Raises:
-            DivergedError: the loss of an epoch, the networks behind it or what they give for a split is not finite.
+            DivergedError: the loss of an epoch, the networks after it or their outputs for a split are not finite.
             UnusableFileError: at once: `resume` is damaged, another trial's, or has states that this version has not;
-                this object is of no use then.
+                this object cannot be used then.
             OSError: `resume` or `ended` cannot be written.
         """
         if self.method.fits is not None:
@@ -344,7 +343,7 @@ class TrainingLoop:
         return self._epochs(self._begin(resume, pause, choice, ended))
 
     def _fitted(self, name: str) -> Iterator[dict[str, float]]:
-        """The one epoch of a model that is fitted at once, to the training split as it is."""
+        """Yield the one epoch of a model that is fitted at once, to the training split as it is."""
         from study.methods.fitted import Reference
         from study.training.reference_fitting import Rows, fitted  # scikit-learn, which no other trial needs
 
@@ -358,7 +357,7 @@ class TrainingLoop:
         yield dict(chain.from_iterable(values)) | clock.epoch(images=len(train))
 
     def _epochs(self, state: TrainingState) -> Iterator[dict[str, float]]:
-        """The epochs behind a state; see `run`."""
+        """Yield the epochs after a state; see `run`."""
         options = self.options
         step, clock = self._step(state.main, state.beside), Clock(self.device)
         for epoch in range(state.done + 1, options.epochs + 1):
@@ -368,7 +367,7 @@ class TrainingLoop:
                 state.kept.keep(epoch)
 
     def epoch(self, state: TrainingState, epoch: int, step: Step, clock: Clock) -> dict[str, float]:
-        """Train an epoch, the `epoch`-th, and give its metrics; raises `DivergedError` as `run`."""
+        """Train the `epoch`-th epoch and return its metrics; raises `DivergedError` as `run`."""
         self.evaluate.take({})
         self.method.begin_epoch(epoch, self.options.epochs)
         self.method.train()
@@ -385,8 +384,9 @@ class TrainingLoop:
         return values | clock.epoch(images=count)
 
     def _begin(self, resume: Path | None, pause: float, choice: Choice | None, ended: Path | None) -> TrainingState:
-        """Return what `run`, whose arguments these are, begins with: optimizers, schedule and generators, as `resume`
-        has them if it is."""
+        """Make optimizers, schedule and generators for `run`, whose arguments these are, as `resume` has them if it
+        exists.
+        """
         options, method = self.options, self.method
         labels, _ = self._labels(), self.inferred  # whatever stands in for labels is trained before the clock runs
         labels = weighed(labels, self.config.method)
@@ -407,7 +407,7 @@ class TrainingLoop:
         return TrainingState(labels, main, beside, rates, order, chance, kept, at_end, chosen, done)
 
     def _measured(self, state: TrainingState, epoch: int, loss: float, batch: Batch) -> dict[str, float]:
-        """The metrics of an epoch whose steps are over; raises as `run`.
+        """Return the metrics of an epoch whose steps are done; raises as `run`.
 
         Args:
             loss: mean over the epoch's samples.
@@ -433,7 +433,7 @@ class TrainingLoop:
         return values
 
     def _step(self, main: Optimizer, beside: Optimizer) -> Step:
-        """A function that trains on a batch and gives its loss times its samples.
+        """Return a function that trains on a batch and returns its loss times its samples.
 
         Args:
             main, beside: optimizers of the method and of the probes.
@@ -462,7 +462,7 @@ class TrainingLoop:
         return step
 
     def epochs_in(self, resume: Path) -> int:
-        """The epoch behind which `run` would go on with this file, 0 where there is none.
+        """Return the epoch after which `run` would continue with this file, 0 where there is none.
 
         Raises:
             UnusableFileError: it is damaged, or another trial's.
@@ -473,7 +473,7 @@ class TrainingLoop:
     def save(self, path: Path) -> None:
         """Write networks and their online probes, safetensors, in one step: a reader sees the whole file or none.
 
-        Before it, beside it, the probes of `train.final` that were fitted to these networks.
+        Before it, write the probes of `train.final` that were fitted to these networks to a file beside it.
         """
         from safetensors.torch import save
 
@@ -486,7 +486,7 @@ class TrainingLoop:
         write_whole(path, content)
 
     def load(self, path: Path) -> None:
-        """Take the weights that `save` wrote for this configuration.
+        """Load the weights that `save` wrote for this configuration.
 
         Raises:
             UnusableFileError: the file is missing, cut short or otherwise damaged, or of other networks.
@@ -503,7 +503,7 @@ class TrainingLoop:
         self.evaluate.take(self._fitted_probes(path))
 
     def _fitted_probes(self, path: Path) -> dict[str, Tensor]:
-        """The probes that lie beside weights; none where they were fitted to others, or to other data."""
+        """Load the probes that lie beside weights; none where they were fitted to others, or to other data."""
         from safetensors import SafetensorError, safe_open
 
         try:
@@ -515,8 +515,8 @@ class TrainingLoop:
             return {}
 
     def _resident(self, split: Split, facts: Facts) -> Resident:
-        """The split on the device, or in the host's memory where it would take more of the device than `SHARE`."""
-        if self.device.type == "cuda" and split.inputs.nbytes > SHARE * available(self.device):
+        """Place the split on the device, or in the host's memory where it takes more than `MAX_DEVICE_MEMORY_SHARE`."""
+        if self.device.type == "cuda" and split.inputs.nbytes > MAX_DEVICE_MEMORY_SHARE * available(self.device):
             return Streamed(split, facts, self.device)
         return Resident(split, facts, self.device)
 
@@ -526,12 +526,14 @@ class TrainingLoop:
 
     @cached_property
     def inferred(self) -> Mapping[str, Tensor]:
-        """By split, the class of the group that each sample was found to be in, (N,): none are looked for."""
+        """Class of each sample's inferred group, (N,), by split; here none is inferred."""
         return {}
 
     def batches(self, order: torch.Generator) -> Iterator[tuple[Tensor, Tensor]]:
-        """Positions of the training samples in random order, on the device and on the host; a last batch of one sample
-        is left out."""
+        """Yield positions of the training samples in random order, on the device and on the host.
+
+        A last batch of one sample is left out, with `train.drop_last` any last batch that is not full.
+        """
         size, train = self.options.batch_size, self._splits["train"]
         least = size if self.options.drop_last else 2
         positions = torch.randperm(len(train), generator=order)
@@ -540,16 +542,16 @@ class TrainingLoop:
                 yield index, on_host
 
     def split(self, name: str) -> Resident:
-        """A split on the device."""
+        """Return a split on the device."""
         return self._splits[name]
 
     def views(self, index: Tensor, chance: torch.Generator) -> Tensor:
-        """The samples as the network sees them, (V, B, ...)."""
+        """Return the views of the samples as the network sees them, (V, B, ...)."""
         train = self._splits["train"]
         return train.normalised(self._augmentation(train.pixels(index), chance, self.method.views))
 
     def _probe_loss(self, features: dict[str, Tensor], labels: Labels) -> Tensor | float:
-        """Of the probes that are looked at, on features that pass no gradient on."""
+        """Sum the losses of the probes that are looked at, on features that pass no gradient on."""
         parts = [
             mean_cross_entropy(self.probes[name](functional.normalize(part.detach().float(), dim=1)), labels)
             for name, part in features.items()
@@ -559,12 +561,12 @@ class TrainingLoop:
 
     @property
     def _reported(self) -> list[str]:
-        """The splits whose metrics an epoch has: `val` first, to which offsets of classes are fitted."""
+        """Splits whose metrics an epoch has: `val` first, to which offsets of classes are fitted."""
         names = [name for name in self._splits if name == "val" or (self.options.report_test and name != "train")]
         return sorted(names, key=lambda name: name != "val")
 
     def _identity(self) -> dict[str, Any]:
-        """Return what a checkpoint must have been made from for this trial to go on from it."""
+        """Return what a checkpoint must have been made from for this trial to resume from it."""
         begun = {"weights": self._weights} if self._weights else {}
         made_from = {
             "config": identity(self.config.to_document()),

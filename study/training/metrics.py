@@ -1,6 +1,6 @@
-"""Computes the metrics of predictions on one split; what else there is to know of them: `study.metrics`.
+"""Compute the metrics of predictions on one split; their names, directions and units are in `study.metrics`.
 
-Everything but the two that rank is read off one table of counts and losses. No metric waits for the device: each is a
+All but the two that rank are read off one table of counts and losses. No metric waits for the device: each is a
 scalar there, and the caller fetches them all at once.
 """
 
@@ -22,7 +22,7 @@ class Outcome:
     """The predictions that a metric is computed from.
 
     Attributes:
-        counts: of the predictions; for metrics of inferred groups with these in the place of bias classes.
+        counts: of the predictions; for metrics of inferred groups, with these in place of bias classes.
         scores: logits or whatever ranks the classes, (N, Y), or None.
         target: classes (N,), -1 for samples without one, which count nowhere.
     """
@@ -33,60 +33,60 @@ class Outcome:
 
 
 def accuracy(outcome: Outcome) -> Tensor:
-    """Share of right predictions."""
+    """Compute the share of right predictions."""
     by_class = outcome.counts.by_class
     return by_class.diagonal().sum() / by_class.sum()
 
 
 def top5_accuracy(outcome: Outcome) -> Tensor:
-    """Share of samples whose class is among the five of the highest scores."""
+    """Compute the share of samples whose class is among the five with the highest scores."""
     assert outcome.scores is not None
     hit = (outcome.scores.topk(5, dim=1).indices == outcome.target[:, None]).any(1)
     return hit.sum().double() / (outcome.target >= 0).sum()
 
 
 def balanced_accuracy(outcome: Outcome) -> Tensor:
-    """Mean of the accuracies of the classes that the split has."""
+    """Average the accuracies of the classes that the split has."""
     return outcome.counts.class_accuracy.nanmean()
 
 
 def worst_class_accuracy(outcome: Outcome) -> Tensor:
-    """Smallest accuracy of a class that the split has."""
+    """Return the smallest accuracy of a class that the split has."""
     return smallest(outcome.counts.class_accuracy)
 
 
 def aligned_accuracy(outcome: Outcome) -> Tensor:
-    """Accuracy on the samples whose bias class is one of their class's own."""
+    """Compute the accuracy on the samples whose bias class is one of their class's own."""
     return outcome.counts.accuracy(outcome.counts.aligned)
 
 
 def conflicting_accuracy(outcome: Outcome) -> Tensor:
-    """Accuracy on the samples whose bias class is none of their class's own."""
+    """Compute the accuracy on the samples whose bias class is none of their class's own."""
     return outcome.counts.accuracy(1 - outcome.counts.aligned)
 
 
 def unbiased_accuracy(outcome: Outcome) -> Tensor:
-    """Mean of the accuracies of the (class, bias class) cells that the split has (FairKL paper Table 3, BiasCon)."""
+    """Average the accuracies of the (class, bias class) cells that the split has (FairKL paper Table 3, BiasCon)."""
     return outcome.counts.group_accuracy.nanmean()
 
 
 def worst_group_accuracy(outcome: Outcome) -> Tensor:
-    """Smallest accuracy of a (class, bias class) cell that the split has."""
+    """Return the smallest accuracy of a (class, bias class) cell that the split has."""
     return smallest(outcome.counts.group_accuracy)
 
 
 def shrunk_unbiased_accuracy(outcome: Outcome) -> Tensor:
-    """Mean over all cells, empty ones too, of accuracies drawn to those of cells that are alike; see `Cells`."""
+    """Average the shrunk accuracies of all cells, empty ones too; see `Cells`."""
     return outcome.counts.cells.shrunk.mean()
 
 
 def shrunk_worst_group_accuracy(outcome: Outcome) -> Tensor:
-    """The smallest of these."""
+    """Return the smallest shrunk accuracy of a cell; see `Cells`."""
     return outcome.counts.cells.shrunk.amin()
 
 
 def conflicting_accuracy_if_any(outcome: Outcome) -> Tensor:
-    """Accuracy where the group is not the class; where no sample is like that, on all samples.
+    """Compute the accuracy where the group is not the class; where no sample is like that, on all samples.
 
     A biased network may be right on all of a small split: a search by its groups then goes by accuracy.
     """
@@ -95,15 +95,15 @@ def conflicting_accuracy_if_any(outcome: Outcome) -> Tensor:
 
 
 def group_accuracy(outcome: Outcome, of_class: int, of_bias: int) -> Tensor:
-    """Accuracy of one (class, bias class) cell."""
+    """Return the accuracy of one (class, bias class) cell."""
     return outcome.counts.group_accuracy[of_class, of_bias]
 
 
 def equalized_odds(outcome: Outcome) -> Tensor:
-    """Gap between groups (FSCL paper Eq. 6), a fraction, 0 is fair.
+    """Compute the gap between groups (FSCL paper Eq. 6), a fraction, 0 is fair.
 
-    The mean over classes y, outputs c and pairs of bias classes (s, s') of |P(c | y, s) - P(c | y, s')|, over the
-    pairs whose two groups the split has; nan where there is no such pair for one of the classes.
+    It is the mean over classes y, outputs c and pairs of bias classes (s, s') of |P(c | y, s) - P(c | y, s')|, over the
+    pairs whose two groups the split has; NaN where there is no such pair for one of the classes.
     """
     cells = outcome.counts.by_group
     counts = cells.sum(2, keepdim=True)
@@ -118,56 +118,59 @@ def equalized_odds(outcome: Outcome) -> Tensor:
 
 
 def equalized_odds_difference(outcome: Outcome) -> Tensor:
-    """Largest gap between groups of the rate of an output, given the class, a fraction, 0 is fair.
+    """Compute the largest gap between groups in the rate of an output, given the class, a fraction, 0 is fair.
 
-    With two classes it is fairlearn's `equalized_odds_difference`; nan where `equalized_odds` is.
+    With two classes it is fairlearn's `equalized_odds_difference`; NaN where `equalized_odds` is.
     """
     cells = outcome.counts.by_group
     return gap((cells / cells.sum(2, keepdim=True)).transpose(0, 1)).amax()
 
 
 def equal_opportunity(outcome: Outcome) -> Tensor:
-    """Largest difference between bias classes of the true positive rate, class 1 being the positive one (Hardt)."""
+    """Compute the largest difference between bias classes in the true positive rate; class 1 is positive (Hardt)."""
     return gap(outcome.counts.group_accuracy[1])
 
 
 def demographic_parity(outcome: Outcome) -> Tensor:
-    """Largest difference between bias classes of the rate of an output, over all outputs."""
+    """Compute the largest difference between bias classes in the rate of an output, over all outputs."""
     by_bias = outcome.counts.by_group.sum(0)
     return gap(by_bias / by_bias.sum(1, keepdim=True)).amax()
 
 
 def accuracy_parity(outcome: Outcome) -> Tensor:
-    """Largest difference of the accuracy between bias classes (WCL paper 6.2 calls it equalized odds)."""
+    """Compute the largest difference in accuracy between bias classes (WCL paper 6.2 calls it equalized odds)."""
     cells = outcome.counts.cells
     return gap(cells.sums.sum(0) / cells.samples.sum(0))
 
 
 def log_loss(outcome: Outcome) -> Tensor:
-    """Mean over all samples of -log p of the sample's class, p being the softmax of the scores."""
+    """Average -log p of each sample's class over all samples, p being the softmax of the scores."""
     cells = outcome.counts.losses_of_classes
     return cells.sums.sum() / cells.samples.sum()
 
 
 def balanced_log_loss(outcome: Outcome) -> Tensor:
-    """Mean over the classes that the split has of their mean log loss."""
+    """Average the mean log losses of the classes that the split has."""
     cells = outcome.counts.losses_of_classes
     return (cells.sums / cells.samples).nanmean()
 
 
 def unbiased_log_loss(outcome: Outcome) -> Tensor:
-    """Mean of the mean log losses of the (class, bias class) cells that the split has."""
+    """Average the mean log losses of the (class, bias class) cells that the split has."""
     cells = outcome.counts.losses
     return (cells.sums / cells.samples).nanmean()
 
 
 def shrunk_unbiased_log_loss(outcome: Outcome) -> Tensor:
-    """Mean over all cells, empty ones too, of log losses drawn to those of cells that are alike; see `Cells`."""
+    """Average the shrunk log losses of all cells, empty ones too; see `Cells`."""
     return outcome.counts.losses.shrunk.mean()
 
 
 def auc(outcome: Outcome) -> Tensor:
-    """Area under the ROC curve of score 1 - score 0: how often a positive is above a negative, ties half."""
+    """Compute the area under the ROC curve of score 1 - score 0: how often a positive is above a negative.
+
+    Ties count half.
+    """
     assert outcome.scores is not None
     score = outcome.scores[:, 1].double() - outcome.scores[:, 0].double()
     positive, negative = outcome.target == 1, outcome.target == 0
@@ -206,7 +209,7 @@ COMPUTED: Mapping[str, Callable[[Outcome], Tensor]] = {
     "accuracy_parity": accuracy_parity,
     **{name: partial(group_accuracy, of_class=y, of_bias=s) for name, (y, s) in GROUPS.items()},
 }
-"""The function that computes each metric of predictions, by its name in `study.metrics`."""
+"""Function that computes each metric of predictions, by the metric's name in `study.metrics`."""
 
 
 def compute(
@@ -218,17 +221,17 @@ def compute(
     inferred: Tensor | None = None,
     errors: bool = False,
 ) -> dict[str, Tensor]:
-    """Every available metric, as float64 scalars on the device; nan where no sample counts.
+    """Compute every available metric, as float64 scalars on the device; NaN where no sample counts.
 
     Args:
         scores: logits, (N, classes), or None, which leaves out the metrics that need them.
         prediction: outputs, (N,).
         target: classes, (N,); a sample of -1 has none and counts nowhere.
-        bias: bias classes, (N,), or None, which leaves every metric of groups nan; a sample of -1 is in no group.
+        bias: bias classes, (N,), or None, which leaves every metric of groups NaN; a sample of -1 is in no group.
         facts: of the data set.
         inferred: the class that a biased network gives each sample, (N,), or None, which leaves out the metrics of
             inferred groups.
-        errors: also the standard errors of the accuracies that have one, as `NAME_standard_error`.
+        errors: add the standard errors of the metrics that have one, as `NAME_standard_error`.
     """
     outcome = Outcome(Counts.of(prediction, target, bias, facts, scores), scores, target)
     by_groups = {False: outcome}

@@ -1,5 +1,4 @@
-"""The optimizer and the learning-rate schedule that a `train` section asks for; and
-batches that do not fit."""
+"""The optimizer and learning-rate schedule that a `train` section asks for, and batches in parts (`micro_batch`)."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -16,22 +15,20 @@ from study.methods import Method
 from study.models import Encoder, Network
 from study.training.config import TrainOptions
 
-# PyTorch's optimizers as they are without its compiler.
-#
-# Each call of theirs imports `torch._dynamo`, so that a graph under compilation breaks there: some 900 modules, SymPy
-# and Triton among them, seconds of each process's first epoch. Here optimizers are never compiled, only a method is
-# (`train.compile`), so that nothing of it is needed.
+# PyTorch wraps the methods of optimizers for its compiler, and each call imports `torch._dynamo`: some 900 modules,
+# SymPy and Triton among them, seconds of each process's first epoch. Here optimizers are never compiled, only a method
+# is (`train.compile`), so the wrappers are taken off.
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def plain(function: Function) -> Function:
-    """A function without what PyTorch wraps around it, where it does."""
+    """Return the function inside PyTorch's wrapper, where it has one."""
     return getattr(function, "__wrapped__", function)
 
 
 class Eager(Optimizer):
-    """An optimizer whose calls do not look for a compiler; to be inherited from before the optimizer itself."""
+    """Optimizer whose calls do not import the compiler; it must be the first base class."""
 
     state_dict = plain(Optimizer.state_dict)
     load_state_dict = plain(Optimizer.load_state_dict)
@@ -55,13 +52,11 @@ class LBFGS(Eager, torch.optim.LBFGS):
     """`torch.optim.LBFGS`, bit for bit."""
 
 
-# LARS (You et al. 2017), as the CCL-K paper trains with it: momentum SGD with a rate of its own for every tensor.
-
 TINY = 1e-8  # keeps 0/0 from a tensor that has no gradient
 
 
 class LARS(Eager):
-    """Layer-wise adaptive rate scaling: each tensor moves by a set share of its own length.
+    """Layer-wise adaptive rate scaling (You et al. 2017): each tensor moves by a set share of its own length.
 
     A tensor w with gradient g is given to momentum SGD as r (g + weight_decay w), with
     r = trust |w| / (|g| + weight_decay |w|). Applied to every tensor, biases and batch normalisation included, as in
@@ -86,7 +81,7 @@ class LARS(Eager):
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """One step, without waiting for the device; gives what `closure` gives, if there is one."""
+        """Take one step, without waiting for the device; return what `closure` returns, if there is one."""
         loss = None
         if closure is not None:
             with torch.enable_grad():
@@ -126,16 +121,16 @@ def _each_norm(tensors: list[Tensor]) -> list[Tensor]:
     return [torch.linalg.vector_norm(tensor) for tensor in tensors]
 
 
-# Learning rates by epoch: functions of the epoch alone, so that a trial resumed at an epoch goes on exactly.
+# Rates are functions of the epoch alone, so that a trial resumed at an epoch continues exactly.
 
 
 def constant(rate: float, epoch: int, options: TrainOptions) -> float:
-    """Always `rate`."""
+    """Return `rate` in every epoch."""
     return rate
 
 
 def steps(rate: float, epoch: int, options: TrainOptions) -> float:
-    """`rate` times `lr_decay` once for each of `lr_milestones`, rounded to whole epochs, that has passed."""
+    """Multiply `rate` by `lr_decay` once for each of `lr_milestones`, rounded to whole epochs, that has passed."""
     for share in options.lr_milestones:
         if max(1, round(share * options.epochs)) <= epoch:
             rate *= options.lr_decay
@@ -143,7 +138,7 @@ def steps(rate: float, epoch: int, options: TrainOptions) -> float:
 
 
 def cosine(rate: float, epoch: int, options: TrainOptions) -> float:
-    """Half a cosine from `rate` in the first epoch to `lr_floor` times it where the epoch after the last would be."""
+    """Follow half a cosine from `rate` in the first epoch to `lr_floor` times it in the epoch after the last."""
     floor = rate * options.lr_floor
     return floor + (rate - floor) * (1 + math.cos(math.pi * min(epoch / options.epochs, 1.0))) / 2
 
@@ -156,7 +151,7 @@ SCHEDULES: dict[str, Callable[[float, int, TrainOptions], float]] = {
 
 
 def rate_at(rate: float, epoch: int, options: TrainOptions) -> float:
-    """The learning rate of an epoch, counted from 0, where the largest is `rate`.
+    """Return the learning rate of an epoch, counted from 0, where the largest is `rate`.
 
     It is the schedule's or that of a line through rate / warmup_epochs in the first epoch and `rate` in the epoch
     number warmup_epochs, whichever is smaller (CCL-K protocol).
@@ -173,7 +168,7 @@ Parameters = Iterable[nn.Parameter] | Iterable[dict[str, Any]]
 def adam(
     parameters: Parameters, rate: float, options: TrainOptions, device: torch.device, decay: float = 0.0
 ) -> Optimizer:
-    """Adam; on CUDA one launch for all parameters."""
+    """Build Adam; on CUDA with one launch for all parameters."""
     on_gpu = device.type == "cuda"
     return Adam(
         parameters, lr=rate, weight_decay=decay, fused=on_gpu or None, capturable=on_gpu and options.graph is not False
@@ -181,7 +176,7 @@ def adam(
 
 
 def optimizer(parameters: Parameters, options: TrainOptions, device: torch.device) -> Optimizer:
-    """The optimizer of `train.optimizer`, for these parameters on a device."""
+    """Build the optimizer of `train.optimizer` for these parameters on a device."""
     rate, momentum, decay = options.learning_rate, options.momentum, options.weight_decay
     match options.optimizer:
         case "adam":
@@ -194,7 +189,7 @@ def optimizer(parameters: Parameters, options: TrainOptions, device: torch.devic
 
 
 def groups(networks: nn.Module, options: TrainOptions) -> Parameters:
-    """The parameters for `optimizer`: those of encoders with an `lr_factor` are groups of their own."""
+    """Return the parameters for `optimizer`: those of encoders with an `lr_factor` are groups of their own."""
     factors = {
         id(tensor): encoder.lr_factor
         for encoder in networks.modules()
@@ -211,9 +206,10 @@ def groups(networks: nn.Module, options: TrainOptions) -> Parameters:
 
 
 def schedule(of: Optimizer, options: TrainOptions) -> LambdaLR:
-    """The schedule of `train.schedule` for an optimizer: step it once after each epoch.
+    """Build the schedule of `train.schedule` for an optimizer: step it once after each epoch.
 
-    Its state dict, and the optimizer's, hold all that a trial resumed at an epoch needs to go on with the same rates.
+    Its state dict, and the optimizer's, hold all that a trial resumed at an epoch needs to continue with the same
+    rates.
     """
     for group in of.param_groups:
         group["initial_lr"] = 1.0  # what LambdaLR multiplies by: so the rates are those of `rate_at` to the last bit
@@ -224,19 +220,18 @@ def schedule(of: Optimizer, options: TrainOptions) -> LambdaLR:
     return LambdaLR(of, [rates(group.get("lr_factor", 1.0)) for group in of.param_groups])
 
 
-# Batches that do not fit: the network sees them in parts, the loss as a whole (`train.micro_batch`).
-#
-# GradCache, Gao et al. 2021 (arXiv 2101.06983): every part is embedded without keeping what its gradient needs, the
-# loss is taken of all embeddings at once, and for each embedding's gradient its part goes through the network again. So
-# a contrastive loss sees all negatives of the batch. Loss and gradients are those of the whole batch, to rounding.
-#
-# Batch normalisation is the exception: its statistics are those of a part. Running statistics take each part once.
-
 NORMS = nn.modules.batchnorm._BatchNorm
 
 
 def take_in_parts(method: Method, options: TrainOptions) -> None:
-    """Have the networks of a method take the views of `train.micro_batch` samples at a time; without it, of all."""
+    """Have the networks of a method take the views of `train.micro_batch` samples at a time; without it, of all.
+
+    GradCache, Gao et al. 2021 (arXiv 2101.06983): every part is embedded without keeping what its gradient needs, the
+    loss is taken of all embeddings at once, and for each embedding's gradient its part goes through the network again.
+    So
+    a contrastive loss sees all negatives of the batch. Loss and gradients are those of the whole batch, to rounding.
+    Batch normalisation is the exception: its statistics are those of a part. Running statistics take each part once.
+    """
     if options.micro_batch is None or options.micro_batch >= options.batch_size:
         return
     for module in list(method.modules()):
@@ -245,10 +240,10 @@ def take_in_parts(method: Method, options: TrainOptions) -> None:
 
 
 class InParts:
-    """The forward pass of a module, part by part where its input has more rows than one.
+    """The forward pass of a module, part by part where its input has more rows than one part.
 
     Args:
-        module: gives a tensor, or a tuple of them, a row for each row of its input.
+        module: returns a tensor, or a tuple of them, a row for each row of its input.
         rows: of a part at most.
     """
 
@@ -266,8 +261,7 @@ class InParts:
         return tuple(torch.cat(each) for each in zip(*outputs, strict=True))
 
     def _again_later(self, part: Tensor) -> Any:
-        """Return what it gives for a part; what its gradient needs is computed when it is asked for, with the same
-        chance."""
+        """Return the output for a part; recompute later what its gradient needs, with the same random numbers."""
         return plain(checkpoint.checkpoint)(self._forward, part, use_reentrant=False, context_fn=self._contexts)
 
     def _contexts(self) -> tuple[AbstractContextManager[None], AbstractContextManager[None]]:
@@ -276,7 +270,7 @@ class InParts:
 
 @contextmanager
 def _not_counted(norms: Sequence[Any]) -> Iterator[None]:
-    """Running statistics stay as they are: they have had this part before."""
+    """Keep running statistics as they are: they have had this part before."""
     kept = [(norm, norm.momentum, norm.num_batches_tracked) for norm in norms]
     for norm in norms:
         norm.momentum, norm.num_batches_tracked = 0.0, None

@@ -1,4 +1,4 @@
-"""Equalized odds after training: a threshold for each bias class (WCL paper Table 3, "Eq. Odds"; Hardt et al. 2016).
+"""Equalize odds after training: a threshold for each bias class (WCL paper Table 3, "Eq. Odds"; Hardt et al. 2016).
 
 It imports fairlearn and scikit-learn: import it only where it is used, so that a trial without it needs neither.
 """
@@ -23,7 +23,7 @@ class EqualizedOdds:
     bias_classes: frozenset[int]
 
     def predict(self, scores: Tensor, bias: Tensor, seed: int) -> Tensor:
-        """Predictions 0 or 1, int64 (N,) on the scores' device.
+        """Predict classes 0 or 1, int64 (N,) on the scores' device.
 
         Args:
             scores: logits, (N, 2), from the classifier whose scores `fit` had.
@@ -44,7 +44,7 @@ class EqualizedOdds:
 
 
 def fit(scores: Tensor, target: Tensor, bias: Tensor) -> EqualizedOdds:
-    """The thresholds of highest accuracy for which true and false positive rates are the same in all bias classes.
+    """Fit the thresholds of highest accuracy with which true and false positive rates are equal in all bias classes.
 
     Args:
         scores: logits of any classifier, (N, 2), on a split that may choose: training or validation.

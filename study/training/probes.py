@@ -1,10 +1,10 @@
-"""The probes that judge a trained encoder besides its online probe: classifiers of frozen features, and a regression.
+"""Probes that judge a trained encoder besides its online probe: classifiers of frozen features, and a regression.
 
 A classifier is a function
 
     NAME(features, target, classes, seed) -> Classifier
 
-features: float (N, F), as the encoder gives them; target: int64 (N,), samples of -1 are left out; the result maps
+features: float (N, F), as the encoder computes them; target: int64 (N,), samples of -1 are left out; the result maps
 features (M, F) to scores (M, classes), the highest for the predicted class. Both are on the features' device.
 """
 
@@ -20,12 +20,13 @@ from study.training.optimization import LBFGS, Adam
 
 Classifier = Callable[[Tensor], Tensor]
 
-# What is left of a probe that was fitted: a few tensors, which are kept with a model. Of `knn` all features would be.
+# A fitted probe is a few tensors, which are kept with a model; `knn` would need all features. They are contiguous, as
+# they come from a file: some processors multiply by a transposed one to other last bits.
 
 
 @dataclass(frozen=True)
 class Logistic:
-    """What `lbfgs` fits."""
+    """Classifier that `lbfgs` fits."""
 
     weight: Tensor
     offset: Tensor
@@ -36,7 +37,7 @@ class Logistic:
 
 @dataclass(frozen=True)
 class Perceptron:
-    """What `mlp` fits."""
+    """Classifier that `mlp` fits."""
 
     centre: Tensor
     scale: Tensor
@@ -53,7 +54,7 @@ class Perceptron:
 
 @dataclass(frozen=True)
 class Ridge:
-    """What `ridge` fits."""
+    """Regression that `ridge` fits."""
 
     inputs: Tensor
     outputs: Tensor
@@ -63,15 +64,15 @@ class Ridge:
         return (queries.detach().double() - self.inputs) @ self.weight + self.outputs
 
 
-KEPT: dict[str, Callable[..., Classifier]] = {"lbfgs": Logistic, "mlp": Perceptron, "ridge": Ridge}
-"""By the name in `train.final`: made of their tensors by name."""
+KEPT_PROBES: dict[str, Callable[..., Classifier]] = {"lbfgs": Logistic, "mlp": Perceptron, "ridge": Ridge}
+"""Probe made of its tensors by name, by the name in `train.final`."""
 
 VOTES = 2**24
 """Similarities held at a time: 64 MiB."""
 
 
 def labelled(features: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-    """Features (n, F), float32 without a gradient, and classes (n,) of the samples whose class is known.
+    """Return features (n, F), float32 without a gradient, and classes (n,) of the samples whose class is known.
 
     Raises:
         UserError: there is none.
@@ -88,7 +89,7 @@ def labelled(features: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
 def knn(
     features: Tensor, target: Tensor, classes: int, seed: int, neighbours: int = 200, temperature: float = 0.5
 ) -> Classifier:
-    """The nearest training samples by cosine vote, the nearer the more (DCL and HCL's evaluation).
+    """Classify by a vote of the nearest training samples by cosine, the nearer the more (DCL and HCL's evaluation).
 
     A vote is e^(cosine / temperature); scores are each class's share of the votes, and sum to one.
     """
@@ -113,12 +114,13 @@ CURVATURE = 1e-3
 
 
 def lbfgs(features: Tensor, target: Tensor, classes: int, seed: int, l2: float = 1e-6, steps: int = 500) -> Classifier:
-    """Logistic regression: minimise cross entropy + l2 * ||W||^2 from zero by L-BFGS with a strong Wolfe line search
-    (CCL-K's probe).
+    """Fit a logistic regression by L-BFGS from zero with a strong Wolfe line search (CCL-K's probe).
 
-    The objective is that of the features as they are. Only the coordinates of the search are changed: W is searched
-    as W L with L L' about as the objective's curvature, since features are highly correlated and a search in W itself
-    takes several times as many steps to the same value.
+    It minimises cross entropy + l2 * ||W||^2 of the features as they are. Only the coordinates of the search are
+    changed: W
+    is searched as W L with L L' about as the objective's curvature, since features are highly correlated and a search
+    in W
+    itself takes several times as many steps to the same value.
     """
     rows, labels = labelled(features, target)
     centre = rows.mean(0)
@@ -139,12 +141,12 @@ def lbfgs(features: Tensor, target: Tensor, classes: int, seed: int, l2: float =
 
     with torch.enable_grad():
         optimizer.step(objective)
-    weight = _weight(searched.detach(), root)
+    weight = _weight(searched.detach(), root).contiguous()
     return Logistic(weight, bias.detach() - weight @ centre)
 
 
 def _root(rows: Tensor, l2: float) -> Tensor:
-    """L with L L' = covariance of the centred rows + l2 / CURVATURE, lower triangular (F, F)."""
+    """Return L with L L' = covariance of the centred rows + l2 / CURVATURE, lower triangular (F, F)."""
     covariance = (rows.T @ rows).double() / len(rows)
     diagonal = covariance.diagonal()
     diagonal += l2 / CURVATURE + JITTER * diagonal.mean() + torch.finfo(rows.dtype).tiny
@@ -152,7 +154,7 @@ def _root(rows: Tensor, l2: float) -> Tensor:
 
 
 def _weight(searched: Tensor, root: Tensor) -> Tensor:
-    """W of what is searched, W L."""
+    """Solve for W from what is searched, W L."""
     return torch.linalg.solve_triangular(root, searched, upper=False, left=False)
 
 
@@ -166,11 +168,11 @@ def mlp(
     batch_size: int = 256,
     learning_rate: float = 0.001,
 ) -> Classifier:
-    """One hidden layer, a few epochs of cross entropy by Adam (FSCL paper 4.1, which gives their number alone), from
-    weights and in an order that `seed` alone gives.
+    """Fit one hidden layer by a few epochs of cross entropy with Adam (FSCL paper 4.1, which only gives their number).
 
-    Each feature is scaled by the training samples' mean and standard deviation, so that the learning rate suits any
-    encoder.
+    Weights and order come from `seed` alone. Each feature is scaled by the training samples' mean and standard
+    deviation,
+    so that the learning rate suits any encoder.
     """
     rows, labels = labelled(features, target)
     generator = torch.Generator().manual_seed(seed)
@@ -193,7 +195,7 @@ def mlp(
 
 
 def _linear(inputs: int, outputs: int, generator: torch.Generator) -> nn.Linear:
-    """A layer with PyTorch's usual initial weights, drawn from `generator`, not from the global one."""
+    """Make a layer with PyTorch's usual initial weights, drawn from `generator`, not from the global one."""
     layer = nn.utils.skip_init(nn.Linear, inputs, outputs)
     bound = inputs**-0.5
     for parameter in layer.parameters():
@@ -202,16 +204,16 @@ def _linear(inputs: int, outputs: int, generator: torch.Generator) -> nn.Linear:
 
 
 PROBES: dict[str, Callable[[Tensor, Tensor, int, int], Classifier]] = {"knn": knn, "lbfgs": lbfgs, "mlp": mlp}
-"""The classifiers by the name in `train.final`."""
+"""Classifiers by the name in `train.final`."""
 
-
-# How well a continuous attribute can be read off the features, linearly (CCL-K paper Table 3: colour MSE).
 
 CHUNK = 8192
 
 
 def ridge(features: Tensor, condition: Tensor, l2: float = 1e-6) -> Callable[[Tensor], Tensor]:
-    """The linear map with offset that minimises the mean squared error + l2 * ||W||^2, in closed form, in float64.
+    """Fit the linear map with offset that minimises the mean squared error + l2 * ||W||^2, in closed form, in float64.
+
+    It tells how well a continuous attribute can be read off the features (CCL-K paper Table 3: colour MSE).
 
     Args:
         features: (N, F).
@@ -231,11 +233,11 @@ def ridge(features: Tensor, condition: Tensor, l2: float = 1e-6) -> Callable[[Te
         moment += centred.T @ (values.double() - outputs)
     # the error is a mean over the K attributes, too, so that K scales the penalty in the normal equations
     product.diagonal().add_(l2 * width * count)
-    return Ridge(inputs, outputs, torch.linalg.solve(product, moment))
+    return Ridge(inputs, outputs, torch.linalg.solve(product, moment).contiguous())
 
 
 def mean_squared_error(predict: Callable[[Tensor], Tensor], features: Tensor, condition: Tensor) -> Tensor:
-    """Mean over samples and attributes of the squared error of what `ridge` gave, a float64 scalar.
+    """Average the squared error of `ridge`'s predictions over samples and attributes, a float64 scalar.
 
     In squared units of the condition as it is stored. A higher value means that less of it is in the features.
     """

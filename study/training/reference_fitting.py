@@ -1,4 +1,4 @@
-"""What needs no search: models of scikit-learn and fairlearn on the very arrays that trials train on.
+"""Fit and judge references: models of scikit-learn and fairlearn on the same arrays that trials train on.
 
 It imports scikit-learn and fairlearn: import it only where it is used, so that a trial needs neither.
 """
@@ -25,16 +25,18 @@ from study.training import metrics
 from study.training.counts import log_losses
 
 ITERATIONS = {"rows": 2000, "images": 200}
-"""Steps of a logistic regression at most, of rows and of pixels."""
+"""Maximum number of steps of a logistic regression, of rows and of pixels."""
 
 MOST_ROWS = 10_000
-"""Rows that ExponentiatedGradient, which fits dozens of regressions, takes at most, drawn by the seed; so does all that
-is fitted to images."""
+"""Rows, drawn by the seed, that ExponentiatedGradient takes at most, as it fits dozens of regressions; so does all that
+is
+fitted to images.
+"""
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Samples as these libraries take them.
+    """Samples in the form in which these libraries take them.
 
     Attributes:
         inputs: (N, F), float64 of a table; of images their pixels as networks see them, or features, float32.
@@ -48,42 +50,45 @@ class Rows:
 
     @classmethod
     def of(cls, split: Split, facts: Facts) -> "Rows":
-        """The rows of a split of data with these facts, to judge by."""
+        """Convert a split of data with these facts, to judge by."""
         return cls(inputs(split.samples, facts), split.target, split.bias, facts)
 
     @classmethod
     def training(cls, split: Split, facts: Facts, seed: int) -> "Rows":
-        """Those to fit to: samples that have a class, of images `MOST_ROWS` of them at most, drawn by the seed."""
+        """Convert the samples to fit to: those with a class; of images at most `MOST_ROWS`, drawn by the seed."""
         index = np.flatnonzero(split.target >= 0)
         index = index if split.inputs.dtype == np.float32 else drawn(index, seed)
         return cls.of(holdout.take(split, index), facts)
 
     def taken(self, index: NDArray[Any]) -> "Rows":
-        """Those at these places, or where this is true."""
+        """Select rows by index or mask."""
         bias = None if self.bias is None else self.bias[index]
         return replace(self, inputs=self.inputs[index], target=self.target[index], bias=bias)
 
     @property
     def are_images(self) -> bool:
-        """Return whether they are images, or features of images."""
+        """Whether they are images, or features of images."""
         return self.inputs.dtype == np.float32
 
     @property
     def regression(self) -> LogisticRegression:
-        """What is fitted to them, as yet without weights."""
+        """Logistic regression to fit to them, without weights yet."""
         return LogisticRegression(max_iter=ITERATIONS["images" if self.are_images else "rows"])
 
 
 def drawn(places: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
-    """`MOST_ROWS` of these places, in their order; all where there are no more."""
+    """Draw `MOST_ROWS` of these places, in their order; all where there are no more."""
     if len(places) <= MOST_ROWS:
         return places
     return np.sort(np.random.default_rng(seed).choice(places, MOST_ROWS, replace=False))
 
 
 def inputs(samples: NDArray[Any], facts: Facts) -> NDArray[Any]:
-    """Samples (N, ...) as rows (N, F): a table's as they are, pixels scaled to [0, 1] and normalised; of a frozen
-    network's features those of its last layer."""
+    """Convert samples (N, ...) to rows (N, F).
+
+    A table stays as it is, pixels are scaled to [0, 1] and normalised; of a frozen network's features those of its last
+    layer are taken.
+    """
     if facts.is_table:  # or features of a frozen network, float16
         return np.asarray(samples[:, -facts.shape[0] :], np.float32 if samples.dtype == np.float16 else np.float64)
     mean, deviation = (np.reshape(np.asarray(each, np.float32), (-1, 1, 1)) for each in (facts.mean, facts.deviation))
@@ -92,40 +97,42 @@ def inputs(samples: NDArray[Any], facts: Facts) -> NDArray[Any]:
 
 
 Fit = Callable[[Rows, int], Any]
-"""Fits to rows by a seed; gives scikit-learn's or fairlearn's model."""
+"""Function that fits a model of scikit-learn or fairlearn to rows, with a seed."""
 
 
 def majority(train: Rows, seed: int) -> DummyClassifier:
-    """The most frequent class for all."""
+    """Predict the most frequent class for all."""
     return DummyClassifier(strategy="most_frequent").fit(train.inputs, train.target)
 
 
 def logistic_regression(train: Rows, seed: int) -> LogisticRegression:
-    """With scikit-learn's penalty, samples as they are."""
+    """Fit a logistic regression with scikit-learn's penalty, samples as they are."""
     return train.regression.fit(train.inputs, train.target)
 
 
 def logistic_regression_class_balanced(train: Rows, seed: int) -> LogisticRegression:
-    """Each class weighs alike."""
+    """Fit a logistic regression in which each class weighs alike."""
     return train.regression.set_params(class_weight="balanced").fit(train.inputs, train.target)
 
 
 def logistic_regression_cell_balanced(train: Rows, seed: int) -> LogisticRegression:
-    """Each cell of class and bias class weighs alike."""
+    """Fit a logistic regression in which each cell of class and bias class weighs alike."""
     assert train.bias is not None
     cells = train.target * (train.bias.max() + 1) + train.bias
     return train.regression.fit(train.inputs, train.target, compute_sample_weight("balanced", cells))
 
 
 def hist_gradient_boosting_class_balanced(train: Rows, seed: int) -> HistGradientBoostingClassifier:
-    """Trees by scikit-learn's defaults; each class weighs alike."""
+    """Fit boosted trees with scikit-learn's defaults; each class weighs alike."""
     model = HistGradientBoostingClassifier(class_weight="balanced", random_state=seed)
     return model.fit(train.inputs, train.target)
 
 
 def threshold_optimizer(train: Rows, seed: int) -> ThresholdOptimizer:
-    """A randomised threshold of a logistic regression for each bias class: odds are equal, and of these the balanced
-    accuracy is the highest (Hardt et al. 2016)."""
+    """Fit a randomised threshold of a logistic regression for each bias class (Hardt et al. 2016).
+
+    Of the thresholds with equal odds these have the highest balanced accuracy.
+    """
     optimizer = ThresholdOptimizer(
         estimator=logistic_regression(train, seed),
         constraints="equalized_odds",
@@ -137,7 +144,7 @@ def threshold_optimizer(train: Rows, seed: int) -> ThresholdOptimizer:
 
 
 def exponentiated_gradient(train: Rows, seed: int) -> ExponentiatedGradient:
-    """A draw among logistic regressions with equal odds, errors in either class alike (Agarwal et al. 2018)."""
+    """Fit a draw among logistic regressions with equal odds, errors in either class alike (Agarwal et al. 2018)."""
     train = train.taken(drawn(np.arange(len(train.target)), seed))
     positive = float(train.target.mean())
     errors = ErrorRate(costs={"fp": positive, "fn": 1 - positive})
@@ -159,11 +166,11 @@ FITS: Mapping[str, Fit] = {
         exponentiated_gradient,
     )
 }
-"""By the name in `study.methods.reference.REFERENCES`."""
+"""Function of each reference, by its name in `study.methods.reference.REFERENCES`."""
 
 
 def fitted(name: str, train: Rows, seed: int) -> Any:
-    """The model of scikit-learn or fairlearn of this name.
+    """Fit the model of scikit-learn or fairlearn of this name.
 
     Args:
         name: of `FITS`.
@@ -180,7 +187,7 @@ def measured(name: str, train: Rows, judged: Mapping[str, Rows], seed: int) -> d
 
     Args:
         name, train, seed: as of `fitted`.
-        judged: the rows that it is judged by, by what stands before their metrics: `val`, `test`.
+        judged: the rows that it is judged by, under the split of their metrics: `val`, `test`.
 
     Returns:
         The metrics that need no scores, or all where the model ranks classes, as `SPLIT/NAME`, with their standard
@@ -190,13 +197,15 @@ def measured(name: str, train: Rows, judged: Mapping[str, Rows], seed: int) -> d
 
 
 def judge(model: Any, judged: Mapping[str, Rows], seed: int) -> dict[str, float]:
-    """The metrics of a fitted model, see `measured`."""
+    """Compute the metrics of a fitted model, see `measured`."""
     return {key: value for split, rows in judged.items() for key, value in _judged(model, rows, split, seed)}
 
 
 def outputs(model: Any, rows: Rows, seed: int) -> tuple[NDArray[np.int64], NDArray[np.float32] | None]:
-    """The class that a fitted model gives each of the rows, (N,), and -log p of its own class, (N,); None where the
-    model ranks no classes."""
+    """Return the class that a fitted model predicts for each row, (N,), and -log p of the row's own class, (N,).
+
+    The second is None where the model does not rank classes.
+    """
     ranking, target = _scores(model, rows), torch.as_tensor(np.asarray(rows.target))
     losses = None if ranking is None else log_losses(ranking, target).float().numpy()
     return _predicted(model, rows, seed), losses

@@ -1,8 +1,8 @@
-"""The standard error of each accuracy and log loss: how far its value may be off because the split is a sample.
+"""Estimate the standard error of each accuracy and log loss: its deviation because the split is a sample.
 
-Right predictions are taken as binomial, with half a right and half a wrong one added to each cell: 0 of 2 right does
-not say for certain that the accuracy is 0. Losses have the variance of all samples of cells that are alike. Groups are
-taken as they are, inferred ones too.
+Right predictions are taken as binomial, with half a right and half a wrong one added to each cell, so that 0 of 2 right
+does not make an accuracy of 0 certain. Losses have the variance of all samples of cells that are alike. Groups are
+taken as given, inferred ones too.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,100 +14,100 @@ from study.training.counts import Cells, Counts
 
 
 def pooled(right: Tensor, samples: Tensor) -> Tensor:
-    """Of the share of right predictions among some samples: a binomial's; any shape, nan without samples."""
+    """Return the binomial error of the share of right predictions; any shape, NaN without samples."""
     share = (right + 0.5) / (samples + 1)
     return torch.where(samples > 0, (share * (1 - share) / samples).sqrt(), torch.nan)
 
 
 def of_mean(errors: Tensor) -> Tensor:
-    """Of the mean of several shares with these errors, nan for those that are left out: a scalar."""
+    """Return the error of the mean of several shares with these errors, without NaN: a scalar."""
     return errors.square().nansum().sqrt() / (~errors.isnan()).sum()
 
 
 def of_smallest(values: Tensor, errors: Tensor) -> Tensor:
-    """The error of the smallest of these values, the largest of several such, nan left out: a scalar."""
+    """Return the error of the smallest value, the largest error if several are smallest, without NaN: a scalar."""
     known = values.nan_to_num(nan=torch.inf)
     return torch.where(known == known.amin(), errors, -torch.inf).amax()
 
 
 def accuracy(counts: Counts) -> Tensor:
-    """Of the accuracy on all samples."""
+    """Estimate the error of the accuracy on all samples."""
     return pooled(counts.by_class.diagonal().sum(), counts.by_class.sum())
 
 
 def balanced_accuracy(counts: Counts) -> Tensor:
-    """Of the mean over classes."""
+    """Estimate the error of the mean accuracy over classes."""
     return of_mean(pooled(counts.by_class.diagonal(), counts.by_class.sum(1)))
 
 
 def worst_class_accuracy(counts: Counts) -> Tensor:
-    """Of the accuracy of the class that has the smallest."""
+    """Estimate the error of the smallest accuracy of a class."""
     return of_smallest(counts.class_accuracy, pooled(counts.by_class.diagonal(), counts.by_class.sum(1)))
 
 
 def unbiased_accuracy(counts: Counts) -> Tensor:
-    """Of the mean over cells that are not empty."""
+    """Estimate the error of the mean accuracy over cells that are not empty."""
     return of_mean(pooled(counts.cells.sums, counts.cells.samples))
 
 
 def aligned_accuracy(counts: Counts) -> Tensor:
-    """Of the accuracy on the samples whose group is their class."""
+    """Estimate the error of the accuracy on aligned samples."""
     cells, which = counts.cells, counts.aligned
     return pooled((cells.sums * which).sum(), (cells.samples * which).sum())
 
 
 def conflicting_accuracy(counts: Counts) -> Tensor:
-    """Of the accuracy on the samples whose group is not their class."""
+    """Estimate the error of the accuracy on conflicting samples."""
     cells, which = counts.cells, 1 - counts.aligned
     return pooled((cells.sums * which).sum(), (cells.samples * which).sum())
 
 
 def conflicting_accuracy_if_any(counts: Counts) -> Tensor:
-    """The same, or that of the accuracy on all samples."""
+    """Estimate the error of the accuracy on conflicting samples, or on all samples if there are none."""
     value = conflicting_accuracy(counts)
     return torch.where(value.isnan(), accuracy(counts), value)
 
 
 def worst_group_accuracy(counts: Counts) -> Tensor:
-    """Of the accuracy of the cell that has the smallest."""
+    """Estimate the error of the smallest accuracy of a cell."""
     return of_smallest(counts.group_accuracy, pooled(counts.cells.sums, counts.cells.samples))
 
 
 def shrunk_unbiased_accuracy(counts: Counts) -> Tensor:
-    """Of the mean of all shrunk cells: the square root of its posterior variance, the priors' own included (Morris)."""
+    """Estimate the error of the mean over shrunk cells: root of its posterior variance, priors' included (Morris)."""
     return counts.cells.mean_variance.sqrt()
 
 
 def shrunk_worst_group_accuracy(counts: Counts) -> Tensor:
-    """Of the smallest shrunk cell: likewise."""
+    """Estimate the error of the smallest shrunk cell: root of its posterior variance."""
     return of_smallest(counts.cells.shrunk, counts.cells.cell_variance.sqrt())
 
 
 def _of_mean_loss(cells: Cells, weight: Tensor) -> Tensor:
-    """Of the weighted mean of the cells' mean losses, weights (Y, S), 0 for those that are left out: a scalar."""
+    """Return the error of the weighted mean of the cells' mean losses; weight (Y, S), 0 leaves a cell out: a scalar."""
     of_samples = (cells.sample_variance[:, None, None] * cells.alike).sum(0)
     variance = (weight.square() * of_samples / cells.samples.clamp(min=1)).sum()
     return variance.sqrt() / weight.sum()
 
 
 def log_loss(counts: Counts) -> Tensor:
-    """Of the mean log loss of all samples."""
+    """Estimate the error of the mean log loss of all samples."""
     return _of_mean_loss(counts.losses_of_classes, counts.losses_of_classes.samples)
 
 
 def balanced_log_loss(counts: Counts) -> Tensor:
-    """Of the mean over classes."""
+    """Estimate the error of the mean over classes of their log losses."""
     cells = counts.losses_of_classes
     return _of_mean_loss(cells, (cells.samples > 0).double())
 
 
 def unbiased_log_loss(counts: Counts) -> Tensor:
-    """Of the mean over cells that are not empty."""
+    """Estimate the error of the mean log loss over cells that are not empty."""
     return _of_mean_loss(counts.losses, (counts.losses.samples > 0).double())
 
 
 def shrunk_unbiased_log_loss(counts: Counts) -> Tensor:
-    """Of the mean of all shrunk cells: likewise."""
+    """Estimate the error of the mean log loss over shrunk cells: root of its posterior variance."""
     return counts.losses.mean_variance.sqrt()
 
 
@@ -130,4 +130,4 @@ ERRORS: Mapping[str, Callable[[Counts], Tensor]] = {
     "shrunk_unbiased_log_loss": shrunk_unbiased_log_loss,
     "inferred_unbiased_log_loss": shrunk_unbiased_log_loss,
 }
-"""By the metric's name; those of inferred groups from counts by these groups."""
+"""Function that estimates each metric's error, by the metric's name; for inferred groups from counts by these."""

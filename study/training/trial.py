@@ -23,23 +23,22 @@ from study.training.device import tensor
 from study.training.diverged import DivergedError
 from study.training.loop import TrainingLoop
 
-# A network that stands in for labels that the data do not have.
-#
-# It is trained once on a machine: its outputs are kept beside the prepared data, by all that they depend on. The other
-# trials of a study wait for it and read it.
-
 PLAIN = {"name": "cross_entropy"}
 BATCH = 256
 
 
 @dataclass(frozen=True)
 class StandIn:
-    """A classifier that is trained to stand in for labels.
+    """A classifier that is trained to stand in for labels that the data do not have.
+
+    It is trained once on a machine: its outputs are kept beside the prepared data, by all that they depend on. The
+    other
+    trials of a study wait for it and read it.
 
     Attributes:
         config, dataset: what it is trained by and on.
         made_from: what the data set is, for the name under which the result is kept.
-        splits: of the samples whose outputs are asked for.
+        splits: those whose outputs are asked for.
         keeps_features: the outputs are its features, else its logits.
     """
 
@@ -50,7 +49,8 @@ class StandIn:
     keeps_features: bool
 
     def outputs(self, device: torch.device) -> Mapping[str, Split]:
-        """As tables, by split: features or logits as rows, float32 (N, F), predictions as classes (N,).
+        """Return the outputs as tables, by split: features or logits as rows, float32 (N, F), predictions as classes
+        (N,).
 
         The state of torch's generators stays as it is, whether a network was trained for this or not.
 
@@ -86,16 +86,16 @@ class StandIn:
         return Split(kept.float().cpu().numpy(), logits.argmax(1).cpu().numpy())
 
 
-# What a method knows of the bias of the training samples: all of it, a part, or what a network makes of it.
-
 OBSERVED = 2048
 """Samples that a stand-in network is evaluated on: few are enough, nobody looks at its metrics."""
 
 
 def known_labels(labels: Labels, config: TrialConfig, dataset: Dataset) -> Labels:
-    """The labels of the training split as the `method` section lets its method know them.
+    """Return the labels of the training split as the `method` section lets its method know them.
 
-    The state of torch's generators stays as it is, whether a network was trained for this or not.
+    The bias may be known for all samples, for some, or inferred by a network. The state of torch's generators stays as
+    it
+    is, whether a network was trained for this or not.
 
     Args:
         labels: all that the data say of that split, on the trial's device.
@@ -113,7 +113,7 @@ def known_labels(labels: Labels, config: TrialConfig, dataset: Dataset) -> Label
 
 
 def _some(labels: Labels, config: TrialConfig, dataset: Dataset) -> Labels:
-    """A share of the samples keeps its bias; the others have none, or one that is guessed (FSCL paper Table 5)."""
+    """Keep the bias of a share of the samples; the others have none, or one that is guessed (FSCL paper Table 5)."""
     source, train, facts = options(SomeLabels, config.method), dataset.splits["train"], dataset.facts
     if labels.bias is None or train.bias is None or facts.bias_classes is None:
         raise UserError("method.bias_source: some_labels needs bias labels, the data have none")
@@ -136,7 +136,7 @@ def _some(labels: Labels, config: TrialConfig, dataset: Dataset) -> Labels:
 
 
 def _model(labels: Labels, config: TrialConfig, dataset: Dataset) -> Labels:
-    """Features of a network that sees too little of an image to know more than its bias (FairKL paper B.2.4)."""
+    """Add features of a network that sees too little of an image to learn more than its bias (FairKL paper B.2.4)."""
     model = {"name": "bagnet", "receptive_field": options(BiasModel, config.method).bias_field}
     there = [name for name in ("train", "val") if name in dataset.splits]  # `train.with_val` leaves no val
     splits = {name: replace(dataset.splits[name], bias=None, condition=None) for name in there}
@@ -150,7 +150,7 @@ def _model(labels: Labels, config: TrialConfig, dataset: Dataset) -> Labels:
 
 
 def _keeping(bias: NDArray[np.int64], share: float, seed: int) -> NDArray[np.bool_]:
-    """Return which samples keep their bias: this share of those that have one, drawn by the seed, (N,)."""
+    """Draw which samples keep their bias, (N,): this share of those that have one."""
     labelled = np.flatnonzero(bias != UNKNOWN)
     count = round(share * len(labelled))
     if count < 2:
@@ -172,13 +172,6 @@ def _training(config: TrialConfig, epochs: int, rate: float, seed: int) -> Train
     )
 
 
-# Groups without bias labels: a network that was trained to follow the bias gives each sample a class.
-#
-# A sample's group is its own class with that one, as in uLA (Tsirigotis et al., NeurIPS 2023); where the two differ,
-# the bias leads away from the class. The network learns from the training split alone and is kept as `StandIn` says. It
-# depends on the data, `model`, `train.inferred_groups`, `train.bias_model_epochs` and the number of threads, and on
-# nothing else of a trial: trials that differ in their method and training are judged by the same groups.
-
 LEARNING_RATE = 0.001
 
 SEED = 0
@@ -187,16 +180,26 @@ KINDS: Mapping[str, tuple[Mapping[str, object], int]] = {
     "early": (PLAIN, 8),
     "gce": ({"name": "generalized_cross_entropy", "q": 0.7}, 12),
 }
-"""By the name in `train.inferred_groups`: the `method` section of a classification method that needs classes alone, and
+"""For each name in `train.inferred_groups`, the `method` section of a classification method that needs classes alone,
+and
 for how many epochs it trains the network, unless `train.bias_model_epochs` says otherwise. `early`: cross entropy,
 stopped early, as what is easy is learned first (JTT, Liu et al. 2021); `gce`: generalised cross entropy, drawn to what
-is easy already (LfF, Nam et al. 2020)."""
+is easy already (LfF, Nam et al. 2020).
+"""
 
 
 def inferred_groups(config: TrialConfig, dataset: Dataset, device: torch.device) -> dict[str, Tensor]:
-    """By split, the training split aside, the class of each sample's group, (N,); empty where none are asked for.
+    """Infer groups without bias labels; empty where none are asked for.
 
-    Bias labels are not looked at.
+    A network that was trained to follow the bias gives each sample a class. A sample's group is its own class with that
+    one, as in uLA (Tsirigotis et al., NeurIPS 2023); where the two differ, the bias leads away from the class. The
+    network
+    learns from the training split alone and is kept as `StandIn` says. It depends on the data, `model`,
+    `train.inferred_groups`, `train.bias_model_epochs` and the number of threads, and on nothing else of a trial: trials
+    that differ in their method and training are judged by the same groups.
+
+    Returns:
+        The class that the network gives each sample, (N,), by split, the training split excepted.
 
     Raises:
         UserError: no folder for data can be written.
@@ -218,13 +221,15 @@ def inferred_groups(config: TrialConfig, dataset: Dataset, device: torch.device)
 
 
 class Trial(TrainingLoop):
-    """The training loop with labels as the `method` section lets its method know them, and groups as
-    `train.inferred_groups` has them found; see `TrainingLoop`."""
+    """Training loop with the labels that the `method` section lets its method know, and with inferred groups.
+
+    See `TrainingLoop`; `train.inferred_groups` says how groups are inferred.
+    """
 
     def _labels(self) -> Labels:
         return known_labels(super()._labels(), self.config, self.dataset)
 
     @cached_property
     def inferred(self) -> Mapping[str, Tensor]:
-        """By split, the class of the group that each sample was found to be in, (N,)."""
+        """Class of each sample's inferred group, (N,), by split."""
         return inferred_groups(self.config, self._apart, self.device)

@@ -1,1 +1,1 @@
-"""The environment variables of Ray and MLflow, and every use of Ray's inside, each in one place."""
+"""The environment variables of Ray and MLflow, and all uses of Ray's internals, each in one place."""

@@ -1,4 +1,4 @@
-"""What Linux says of the memory of this process's control group, of version 1 or 2, and of what its OOM killer ended.
+"""What Linux tells of the memory of this process's control group, version 1 or 2, and of its OOM kills.
 
 On other systems, and in a sandbox without these files, nothing is known: no limit, no count.
 """
@@ -18,8 +18,8 @@ class Files(NamedTuple):
     Attributes:
         folder: in which the groups are.
         limit, used: bytes that the processes of a group may hold, and hold.
-        idle: in `memory.stat`, bytes of files among those, which are given up when they are needed.
-        events: with the count `oom_kill`: of this group's processes, those that the kernel ended for want of memory.
+        idle: name in `memory.stat` of the bytes of cached files among those, which are given up when they are needed.
+        events: file with the count `oom_kill`: processes of this group that the kernel ended for lack of memory.
     """
 
     folder: str
@@ -39,17 +39,17 @@ VERSIONS = {
         "memory.oom_control",
     ),
 }
-"""By the name of the controller in `/proc/self/cgroup`; version 2 has none there."""
+"""Files by the name of the controller in `/proc/self/cgroup`; version 2 has none there."""
 
 
 def memory_limit() -> int | None:
-    """Bytes that this process's group, or one around it, may hold; None: there is no limit."""
+    """Return the bytes that this process's group, or one around it, may hold; None: there is no limit."""
     limits = (_number(folder / files.limit) for folder, files in _groups())
     return min((limit for limit in limits if limit is not None), default=None)
 
 
 def room() -> int | None:
-    """Bytes that are left within these limits, with idle files, as kubelet reckons; None: there is no limit."""
+    """Return the bytes left within these limits, with idle files, as kubelet reckons; None: there is no limit."""
     left = []
     for folder, files in _groups():
         limit, used = _number(folder / files.limit), _number(folder / files.used)
@@ -59,8 +59,9 @@ def room() -> int | None:
 
 
 def kill_counter() -> Path | None:
-    """The file that counts the processes of this one's group that the kernel ended for want of memory; where a group
-    has none, as the topmost, the one that counts those of the machine. None: there is no such file.
+    """Return the file that counts the OOM kills of this process's group; None: there is no such file.
+
+    Where a group has none, as the topmost, it is the file that counts those of the machine.
 
     Example:
         >>> counter = kill_counter()
@@ -72,12 +73,12 @@ def kill_counter() -> Path | None:
 
 
 def kills(counter: Path) -> int | None:
-    """Return how many that are by now; None: the file does not say, or is not there any more."""
+    """Return the number of OOM kills in a file by now; None: it does not say, or is gone."""
     return count(counter, "oom_kill")
 
 
 def count(file: Path, name: str) -> int | None:
-    """A number of a file whose lines are a name and a number each; None: it has none of that name."""
+    """Return a number of a file whose lines are a name and a number each; None: it has none of that name."""
     with suppress(OSError, ValueError):
         told = dict(line.split() for line in file.read_text(encoding="ascii").splitlines())
         return int(told[name]) if name in told else None
@@ -85,8 +86,10 @@ def count(file: Path, name: str) -> int | None:
 
 
 def _groups() -> Iterator[tuple[Path, Files]]:
-    """This process's group and those around it, each with its version's files. A container may see its own as the
-    topmost, and read another path of it."""
+    """Yield this process's group and those around it, each with its version's files.
+
+    A container may see its own group as the topmost, but read another path of it.
+    """
     try:
         lines = (ROOT / "proc/self/cgroup").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

@@ -2,7 +2,7 @@
 
 Addresses, tokens, passwords and time limits are set where they are known: `study/address.py`, `study/tracking/
 connection.py`, `study/cluster/local.py`. `cluster/mlflow_server.py` and `cluster/Dockerfile`, which run without this
-package, write theirs themselves; `tests/upstream/test_environment.py` holds them to this table.
+package, write theirs themselves; `tests/upstream/test_environment.py` checks them against this table.
 """
 
 import os
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 
 class Part(Enum):
-    """The purpose of a variable."""
+    """The processes that a variable is for."""
 
     DRIVER = "the driver of a study and its trials, which inherit it"
     OWN_RAY = "the driver too, where Ray is of its own and not a cluster's"
@@ -44,16 +44,17 @@ _CLIENT, _SERVER = _for(Part.MLFLOW_CLIENT), _for(Part.MLFLOW_SERVER)
 _MLFLOW = _CLIENT | _SERVER
 
 UV_HOOK = "RAY_ENABLE_UV_RUN_RUNTIME_ENV"
-"""Ray reads it where it is imported, and has a constant of that name."""
+"""Variable that Ray reads when it is imported, and for which it has a constant."""
 
 FILE_STORE = "MLFLOW_ALLOW_FILE_STORE"
-"""Whether MLflow keeps runs in a folder, which it gives up."""
+"""Variable that lets MLflow keep runs in a folder, which it no longer does by itself."""
 
 RECONNECT = "RAY_gcs_rpc_server_reconnect_timeout_s"
-"""Seconds after which Ray ends a driver whose head does not answer; 60 where it is not set."""
+"""Variable with the seconds after which Ray ends a driver whose head does not answer; 60 where it is not set."""
 
 LOOPBACK_ALONE = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
-"""Whatever its name says: Ray's processes and tools take 127.0.0.1 as it is given, not as the machine's address."""
+"""Makes Ray's processes and tools, whatever its name says, take 127.0.0.1 as given, not replace it by the machine's
+address."""
 
 SETTINGS = (
     Setting(UV_HOOK, "0", _TRIALS, "else workers of `uv run` first build an environment"),
@@ -91,11 +92,11 @@ SETTINGS = (
 
 
 def variables(*parts: Part) -> dict[str, str]:
-    """The variables of these parts, with their values."""
+    """Return the variables of these parts, with their values."""
     return {name: value for name, value, whose, _ in SETTINGS if whose & set(parts)}
 
 
 def set_here(*parts: Part) -> None:
-    """Set them in this process, where the user has not set them otherwise; before Ray or MLflow is imported."""
+    """Set the variables of these parts here, unless the user has set them; before Ray or MLflow is imported."""
     for name, value in variables(*parts).items():
         os.environ.setdefault(name, value)

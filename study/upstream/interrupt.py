@@ -1,6 +1,8 @@
-"""Ctrl-C, SIGTERM and SIGHUP where a library cannot bear them: Python drops a KeyboardInterrupt within a destructor or
-a weak reference's callback, and one that reaches the C++ of a library that is being loaded, as torch's, ends the
-process by SIGABRT."""
+"""Ctrl-C, SIGTERM and SIGHUP where a library cannot bear them.
+
+Python drops a KeyboardInterrupt within a destructor or a weak reference's callback, and one that reaches the C++ of a
+library that is being loaded, as torch's, ends the process by SIGABRT.
+"""
 
 import _thread
 import signal
@@ -16,24 +18,24 @@ if TYPE_CHECKING:
     from sys import UnraisableHookArgs
 
 IS_HELD = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
-"""True: this process is to outlive its terminal, as `nohup` has it."""
+"""Whether this process is to outlive its terminal, as with `nohup`."""
 
 NUMBERS = (signal.SIGINT, signal.SIGTERM, *(() if IS_HELD else (signal.SIGHUP,)))
-"""The signals that stop a command: a terminal that is closed sends the last."""
+"""The signals that stop a command; SIGHUP comes when a terminal is closed."""
 
 
 AGAIN = 0.05
-"""Seconds after which a signal that was dropped, or came while a library was being loaded, comes again."""
+"""Seconds after which a signal that was dropped, or came while a library was being loaded, is sent again."""
 
 LOADING = 10.0
-"""Seconds for which a signal waits for a library that is being loaded."""
+"""Most seconds that a signal waits for a library that is being loaded."""
 
 
 class Dropped:
-    """Has a KeyboardInterrupt that Python drops come again soon, and shows nothing of it; for `sys.unraisablehook`.
+    """Hook for `sys.unraisablehook`: a KeyboardInterrupt that Python drops is sent again soon, without a message.
 
     Args:
-        before: takes everything else that is dropped.
+        before: the hook that gets everything else that is dropped.
     """
 
     def __init__(self, before: "Callable[[UnraisableHookArgs], object]") -> None:
@@ -61,7 +63,7 @@ class Dropped:
         _thread.start_new_thread(self._send, (self._turn,))  # a signal's handler may not wait for `threading`'s locks
 
     def call_off(self) -> None:
-        """Let it not come again: it was obeyed."""
+        """Cancel a signal that is to be sent again: it was obeyed."""
         self._turn += 1
 
     def _send(self, turn: int) -> None:
@@ -71,7 +73,7 @@ class Dropped:
 
 
 class Interrupt:
-    """A handler of signals that raises KeyboardInterrupt, and remembers that one has come.
+    """Handler of signals that raises KeyboardInterrupt, and remembers that one has come.
 
     Args:
         dropped: raises it.
@@ -98,7 +100,7 @@ def _is_loading(frame: FrameType | None) -> bool:
 
 @contextmanager
 def dropped_ones_come_again() -> Iterator[Dropped]:
-    """See `Dropped`; one that is still to come when the block begins or ends does not."""
+    """Use a `Dropped` in the block; signals that are still to be sent again at its begin or end are cancelled."""
     before = sys.unraisablehook
     if isinstance(before, Dropped):
         before.call_off()
@@ -111,12 +113,12 @@ def dropped_ones_come_again() -> Iterator[Dropped]:
 
 
 def once(signum: int) -> None:
-    """Have this signal change nothing more: the system sends SIGHUP when a terminal is closed, and its shell again."""
+    """Ignore this signal from now on: the system sends SIGHUP when a terminal is closed, and then its shell again."""
     signal.signal(signum, signal.SIG_IGN)
 
 
 def listen() -> None:
-    """From now on, each of `NUMBERS` is a KeyboardInterrupt, remembered, and raised again where Python drops it."""
+    """Make each of `NUMBERS` a KeyboardInterrupt from now on, remembered, and raised again where Python drops it."""
     dropped = sys.unraisablehook  # a process may begin many commands, as a notebook's does
     if not isinstance(dropped, Dropped):
         sys.unraisablehook = dropped = Dropped(dropped)
@@ -133,7 +135,7 @@ def has_come() -> bool:
 
 @contextmanager
 def ignored() -> Iterator[None]:
-    """Have them change nothing until the block is left, as a clean-up that has to come to its end."""
+    """Ignore these signals in the block, as for a clean-up that has to finish."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

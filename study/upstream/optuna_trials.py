@@ -1,4 +1,4 @@
-"""A parameter of an Optuna trial from a domain object of one's own."""
+"""A parameter of an Optuna trial, suggested from an existing distribution."""
 
 from typing import Any
 
@@ -7,6 +7,8 @@ from optuna.trial import Trial
 
 
 def suggest(trial: Trial, key: str, domain: BaseDistribution) -> Any:
-    """The value that the trial's sampler gives to a key. `suggest_categorical` would make a domain of its own from the
-    choices, in which 0 and false are one."""
+    """Return the value that the trial's sampler gives to a key.
+
+    `suggest_categorical` would make a distribution of its own from the choices, in which 0 and false are one.
+    """
     return trial._suggest(key, domain)

@@ -1,8 +1,7 @@
-"""Everything of Ray that this package uses and that Ray does not promise to keep, but for Tune, which is in `tune`. No
-other module touches any of it.
+"""Everything of Ray that this package uses and that Ray does not promise to keep, but for Tune, which is in `tune`.
 
-The tests in `tests/upstream` try each against the installed Ray and name what depends on it. Ray is imported inside the
-functions only: some are called before its settings are made.
+No other module touches any of it. The tests in `tests/upstream` try each against the installed Ray and name what
+depends on it. Ray is imported inside the functions only: some are called before its settings are made.
 """
 
 import atexit
@@ -25,28 +24,29 @@ from typing import Any, TypeVar
 from study.upstream import end_with_parent
 
 NODES = "/nodes?view=summary&nocache=1"
-"""The path at which the head's dashboard answers with its nodes, see `study.cluster.head`; its cache would answer with
-what was true at the question before this one."""
+"""Path at which the head's dashboard answers with its nodes, see `study.cluster.head`; its cache would give the answer
+to the question before."""
 
 LOG = "/api/v0/logs/file"
-"""The path at which the head's dashboard gives a file below a node's logs to who has the token. It follows links in
-them; what it says where there is no such file, or no such node:"""
+"""Path at which the head's dashboard serves a file below a node's logs to whoever has the token; it follows links."""
 NO_FILE, NO_NODE = "A file is not found", "Agent for node id"
+"""Beginnings of its answers where there is no such file, or no such node."""
 
 LOGS = "/api/v0/logs"
-"""The path at which it lists such files by a pattern: `data.result`, by kind."""
+"""Path at which the dashboard lists such files by a pattern: `data.result`, by kind."""
 
 CLIENT_LOGGERS = ("ray", "ray.dashboard.modules.dashboard_sdk", "ray.dashboard.modules.job.sdk")
-"""Loggers by which the client of Ray's jobs says what it uploads where."""
+"""Loggers with which the client of Ray's jobs says what it uploads where."""
 
 
 @contextmanager
 def without_rays_own_lines(logs: bool) -> Iterator[None]:
-    """Have the `ray.init` of the block begin no thread that prints, in colours and whatever the level of logs, what
-    befalls processes of the cluster. What becomes of trials is told by the study.
+    """Keep the `ray.init` of the block from starting its thread that prints what happens to the cluster's processes.
+
+    It prints in colours whatever the level of logs; the study itself tells what becomes of trials.
 
     Args:
-        logs: they may all be printed.
+        logs: whether all may be printed.
     """
     from ray._private import worker
 
@@ -60,19 +60,18 @@ def without_rays_own_lines(logs: bool) -> Iterator[None]:
         joining.listen_error_messages = before
 
 
-SOON = 0.02
-"""Seconds between two looks at whether a call of Ray's has ended."""
+POLL_INTERVAL_S = 0.02
+"""Seconds between two looks whether a call into Ray has ended."""
 
 Result = TypeVar("Result")
 
 
 def with_own_signals(call: Callable[[], Result]) -> Result:
-    """Make a call of Ray's that changes what SIGTERM does, and have it stay what this process's handler does: it would
-    end the process in the midst of a report, or by SIGABRT.
+    """Make a call into Ray that sets a handler of SIGTERM, and keep this process's handler.
 
-    The call is made in a thread: there Ray in Python sets no handler, and Python calls this process's at once. What
-    Ray's C++ sets is taken back meanwhile and afterwards. Outside the main thread, where no handler can be set, it is
-    just made.
+    Ray's would end the process in the midst of a report, or by SIGABRT. The call is made in a thread: there Ray's
+    Python sets no handler, and Python calls this process's at once. What Ray's C++ sets is undone meanwhile and
+    afterwards. Outside the main thread, where no handler can be set, the call is just made.
     """
     if threading.current_thread() is not threading.main_thread():
         return call()
@@ -88,7 +87,7 @@ def with_own_signals(call: Callable[[], Result]) -> Result:
     try:
         while not made.done():
             with suppress(TimeoutError):
-                made.exception(SOON)
+                made.exception(POLL_INTERVAL_S)
             _take_signals_back()
         return made.result()
     except KeyboardInterrupt:
@@ -100,8 +99,10 @@ def with_own_signals(call: Callable[[], Result]) -> Result:
 
 @cache
 def _calls() -> "SimpleQueue[Callable[[], None]]":
-    """The calls that a thread makes which lives as long as this process: on Linux the processes that Ray starts end
-    with the thread that started them."""
+    """Return the queue of calls for a thread that lives as long as this process.
+
+    On Linux the processes that Ray starts end with the thread that started them.
+    """
     calls: SimpleQueue[Callable[[], None]] = SimpleQueue()
 
     def make_each() -> None:
@@ -113,18 +114,20 @@ def _calls() -> "SimpleQueue[Callable[[], None]]":
 
 
 def _take_signals_back() -> None:
-    """Have the system call Python's handler of SIGTERM again, whatever C++ has put before it."""
+    """Make the system call Python's handler of SIGTERM again, whatever handler C++ has set."""
     signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGTERM))
 
 
 MISMATCH, VERSION = "Version mismatch", re.compile(r"^\s*(Ray|Python): *(\S+)", re.MULTILINE)
-"""The beginning of what Ray raises where a cluster was started with another Ray or Python than this process's, and each
-line in it that names a version: of the cluster first, then of this process."""
+"""Beginning of Ray's error where a cluster has another Ray or Python than this process, and a line in it that names a
+version: of the cluster first, then of this process."""
 
 
 def other_versions(message: str) -> dict[str, tuple[str, str]] | None:
-    """The versions in such a message that differ, by name: the cluster's and this process's; None: it is no such one.
-    Nothing is in it where the message does not tell them as expected."""
+    """Return the versions in such an error that differ, by name: the cluster's, this process's; None: another error.
+
+    The result is empty where the message does not give them as expected.
+    """
     if MISMATCH not in message:
         return None
     told: dict[str, list[str]] = {}
@@ -134,16 +137,19 @@ def other_versions(message: str) -> dict[str, tuple[str, str]] | None:
 
 
 WHO = "/ray.rpc.NodeInfoGcsService/GetClusterId"
-"""The question that the GCS answers to whoever has the token; it and its answer are messages of gRPC's."""
+"""Question that the GCS answers to whoever has the token; it and its answer are messages of gRPC's."""
 
 
 def gcs_answer(address: str, token: str | None, patience: float) -> str:
-    """Return what the GCS at HOST:PORT answers to a token, as gRPC's status: OK, UNAUTHENTICATED, UNAVAILABLE where
-    nothing listens, and others; of one that speaks TLS alone, OK. `ray.init` would try for minutes, and print each
-    time.
+    """Return the answer of the GCS at HOST:PORT to a token, as gRPC's status.
+
+    `ray.init` would try for minutes, and print each time.
 
     Args:
         patience: seconds that it may take to answer.
+
+    Returns:
+        OK (always where Ray uses TLS), UNAUTHENTICATED, UNAVAILABLE where nothing listens, and others.
     """
     import grpc
 
@@ -166,22 +172,23 @@ AGENTS_PORTS = (
     "metrics-export-port",
     "runtime-env-agent-port",
 )
-"""Options of `ray start`. What is not given, the agents choose and write into files, and Ray's node ends itself where a
-busy machine lets them take longer than 15 s."""
+"""Options of `ray start`. Ports that are not given the agents choose and write into files, and Ray's node ends itself
+if that takes longer than 15 s on a busy machine."""
 
 BELOW = "r"
-"""Name of Ray's own folder in a private one. Ray opens the folder that it is given to everybody, so it is not given the
-private one."""
+"""Name of Ray's own folder in a private one. Ray opens its folder to everybody, so it is not given the private one."""
 
 
 def listening_at(host: str) -> dict[str, Any]:
-    """The arguments of `ray.init` that have the processes of a new Ray listen at an address."""
+    """Return the arguments of `ray.init` that have the processes of a new Ray listen at an address."""
     return {"_node_ip_address": host}
 
 
 def let_trials_inherit_environment() -> None:
-    """Have the Tune of this process run trials in whatever processes the node has ready. By itself it asks for ones
-    with a variable for PyTorch Lightning in their environment, which Ray would yet have to start."""
+    """Make the Tune of this process run trials in whatever processes the node has ready.
+
+    By itself it asks for processes with a variable for PyTorch Lightning, which Ray would have to start first.
+    """
     import ray
     from ray.tune.execution import tune_controller
 
@@ -199,8 +206,10 @@ def let_trials_inherit_environment() -> None:
 
 
 def command_on_loopback() -> None:
-    """Ray's command line, in this process and with its arguments, for nodes on loopback: `ray start` takes a loopback
-    address as it is given, where it puts the machine's in its place by itself, and more than one node there."""
+    """Run Ray's command line, with this process's arguments, for nodes on loopback.
+
+    `ray start` then takes a loopback address as given, instead of the machine's, and starts more than one node there.
+    """
     from ray._private import ray_constants, services
     from ray.scripts.scripts import main
 
@@ -215,7 +224,7 @@ def is_job() -> bool:
 
 
 def job_logs() -> Path | None:
-    """The folder of Ray's logs on this node, where Ray writes what a job's process prints; None: this is none."""
+    """Return the folder of Ray's logs on this node, where a job's output is written; None: this is no job."""
     try:
         path = Path(os.readlink("/proc/self/fd/1"))
     except OSError:
@@ -224,8 +233,7 @@ def job_logs() -> Path | None:
 
 
 def job_metadata() -> dict[str, str]:
-    """Return what the job that this process belongs to was submitted with, its id as `job_submission_id`; nothing for
-    none."""
+    """Return the metadata that this process's job was submitted with, and `job_submission_id`; empty for no job."""
     try:
         told = json.loads(os.environ["RAY_JOB_CONFIG_JSON_ENV_VAR"])["metadata"]
         return {str(key): str(value) for key, value in told.items()}
@@ -234,7 +242,7 @@ def job_metadata() -> dict[str, str]:
 
 
 def cpus() -> int:
-    """Return how many processors of this machine Ray would place trials on, a container's limits considered."""
+    """Return how many processors of this machine Ray would place trials on, with a container's limits."""
     from ray._private.utils import get_num_cpus
 
     return int(get_num_cpus(override_docker_cpu_warning=True))
@@ -253,49 +261,47 @@ def gpus() -> int:
 
 
 def accelerator() -> str | None:
-    """The kind of this machine's GPUs as Ray calls it, `H100` for example; None: there is none, or Ray does not know
-    it."""
+    """Return the kind of this machine's GPUs as Ray calls it, `H100` for example; None: none, or one unknown to Ray."""
     from ray._private.accelerators import get_accelerator_manager_for_resource
 
     manager = get_accelerator_manager_for_resource("GPU")
     return manager.get_current_node_accelerator_type() if manager is not None else None
 
 
-# A Ray of a driver's own: which processes it has, and how long its start may take. Tried by
-# `tests/upstream/test_own_ray_internals.py`.
+# A Ray of a driver's own, tested by `tests/upstream/test_own_ray_internals.py`.
 #
-# Ray gives its agents 15 seconds to write their ports into files, and itself 30 to be there, and neither can be changed
-# by a setting. On a machine that is kept busy its node ended itself, again and again. So there are no agents, and who
-# starts the node says how long to wait.
+# Ray gives its agents 15 seconds to write their ports into files, and itself 30 to start, and no setting changes that.
+# On a busy machine its node ended itself, again and again. So there are no agents, and the caller decides how long to
+# wait.
 
 RAYLET = "raylet"
 """Ray's name of the process of a node that starts the others."""
 
 PRESTART = "--num_prestart_python_workers="
-"""That process's option of how many it starts before anybody asks."""
+"""Option of the raylet: how many processes it starts before anybody asks."""
 
 AGENTS = ("--dashboard_agent_command=", "--runtime_env_agent_command=")
-"""Its options of how its agents are started; it ends when one of them does."""
+"""Options of the raylet: how its agents are started; it ends when one of them does."""
 
 IN_THEIR_PLACE = (sys.executable, "-I", "-S", "-c", "import sys; sys.stdin.read()")
-"""The command that is started instead: it costs nothing, and ends when the raylet does, which holds the other end of
+"""Command that is started instead of an agent: it costs nothing, and ends with the raylet, which holds the other end of
 its input."""
 
 WAITED_PORTS = ("METRICS_AGENT", "METRICS_EXPORT", "DASHBOARD_AGENT_LISTEN", "RUNTIME_ENV_AGENT")
-"""The ports that it would wait for."""
+"""Ports that the raylet would wait for."""
 
 WORKER, SETUP = "--python_worker_command=", "setup_worker.py"
-"""Its option of how they are started, and the script that its command begins with."""
+"""Option of the raylet: how workers are started; and the script that their command begins with."""
 
 NO_PORT = -1
-"""The number that Ray's own agents write for what they do not serve."""
+"""Number that Ray's own agents write for what they do not serve."""
 
 JOB = "RAY_JOB_CONFIG_JSON_ENV_VAR"
-"""Variable in which a Ray job finds the environment that its processes are to have. Without agents nobody makes one,
-and Ray's node ends itself 30 s after it is asked for."""
+"""Variable in which a Ray job finds the environment of its processes. Without agents nobody can make one, and Ray's
+node ends itself 30 s after it is asked for."""
 
 Wait = Callable[[Callable[[], bool]], None]
-"""Waits until something is so, or raises why it never will be."""
+"""Function that waits until something is true, or raises why it never will be."""
 
 
 @contextmanager
@@ -307,16 +313,17 @@ def lean_node(
     *,
     logs: bool,
 ) -> Iterator[None]:
-    """Have `ray.init` start a Ray for one driver alone: no dashboard, no monitor of an autoscaler, and no agents, which
-    serve metrics, jobs and environments that a study has no use for. They take seconds of a processor, and `ray.init`
-    would wait for them. Signals stay this process's, and those that are sent to its whole group, as `timeout` and
-    batch systems do, do not reach them: a study could not be stopped in good order without its Ray.
+    """Make `ray.init` start a Ray for one driver alone: no dashboard, no monitor of an autoscaler, no agents.
+
+    Agents serve metrics, jobs and environments, for which a study has no use; they take seconds of a processor, and
+    `ray.init` would wait for them. Signals to this process's whole group, as `timeout` and batch systems send them, do
+    not reach Ray's processes: a study could not stop in an orderly way without its Ray.
 
     Args:
-        processes: that the node starts at once, for the first trials; by itself it starts one per processor.
+        processes: number that the node starts at once, for the first trials; by itself it starts one per processor.
         variables: what all of its processes have in their environment besides this process's own.
         started: is told each process that this one starts, and its name, at once.
-        wait: is asked to wait for each step of the start; not by an error of Ray's kind, RuntimeError.
+        wait: waits for each step of the start; must not raise Ray's kind of error, RuntimeError.
         logs: whether what they print is to reach this process.
     """
     from ray._private import node, services, utils
@@ -391,7 +398,7 @@ def lean_node(
 
 
 def _without_agents(command: list[str]) -> list[str]:
-    """The command of a raylet that has nothing to wait for."""
+    """Return the command of a raylet that has no agents to wait for."""
     from ray import _raylet
 
     raylet: Any = _raylet  # whose stub leaves out what is used here
@@ -404,9 +411,11 @@ def _without_agents(command: list[str]) -> list[str]:
 
 
 def _ending_with_it(command: list[str]) -> list[str]:
-    """The command of a raylet whose processes end when it does, at whatever moment of their start. Linux can do that;
-    elsewhere one that waits for its raylet to answer waits for ever. Each begins without `SETUP`, which makes an
-    environment first where one is asked for, and nothing asks."""
+    """Return the command of a raylet whose workers end when it does, at whatever moment of their start, on Linux.
+
+    Elsewhere a worker that waits for its raylet to answer waits for ever. Each starts without `SETUP`, which makes an
+    environment first where one is asked for, and nothing asks.
+    """
     if sys.platform != "linux":
         return command
     first = subprocess.list2cmdline([sys.executable, "-I", "-S", end_with_parent.__file__, RAYLET, sys.executable])
@@ -424,9 +433,11 @@ def end_at_once(status: int = 1) -> None:
 
 
 def forget(status: int = 1) -> None:
-    """Have this process end, with this status and without a word to a Ray that is dead. What of Ray is in this process
-    would wait for answers, some of it for ever: its libraries at the end, and its objects where they are freed, of
-    which most are in rings that only garbage collection finds."""
+    """Make this process end with this status and without contacting a Ray that is dead.
+
+    What of Ray is in this process would wait for answers, some of it for ever: its libraries at exit, and its objects
+    when they are freed, most of which are in cycles that only garbage collection finds.
+    """
     import ray
 
     gc.disable()
@@ -435,13 +446,15 @@ def forget(status: int = 1) -> None:
 
 
 def preloading(module: str) -> dict[str, str]:
-    """The variables that make each process of a node import a module before it takes anything to do."""
+    """Return the variables that make each process of a node import a module before it takes any work."""
     return {"RAY_preload_python_modules": module}
 
 
 def within(folder: Path) -> dict[str, Any]:
-    """The arguments of `ray.init` that have a new Ray keep its session within a private folder, and take its processes'
-    environments from nowhere else: no agent would make others."""
+    """Return the arguments of `ray.init` that have a new Ray keep its session within a private folder.
+
+    Its processes get their environments from nowhere else: no agent would make others.
+    """
     return {"_temp_dir": str(folder / BELOW), "_skip_env_hook": True}
 
 

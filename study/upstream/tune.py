@@ -12,17 +12,17 @@ if TYPE_CHECKING:
 
 
 def actor(trial: "Trial") -> Any:
-    """The handle of the process that a running trial of Tune has."""
+    """Return the handle of the process of a running trial of Tune."""
     return trial.temporary_state.ray_actor
 
 
 def actor_id(trial: "Trial") -> str:
-    """Ray's id of that process."""
+    """Return Ray's id of that process."""
     return str(actor(trial)._actor_id.hex())
 
 
 def has_free_process(controller: Any) -> bool:
-    """Return whether Tune has a process whose trial has ended, and that another may have."""
+    """Return whether Tune has a process whose trial has ended, and that another trial may have."""
     return bool(controller._actor_cache.num_cached_objects)
 
 
@@ -33,19 +33,21 @@ def waits_for_room(controller: Any, trial: "Trial") -> bool:
 
 
 def end_free_processes(controller: Any) -> None:
-    """Have Tune end the processes whose trials have ended, and give back what they take."""
+    """Make Tune end the processes whose trials have ended, and free what they take."""
     controller._cleanup_cached_actors(force_all=True)
 
 
 def ended_trials(controller: Any) -> set["Trial"]:
-    """The trials that have ended, of those that Tune still keeps."""
+    """Return the trials that have ended, of those that Tune still keeps."""
     ended: set[Trial] = controller._stopped_trials | controller._failed_trials
     return ended - set(controller._trial_to_actor)
 
 
 def forget(controller: Any, trials: Collection["Trial"]) -> None:
-    """Have Tune let go of trials that have ended. By itself it keeps each, with statistics of all of its metrics, until
-    the study ends: tens of kB per trial."""
+    """Make Tune drop trials that have ended.
+
+    By itself it keeps each, with statistics of all of its metrics, until the study ends: tens of kB per trial.
+    """
     for kept in (controller._stopped_trials, controller._failed_trials, controller._trials_to_cache):
         kept.difference_update(trials)
     for trial in trials:
@@ -59,8 +61,10 @@ def error_files(trial: "Trial") -> tuple[str | None, str | None]:
 
 
 def do_not_block_for_trials() -> None:
-    """Have the Tune of this process go on with its loop while no trial runs and the searcher has none to give. By
-    itself it asks the searcher again and again for ten minutes, and ends no process meanwhile."""
+    """Make the Tune of this process go on with its loop while no trial runs and the searcher has none to give.
+
+    By itself it asks the searcher again and again for ten minutes, and ends no process meanwhile.
+    """
     from ray.tune.execution.tune_controller import TuneController
 
     controller_class: Any = TuneController
@@ -74,7 +78,7 @@ def do_not_block_for_trials() -> None:
 
 
 def change_errors_of_processes(change: Callable[[Exception], Exception]) -> None:
-    """Have the Tune of this process see what `change` makes of each error that ended a trial's process or call."""
+    """Make the Tune of this process see what `change` makes of each error that ended a trial's process or call."""
     from ray.air.execution._internal import RayActorManager
     from ray.tune.execution import tune_controller
 
@@ -87,8 +91,7 @@ def change_errors_of_processes(change: Callable[[Exception], Exception]) -> None
 
 
 def change_failed_reuse(error: Callable[[], Exception]) -> None:
-    """Have the Tune of this process take a trial for failed, by this error, where the process that it was handed to
-    could not end the trial before."""
+    """Make the Tune of this process fail a trial, by this error, whose process could not end the trial before."""
     from ray.tune.execution.tune_controller import TuneController
 
     def heard(controller: Any, trial: Any, success: bool) -> None:

@@ -67,7 +67,7 @@ ALPHAS = {f"alpha {alpha}": [f"method.alpha={alpha}"] for alpha in ("0.01", "0.1
 LARGE = ("alpha 1.0",)
 
 
-def table12(rho: str, *printed: str) -> Case:
+def table12(rho: str, *printed: str, weight: str = "0.5") -> Case:
     pairs = [("alpha 0.01", "alpha 0.1", printed[0]), ("alpha 0.1", "alpha 1.0", printed[1])]
     rows = {
         "as reproduced: LeNet, 8 epochs": Row(),
@@ -82,7 +82,7 @@ def table12(rho: str, *printed: str) -> Case:
         "a tenth, small_conv_net": Row([TENTH, SMALL_NET]),
         "a tenth, LeNet, 80 epochs": Row([TENTH, "train.epochs=80"], LARGE),
     }
-    return Case("fairkl-table12", [f"data.rho={rho}", "method.lambda=0.5"], ALPHAS, pairs, rows)
+    return Case("fairkl-table12", [f"data.rho={rho}", f"method.lambda={weight}"], ALPHAS, pairs, rows)
 
 
 FRESH = ["train.final=[lbfgs]"]
@@ -91,6 +91,8 @@ FAIR_KL = ["method.regulariser=fair_kl", "method.lambda=0.5"]
 CASES = {
     "table12-0.999": table12("0.999", "+57.9", "-6.8"),
     "table12-0.997": table12("0.997", "+12.0", "+3.2"),
+    "table12-0.999-lambda-1": table12("0.999", "+41.8", "+11.4", weight="1.0"),
+    "table12-0.997-lambda-1": table12("0.997", "+6.1", "+6.0", weight="1.0"),
     "table8": Case(
         "fairkl-table8",
         ["data.name=cifar10", *FRESH],
@@ -142,20 +144,39 @@ CASES = {
         also=("train/effective_negatives", "train/weight_sum"),
     ),
 }
+OF_SCALED, OF_SIMILARITY = ("0.25", "0.5"), ("2.5", "5.0")
+"""The printed 0.25 and 0.5 in units of similarity / temperature, and of the similarity at temperature 0.1."""
+EPSILONS = {f"epsilon {value}": [f"method.epsilon={value}"] for value in ("0.0", *OF_SCALED, *OF_SIMILARITY)}
+NO_MARGIN = [(cell, "epsilon 0.0", "nothing") for cell in EPSILONS if cell != "epsilon 0.0"]
+WITH_FAIR_KL = {
+    f"FairKL, lambda 0.5, alpha {alpha} once": Row([*FAIR_KL, f"method.alpha={alpha}"]) for alpha in ("0.1", "0.01")
+}
 CASES["epsilon-digits"] = Case(
     "fairkl-epsilon-digits",
     [],
-    {f"epsilon {value}": [f"method.epsilon={value}"] for value in ("0.0", "0.5", "1.0", "2.5", "5.0")},
-    [("epsilon 0.5", "epsilon 0.0", "nothing"), ("epsilon 2.5", "epsilon 0.0", "nothing"),
-     ("epsilon 5.0", "epsilon 0.0", "nothing")],
-    {
-        "loss alone, rho 0.95": Row(),
-        "loss alone, rho 0.8": Row(["data.rho=0.8"]),
-        "FairKL, lambda 0.5, alpha 0.1 once": Row([*FAIR_KL, "method.alpha=0.1"]),
-        "FairKL, lambda 0.5, alpha 0.01 once": Row([*FAIR_KL, "method.alpha=0.01"]),
-    },
+    EPSILONS,
+    NO_MARGIN,
+    {"loss alone, rho 0.95": Row(), "loss alone, rho 0.8": Row(["data.rho=0.8"]), **WITH_FAIR_KL},
     profile=None,
-)  # fmt: skip
+)
+CASES["epsilon-mnist"] = Case(
+    "fairkl-epsilon",
+    ["method.name=eps_sup_info_nce", "train.epochs=8", TENTH],
+    EPSILONS,
+    NO_MARGIN,
+    {"loss alone, a tenth, LeNet, 8 epochs": Row(), "rho 0.9": Row(["data.rho=0.9"]), **WITH_FAIR_KL},
+)
+CASES["table10-11"] = Case(
+    "fairkl-table10",
+    ["data.rho=0.98", "method.epsilon=0.5", TENTH],
+    {
+        "with head": ["model.head=mlp"],
+        "means alone": ["model.head=none", "method.kld=0.0"],
+        "without head, full": ["model.head=none"],
+    },
+    [("without head, full", "with head", "+3.5"), ("without head, full", "means alone", "+1.5")],
+    {"a tenth, 10 epochs: alpha squared": Row(), "alpha once": Row(["method.alpha_squared=false"])},
+)
 CASES["table3"] = Case(
     "fairkl-table3",
     ["data.rho=0.99"],

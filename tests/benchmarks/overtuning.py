@@ -20,6 +20,7 @@ one of a table that of all cells.
 """
 
 import argparse
+import base64
 import json
 import tempfile
 import time
@@ -112,24 +113,27 @@ def measured(trial: Trial, test: str = "test/accuracy") -> Line:
         "test": trial.evaluate("test")[test],
         "cells": cells.to_numpy().tolist(),
         "right": np.packbits(right.numpy().astype(bool)).tobytes().hex(),
+        "lost": base64.b85encode(lost.numpy().astype("<f2").tobytes()).decode(),
         "seconds": round(time.perf_counter() - started, 1),
     }
 
 
 def record(file: Path, folders: Sequence[str], splits: Sequence[int], count: int) -> None:
-    """Train what is not there yet."""
+    """Train what is not there yet, each configuration on all splits of all folders before the next one."""
     torch.set_num_threads(1)
     have = {(line["of"], line["split"], line["place"]) for line in lines(file)}
-    for split, folder in product(splits, folders):
+    of_splits = {}
+    for folder, split in product(folders, splits):
         with tempfile.TemporaryDirectory() as scratch:
             spec = drafted(draft_space.write(folder, Path(scratch) / "pictures"), split)
-            dataset = data.load(dict(spec.base["data"]))
-            given = [("papers", params) for params in spec.search.enqueue]
-            given += [("search", params) for params in drawn(count)]
-            for number, (source, params) in enumerate(given):
-                if (folder, split, number) not in have:
-                    named = {"of": folder, "split": split, "place": number, "source": source, "params": dict(params)}
-                    add(file, named | measured(Trial(spec.trial_config(params, 0), dataset, "cpu")))
+            of_splits[folder, split] = spec, data.load(dict(spec.base["data"]))
+    papers = next(spec for spec, _ in of_splits.values()).search.enqueue
+    given = [*(("papers", params) for params in papers), *(("search", params) for params in drawn(count))]
+    for (number, (source, params)), at in product(enumerate(given), of_splits):
+        if (*at, number) not in have:
+            spec, dataset = of_splits[at]
+            named = {"of": at[0], "split": at[1], "place": number, "source": source, "params": dict(params)}
+            add(file, named | measured(Trial(spec.trial_config(params, 0), dataset, "cpu")))
     for name, of in selection_curves.SETS.items():
         for split in range(4 if name == "adult" else 5):
             if (name, split, 0) not in have:

@@ -105,7 +105,7 @@ def main() -> None:
 
 def write(path: Path, trials: int, epochs: int) -> None:
     """The ledger of such a study."""
-    from study.home.events import Chain, encode
+    from study.home.line import Chain, encode
 
     chain = Chain()
     with open(path, "wb") as file:

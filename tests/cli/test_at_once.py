@@ -78,7 +78,7 @@ SLOW = pytest.mark.slow
 def test_what_is_told_of_study_files_starts_and_draws_nothing(here: Here, command: str) -> None:
     """Networks and methods say of themselves what they need, which takes PyTorch."""
     loaded = here(*command.split(), STUDY_DATA=str(here.folder / f"data of {command}"))
-    assert not loaded & {"ray", "mlflow", "optuna", "matplotlib", "plotly", "fairlearn"}
+    assert loaded & HEAVY <= {"torch"}
 
 
 @pytest.mark.slow

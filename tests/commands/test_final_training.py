@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from helpers import Told, quickstart, reread, write_ledger
 
-from study.analysis.report.caveats import conclusions
+from study.analysis.report.caveats import FinalReached, TooSmall, conclusions
 from study.commands.final_training import (
     baseline_of,
     beside_baseline,
@@ -205,13 +205,12 @@ def test_a_figure_carries_the_error_of_its_split_which_is_told_first_where_it_is
         "final     val/accuracy               75.8 ± 1.1% (2 seeds)",
         "±: over seeds; 95%: with the error of the split's own samples, which seeds share",
     ]
-    first, *_, last = conclusions(Results(spec, record))
-    assert sum("is too small to tell" in sentence for sentence in conclusions(Results(spec, record))) == 1
-    assert first.startswith(
-        "The test split is too small to tell test/accuracy closely: with the error of its own samples"
-    )
-    assert "57.6 to 87.8%" in first
-    assert "(95% interval 57.6 to 87.8%, the error of the split included)" in last
+    first, *others, last = conclusions(Results(spec, record))
+    assert isinstance(first, TooSmall)
+    assert not any(isinstance(one, TooSmall) for one in others)
+    assert (first.metric, first.interval) == ("test/accuracy", pytest.approx((0.576, 0.878), abs=5e-4))
+    assert isinstance(last, FinalReached)
+    assert last.values["test/accuracy"].interval() == first.interval
     assert (
         "| 8.0 points | 57.6 to 87.8% |"
         in report(home, folder.name, home.path / "out")[0].with_suffix(".md").read_text()

@@ -8,7 +8,7 @@ import pytest
 from heads import TOKEN, StandIn, job, stand_in
 from helpers import Told, append_event, quickstart, write_ledger
 
-from study.address import LEAST
+from study.address import MIN_TOKEN_CHARACTERS
 from study.cluster.head import DashboardUnreachableError
 from study.cluster.log_share import LogShare
 from study.commands import fetch as fetching
@@ -175,7 +175,7 @@ def test_a_token_that_is_not_the_clusters(there: There, tmp_path: Path, token: s
         with pytest.raises(UserError, match="refuses the token, or none was given"):
             ask()
     assert not there.home.path.exists()
-    assert len("short") < LEAST
+    assert len("short") < MIN_TOKEN_CHARACTERS
 
 
 def test_a_head_of_another_ray(there: There) -> None:

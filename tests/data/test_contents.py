@@ -21,7 +21,7 @@ def home(workplace):
 
 
 def kept(workplace):
-    with closing(sqlite3.connect(workplace / "data" / cache.KEPT)) as database:
+    with closing(sqlite3.connect(workplace / "data" / cache.DIGESTS_FILE)) as database:
         return {json.loads(file)[0]: digest for file, digest in database.execute("SELECT * FROM digests")}
 
 
@@ -67,7 +67,7 @@ def test_a_settled_file_is_read_once(workplace, settled):
     assert first[0] == first[2] != first[1]
     assert first[3] == ""
     assert kept(workplace) == {str(file): one for file, one in zip(files, first, strict=False)}
-    with closing(sqlite3.connect(workplace / "data" / cache.KEPT)) as database, database:
+    with closing(sqlite3.connect(workplace / "data" / cache.DIGESTS_FILE)) as database, database:
         database.execute("UPDATE digests SET digest = 'as kept'")
     assert digests(files) == ["as kept", "as kept"]
     files[0].write_text("c")
@@ -87,7 +87,7 @@ def test_without_a_database_files_are_read(workplace, state, settled, monkeypatc
     (workplace / "a").write_text("a")
     settled()
     wanted = digests([workplace / "a"])
-    database = workplace / "data" / cache.KEPT
+    database = workplace / "data" / cache.DIGESTS_FILE
     if state == "damaged":
         database.write_bytes(b"no database at all" * 100)
     elif state == "another program's":

@@ -222,7 +222,7 @@ def test_the_usual_side_is_that_of_most_readable_images_and_reads_headers_alone(
     assert image_files.usual_side([*files, home / "pipe.png"]) == 30
     assert image_files.usual_side([home / "pipe.png", home / "absent.png"]) is None
     assert image_files.usual_side([]) is None
-    assert image_files.usual_side([striped(home / "wide.png", 3000, 2000)]) == image_files.LARGEST
+    assert image_files.usual_side([striped(home / "wide.png", 3000, 2000)]) == image_files.MAX_SIDE
 
 
 def test_photographs_are_told_from_drawings_grey_pictures_and_small_ones(home):

@@ -143,7 +143,7 @@ def driver(folder: StudyFolder, answers: None, monkeypatch: pytest.MonkeyPatch) 
         assert process.stdout is not None
         process.stdout.readline()
         monkeypatch.setattr(ask_driver, "LONGEST_STOP", 0.0)
-        monkeypatch.setattr(ledger, "PATIENCE", 0.05)
+        monkeypatch.setattr(ledger, "LOCK_TIMEOUT_S", 0.05)
         answer("resume", "mine")  # imports MLflow
         yield Holder("one", lease.machine(), "here", since=1.0, **asdict(Process.of(process.pid)))
         assert process.poll() is None

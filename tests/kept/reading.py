@@ -1,7 +1,6 @@
 """What today's program reads out of the kept ledgers: the only module of the suite that knows the program's names.
 
 A reading is a table of tables: study, table, row, column, value. A refactoring that moves an entry point changes an
-from study.ranking import Results
 import here, a part that is removed takes its table with it.
 """
 
@@ -10,6 +9,7 @@ import json
 import math
 import platform
 import random
+import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -23,10 +23,12 @@ import torch
 from counterparts import COUNTERPARTS, WITHOUT_COUNTERPART, Case
 from ruamel.yaml import YAML
 from small import digits, trained
+from told_studies import all_told, by_hand
 from typer.testing import CliRunner
 
 from study.analysis import epochs_frame, picks_frame, trials_frame
-from study.analysis.report.result_sentences import document
+from study.analysis.report import result_sentences
+from study.analysis.report.caveats import caveats
 from study.analysis.report.sections import report_page
 from study.analysis.statistics.frame import param, param_keys
 from study.cli import app
@@ -79,7 +81,7 @@ def loaded(name: str) -> Results:
 @cache
 def lead(name: str) -> dict[str, Any]:
     """The lead of its report, as plain values."""
-    found: dict[str, Any] = plain(document(loaded(name)))
+    found: dict[str, Any] = plain(result_sentences.document(loaded(name)))
     return found
 
 
@@ -178,10 +180,22 @@ def _leaves(value: Any, place: str = "") -> dict[str, Any]:
     return found or {place: str(value) if isinstance(value, dict | list) else value}
 
 
-def sentences(name: str) -> dict[str, list[str]]:
-    """What the lead of a study's report says, part by part."""
-    parts: dict[str, list[str]] = lead(name)["parts"]
-    return parts
+@cache
+def told() -> dict[str, Results]:
+    """The studies of which words are kept: these, and those that are told trial by trial."""
+    return {name: loaded(name) for name in STUDIES} | all_told()
+
+
+def words(results: Results) -> dict[str, list[str]]:
+    """What a report says: its lead, part by part, and what is not known."""
+    parts = {**result_sentences.lead(results), "What is not known": caveats(results)}
+    return {title: list(map(str, said)) for title, said in parts.items()}
+
+
+def all_words() -> dict[str, dict[str, list[str]]]:
+    """Of every study, and of the statements that no study makes."""
+    hand = {"by hand": {type(one).__name__: [str(one)] for one in by_hand()}}
+    return {name: words(results) for name, results in told().items()} | hand
 
 
 def decisions(name: str) -> Table:
@@ -297,8 +311,10 @@ def metrics() -> dict[str, Table]:
 
 
 def machine() -> str:
-    """What the last bits of a trial's metrics depend on."""
-    return f"torch {torch.__version__}, {platform.machine()}, {torch.backends.cpu.get_cpu_capability()}"
+    """What the last bits of a trial's metrics depend on: libraries choose their code by the processor's maker, too."""
+    told = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else platform.processor()
+    names = re.findall(r"^(?:vendor_id|cpu family|model)\s*: (.+)$", told, re.MULTILINE)[:3]
+    return f"torch {torch.__version__}, {torch.backends.cpu.get_cpu_capability()}, {' '.join(names) or told}"
 
 
 def _frame(frame: pd.DataFrame) -> Table:

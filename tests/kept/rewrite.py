@@ -1,7 +1,7 @@
 """Keeps what the program computes now, and lists what changes: `python tests/kept/rewrite.py [--only PART ...]`.
 
 Read the list before you commit: each line is a number, a decision or a sentence that users get otherwise than before.
-PART is the name of a study, `losses` or `metrics`.
+PART is the name of a study, `words`, `losses` or `metrics`.
 """
 
 import argparse
@@ -13,21 +13,21 @@ sys.path[:0] = [str(Path(__file__).parents[number]) for number in (1, 2)] + [str
 
 from kept import keeping, reading  # noqa: E402 (the folders of the tests come first)
 
+OTHERS = ("words", "losses", "metrics")
+
 
 def main(only: list[str]) -> None:
     """Rewrite the values of some parts, or of all."""
-    wanted = only or [*reading.STUDIES, "losses", "metrics"]
-    if unknown := set(wanted) - {*reading.STUDIES, "losses", "metrics"}:
-        sys.exit(f"{', '.join(sorted(unknown))}: no part of the suite. There are: {', '.join(reading.STUDIES)}")
-    leads = keeping.load("leads.json")
-    leads = {name: leads[name] for name in leads if name in reading.STUDIES}
+    wanted = only or [*reading.STUDIES, *OTHERS]
+    if unknown := set(wanted) - {*reading.STUDIES, *OTHERS}:
+        sys.exit(
+            f"{', '.join(sorted(unknown))}: no part of the suite. There are: {', '.join([*reading.STUDIES, *OTHERS])}"
+        )
     for name in reading.STUDIES:
         if name in wanted:
             _rewrite(f"{name}.json.gz", name, reading.values(name))
-            found = reading.sentences(name)
-            _list(list(keeping.changes(leads.get(name, {}), found, place=(name, "lead"))))
-            leads[name] = found
-    keeping.save("leads.json", leads)
+    if "words" in wanted:
+        _rewrite("words.json", "words", reading.all_words())
     if printed := [name for name in reading.STUDIES if name in wanted]:
         kept = keeping.load("documents.json.gz")
         _rewrite("documents.json.gz", "documents", kept | {name: reading.documents(name) for name in printed})

@@ -4,16 +4,20 @@ A change on purpose: `python tests/kept/rewrite.py` lists and keeps the new valu
 things.
 """
 
+from itertools import chain
 from typing import Any
 
 import pytest
 from kept import keeping, reading
+from told_studies import by_hand, statements
+
+from study.ranking.documents import Statement
 
 
 def test_every_study_has_kept_values() -> None:
     files = {path.name for path in keeping.VALUES.iterdir()}
     packed = {f"{name}.json.gz" for name in (*reading.STUDIES, "documents")}
-    assert files == packed | {"leads.json", "losses.json", "metrics.json"}
+    assert files == packed | {"words.json", "losses.json", "metrics.json"}
     assert sum(path.stat().st_size for path in reading.HERE.rglob("*") if path.is_file()) < 1_500_000
 
 
@@ -22,9 +26,14 @@ def test_a_study_gives_its_kept_decisions_and_numbers(name: str) -> None:
     _same(keeping.load(f"{name}.json.gz"), reading.values(name), name)
 
 
-@pytest.mark.parametrize("name", reading.STUDIES)
-def test_a_study_gives_its_kept_sentences(name: str) -> None:
-    _same(keeping.load("leads.json").get(name, {}), reading.sentences(name), name)
+def test_what_is_said_of_studies_has_its_kept_words() -> None:
+    """The only test of words: all others are of kinds of statements and their numbers."""
+    _same(keeping.load("words.json"), reading.all_words(), "words")
+
+
+def test_of_every_kind_of_statement_words_are_kept() -> None:
+    made = [*chain.from_iterable(map(statements, reading.told().values())), *by_hand()]
+    assert set(map(type, made)) == set(Statement.__subclasses__())
 
 
 @pytest.mark.slow

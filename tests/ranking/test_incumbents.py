@@ -9,10 +9,11 @@ import pytest
 import torch
 from course import Course
 from helpers import Told, quickstart, record, refused
+from told_studies import DRAWN, ENQUEUED, OTHER, OURS, WHOLE, incumbent_spec, incumbents, judged, only, said
 
-from study.analysis.report import result_sentences
-from study.analysis.report.caveats import caveats
-from study.analysis.statistics.next_step import next_steps
+from study.analysis.report.caveats import Gain, IncumbentStays, MarginSilent
+from study.analysis.report.result_sentences import AmongRivals, Parameters
+from study.analysis.statistics.next_step import NotToldApart, next_steps
 from study.commands.plan import budget
 from study.home.record import StudyRecord
 from study.ranking import Results
@@ -22,27 +23,7 @@ from study.spec.document import parse
 from study.spec.load import resolved
 from study.training.standard_errors import pooled
 
-OURS, OTHER = {"method.alpha": 0.02, "method.lambda": 1.0}, {"method.alpha": 0.03, "method.lambda": 1.5}
-DRAWN = {"method.alpha": 0.05, "method.lambda": 1.2}
-ENQUEUED = f"search.enqueue=[{OURS}, {OTHER}]".replace("'", '"')
-PLAIN = ("train.epochs=1", "search.early_stopping={name: none}", "search.metric=val/accuracy")
-
-
-def spec_of(margin: float = 1.0, *others: str) -> StudySpec:
-    return quickstart(*PLAIN, f"search.margin={margin}", ENQUEUED, "search.confirm={top: 1, seeds: 2}", *others)
-
-
-def told(stage: str, value: float, params: dict[str, Any], error: float | None = 0.02, **more: Any) -> Told:
-    further = {} if error is None else {"val/accuracy_standard_error": error}
-    return Told(stage, [value], params=params, further=further | more.pop("further", {}), **more)
-
-
-def searched(*values: float, error: float | None = 0.02) -> list[Told]:
-    """The baseline, the enqueued two, then drawn ones with these values."""
-    spec = spec_of()
-    given = [("baseline", dict(spec.search.baseline or {})), ("search", OURS), ("search", OTHER)]
-    drawn = [("search", DRAWN | {"method.alpha": 0.05 + 0.01 * place}) for place in range(len(values) - 3)]
-    return [told(stage, value, params, error) for (stage, params), value in zip([*given, *drawn], values, strict=True)]
+PLAIN = (*WHOLE, "search.metric=val/accuracy")
 
 
 def best(spec: StudySpec, found: StudyRecord) -> int:
@@ -55,55 +36,53 @@ def best(spec: StudySpec, found: StudyRecord) -> int:
     return chosen.trial.number
 
 
-def text(spec: StudySpec, found: StudyRecord) -> dict[str, str]:
+def ended(spec: StudySpec, found: StudyRecord) -> Results:
     found.state = "complete"
-    return {part.title: part.text for part in result_sentences.lead(Results(spec, found))}
+    return Results(spec, found)
 
 
 @pytest.mark.parametrize(("margin", "value", "chosen"), [(0, 0.71, 3), (1, 0.72, 1), (1, 0.74, 3), (2, 0.74, 1)])
 def test_the_better_incumbent_stays_within_the_margin(margin: float, value: float, chosen: int) -> None:
     # .028 is the error of the difference of two values with an error of .02 each
-    found = record(*searched(0.5, 0.7, 0.65, value))
-    assert best(spec_of(margin), found) == chosen
-    numbers = [candidate.trial.number for candidate in Results(spec_of(margin), found).ranked]
+    found = record(*incumbents(0.5, 0.7, 0.65, value))
+    assert best(incumbent_spec(margin), found) == chosen
+    numbers = [candidate.trial.number for candidate in Results(incumbent_spec(margin), found).ranked]
     assert sorted(numbers) == [0, 1, 2, 3]
     assert numbers[1:] == [number for number in (3, 1, 2, 0) if number != chosen]
 
 
-def test_the_page_says_in_one_sentence_that_it_stays_and_why() -> None:
-    parts = text(spec_of(), record(*searched(0.5, 0.7, 0.65, 0.712)))
-    assert (
-        "Trial 3 is 1.2 points ahead of trial 1, within the margin of 2.8 points (1 times the standard error of "
-        "2.8 points): trial 1 stays." in parts["Result"]
-    )
-    assert "Trial 1 has method.alpha 0.02" in parts["Result"]
-    assert "significant" not in " ".join(parts.values())
-    beaten = text(spec_of(), record(*searched(0.5, 0.7, 0.65, 0.8)))
-    assert "ahead of" not in beaten["Result"]
+def test_the_page_says_in_one_statement_that_it_stays_and_why() -> None:
+    results = ended(incumbent_spec(), record(*incumbents(0.5, 0.7, 0.65, 0.712)))
+    stays = only(IncumbentStays, results)
+    assert (stays.leading.number, stays.incumbent.number, stays.chosen.number) == (3, 1, 1)
+    assert (stays.lead.gain, stays.lead.error) == (pytest.approx(0.012), pytest.approx(0.02 * 2**0.5))
+    assert (stays.margin, stays.is_papers) == (1.0, False)
+    assert only(Parameters, results).values == OURS
+    assert not said(IncumbentStays, ended(incumbent_spec(), record(*incumbents(0.5, 0.7, 0.65, 0.8))))
 
 
 def test_the_papers_values_are_called_that() -> None:
     spec = quickstart(*PLAIN, "search.space={method.alpha: paper, method.lambda: paper}", "search.enqueue=papers",
                       "search.margin=1")  # fmt: skip
     values = [0.7, 0.6, 0.5][: len(spec.search.enqueue)]
-    trials = [told("search", value, params) for value, params in zip(values, spec.search.enqueue, strict=True)]
-    parts = text(
-        spec, record(told("baseline", 0.5, dict(spec.search.baseline or {})), *trials, told("search", 0.71, DRAWN))
+    trials = [judged("search", value, params) for value, params in zip(values, spec.search.enqueue, strict=True)]
+    results = ended(
+        spec, record(judged("baseline", 0.5, dict(spec.search.baseline or {})), *trials, judged("search", 0.71, DRAWN))
     )
-    assert "points): the paper's values stay." in parts["Result"]
+    assert only(IncumbentStays, results).is_papers
 
 
 def test_one_behind_the_leader_is_taken_that_is_beyond_its_own_error() -> None:
-    trials = [*searched(0.5, 0.7, 0.65), told("search", 0.76, DRAWN, 0.2)]
-    trials.append(told("search", 0.75, DRAWN | {"method.alpha": 0.09}, 0.02))
+    trials = [*incumbents(0.5, 0.7, 0.65), judged("search", 0.76, DRAWN, 0.2)]
+    trials.append(judged("search", 0.75, DRAWN | {"method.alpha": 0.09}, 0.02))
     found = record(*trials)
-    assert best(spec_of(), found) == 4
-    assert "trial 4 is beyond its own and is taken." in text(spec_of(), found)["Result"]
+    assert best(incumbent_spec(), found) == 4
+    assert only(IncumbentStays, ended(incumbent_spec(), found)).chosen.number == 4
 
 
-def fresh(values: dict[int, Sequence[float]], params: dict[int, dict[str, Any]], error: float) -> list[Told]:
+def again(values: dict[int, Sequence[float]], params: dict[int, dict[str, Any]], error: float) -> list[Told]:
     return [
-        told("confirm", value, params[of], error, seed=seed, repeats=of)
+        judged("confirm", value, params[of], error, seed=seed, repeats=of)
         for of, each in values.items()
         for seed, value in enumerate(each, 1)
     ]
@@ -121,12 +100,12 @@ def fresh(values: dict[int, Sequence[float]], params: dict[int, dict[str, Any]],
 def test_fresh_seeds_leave_the_error_of_the_split(
     ours: Sequence[float], theirs: Sequence[float], error: float, chosen: int
 ) -> None:
-    trials = searched(0.5, 0.7, 0.65, 0.9)
+    trials = incumbents(0.5, 0.7, 0.65, 0.9)
     params = {number: one.params for number, one in enumerate(trials)}
-    again = fresh({0: [0.5, 0.5], 1: ours, 3: theirs}, params, error)
-    found = record(*trials, *again)
-    assert Results(spec_of(), found).is_confirmed
-    assert best(spec_of(), found) == chosen
+    repeated = again({0: [0.5, 0.5], 1: ours, 3: theirs}, params, error)
+    found = record(*trials, *repeated)
+    assert Results(incumbent_spec(), found).is_confirmed
+    assert best(incumbent_spec(), found) == chosen
 
 
 def test_the_errors_of_two_on_the_same_samples_are_rather_too_large() -> None:
@@ -147,24 +126,24 @@ def test_the_errors_of_two_on_the_same_samples_are_rather_too_large() -> None:
 
 
 def test_the_best_incumbent_runs_on_the_fresh_seeds_too() -> None:
-    found = record(*searched(0.5, 0.65, 0.7, 0.8))
-    confirmed = [trial.number for trial in Results(spec_of(), found).to_confirm()]
+    found = record(*incumbents(0.5, 0.65, 0.7, 0.8))
+    confirmed = [trial.number for trial in Results(incumbent_spec(), found).to_confirm()]
     assert confirmed == [0, 3, 2]
-    assert budget(spec_of())["trials"]["confirm"] == 6
-    assert [trial.number for trial in Results(spec_of(0.0), found).to_confirm()] == [0, 3]
-    assert budget(spec_of(0.0))["trials"]["confirm"] == 4
-    leading = record(*searched(0.5, 0.9, 0.7, 0.8))
-    assert [trial.number for trial in Results(spec_of(), leading).to_confirm()] == [0, 1]
+    assert budget(incumbent_spec())["trials"]["confirm"] == 6
+    assert [trial.number for trial in Results(incumbent_spec(0.0), found).to_confirm()] == [0, 3]
+    assert budget(incumbent_spec(0.0))["trials"]["confirm"] == 4
+    leading = record(*incumbents(0.5, 0.9, 0.7, 0.8))
+    assert [trial.number for trial in Results(incumbent_spec(), leading).to_confirm()] == [0, 1]
 
 
 def test_without_anything_enqueued_the_baseline_stays() -> None:
-    spec = spec_of(1.0, "search.enqueue=[]")
-    found = record(*searched(0.7, 0.6, 0.6, 0.72))
+    spec = incumbent_spec(1.0, "search.enqueue=[]")
+    found = record(*incumbents(0.7, 0.6, 0.6, 0.72))
     assert best(spec, found) == 0
-    parts = text(spec, found)
-    assert "): the baseline stays." in parts["Result"]
-    assert "best.yaml holds, is the baseline" in parts["Result"]
-    assert best(spec_of(0.0, "search.enqueue=[]"), found) == 3
+    results = ended(spec, found)
+    assert only(IncumbentStays, results).chosen.label == "baseline"
+    assert only(Gain, results).won == 0
+    assert best(incumbent_spec(0.0, "search.enqueue=[]"), found) == 3
     assert [trial.number for trial in Results(spec, found).to_confirm()] == [0, 3]
 
 
@@ -173,17 +152,19 @@ def test_a_mark_in_the_file_says_which_is_one(marked: int) -> None:
     given = [dict(OURS), dict(OTHER)]
     given[marked]["incumbent"] = True
     given[1 - marked]["incumbent"] = False
-    spec = spec_of(1.0, f"search.enqueue={given}".replace("'", '"').replace("True", "true").replace("False", "false"))
+    spec = incumbent_spec(
+        1.0, f"search.enqueue={given}".replace("'", '"').replace("True", "true").replace("False", "false")
+    )
     assert spec.incumbents == [(OURS, OTHER)[marked]]
     assert spec.search.enqueue == [OURS, OTHER]
     again = resolved(parse(spec.to_yaml(), "study.yaml"))
     assert (again.incumbents, again.hash) == (spec.incumbents, spec.hash)
-    found = record(*searched(0.5, 0.7, 0.7, 0.71))
+    found = record(*incumbents(0.5, 0.7, 0.7, 0.71))
     assert best(spec, found) == 1 + marked
 
 
 def test_the_baseline_can_be_marked_beside_what_is_enqueued() -> None:
-    spec = spec_of(1.0, "search.baseline={method.alpha: 1.0, method.lambda: 0.0, incumbent: true}")
+    spec = incumbent_spec(1.0, "search.baseline={method.alpha: 1.0, method.lambda: 0.0, incumbent: true}")
     assert list(spec.incumbents) == [spec.search.baseline]
 
 
@@ -210,39 +191,38 @@ def test_studies_of_before_have_none() -> None:
 
 
 def test_what_breaks_a_limit_does_not_stay() -> None:
-    spec = spec_of(1.0, "search.constraints=['val/equalized_odds <= 0.1']")
+    spec = incumbent_spec(1.0, "search.constraints=['val/equalized_odds <= 0.1']")
     gaps = [0.0, 0.3, 0.3, 0.05]
-    trials = searched(0.5, 0.7, 0.65, 0.6)
+    trials = incumbents(0.5, 0.7, 0.65, 0.6)
     for one, gap in zip(trials, gaps, strict=True):
         one.further["val/equalized_odds"] = gap
     found = record(*trials)
     assert best(spec, found) == 3
-    found.state = "complete"
-    assert any("search.margin has no say: no incumbent" in sentence for sentence in caveats(Results(spec, found)))
+    assert only(MarginSilent, ended(spec, found)).why == "no incumbent"
 
 
 def test_of_several_metrics_nothing_changes_and_that_is_said() -> None:
     front = ("search.metric=[val/accuracy, val/equalized_odds]", "search.sampler=tpe")
-    trials = searched(0.5, 0.7, 0.65, 0.71)
+    trials = incumbents(0.5, 0.7, 0.65, 0.71)
     for one in trials:
         one.further["val/equalized_odds"] = 0.1
     found = record(*trials)
-    assert best(spec_of(1.0, *front), found) == best(spec_of(0.0, *front), found) == 3
-    assert any("several metrics" in sentence for sentence in caveats(Results(spec_of(1.0, *front), found)))
+    assert best(incumbent_spec(1.0, *front), found) == best(incumbent_spec(0.0, *front), found) == 3
+    assert only(MarginSilent, Results(incumbent_spec(1.0, *front), found)).why == "several metrics"
 
 
 def test_an_error_that_is_not_known_keeps_nobody() -> None:
-    found = record(*searched(0.5, 0.7, 0.65, 0.71, error=None))
-    assert best(spec_of(), found) == 3
-    assert any("no standard error of val/accuracy" in sentence for sentence in caveats(Results(spec_of(), found)))
+    found = record(*incumbents(0.5, 0.7, 0.65, 0.71, error=None))
+    assert best(incumbent_spec(), found) == 3
+    assert only(MarginSilent, Results(incumbent_spec(), found)).why == "no standard error"
 
 
 def test_the_smaller_value_is_ahead_where_it_is_the_better_one() -> None:
-    spec = spec_of(1.0, "search.metric=val/equalized_odds", "search.confirm={top: 1, seeds: 3}")
+    spec = incumbent_spec(1.0, "search.metric=val/equalized_odds", "search.confirm={top: 1, seeds: 3}")
     odds = [0.5, 0.3, 0.35, 0.2]
     trials = [
         Told(one.stage, [gap], params=one.params, metric="val/equalized_odds")
-        for one, gap in zip(searched(*odds), odds, strict=True)
+        for one, gap in zip(incumbents(*odds), odds, strict=True)
     ]
     again = [
         Told(
@@ -258,18 +238,18 @@ def test_the_smaller_value_is_ahead_where_it_is_the_better_one() -> None:
     ]
     found = record(*trials, *again)
     assert best(spec, found) == 1  # .05 below it, with an error over the seeds of .058
-    assert "over seeds, as that of the split's samples is not known" in text(spec, found)["Result"]
+    assert not only(IncumbentStays, ended(spec, found)).lead.of_split
 
 
 def test_seeds_that_see_a_difference_are_not_said_to_see_none() -> None:
-    trials = searched(0.5, 0.7, 0.65, 0.9)
+    trials = incumbents(0.5, 0.7, 0.65, 0.9)
     params = {number: one.params for number, one in enumerate(trials)}
-    found = record(*trials, *fresh({0: [0.5, 0.51], 1: [0.70, 0.721], 3: [0.715, 0.7355]}, params, 0.02))
-    parts = text(spec_of(), found)
-    assert best(spec_of(), found) == 1
-    assert "trial 3 has the best mean" in parts["How sure"]
-    assert "cannot be told" not in parts["How sure"]
-    assert all("trial 3" not in step.why for step in next_steps(Results(spec_of(), found)))
+    found = record(*trials, *again({0: [0.5, 0.51], 1: [0.70, 0.721], 3: [0.715, 0.7355]}, params, 0.02))
+    results = ended(incumbent_spec(), found)
+    assert best(incumbent_spec(), found) == 1
+    among = only(AmongRivals, results)
+    assert (among.verdict, among.rivals.runner_up.number) == ("better mean", 3)
+    assert not any(isinstance(step.why, NotToldApart) for step in next_steps(results))
 
 
 def test_an_incumbent_runs_whole_where_early_stopping_would_end_it(tmp_path: Path) -> None:

@@ -1,88 +1,66 @@
 """What needs no search is beside what is searched: which is the result, and what every sentence says of it."""
 
 import re
-from typing import Any
 
 import pytest
-from helpers import Told, quickstart, record
+from helpers import Told, record
+from told_studies import (
+    CONSTRAINT,
+    ERROR,
+    LOSES,
+    ODDS,
+    PARAMS,
+    REFERENCED,
+    only,
+    referenced,
+    referenced_spec,
+    said,
+)
 
-from study.analysis.report import result_sentences
-from study.analysis.report.caveats import caveats
+from study.analysis.report.caveats import conclusions
 from study.analysis.report.page import to_markdown
+from study.analysis.report.reference_sentences import (
+    BesideReference,
+    NotCompared,
+    NotFitted,
+    ReferenceStays,
+    Unchosen,
+)
 from study.analysis.report.sections import report_page
-from study.analysis.statistics.next_step import next_steps
+from study.analysis.statistics.next_step import TakeReference, next_steps
 from study.commands.progress import StudyProgress
 from study.home.events import Referenced
-from study.home.record import StudyRecord
 from study.ranking import Reference, Results, summary
-from study.spec import StudySpec
 
-PARAMS = {"method.alpha": 0.02, "method.lambda": 1.0, "method.epsilon": 0.0}
-ODDS = "val/equalized_odds"
-CONSTRAINT = f"search.constraints=[{ODDS} <= 0.1]"
-TWO = f"search.metric=[val/accuracy, {ODDS}]"
-Values = tuple[float, float]
-"""Accuracy and equalized odds."""
-
-
-def spec_of(*others: str) -> StudySpec:
-    plain = ("train.epochs=1", "search.early_stopping={name: none}", "search.metric=val/accuracy")
-    return quickstart(*plain, "search.references=true", "search.confirm={top: 0, seeds: 2}", *others)
-
-
-def told(beside: dict[str, Values], searched: list[Values], baseline: Values = (0.5, 0.3)) -> StudyRecord:
-    """A complete study with these references and trials, all of standard error 2 points."""
-
-    def trial(stage: str, values: Values, **more: Any) -> Told:
-        further = {"val/accuracy_standard_error": 0.02, ODDS: values[1]}
-        return Told(stage, [values[0]], further=further, **more)
-
-    own = [{**PARAMS, "method.alpha": 0.02 + 0.01 * place} for place in range(len(searched))]
-    trials = [trial("search", values, params=params) for values, params in zip(searched, own, strict=True)]
-    found = record(trial("baseline", baseline, params=dict(spec_of().search.baseline or {})), *trials)
-    for name, (accuracy, odds) in beside.items():
-        metrics = {"val/accuracy": accuracy, "val/accuracy_standard_error": 0.02, ODDS: odds}
-        found.apply(Referenced(name, metrics, 1.0, time=90.0))
-    found.state = "complete"
-    return found
-
-
-def result(spec: StudySpec, found: StudyRecord) -> str:
-    return next(part.text for part in result_sentences.lead(Results(spec, found)) if part.title == "Result")
-
-
-WINS = {"logistic_regression": (0.8, 0.2), "majority": (0.3, 0.0)}
-LOSES = {"logistic_regression": (0.6, 0.2), "majority": (0.3, 0.0)}
-TIES = {"logistic_regression": (0.7, 0.2)}
-
-CASES = {
-    "wins": (spec_of(), told(WINS, [(0.7, 0.2), (0.6, 0.2)]), "logistic_regression"),
-    "loses": (spec_of(), told(LOSES, [(0.7, 0.2), (0.65, 0.2)]), None),
-    "ties": (spec_of(), told(TIES, [(0.7, 0.2)]), "logistic_regression"),
-    "within the margin": (spec_of("search.margin=1"), told(TIES, [(0.72, 0.2)]), "logistic_regression"),
-    "beyond the margin": (spec_of("search.margin=1"), told(TIES, [(0.74, 0.2)]), None),
-    "two metrics, dominates": (spec_of(TWO), told(WINS, [(0.7, 0.2), (0.75, 0.25)]), "logistic_regression"),
-    "two metrics, one each": (spec_of(TWO), told(WINS, [(0.7, 0.1)]), None),
-    "keeps the limit": (spec_of(CONSTRAINT), told({"majority": (0.3, 0.0)}, [(0.7, 0.2)]), "majority"),
-    "misses the limit": (spec_of(CONSTRAINT), told(WINS, [(0.7, 0.05)]), None),
-    "needs the group": (spec_of(), told({"threshold_optimizer": (0.9, 0.0), **LOSES}, [(0.7, 0.2)]), None),
-    "the baseline leads": (spec_of(), told(LOSES, [(0.4, 0.2)], baseline=(0.55, 0.2)), "logistic_regression"),
+RESULTS = {
+    "wins": "logistic_regression",
+    "loses": None,
+    "ties": "logistic_regression",
+    "within the margin": "logistic_regression",
+    "beyond the margin": None,
+    "two metrics, dominates": "logistic_regression",
+    "two metrics, one each": None,
+    "keeps the limit": "majority",
+    "misses the limit": None,
+    "needs the group": None,
+    "the baseline leads": "logistic_regression",
 }
+"""Which reference is the result of the study of that name."""
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", RESULTS)
 def test_the_result_is_what_no_configuration_beats(case: str) -> None:
-    spec, found, expected = CASES[case]
-    stays = Results(spec, found).unbeaten
+    results, expected = Results(*REFERENCED[case]), RESULTS[case]
+    stays = results.unbeaten
     assert (stays and stays.name) == expected
-    document = summary.summary(Results(spec, found))
+    document = summary.summary(results)
     assert document.references is not None
     assert document.references.result == expected
-    text, lines = result(spec, found), summary.lines(document)
-    assert text.startswith("The result needs no search") == (expected is not None) or spec.objective.several
+    lines = summary.lines(document)
+    assert [one.reference for one in said(ReferenceStays, results)] == ([stays] if stays else [])
     if stays:
         assert f"best: {stays.words}, which needs no search" in lines
-        assert next_steps(Results(spec, found))[0].why.endswith(f"{stays.words}.")
+        assert next_steps(results)[0].why == TakeReference(stays)
     else:
         assert not any(line.startswith("best: ") and "needs no search" in line for line in lines)
 
@@ -90,9 +68,9 @@ def test_the_result_is_what_no_configuration_beats(case: str) -> None:
 UNSCOPED = re.compile(r"trial \d+ (?:is|was) the best|best \(trial|^best: trial|[Bb]est configuration|best so far|★")
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if Results(CASES[case][0], CASES[case][1]).above])
+@pytest.mark.parametrize("case", [case for case in RESULTS if Results(*REFERENCED[case]).above])
 def test_nothing_calls_a_configuration_the_best_while_a_reference_is_above_it(case: str) -> None:
-    spec, found, _ = CASES[case]
+    spec, found = REFERENCED[case]
     page = to_markdown(report_page(Results(spec, found), {}))
     lines = "\n".join(summary.lines(summary.summary(Results(spec, found))))
     for text in (page, lines, StudyProgress(spec, found).line()):
@@ -101,48 +79,45 @@ def test_nothing_calls_a_configuration_the_best_while_a_reference_is_above_it(ca
 
 
 def test_what_is_above_by_its_group_is_named_and_not_chosen() -> None:
-    spec, found, _ = CASES["needs the group"]
-    assert [one.name for one in Results(spec, found).above] == ["threshold_optimizer"]
-    assert "ThresholdOptimizer on logistic regression is better (val/accuracy 90.0%) and not chosen" in result(
-        spec, found
-    )
-    assert "needs the group, randomised" in to_markdown(report_page(Results(spec, found), {}))
+    results = Results(*REFERENCED["needs the group"])
+    assert [one.name for one in results.above] == ["threshold_optimizer"]
+    assert [one.reference for one in said(Unchosen, results)] == results.above
+    assert "needs the group, randomised" in to_markdown(report_page(results, {}))
 
 
-def test_the_gain_over_both_is_one_sentence() -> None:
-    spec, found, _ = CASES["loses"]
-    expected = "Trial 1 gains 20.0 points over the baseline and 10.0 points over the best that needs no search"
-    assert f"{expected} (logistic regression)." in result(spec, found)
+def test_the_gain_over_both_is_one_statement() -> None:
+    beside = only(BesideReference, Results(*REFERENCED["loses"]))
+    assert (beside.side.number, beside.reference.name) == (1, "logistic_regression")
+    assert beside.gains == pytest.approx([0.2, 0.1])
 
 
 def test_a_lower_metric_gains_by_being_lower() -> None:
-    spec = spec_of(f"search.metric={ODDS}")
-    found = told({"logistic_regression": (0.9, 0.2)}, [(0.7, 0.05)])
-    assert "gains 0.250 over the baseline and 0.150 over the best that needs no search" in result(spec, found)
-    assert Results(spec, told({"logistic_regression": (0.1, 0.01)}, [(0.7, 0.05)])).unbeaten
+    spec = referenced_spec(f"search.metric={ODDS}")
+    found = referenced({"logistic_regression": (0.9, 0.2)}, [(0.7, 0.05)])
+    assert only(BesideReference, Results(spec, found)).gains == pytest.approx([0.25, 0.15])
+    assert Results(spec, referenced({"logistic_regression": (0.1, 0.01)}, [(0.7, 0.05)])).unbeaten
 
 
 def test_what_is_worse_than_one_of_them_gains_nothing() -> None:
     """The baseline breaks the limit, and is ahead: what was chosen for keeping it has less of the metric."""
-    spec = spec_of(CONSTRAINT)
-    text = result(spec, told(LOSES, [(0.7, 0.05)], baseline=(0.75, 0.3)))
-    assert "Trial 1 has -5.0 points over the baseline and +40.0 points over the best that needs no search" in text
+    found = referenced(LOSES, [(0.7, 0.05)], baseline=(0.75, 0.3))
+    assert only(BesideReference, Results(referenced_spec(CONSTRAINT), found)).gains == pytest.approx([-0.05, 0.4])
 
 
 def test_of_several_metrics_the_values_stand_side_by_side() -> None:
-    spec, found, _ = CASES["two metrics, one each"]
-    beside = "val/accuracy 70.0% against 80.0%, val/equalized_odds 0.100 against 0.200"
-    assert f"Trial 1 beside the best that needs no search (logistic regression): {beside}." in result(spec, found)
+    beside = only(BesideReference, Results(*REFERENCED["two metrics, one each"]))
+    values = [(beside.side.spread(name).mean, beside.reference.metrics[name]) for name in beside.names]
+    assert values == [(0.7, 0.8), (0.1, 0.2)]
 
 
 def test_a_margin_says_why_it_stays() -> None:
-    spec, found, _ = CASES["within the margin"]
-    assert "Trial 1 is 2.0 points ahead of it, within the margin of 2.8 points" in result(spec, found)
+    stays = only(ReferenceStays, Results(*REFERENCED["within the margin"]))
+    assert (stays.lead.candidate.trial.number, stays.lead.gain) == (1, pytest.approx(0.02))
+    assert stays.margin * stays.lead.error == pytest.approx(0.02 * 2**0.5)
 
 
 def test_they_stand_in_the_first_table_with_the_baseline() -> None:
-    spec, found, _ = CASES["wins"]
-    page = to_markdown(report_page(Results(spec, found), {}))
+    page = to_markdown(report_page(Results(*REFERENCED["wins"]), {}))
     table = page[page.index("## Summary") :].split("\n\n")[1]
     names = [row.split(" | ")[0].removeprefix("| ") for row in table.splitlines()[2:]]
     assert names == [
@@ -154,27 +129,31 @@ def test_they_stand_in_the_first_table_with_the_baseline() -> None:
 
 
 def test_one_without_the_metric_is_shown_and_not_compared() -> None:
-    spec, found = spec_of(), told({}, [(0.7, 0.2)])
+    spec, found = referenced_spec(), referenced({}, [(0.7, 0.2)])
     found.apply(Referenced("logistic_regression", {"val/balanced_accuracy": 0.9}, 1.0, time=90.0))
     assert Results(spec, found).best_reference is None
     assert [one.name for one in Results(spec, found).references] == ["logistic_regression"]
-    assert "Not compared, as val/accuracy is not known of them: " in result(spec, found)
+    lacking = only(NotCompared, Results(spec, found))
+    assert ([one.name for one in lacking.references], list(lacking.metrics)) == (
+        ["logistic_regression"],
+        ["val/accuracy"],
+    )
 
 
 def test_one_that_failed_is_told_and_changes_nothing() -> None:
-    spec, found = spec_of(), told({}, [(0.7, 0.2)])
-    before = result(spec, found)
+    spec, found = referenced_spec(), referenced({}, [(0.7, 0.2)])
+    before = conclusions(Results(spec, found))
     found.apply(Referenced("logistic_regression", reason="no memory", time=90.0))
-    assert result(spec, found) == before
-    assert "The reference logistic_regression could not be fitted: no memory" in list(caveats(Results(spec, found)))
+    assert conclusions(Results(spec, found)) == before
+    assert only(NotFitted, Results(spec, found)) == NotFitted("logistic_regression", "no memory")
     lines = summary.lines(summary.summary(Results(spec, found)))
     assert "  logistic_regression could not be fitted: no memory" in lines
 
 
 def test_of_fresh_seeds_the_means_are_compared() -> None:
     """The search's own value was lucky: on fresh seeds the reference is better."""
-    spec = spec_of("search.confirm={top: 1, seeds: 2}")
-    error = {"val/accuracy_standard_error": 0.02}
+    spec = referenced_spec("search.confirm={top: 1, seeds: 2}")
+    error = {ERROR: 0.02}
     base = dict(spec.search.baseline or {})
     trials = [Told("baseline", [0.5], params=base, further=error), Told("search", [0.9], params=PARAMS, further=error)]
     trials += [Told("confirm", [0.5], params=base, seed=seed, repeats=0, further=error) for seed in (1, 2)]
@@ -184,4 +163,5 @@ def test_of_fresh_seeds_the_means_are_compared() -> None:
     found.apply(Referenced("logistic_regression", {"val/accuracy": 0.8}, 1.0, time=90.0))
     stays = Results(spec, found).unbeaten
     assert isinstance(stays, Reference)
-    assert "10.0 points better than trial 1" in result(spec, found)
+    side = only(ReferenceStays, Results(spec, found)).side
+    assert (side.number, side.spread("val/accuracy").mean) == (1, pytest.approx(0.7))

@@ -1,5 +1,6 @@
 """Several methods, networks and data sets in one study, each with its own keys."""
 
+import re
 from functools import partial
 from typing import Any
 
@@ -9,7 +10,7 @@ from helpers import quickstart, searching
 
 from study import methods
 from study.errors import UserError
-from study.spec import StudySpec
+from study.spec import StudySpec, load_study
 from study.spec.schema import Domain
 from study.spec.trial_sections import Sections, forms
 
@@ -71,6 +72,22 @@ def test_a_label_has_what_it_gives_and_nothing_of_the_files_section() -> None:
     labelled = searching(LOSSES, LABELLED).trial_document({"method.name": "with_ce"})["method"]
     complete = {key: knob.default for key, knob in methods.method_knobs(labelled).items()}
     assert labelled == {**complete, "name": "bias_con", "cross_entropy": "plain", "temperature": 0.2}
+
+
+def test_one_trial_takes_a_label_as_the_name_of_the_files_own_section() -> None:
+    """The section is as that of a searched trial, with what else is set, in whatever order."""
+    given = ["method.class_weights=0.5", "method.name=bias_balanced", "model.width=8"]
+    one = load_study("quickstart", given, one_trial=True)
+    searched = load_study("quickstart").trial_document({"method.name": "bias_balanced"})
+    assert one.trial_document({})["method"] == {**searched["method"], "class_weights": 0.5}
+    assert one.trial_document({})["model"] == {**searched["model"], "width": 8}
+
+
+def test_a_wrong_key_of_such_a_section_is_told_with_what_set_it() -> None:
+    for given, told in (("method.betta=1", "--set method.betta=1"), ("method.alpha=1", "method.name: 'nobody' given")):
+        name = "nobody" if "nobody" in told else "bias_balanced"
+        with pytest.raises(UserError, match=re.escape(told)):
+            load_study("quickstart", [f"method.name={name}", given], one_trial=True)
 
 
 def test_each_trial_is_checked_with_its_own_method() -> None:

@@ -15,7 +15,7 @@ import typer.main
 
 from study import data, methods, models
 from study.cli import app
-from study.knobs import MOST
+from study.knobs import MAX_INTEGER
 from study.metrics import GROUPS, METRICS
 from study.spec.json_schema import schema
 from study.spec.rungs import SCHEDULES
@@ -185,7 +185,7 @@ def _branch(of: dict[str, Any]) -> str:
 def _range(of: dict[str, Any]) -> str:
     least, above, most, below = (of.get(key) for key in ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum"))
     lower = f"from {least:g}" if least is not None else f"above {above:g}" if above is not None else ""
-    upper = f"to {most:.10g}" if most not in (None, MOST) else f"below {below:.10g}" if below is not None else ""
+    upper = f"to {most:.10g}" if most not in (None, MAX_INTEGER) else f"below {below:.10g}" if below is not None else ""
     return " ".join(filter(None, [lower, upper])) or "number"
 
 

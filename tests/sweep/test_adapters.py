@@ -215,7 +215,7 @@ def test_tune_keeps_a_trial_that_has_ended_for_a_while_and_then_no_more(
     now = [adapters.time.monotonic()]
     monkeypatch.setattr(adapters.time, "monotonic", lambda: now[0])
     kept = []
-    for seconds in (1.0, adapters.KEPT, 1.0, adapters.KEPT, adapters.KEPT):
+    for seconds in (1.0, adapters.ENDED_TRIAL_KEPT_S, 1.0, adapters.ENDED_TRIAL_KEPT_S, adapters.ENDED_TRIAL_KEPT_S):
         now[0] += seconds
         scheduler.choose_trial_to_run(controller)
         kept.append([trial.trial_id for trial in controller._trials])

@@ -1,5 +1,6 @@
 """Folds in a study's course: which trial is validated on which, told beside its seed and in no configuration."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +12,10 @@ from helpers import quickstart
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, log_loss, roc_auc_score
 
 from study import ranking
-from study.data.dataset import Facts
+from study.data.dataset import Dataset, Facts, Folds, Split
 from study.home.record import StudyRecord
 from study.ranking import Results
-from study.sweep.joined import Verdict
+from study.sweep.joined import Joiner, Verdict
 from study.training import metrics
 
 
@@ -138,3 +139,19 @@ def test_resumed_at_any_line_folds_go_on_as_if_never_cut(how: str, tmp_path: Pat
         assert record.joined == whole.record.joined
         found = [(*one, trial.fold) for one, trial in zip(outcome(record), record.trials.values(), strict=True)]
         assert found == expected, f"cut after line {5 * count + 1}"
+
+
+def test_samples_alone_in_their_cell_make_the_error_of_the_joined_value() -> None:
+    """45 of 900 samples conflict with the bias, each of another pair of class and bias: 27 are right."""
+    target = np.arange(900) % 10
+    bias = target.copy()
+    bias[:45] = (target[:45] + 1 + np.arange(45) // 10) % 10
+    learn = Split(np.zeros((900, 1, 1, 1), np.float32), target, bias)
+    dataset = Dataset(Facts(10, 10, (1, 1, 1), aligned=tuple(range(10))), {"train": learn, "val": learn})
+    joiner = Joiner(folded(), replace(dataset, folds=Folds(3, np.arange(900) % 3, learn)))
+    wrong = (np.arange(900) < 45) & (np.arange(900) % 5 < 2)
+    values, _ = joiner.judged([Verdict(np.where(wrong, (target + 5) % 10, target))])
+    assert values["val/conflicting_accuracy"] == 27 / 45
+    binomial = (0.6 * 0.4 / 45) ** 0.5
+    assert values["val/conflicting_accuracy_standard_error"] == pytest.approx(binomial, rel=0.2)
+    assert values["val/aligned_accuracy_standard_error"] == 0.0

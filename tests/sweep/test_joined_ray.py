@@ -14,7 +14,7 @@ Place = tuple[str, int]
 
 @pytest.fixture(autouse=True)
 def _asked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ray_runtime, "EVERY", 0.0)
+    monkeypatch.setattr(ray_runtime, "POLL_INTERVAL_S", 0.0)
     monkeypatch.delenv("RAY_JOB_CONFIG_JSON_ENV_VAR", raising=False)
 
 

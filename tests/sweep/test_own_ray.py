@@ -17,7 +17,7 @@ from own_process import as_driver
 
 from study.files import RUN
 from study.places import for_sockets
-from study.sweep.own_ray import LONGEST, STEP, OwnRay, Patience, RayStartError, no_room
+from study.sweep.own_ray import MAX_FOLDER_CHARACTERS, STEP_TIMEOUT_S, OwnRay, Patience, RayStartError, no_room
 from study.upstream.environment import Part, variables
 from study.upstream.ray_internals import SESSION
 
@@ -106,15 +106,15 @@ def test_patience_counts_no_time_in_which_the_processes_wait_for_a_processor(
     ray: OwnRay, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     began, told = time.monotonic(), list[str]()
-    monkeypatch.setattr("study.sweep.own_ray.STEP", 0.3)
-    monkeypatch.setattr("study.sweep.own_ray.SLOW", 0.5)
+    monkeypatch.setattr("study.sweep.own_ray.STEP_TIMEOUT_S", 0.3)
+    monkeypatch.setattr("study.sweep.own_ray.SLOW_START_S", 0.5)
     monkeypatch.setattr(ray, "starved", lambda: min(time.monotonic() - began, 1.0))
     with pytest.raises(RayStartError, match=r"nothing happened in 0\.3 s"):
         Patience(ray, told.append, never).wait(never)
     assert time.monotonic() - began > 1.2
     assert len(told) == 1
     assert told[0].startswith("starting Ray; this machine is busy (load ")
-    assert STEP >= 60
+    assert STEP_TIMEOUT_S >= 60
 
 
 @pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="this system does not say")
@@ -208,7 +208,7 @@ def test_a_long_temporary_folder_is_passed_over(monkeypatch: pytest.MonkeyPatch)
         for length in range(len(above) + 2, 120):
             (place := Path(f"{above}/{'x' * (length - len(above) - 1)}")).mkdir()
             monkeypatch.setattr(tempfile, "tempdir", str(place))
-            chosen = for_sockets(LONGEST)
+            chosen = for_sockets(MAX_FOLDER_CHARACTERS)
             assert len(f"{chosen}/{RUN}12345678") + SESSION <= 103
             assert chosen in ("/tmp", str(place))
     assert chosen == "/tmp"

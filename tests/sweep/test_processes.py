@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from own_process import as_driver
 
-from study.sweep.own_ray import FOLDER, PATIENCE, Processes
+from study.sweep.own_ray import FOLDER, WORKER_TIMEOUT_S, Processes
 
 STARTS = """
 import json, psutil, ray, sys
@@ -74,4 +74,4 @@ def test_more_processes_than_ray_starts_at_once_are_not_waited_for() -> None:
     """As where a trial takes half a CPU, or in a container that may use some of the machine's CPUs only."""
     done = as_driver(ASKS_FOR_MANY)
     assert done.returncode == 0, done.stderr
-    assert float(done.stdout) < PATIENCE
+    assert float(done.stdout) < WORKER_TIMEOUT_S

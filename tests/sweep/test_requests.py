@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from course import Course, outcome, prefixes, spec_of
 
-from study.home.driver_requests import LONGEST, MOST_AT_ONCE, Request, ask, waiting
+from study.home.driver_requests import MAX_REQUEST_BYTES, MOST_AT_ONCE, Request, ask, waiting
 from study.home.events import SearchExtended
 from study.home.ledger import Ledger, read
 from study.home.record import StudyRecord
@@ -148,7 +148,7 @@ def test_the_driver_meets_requests_in_their_order_and_removes_them(
         ask(folder, request)
     (folder / ".part").write_text("half")
     (folder / f"{'0' * 20}-{'a' * 32}.json").write_text('{"kind": "end"')
-    (folder / f"{'1' * 20}-{'b' * 32}.json").write_text("9" * (LONGEST + 1))
+    (folder / f"{'1' * 20}-{'b' * 32}.json").write_text("9" * (MAX_REQUEST_BYTES + 1))
     (folder / f"{'2' * 20}-{'c' * 32}.json").symlink_to(course.ledger.path)
     inbox = RequestInbox(course.agenda, folder)
     inbox.poll()

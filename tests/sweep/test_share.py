@@ -69,7 +69,7 @@ class Cluster:
 
 @pytest.fixture
 def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
-    monkeypatch.setattr(sharing_of_trials, "LOOK", 0.0)
+    monkeypatch.setattr(sharing_of_trials, "POLL_INTERVAL_S", 0.0)
     found = Cluster(tmp_path)
     yield found
     for driver in found.drivers:

@@ -37,7 +37,7 @@ def test_on_a_cluster_nodes_come_and_go(monkeypatch: pytest.MonkeyPatch) -> None
     there = {"CPU": 2.0}
     found = Slots(lambda: there, Resources(cpu=1, gpu=0), None, grows=True)
     assert found() == 2
-    monkeypatch.setattr(Slots, "EVERY", -1.0)
+    monkeypatch.setattr(Slots, "POLL_INTERVAL_S", -1.0)
     there["CPU"] = 5.0
     assert found() == 5
     there.clear()

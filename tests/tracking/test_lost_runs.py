@@ -220,7 +220,7 @@ def test_a_study_that_goes_on_has_its_runs_again_too(
     home: Home, folder: StudyFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where its driver has the database open as it is taken away."""
-    monkeypatch.setattr(following, "IMPATIENCE", 60.0)
+    monkeypatch.setattr(following, "TROUBLED_TIMEOUT_S", 60.0)
     ledger, tracker = Ledger(folder.ledger_file), Tracker(home, folder, SPEC)
     tracker.start()
     while tracker._writer is None:  # it has opened the database

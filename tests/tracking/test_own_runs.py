@@ -8,7 +8,7 @@ from helpers import quickstart
 from mlflow import MlflowClient
 
 from study.tracking.own_runs import read
-from study.tracking.store import OWN, RunUpdate, Store
+from study.tracking.store import OWN_RUN_TAG, RunUpdate, Store
 
 END = 2_000_000_000_000
 
@@ -44,7 +44,7 @@ def test_all_of_a_run_is_read_and_hangs_under_its_trials(logged: tuple[Path, str
     assert [runs[name].status for name in ("outer", "inner", "other")] == ["FINISHED", "KILLED", "KILLED"]
     assert runs["inner"].end == END
     whole = runs["outer"]
-    assert whole.tags == {"mine": "a\\x1bb", OWN: whole.key}
+    assert whole.tags == {"mine": "a\\x1bb", OWN_RUN_TAG: whole.key}
     assert len(whole.params["rate"]) == 5000
     assert [(point.step, point.value) for point in whole.points if point.value == point.value] == [
         (0, 0.5),

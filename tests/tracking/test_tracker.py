@@ -75,7 +75,7 @@ def test_a_server_that_refuses_from_the_beginning_is_told_of_at_once(
 def test_a_server_that_refuses_is_told_of_and_the_rest_comes_later(
     home: Home, folder: StudyFolder, monkeypatch: pytest.MonkeyPatch, status: int, told: str
 ) -> None:
-    monkeypatch.setattr(tracker, "IMPATIENCE", 0.1)
+    monkeypatch.setattr(tracker, "TROUBLED_TIMEOUT_S", 0.1)
     with answering(status) as uri:
         monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
         one = Tracker(home, folder, SPEC)
@@ -96,7 +96,7 @@ def test_a_server_that_refuses_is_told_of_and_the_rest_comes_later(
 def test_a_server_that_does_not_answer_is_not_waited_for(
     home: Home, folder: StudyFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tracker, "PATIENCE", 0.5)
+    monkeypatch.setattr(tracker, "REST_TIMEOUT_S", 0.5)
     with answering(200, delay=60) as uri:
         monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
         one = Tracker(home, folder, SPEC)
@@ -111,7 +111,7 @@ def test_an_mlflow_that_opens_too_late_gets_nothing(
     home: Home, folder: StudyFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The next driver of this process may be bringing the same by then. Who waits is told through whom it gives."""
-    monkeypatch.setattr(tracker, "PATIENCE", 0.1)
+    monkeypatch.setattr(tracker, "REST_TIMEOUT_S", 0.1)
     monkeypatch.setattr(tracker, "QUIET", 0.0)
     told = list[str]()
     monkeypatch.setattr(tracker, "PARTING", 0.1)

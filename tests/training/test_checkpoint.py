@@ -89,7 +89,7 @@ def test_writing_takes_at_most_its_share_of_the_time(tmp_path: Path, monkeypatch
         save(content, file)
 
     monkeypatch.setattr(checkpoint.torch, "save", slow)
-    kept, written = checkpoint.Checkpoint(tmp_path / "state.pt", {}, {}, {}, pause=checkpoint.PAUSE), []
+    kept, written = checkpoint.Checkpoint(tmp_path / "state.pt", {}, {}, {}, pause=checkpoint.PAUSE_PER_WRITE), []
     for epoch in range(1, 13):
         now[0] += 1.0
         kept.keep(epoch)

@@ -9,7 +9,7 @@ from optuna import visualization
 from optuna.study import Study
 from optuna.trial import TrialState
 
-from study.analysis.figures.style import BLACK, FEWEST
+from study.analysis.figures.style import BLACK, MIN_MARKS
 from study.analysis.statistics.frame import thin, varied
 from study.metrics import in_percent
 from study.ranking import Results
@@ -18,14 +18,14 @@ from study.spec import StudySpec
 
 Draw = Callable[[Results, Study], go.Figure | None]
 
-MOST = 300
+MAX_SHOWN_TRIALS = 300
 """Trials at most in figures of parameters, evenly chosen."""
 
 
 def by_optuna(results: Results, names: Iterable[str] | None = None) -> dict[str, go.Figure]:
     """Those of these figures, all unless given, that have something to show."""
     results = results.as_searched
-    if len(results.searched) < FEWEST:
+    if len(results.searched) < MIN_MARKS:
         return {}
     study = as_optuna(results)
     drawn = {name: OPTUNA[name](results, study) for name in names or OPTUNA}
@@ -81,7 +81,7 @@ def _keys(spec: StudySpec, study: Study) -> list[str]:
 
 def _few(results: Results, study: Study) -> Study:
     """The same with a selection of its complete trials, the best among them."""
-    kept = {candidate.trial.number for candidate in thin(results.searched, MOST)}
+    kept = {candidate.trial.number for candidate in thin(results.searched, MAX_SHOWN_TRIALS)}
     return in_memory(results.spec, [trial for trial in study.trials if trial.number in kept])
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Container
 
-from study.analysis.figures.style import FEWEST
+from study.analysis.figures.style import MIN_MARKS
 from study.analysis.figures.two_metrics import trade_off_marks, trade_off_metrics
 from study.analysis.statistics import formatting
 from study.analysis.statistics.frame import varied
@@ -67,4 +67,4 @@ def not_shown(results: Results, drawn: Container[str]) -> list[str]:
 
 def _too_few(marks: int, what: str, whats: str, having: str) -> str | None:
     has = f"{formatting.count(marks, what, whats)} {'has' if marks == 1 else 'have'} {having}"
-    return f"{has}, {FEWEST} are needed" if marks < FEWEST else None
+    return f"{has}, {MIN_MARKS} are needed" if marks < MIN_MARKS else None

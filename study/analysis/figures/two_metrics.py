@@ -12,7 +12,7 @@ from study.analysis.figures.style import (
     BLACK,
     BLUE,
     COMPLETE_MARK,
-    FEWEST,
+    MIN_MARKS,
     ORANGE,
     RASTERIZED,
     VERMILLION,
@@ -51,7 +51,7 @@ def trade_off(results: Results) -> Figure | None:
     across, up = metrics
     reference, points = results.baseline, _points(results, across, up)
     names, measured = confirmed(results, across, up)
-    if max(map(len, trade_off_marks(results))) < FEWEST:
+    if max(map(len, trade_off_marks(results))) < MIN_MARKS:
         return None
     if measured:
         ends = [measured[0], *([measured[-1]] if measured[-1][0].label == "baseline" else [])]
@@ -224,11 +224,11 @@ def short(name: str) -> str:
     return "average accuracy" if name.endswith("/accuracy") else name.split("/")[1].replace("_", " ")
 
 
-LONG = 24
+LONG_NAME_CHARACTERS = 24
 """Letters of a metric's name from which on its axis has two lines."""
 
 
 def _axis_label(spec: StudySpec, name: str) -> str:
     words = plain(name)
-    space = "\n" if len(words) > LONG else " "
+    space = "\n" if len(words) > LONG_NAME_CHARACTERS else " "
     return f"{words}{space}(lower is better)" if spec.direction(name) == "min" else words

@@ -3,53 +3,135 @@
 The front is that of `Results.front`, and every value of it here is the one that it was judged by.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Literal
 
 from study.analysis.report.page import Picture, Section, Table, Text
 from study.analysis.statistics import formatting
 from study.analysis.statistics.frame import numbered, param_keys, shown
 from study.ranking import Candidate, Results
-from study.ranking.difference import Side, side_of
+from study.ranking.difference import Difference, Side, side_of
+from study.ranking.documents import Statement
 from study.spec import StudySpec, objective
 from study.spec.objective import Objective, Score
 
 if TYPE_CHECKING:
     import pandas as pd
 
-MOST = 5
+MAX_TOLD_CONFIGURATIONS = 5
 """Configurations of a front whose values the sentences give; of a larger one the table does."""
 
 
-def front_result(results: Results) -> Iterator[str]:
+Judged = tuple[Candidate, Score]
+"""A configuration, and what it was judged by."""
+
+
+class OnFront(Statement):
+    """What is on the front.
+
+    Attributes:
+        front: the best in the first metric first.
+        chosen: of the front.
+        judged: how many configurations it is taken from.
+        is_first: whether the front has one point, which is better in every metric than all else, references too.
+    """
+
+    spec: StudySpec
+    front: Sequence[Judged]
+    chosen: Judged
+    judged: int
+    is_first: bool
+
+    @property
+    def verdict(self) -> Literal["none keeps the limits", "one point", "several points"]:
+        if self.front[0][1].violation > 0:
+            return "none keeps the limits"
+        return "one point" if len({score.gains for _, score in self.front}) == 1 else "several points"
+
+    def __str__(self) -> str:
+        spec, chosen, where = self.spec, _name(self.chosen[0]), _where(self.spec, self.front, self.judged)
+        if self.verdict == "none keeps the limits":
+            limits, least = " and ".join(map(str, spec.objective.constraints)), self.front[0][1].violation
+            return (
+                f"No configuration keeps {limits}, so that there is no front: of {where} {chosen} misses by least, "
+                f"{least:.4g}."
+            )
+        if self.verdict == "one point":
+            others = [_name(each) for each, _ in self.front if not _is(each, self.chosen[0])]
+            tied = f" (as {formatting.listed(others)} {'are' if others[1:] else 'is'})" if others else ""
+            best = f"{chosen} is the best in every metric"
+            said = best if self.is_first else f"none is better than {chosen} in any metric"
+            return f"Of {where} {said}{tied}: {_values(spec, *self.chosen)}."
+        is_large = len(self.front) > MAX_TOLD_CONFIGURATIONS
+        names = [_name(each) + ("" if is_large else f" ({_values(spec, each, score)})") for each, score in self.front]
+        return f"No configuration is best in every metric. Of {where} the front is {formatting.listed(names)}."
+
+
+class ChosenOfFront(Statement):
+    """Which configuration of the front is chosen, by which rule.
+
+    Attributes:
+        is_result: whether it is the study's result, which what needs no search may be.
+    """
+
+    spec: StudySpec
+    chosen: Judged
+    is_result: bool
+
+    def __str__(self) -> str:
+        name, missed = _name(self.chosen[0]), self.spec.objective.missed(self.chosen[1])
+        held = ", which best.yaml holds" if self.is_result else ""
+        least = f" None of the front keeps the limit; {name} misses it by least, {missed:.4g}." if missed else ""
+        return f"Of the front {name} is chosen{held}: {self.spec.objective.rule}.{least}"
+
+
+class FrontGain(Statement):
+    """The best of the search against the baseline in the study's metrics on one split: the differences by metric.
+
+    Attributes:
+        is_chosen: whether it is the best of the study.
+    """
+
+    reference: Side
+    best: Side
+    gains: Mapping[str, Difference]
+    is_chosen: bool
+
+    def __str__(self) -> str:
+        changes = "; ".join(self._change(name, gain) for name, gain in self.gains.items())
+        head = f"{self.best.label.capitalize()} against the baseline"
+        if not self.is_chosen:
+            head = f"Of the search {self.best.label} is {self.best.spec.objective.rule}; against the baseline"
+        is_test = all(name.startswith("test/") for name in self.gains)
+        return f"{'On the test split, which chose nothing' if is_test else head}: {changes}."
+
+    def _change(self, name: str, gain: Difference) -> str:
+        is_better = (gain.value < 0) == (self.best.spec.direction(name) == "min")
+        means = " against ".join(formatting.measured(side, name) for side in (self.best, self.reference))
+        return f"{name} {means}, {formatting.judged(name, gain, is_better)}"
+
+
+def front_result(results: Results) -> Iterator[Statement]:
     """Yield what is on the front, which of it was chosen by which rule, and how that differs from the baseline."""
-    spec = results.spec
-    front, best = results.front, results.ranked[0]
-    judged = results.judged
-    where = _where(spec, front, len(judged))
-    (_, first), chosen = front[0], _name(best)
-    if first.violation > 0:
-        limits = " and ".join(map(str, spec.objective.constraints))
-        least = f"{chosen} misses by least, {first.violation:.4g}"
-        yield f"No configuration keeps {limits}, so that there is no front: of {where} {least}."
-    elif len({score.gains for _, score in front}) == 1:
-        others = [_name(each) for each, _ in front if not _is(each, best)]
-        tied = f" (as {formatting.listed(others)} {'are' if others[1:] else 'is'})" if others else ""
-        rest = [score.gains for _, score in judged if not score.violation and score.gains != first.gains]
-        is_first = all(ours > theirs for gains in rest for ours, theirs in zip(first.gains, gains, strict=True))
-        is_alone = is_first and not results.record.references  # one of these may be better in a metric
-        said = f"{chosen} is the best in every metric" if is_alone else f"none is better than {chosen} in any metric"
-        yield f"Of {where} {said}{tied}: {_values(spec, *_own(front, best))}."
-    else:
-        names = [_name(each) + ("" if front[MOST:] else f" ({_values(spec, each, score)})") for each, score in front]
-        yield f"No configuration is best in every metric. Of {where} the front is {formatting.listed(names)}."
-        missed = _missed(spec, front, best)
-        held = "" if results.unbeaten else ", which best.yaml holds"
-        yield f"Of the front {chosen} is chosen{held}: {spec.objective.rule}.{missed}"
-    yield from _against_baseline(results)
+    spec, front, best, judged = results.spec, results.front, results.ranked[0], results.judged
+    chosen, first = next(pair for pair in front if _is(pair[0], best)), front[0][1]
+    rest = [score.gains for _, score in judged if not score.violation and score.gains != first.gains]
+    is_first = all(ours > theirs for gains in rest for ours, theirs in zip(first.gains, gains, strict=True))
+    # one of the references may be better in a metric
+    on_front = OnFront(spec, front, chosen, len(judged), is_first and not results.record.references)
+    yield on_front
+    if on_front.verdict == "several points":
+        yield ChosenOfFront(spec, chosen, not results.unbeaten)
+    reference, of_search = results.sides
+    if reference is None or of_search is None:
+        return
+    for split in ("val", "test"):
+        names = [f"{split}/{name.split('/')[1]}" for name in spec.objective.metrics]
+        if gains := {name: gain for name in names if (gain := of_search.against(reference, name))}:
+            yield FrontGain(reference, of_search, gains, best.trial.stage != "baseline")
 
 
-def _where(spec: StudySpec, front: list[tuple[Candidate, Score]], among: int) -> str:
+def _where(spec: StudySpec, front: Sequence[Judged], among: int) -> str:
     """Return which configurations were judged, by which seeds."""
     candidate, score = front[0]
     number = formatting.count(among, "configuration")
@@ -67,13 +149,9 @@ def _is(one: Candidate, other: Candidate) -> bool:
     return one.trial.number == other.trial.number
 
 
-def _own(front: list[tuple[Candidate, Score]], best: Candidate) -> tuple[Candidate, Score]:
-    return next(pair for pair in front if _is(pair[0], best))
-
-
 def _values(spec: StudySpec, candidate: Candidate, score: Score) -> str:
     side = _judged(spec, candidate, score)
-    return ", ".join(f"{name} {formatting.mean(name, side.spread(name))}" for name in spec.objective.metrics)
+    return ", ".join(f"{name} {formatting.measured(side, name)}" for name in spec.objective.metrics)
 
 
 def _judged(spec: StudySpec, candidate: Candidate, score: Score) -> Side:
@@ -81,37 +159,6 @@ def _judged(spec: StudySpec, candidate: Candidate, score: Score) -> Side:
     trials = candidate.repeats if score is candidate.confirmed_score else candidate.replicates
     joined = candidate.joined if score is candidate.confirmed_score else None
     return Side(_name(candidate), candidate.trial.number, trials, spec, joined=joined)
-
-
-def _missed(spec: StudySpec, front: list[tuple[Candidate, Score]], best: Candidate) -> str:
-    missed = spec.objective.missed(_own(front, best)[1])
-    return f" None of the front keeps the limit; {_name(best)} misses it by least, {missed:.4g}." if missed else ""
-
-
-def _against_baseline(results: Results) -> Iterator[str]:
-    """The best of the search against the baseline in each metric, on validation and on test."""
-    reference, best = results.sides
-    if reference is None or best is None:
-        return
-    head = f"{best.label.capitalize()} against the baseline"
-    if results.ranked[0].trial.stage == "baseline":
-        head = f"Of the search {best.label} is {results.spec.objective.rule}; against the baseline"
-    for split in ("val", "test"):
-        names = [f"{split}/{name.split('/')[1]}" for name in results.spec.objective.metrics]
-        changes = [text for name in names if (text := _change(results.spec, name, reference, best))]
-        if changes and split == "val":
-            yield f"{head}: {'; '.join(changes)}."
-        elif changes:
-            yield f"On the test split, which chose nothing: {'; '.join(changes)}."
-
-
-def _change(spec: StudySpec, name: str, reference: Side, best: Side) -> str | None:
-    gain = best.against(reference, name)
-    if gain is None:
-        return None
-    told = formatting.judged(name, gain, (gain.value < 0) == (spec.direction(name) == "min"))
-    means = (formatting.mean(name, side.spread(name)) for side in (best, reference))
-    return f"{name} {' against '.join(means)}, {told}"
 
 
 # The table.
@@ -184,7 +231,7 @@ def _not_confirmed(results: Results) -> int | None:
     return len(on_front) if any(not candidate.repeats for candidate in on_front) else None
 
 
-def _not_on_it(results: Results, front: list[tuple[Candidate, Score]]) -> Iterator[str]:
+def _not_on_it(results: Results, front: list[Judged]) -> Iterator[str]:
     """Yield which configurations were on the front of the search and are not on that of the fresh seeds, and why."""
     same, on_it = results.comparable, {candidate.trial.number for candidate, _ in front}
     if not front or front[0][1] is not front[0][0].confirmed_score:
@@ -202,7 +249,7 @@ def _tests(spec: StudySpec) -> list[str]:
     return [f"test/{name.split('/')[1]}" for name in spec.objective.metrics]
 
 
-def _on_test(spec: StudySpec, front: list[tuple[Candidate, Score]]) -> Mapping[int, str]:
+def _on_test(spec: StudySpec, front: list[Judged]) -> Mapping[int, str]:
     """Return which configurations whose test was read are on its front, by trial: yes or no."""
     goal, scores = Objective(tuple(_tests(spec)), spec.objective.modes), {}
     for candidate, _ in front:

@@ -1,13 +1,16 @@
 """What the report says of a search beside what needs none: in the sentences on the result, and in the table of both."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from study.analysis.statistics import formatting
 from study.home.record import StudyRecord
 from study.ranking import Reference, Results
+from study.ranking.candidates import Lead
 from study.ranking.difference import Side, side_of
+from study.ranking.documents import Statement
 from study.spec import StudySpec
+from study.text import sentence_case
 
 if TYPE_CHECKING:  # brings the library, which sentences do not need
     import pandas as pd
@@ -15,100 +18,152 @@ if TYPE_CHECKING:  # brings the library, which sentences do not need
 TITLE = "With and without a search"
 
 
-def reference_result(results: Results) -> Iterator[str]:
-    """Yield how what the search found stands beside what needs none; nothing without references or configurations."""
-    won = results.best
-    if won is None or results.spec.varied_data:
-        return
-    side, stays = side_of(results.spec, won), results.unbeaten
-    if stays is not None:
-        yield from _stays(results, side, stays)
-    elif best := results.best_reference:
-        yield from _beaten(results, side, best)
-    for other in results.above:
-        if other.kind.needs_group:
-            yield f"{other.words} is better ({_values(results.spec, other)}) and not chosen: {NEEDS}."
-    unjudged = [one.words for one in results.references if one.score is None]
-    if unjudged:
-        names = formatting.listed(results.spec.objective.needed)
-        yield f"Not compared, as {names} is not known of them: {formatting.listed(unjudged)}."
+class Unchosen(Statement):
+    """A reference that is better and not chosen."""
+
+    reference: Reference
+    spec: StudySpec
+
+    def __str__(self) -> str:
+        return f"{self.reference.words} is better ({_values(self.spec, self.reference)}) and not chosen: {NEEDS}."
 
 
 NEEDS = "it needs the group of whom it judges, and draws by chance"
+
+
+class NotCompared(Statement):
+    """References that lack one of these metrics of the study."""
+
+    references: Sequence[Reference]
+    metrics: Sequence[str]
+
+    def __str__(self) -> str:
+        of = formatting.listed(one.words for one in self.references)
+        return f"Not compared, as {formatting.listed(self.metrics)} is not known of them: {of}."
+
+
+class ReferenceStays(Statement):
+    """A reference is the result.
+
+    Attributes:
+        side: the configuration that leads.
+        lead: of what leads over the reference, where the margin keeps it from being chosen.
+        margin: in standard errors.
+    """
+
+    reference: Reference
+    side: Side
+    lead: Lead | None
+    leading: str
+    margin: float
+
+    def __str__(self) -> str:
+        spec, stays, side = self.side.spec, self.reference, self.side
+        name, who, tested = spec.metric, sentence_case(self.side.words), stays.metrics.get(spec.test_metric)
+        head = f"The result needs no search: {stays.words}, with {_values(spec, stays)}"
+        head += "" if tested is None else f" ({spec.test_metric} {formatting.value(spec.test_metric, tested)})"
+        if self.lead and self.lead.error is not None:
+            gain, margin = (
+                formatting.change(name, of, signed=False) for of in (self.lead.gain, self.margin * self.lead.error)
+            )
+            return (
+                f"{head}. {sentence_case(self.leading)} is {gain} ahead of it, within the margin of {margin} "
+                f"({self.margin:g} times the standard error): it stays."
+            )
+        own, value = side.spread(name), stays.metrics[name]
+        if spec.objective.several or own is None or value is None:
+            return f"{head}: no worse than {side.words} in any metric, and better in one."
+        gap = formatting.change(name, abs(own.mean - value), signed=False)
+        if spec.better(own.mean, value):
+            return f"{head}. {who} is better in {name}, and misses {' and '.join(spec.search.constraints)}."
+        if gap == formatting.change(name, 0.0, signed=False):
+            return f"{head}; no configuration is better, {side.words} is as good."
+        return f"{head}, {gap} better than {side.words}."
+
+
+class BesideReference(Statement):
+    """The result beside the best of what needs no search, on one split.
+
+    Attributes:
+        names: the study's metrics, as the reference has them.
+        baseline: the baseline, where that is another configuration.
+        is_surpassed: whether a reference is above it that needs the group.
+    """
+
+    names: Sequence[str]
+    side: Side
+    reference: Reference
+    baseline: Side | None
+    is_surpassed: bool
+
+    @property
+    def gains(self) -> list[float]:
+        """By how much it is better in the first metric than the baseline, where that is another, and the reference."""
+        name = self.names[0]
+        own, before = self.side.spread(name), self.baseline.spread(name) if self.baseline else None
+        value = self.reference.metrics[name]
+        assert own
+        assert value is not None
+        sign = -1 if self.side.spec.direction(name) == "min" else 1
+        return [sign * (own.mean - other) for other in (*([before.mean] if before else []), value)]
+
+    def __str__(self) -> str:
+        is_val, who = self.names[0].startswith("val/"), sentence_case(self.side.words)
+        needs = "neither a search nor the group" if self.is_surpassed else "no search"
+        without = f"the best that needs {needs} ({self.reference.words})"
+        if self.side.spec.objective.several:
+            pairs = (
+                f"{name} {formatting.measured(self.side, name)} against "
+                f"{formatting.value(name, self.reference.metrics[name])}"
+                for name in self.names
+            )
+            return f"{who if is_val else 'The same on the test split'} beside {without}: {', '.join(pairs)}."
+        is_more = all(gain >= 0 for gain in self.gains)
+        told = [formatting.change(self.names[0], gain, signed=not is_more) for gain in self.gains]
+        over = " and ".join(map(" over ".join, zip(told, ["the baseline", without][-len(told) :], strict=True)))
+        verb = "gains" if is_more else "has"
+        return f"{who} {verb} {over}." if is_val else f"On the test split it {verb} {over}."
+
+
+def reference_result(results: Results) -> Iterator[Statement]:
+    """Yield how what the search found stands beside what needs none; nothing without references or configurations."""
+    won, spec = results.best, results.spec
+    if won is None or spec.varied_data:
+        return
+    side, stays, held = side_of(spec, won), results.unbeaten, results.ahead_of
+    if stays is not None:
+        lead = held.ahead[0] if held and held.ahead else None
+        leading = side_of(spec, lead.candidate).words if lead else ""
+        yield ReferenceStays(stays, side, lead, leading, held.margin if held else 0.0)
+    elif best := results.best_reference:
+        before = results.sides[0]
+        baseline = before if before and before.number != side.number else None
+        for split in ("val", "test"):
+            names = [f"{split}/{name.split('/')[1]}" for name in spec.objective.metrics]
+            if known := [name for name in names if best.metrics.get(name) is not None and side.spread(name)]:
+                yield BesideReference(known, side, best, baseline, bool(results.above))
+    yield from (Unchosen(other, spec) for other in results.above if other.kind.needs_group)
+    if unjudged := [one for one in results.references if one.score is None]:
+        yield NotCompared(unjudged, spec.objective.needed)
 
 
 def _values(spec: StudySpec, of: Reference) -> str:
     return ", ".join(f"{name} {formatting.value(name, of.metrics.get(name))}" for name in spec.objective.needed)
 
 
-def _stays(results: Results, side: Side, stays: Reference) -> Iterator[str]:
-    """Yield that a reference is the result."""
-    spec = results.spec
-    head = f"The result needs no search: {stays.words}, with {_values(spec, stays)}"
-    tested = stays.metrics.get(spec.test_metric)
-    head += "" if tested is None else f" ({spec.test_metric} {formatting.value(spec.test_metric, tested)})"
-    held = results.ahead_of
-    if held is not None and held.ahead and (lead := held.ahead[0]).error is not None:
-        ahead, margin = (formatting.change(spec.metric, of, False) for of in (lead.gain, held.margin * lead.error))
-        leading = side_of(spec, lead.candidate).words
-        yield (
-            f"{head}. {leading[0].upper()}{leading[1:]} is {ahead} ahead of it, within the margin of {margin} "
-            f"({held.margin:g} times the standard error): it stays."
-        )
-        return
-    own, name = side.spread(spec.metric), spec.metric
-    value = stays.metrics[name]
-    if spec.objective.several or own is None or value is None:
-        yield f"{head}: no worse than {side.words} in any metric, and better in one."
-        return
-    gap = abs(own.mean - value)
-    limits = " and ".join(spec.search.constraints)
-    if spec.better(own.mean, value):
-        yield f"{head}. {side.words[0].upper()}{side.words[1:]} is better in {name}, and misses {limits}."
-    elif formatting.change(name, gap) == formatting.change(name, 0.0):
-        yield f"{head}; no configuration is better, {side.words} is as good."
-    else:
-        yield f"{head}, {formatting.change(name, gap, signed=False)} better than {side.words}."
+class NotFitted(Statement):
+    """Why a reference could not be fitted."""
+
+    reference: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"The reference {self.reference} could not be fitted: {self.why}"
 
 
-def _beaten(results: Results, side: Side, best: Reference) -> Iterator[str]:
-    """Yield by how much the result gains over the baseline and over the best reference, on validation and on test; of
-    several metrics, the values beside those of the reference."""
-    needs = "neither a search nor the group" if results.above else "no search"
-    without, who = f"the best that needs {needs} ({best.words})", f"{side.words[0].upper()}{side.words[1:]}"
-    reference, _ = results.sides
-    for split in ("val", "test"):
-        names = [f"{split}/{name.split('/')[1]}" for name in results.spec.objective.metrics]
-        known = {name: value for name in names if (value := best.metrics.get(name)) is not None and side.spread(name)}
-        if results.spec.objective.several and known:
-            pairs = (f"{name} {_mean(name, side)} against {formatting.value(name, known[name])}" for name in known)
-            yield f"{who if split == 'val' else 'The same on the test split'} beside {without}: {', '.join(pairs)}."
-        elif known:
-            gains = list(_gains(results.spec, names[0], side, reference, known[names[0]]))
-            is_more = all(gain >= 0 for gain in gains)
-            told = [formatting.change(names[0], gain, signed=not is_more) for gain in gains]
-            over = " and ".join(map(" over ".join, zip(told, ["the baseline", without][-len(told) :], strict=True)))
-            verb = "gains" if is_more else "has"
-            yield f"{who} {verb} {over}." if split == "val" else f"On the test split it {verb} {over}."
-
-
-def _gains(spec: StudySpec, name: str, side: Side, reference: Side | None, value: float) -> Iterator[float]:
-    """By how much a side is better in a metric than the baseline, where that is another, and than a value."""
-    own = side.spread(name)
-    before = reference.spread(name) if reference and reference.number != side.number else None
-    assert own
-    for other in [*([before.mean] if before else []), value]:
-        yield other - own.mean if spec.direction(name) == "min" else own.mean - other
-
-
-def _mean(name: str, side: Side) -> str:
-    return formatting.mean(name, side.spread(name))
-
-
-def reference_notes(results: Results) -> Iterator[str]:
-    """A sentence on each reference that could not be fitted."""
-    for name, reason in results.failed_references.items():
-        yield f"The reference {name} could not be fitted: {reason}"
+def reference_notes(results: Results) -> Iterator[NotFitted]:
+    """Each reference that could not be fitted."""
+    yield from (NotFitted(name, why) for name, why in results.failed_references.items())
 
 
 def printed_references(results: Results, metrics: list[str]) -> "pd.DataFrame":
@@ -131,7 +186,7 @@ def printed_references(results: Results, metrics: list[str]) -> "pd.DataFrame":
 def _row(words: str, metrics: list[str], of: Side | Reference) -> dict[str, str]:
     if isinstance(of, Reference):
         return {"what": words, **{name: formatting.value(name, of.metrics.get(name)) for name in metrics}}
-    return {"what": words, **{name: formatting.mean(name, of.spread(name)) for name in metrics}}
+    return {"what": words, **{name: formatting.measured(of, name) for name in metrics}}
 
 
 def references_frame(record: StudyRecord) -> "pd.DataFrame":

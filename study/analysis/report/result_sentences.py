@@ -4,37 +4,52 @@ import math
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from study.analysis.report.caveats import conclusions, more_search
 from study.analysis.statistics import formatting, spent
 from study.analysis.statistics.debiasing_metrics import worst_group
-from study.analysis.statistics.next_step import Came, Edge, Step, came, edges, next_steps, rivals
-from study.ranking import Results, epochs
-from study.ranking.difference import Side, side_of
-from study.ranking.summary import extended, sentence
+from study.analysis.statistics.next_step import Came, Edge, Rivals, Step, came, edges, next_steps, rivals
+from study.home.events import Params
+from study.metrics.worst_group import WorstGroup
+from study.ranking import Results, Spread, epochs
+from study.ranking.difference import Difference, Side, side_of
+from study.ranking.documents import Statement, text_of
+from study.ranking.summary import Extended, extended, sentence
 from study.spec.objective import Constraint
-from study.text import parameter
+from study.text import parameter, sentence_case
 
 # What the lead says of limits that the baseline or the best does not keep.
 
+Means = Sequence[tuple[Side, Spread]]
+"""Sides with the metric of a limit over their seeds."""
 
-def limits(results: Results) -> Iterator[str]:
+
+class Limit(Statement):
+    """Who breaks a limit by the mean over its seeds, and who keeps it."""
+
+    limit: Constraint
+    broken: Means
+    kept: Means
+
+    def __str__(self) -> str:
+        name = self.limit.metric
+        by_verb = {"breaks": self.broken, "keeps": self.kept}
+        parts = (
+            f"{side.words} {verb} it ({formatting.mean(name, spread)})"
+            for verb, means in by_verb.items()
+            for side, spread in means
+        )
+        return f"The limit {name} {self.limit.sense} {formatting.setting(self.limit.limit)}: {', '.join(parts)}."
+
+
+def limits(results: Results) -> Iterator[Limit]:
     """Each constraint, for the baseline and the best configuration; nothing where there are none."""
-    if results.spec.final_seeds is None and (compared := [side for side in results.sides if side]):
-        for limit in results.spec.objective.constraints:
-            yield from _limit(limit, compared)
-
-
-def _limit(limit: Constraint, compared: list[Side]) -> Iterator[str]:
-    """Yield who breaks a limit by the mean over its seeds; that the best keeps it, where the baseline does not."""
-    text = f"{limit.metric} {limit.sense} {formatting.setting(limit.limit)}"
-    means = [(side, spread) for side in compared if (spread := side.spread(limit.metric))]
-    broken = [(side, spread) for side, spread in means if limit.excess(spread.mean) > 0]
-    kept = [(side, spread) for side, spread in means if limit.excess(spread.mean) <= 0]
-    parts = [f"{side.words} breaks it ({formatting.mean(limit.metric, spread)})" for side, spread in broken]
-    parts += [f"{side.words} keeps it ({formatting.mean(limit.metric, spread)})" for side, spread in kept]
-    if parts:
-        yield f"The limit {text}: {', '.join(parts)}."
+    compared = [side for side in results.sides if side and results.spec.final_seeds is None]
+    for limit in results.spec.objective.constraints:
+        if means := [(side, spread) for side in compared if (spread := side.spread(limit.metric))]:
+            broken = [(side, spread) for side, spread in means if limit.excess(spread.mean) > 0]
+            yield Limit(limit, broken, [pair for pair in means if pair not in broken])
 
 
 # What the gain cost: a method that helps samples against the bias often loses some of those that go with it.
@@ -50,7 +65,48 @@ MUCH = 0.05
 """Loss of accuracy from which on a milder configuration is named."""
 
 
-def trade_off(results: Results) -> Iterator[str]:
+class TradeOff(Statement):
+    """How accuracies on a split changed from the baseline to the best: the difference by metric."""
+
+    split: str
+    reference: Side
+    best: Side
+    changes: Mapping[str, Difference]
+
+    def __str__(self) -> str:
+        changes = "; ".join(self._change(name, change) for name, change in self.changes.items())
+        return f"Accuracy on the {self.split} split, from the baseline to {self.best.label}: {changes}."
+
+    def _change(self, name: str, change: Difference) -> str:
+        verb = "went" if not change.clear else "rose" if change.value > 0 else "fell"
+        where = ON[name.split("/")[1]]
+        before, after = (formatting.measured(side, name) for side in (self.reference, self.best))
+        if change.interval == (0.0, 0.0):
+            return f"{where} it stayed at {after} on every seed"
+        return f"{where} it {verb} from {before} to {after}: {formatting.amount(name, change)}"
+
+
+class Milder(Statement):
+    """A configuration that loses less accuracy: the study's metric and the accuracy that it had in the search, and the
+    least accuracy that was asked for."""
+
+    study: str
+    trial: int
+    metric: str
+    value: float
+    accuracy: float
+    least: float
+
+    def __str__(self) -> str:
+        return (
+            f"Trial {self.trial} is milder: in the search it had {self.metric} "
+            f"{formatting.value(self.metric, self.value)} with val/accuracy "
+            f"{formatting.value('val/accuracy', self.accuracy)}. To export it: study export {self.study} --where "
+            f'"val/accuracy>={self.least:g}"'
+        )
+
+
+def trade_off(results: Results) -> Iterator[TradeOff | Milder]:
     """Yield how accuracy changed from the baseline to the best, with the bias, against it and over all; and a
     configuration that costs less, where it cost much. Nothing where the study's own metric says it all."""
     reference, best = results.sides
@@ -59,45 +115,25 @@ def trade_off(results: Results) -> Iterator[str]:
     split = "test" if all(side.spread("test/accuracy") for side in (best, reference)) else "val"
     told = {name.split("/")[1] for name in results.spec.objective.metrics}
     names = [f"{split}/{name}" for name in ON if name not in told]
-    names = [name for name in names if all(side.spread(name) for side in (best, reference))]
-    if not names:
+    changes = {name: change for name in names if (change := best.against(reference, name))}
+    if not changes:
         return
-    changes = "; ".join(_change(name, reference, best) for name in names)
-    yield f"Accuracy on the {split} split, from the baseline to {best.label}: {changes}."
+    yield TradeOff(split, reference, best, changes)
     lost = best.against(reference, "val/accuracy")
     if lost is not None and lost.clear and lost.value < -MUCH and results.spec.metric != "val/accuracy":
         yield from _milder(results, reference)
 
 
-def _change(name: str, reference: Side, best: Side) -> str:
-    change = best.against(reference, name)
-    before, after = reference.spread(name), best.spread(name)
-    assert change
-    assert before
-    assert after
-    verb = "went" if not change.clear else "rose" if change.value > 0 else "fell"
-    where = ON[name.split("/")[1]]
-    if change.interval == (0.0, 0.0):
-        return f"{where} it stayed at {formatting.mean(name, after)} on every seed"
-    means = f"from {formatting.mean(name, before)} to {formatting.mean(name, after)}"
-    return f"{where} it {verb} {means}: {formatting.amount(name, change)}"
-
-
-def _milder(results: Results, reference: Side) -> Iterator[str]:
+def _milder(results: Results, reference: Side) -> Iterator[Milder]:
     """The best configuration of those that lose less of the baseline's accuracy, if it is better than the baseline."""
-    own, whole = reference.spread(results.spec.metric), reference.spread("val/accuracy")
+    spec, own, whole = results.spec, reference.spread(results.spec.metric), reference.spread("val/accuracy")
     assert own
     assert whole
     least = math.floor(1000 * (whole.mean - MUCH)) / 1000
     for candidate in results.candidates:
-        accuracy = epochs.value(results.spec.objective, candidate.trial, "val/accuracy")
-        if accuracy is not None and accuracy >= least and results.spec.better(candidate.value, own.mean):
-            yield (
-                f"Trial {candidate.trial.number} is milder: in the search it had {results.spec.metric} "
-                f"{formatting.value(results.spec.metric, candidate.value)} with val/accuracy "
-                f"{formatting.value('val/accuracy', accuracy)}. To export it: study export {results.spec.name} --where "
-                f'"val/accuracy>={least:g}"'
-            )
+        accuracy = epochs.value(spec.objective, candidate.trial, "val/accuracy")
+        if accuracy is not None and accuracy >= least and spec.better(candidate.value, own.mean):
+            yield Milder(spec.name, candidate.trial.number, spec.metric, candidate.value, accuracy, least)
             return
 
 
@@ -105,30 +141,19 @@ WIDTH = 110
 """Of a terminal's lines."""
 
 
-@dataclass(frozen=True)
-class Part:
-    """A few sentences of the lead under a word or two."""
-
-    title: str
-    sentences: tuple[str, ...]
-
-    @property
-    def text(self) -> str:
-        return " ".join(self.sentences)
-
-
-def lead(results: Results) -> list[Part]:
-    """The lead, part by part; parts that have nothing to say are left out."""
-    parts = {
-        "Result": [*conclusions(results), *limits(results), *_values(results)],
-        "Trade-off": [] if results.spec.varied_data else list(trade_off(results)),
+def lead(results: Results) -> dict[str, list[Statement]]:
+    """The lead's statements by title; parts that have nothing to say are left out."""
+    is_compared = not results.spec.varied_data
+    parts: dict[str, list[Statement]] = {
+        "Result": [*conclusions(results), *limits(results), *_parameters(results)],
+        "Trade-off": list(trade_off(results)) if is_compared else [],
         "Groups": list(_groups(results)),
-        "How sure": [] if results.spec.varied_data else list(_how_sure(results)),
-        "Search": [] if results.spec.varied_data else list(_search(results)),
+        "How sure": list(_how_sure(results)) if is_compared else [],
+        "Search": list(_search(results)) if is_compared else [],
         "Cost": list(_cost(results)),
         "Next": list(_next(results)),
     }
-    return [Part(title, tuple(sentences)) for title, sentences in parts.items() if sentences]
+    return {title: said for title, said in parts.items() if said}
 
 
 @dataclass(frozen=True)
@@ -145,14 +170,14 @@ class Lead:
     """The lead of a report, and what it says in numbers.
 
     Attributes:
-        parts: the sentences by title.
+        parts: the statements by title.
         undecided: all trials that cannot be told from the best; None as `runner_up` where that is not known.
         best_came: as which of how many trials.
         edges: ranges at whose edge the best lies.
         next: the steps that apply, the one to take first.
     """
 
-    parts: Mapping[str, Sequence[str]]
+    parts: Mapping[str, Sequence[Statement]]
     runner_up: RunnerUp | None
     undecided: Sequence[int] | None
     best_came: Came | None
@@ -164,7 +189,7 @@ def document(results: Results) -> Lead:
     """The same with its numbers."""
     against, is_final = rivals(results), results.spec.final_seeds is not None
     return Lead(
-        {part.title: part.sentences for part in lead(results)},
+        lead(results),
         RunnerUp(against.runner_up.number, against.gap.value, against.gap.interval) if against else None,
         against.undecided if against else None,
         came(results.as_searched),
@@ -176,7 +201,7 @@ def document(results: Results) -> Lead:
 def lines(told: Lead, but: Sequence[str] = ()) -> list[str]:
     """The parts for a terminal, but some of them."""
     parts = told.parts.items()
-    return [line for title, texts in parts if title not in but for line in wrapped(title.lower(), " ".join(texts))]
+    return [line for title, said in parts if title not in but for line in wrapped(title.lower(), text_of(said))]
 
 
 def wrapped(title: str, text: str) -> list[str]:
@@ -185,22 +210,37 @@ def wrapped(title: str, text: str) -> list[str]:
     return wrapper.wrap(text)
 
 
-def _values(results: Results) -> Iterator[str]:
+class Parameters(Statement):
     """The parameters of what won."""
-    _, best = results.sides
-    won = results.best
+
+    side: Side
+    values: Params
+
+    def __str__(self) -> str:
+        values = ", ".join(f"{key} {parameter(value)}" for key, value in self.values.items())
+        return f"{self.side.label.capitalize()} has {values}."
+
+
+def _parameters(results: Results) -> Iterator[Parameters]:
+    (_, best), won = results.sides, results.best
     is_baseline = won is not None and won.trial.stage == "baseline"
-    if (
-        best
-        and not is_baseline
-        and results.spec.final_seeds is None
-        and (params := results.record.trials[best.number].params)
-    ):
-        values = ", ".join(f"{key} {parameter(value)}" for key, value in params.items())
-        yield f"{best.label.capitalize()} has {values}."
+    values = results.record.trials[best.number].params if best else {}
+    if best and values and not is_baseline and results.spec.final_seeds is None:
+        yield Parameters(best, values)
 
 
-def _groups(results: Results) -> Iterator[str]:
+class Groups(Statement):
+    """Which groups a side serves worst: one sentence of that."""
+
+    side: Side
+    found: WorstGroup
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def _groups(results: Results) -> Iterator[Groups]:
     """Which groups the best, or the final training, serves worst, on test where it was read; nothing where no group can
     be named."""
     won = results.best
@@ -210,100 +250,196 @@ def _groups(results: Results) -> Iterator[str]:
     split = "test" if any(trial.tested for trial in side.trials) else "val"
     found = worst_group(results.record, side, split)
     if found and (found.worst or found.too_small):
-        yield from found.sentences(side.words)
+        yield from (Groups(side, found, text) for text in found.sentences(side.words))
 
 
-def _how_sure(results: Results) -> Iterator[str]:
+class AmongRivals(Statement):
+    """The best against the others that ran on the same seeds.
+
+    Attributes:
+        limits: which configurations these are, where there are limits.
+    """
+
+    rivals: Rivals
+    limits: Literal["", "that keep the limits", "that miss the limits by no more"]
+
+    @property
+    def verdict(self) -> Literal["one seed", "better mean", "undecided", "best"]:
+        """Nothing tells them apart; another has the better mean; some cannot be told from the best; it is the best."""
+        best, gap = self.rivals.best, self.rivals.gap.value
+        if self.rivals.seeds[1] == 1:
+            return "one seed"
+        if best.spec.better(0.0, gap):  # an incumbent, which is chosen all the same
+            return "better mean"
+        return "undecided" if self.rivals.undecided else "best"
+
+    def __str__(self) -> str:
+        against, best, kept = self.rivals, self.rivals.best, self.limits and f" {self.limits}"
+        fewest, most = against.seeds
+        if self.verdict == "one seed":
+            number = against.compared - 1
+            others = f"{'' if number == 1 else f'{number} '}other complete configuration{'s' * (number > 1)}{kept}"
+            where = formatting.ran_on(best, best.spec.metric)
+            return f"On {where} alone nothing tells {best.label} from the {others}."
+        ran = formatting.count(most, "seed") if fewest == most else f"{fewest} to {most} seeds"
+        if best.over != "seeds":
+            ran = f"all folds, {ran} in all"
+        where = f"the {against.compared} configurations that ran on {ran}{kept and ' and'}{kept.removeprefix(' that')}"
+        if self.verdict == "better mean":
+            clear = f", beyond the spread over {best.over}" if against.gap.clear else ""
+            leader, gap = against.runner_up.label, formatting.amount(best.spec.metric, against.gap)
+            return f"Of {where}, {leader} has the best mean; the difference of {best.label} to it is {gap}{clear}."
+        if against.undecided:
+            return f"Of {where}, {best.label} cannot be told from {formatting.trials(against.undecided)}."
+        return f"{best.label.capitalize()} is the best of {where} (95% confidence)."
+
+
+class ToRunnerUp(Statement):
+    """The difference of the best to the runner-up."""
+
+    rivals: Rivals
+
+    def __str__(self) -> str:
+        gap = formatting.amount(self.rivals.best.spec.metric, self.rivals.gap)
+        return f"The difference to the runner-up, {self.rivals.runner_up.label}, is {gap}."
+
+
+def _how_sure(results: Results) -> Iterator[AmongRivals | ToRunnerUp]:
     """The best against the others that ran on the same seeds; nothing where that is the baseline or needs no search,
     see the result."""
-    against, won = rivals(results), results.best
-    if against is None or (won and won.trial.stage == "baseline") or results.above:
+    against, won, best = rivals(results), results.best, next(iter(results.candidates), None)
+    if against is None or best is None or (won and won.trial.stage == "baseline") or results.above:
         return
-    best, (fewest, most) = against.best, against.seeds
-    kept = _in_question(results)
-    if most == 1:
-        number = against.compared - 1
-        others = f"{'' if number == 1 else f'{number} '}other complete configuration{'s' * (number > 1)}{kept}"
-        yield f"On {formatting.ran_on(best, results.spec.metric)} alone nothing tells {best.label} from the {others}."
-        return
-    ran = formatting.count(most, "seed") if fewest == most else f"{fewest} to {most} seeds"
-    if best.over != "seeds":
-        ran = f"all folds, {ran} in all"
-    where = f"the {against.compared} configurations that ran on {ran}{kept and ' and'}{kept.removeprefix(' that')}"
-    gap = formatting.amount(results.spec.metric, against.gap)
-    if results.spec.better(0.0, against.gap.value):  # an incumbent, which is chosen all the same
-        told = f", beyond the spread over {best.over}" if against.gap.clear else ""
-        leader = against.runner_up.label
-        yield f"Of {where}, {leader} has the best mean; the difference of {best.label} to it is {gap}{told}."
-        return
-    if against.undecided:
-        yield f"Of {where}, {best.label} cannot be told from {formatting.trials(against.undecided)}."
-    else:
-        yield f"{best.label.capitalize()} is the best of {where} (95% confidence)."
-    yield f"The difference to the runner-up, {against.runner_up.label}, is {gap}."
-
-
-def _in_question(results: Results) -> str:
-    """Return which configurations are compared with the best, where there are limits."""
-    best = results.candidates[0]
-    if not results.spec.objective.constraints:
-        return ""
     missed = (best.confirmed_score or best.score).violation
-    return " that miss the limits by no more" if missed else " that keep the limits"
+    kept = AmongRivals(against, "that miss the limits by no more" if missed else "that keep the limits")
+    said = kept if results.spec.objective.constraints else AmongRivals(against, "")
+    yield said
+    if said.verdict in ("undecided", "best"):
+        yield ToRunnerUp(against)
 
 
-def _search(results: Results) -> Iterator[str]:
+class WentOn(Statement):
+    """Which trials were extended."""
+
+    extended: Extended
+
+    def __str__(self) -> str:
+        return f"{sentence_case(sentence(self.extended))}."
+
+
+class BestCame(Statement):
+    """As which of the search's configurations the best came, or what leads or was chosen, or the front last grew."""
+
+    came: Came
+    what: Literal["front", "first", "chosen", "best"]
+
+    def __str__(self) -> str:
+        of = f"the {formatting.ordinal(self.came.place)} of {self.came.of}."
+        return BEST_CAME[self.what] + of
+
+
+BEST_CAME = {
+    "front": "The front of the search last grew with ",
+    "first": "What leads the search came as ",
+    "chosen": "What was chosen came as ",
+    "best": "The best of the search came as ",
+}
+
+
+def _search(results: Results) -> Iterator[Statement]:
     """When the best came, and what early stopping saved."""
     if found := extended(results):
-        words = sentence(found)
-        yield f"{words[0].upper()}{words[1:]}."
+        yield WentOn(found)
     results = results.as_searched
     when = came(results) if results.spec.final_seeds is None else None
     if when is None:
         return
-    of = f"the {formatting.ordinal(when.place)} of {when.of}"
-    several = len(results.spec.objective.metrics) > 1
     held = results.standing
-    what = "What was chosen" if held and held.passed_over else "The best of the search"
-    what = "What leads the search" if results.above else what
-    yield f"The front of the search last grew with {of}." if several else f"{what} came as {of}."
-    if saved := spent.sentence(results):
+    what: Literal["front", "first", "chosen", "best"] = "chosen" if held and held.passed_over else "best"
+    what = "first" if results.above else what
+    yield BestCame(when, "front" if results.spec.objective.several else what)
+    if saved := spent.saved(results):
         yield saved
 
 
-def _cost(results: Results) -> Iterator[str]:
-    trials = list(results.record.trials.values())
+class Cost(Statement):
+    """What a study took: configurations and those of them that were pruned, further trials on other seeds, epochs,
+    seconds on the clock and of all trials, hours of GPUs. Of a final training all trials are further ones."""
+
+    configurations: int
+    pruned: int
+    further: int
+    epochs: int
+    clock: float
+    busy: float
+    gpu_hours: float
+
+    def __str__(self) -> str:
+        kinds = [f"{self.pruned} pruned"] if self.pruned else []
+        searched = formatting.count(self.configurations, "configuration") + "".join(f" ({each})" for each in kinds)
+        other = formatting.count(self.further, "further trial") + " on other seeds"
+        if not self.configurations:
+            other = formatting.count(self.further, "final training", "final trainings")
+        told = formatting.listed(([searched] if self.configurations else []) + ([other] if self.further else []))
+        gpu = f"{self.gpu_hours:.2g} GPU hours" if self.gpu_hours else "no GPU"
+        return (
+            f"{told}, {formatting.count(self.epochs, 'epoch')}: {formatting.duration(self.clock)} on the clock, "
+            f"{formatting.duration(self.busy)} of trial time, {gpu}."
+        )
+
+
+class ReferencesTook(Statement):
+    """How long the references took that were fitted beside the search."""
+
+    references: int
+    seconds: float
+
+    def __str__(self) -> str:
+        took = formatting.duration(self.seconds)
+        return f"{formatting.count(self.references, 'reference')} without a search, beside it: {took} of one core."
+
+
+class Readings(Statement):
+    """How often the test split was read."""
+
+    times: int
+
+    def __str__(self) -> str:
+        return f"The test split was read {formatting.count(self.times, 'time')}."
+
+
+def _cost(results: Results) -> Iterator[Statement]:
+    record, trials = results.record, list(results.record.trials.values())
     if not trials:
         return
-    searched = results.record.tried
-    pruned = sum(trial.state == "pruned" for trial in trials)
-    kinds = (
-        [formatting.count(searched, "configuration") + (f" ({pruned} pruned)" if pruned else "")] if searched else []
+    yield Cost(
+        record.tried,
+        sum(trial.state == "pruned" for trial in trials),
+        len(trials) - record.tried,
+        sum(trial.epochs for trial in trials),
+        record.worked,
+        record.busy,
+        record.taken("gpu", results.spec.resources.gpu) / 3600,
     )
-    if rest := len(trials) - searched:
-        kinds.append(f"{formatting.count(rest, 'further trial')} on other seeds" if searched else _seeds(rest))
-    epochs = formatting.count(sum(trial.epochs for trial in trials), "epoch")
-    clock, busy = formatting.duration(results.record.worked), formatting.duration(results.record.busy)
-    gpu = results.record.taken("gpu", results.spec.resources.gpu) / 3600
-    yield (
-        f"{formatting.listed(kinds)}, {epochs}: {clock} on the clock, {busy} of trial time, "
-        f"{f'{gpu:.2g} GPU hours' if gpu else 'no GPU'}."
-    )
-    if beside := [event.seconds for event in results.record.references.values() if event.seconds is not None]:
-        took = formatting.duration(sum(beside))
-        yield f"{formatting.count(len(beside), 'reference')} without a search, beside it: {took} of one core."
-    yield f"The test split was read {formatting.count(results.record.test_readings, 'time')}."
+    if beside := [event.seconds for event in record.references.values() if event.seconds is not None]:
+        yield ReferencesTook(len(beside), sum(beside))
+    yield Readings(record.test_readings)
 
 
-def _seeds(trials: int) -> str:
-    return formatting.count(trials, "final training", "final trainings")
+class Command(Statement):
+    """What to type for the step to take."""
+
+    command: str
+
+    def __str__(self) -> str:
+        return f"The command: {self.command}"
 
 
-def _next(results: Results) -> Iterator[str]:
+def _next(results: Results) -> Iterator[Statement]:
     """Yield what more search of this kind would gain at most, and the step to take; what to type for it comes last."""
     if statement := more_search(results, is_known=True):
         yield statement
     for step in next_steps(results)[:1]:
         yield step.why
         if step.command:
-            yield f"The command: {step.command}"
+            yield Command(step.command)

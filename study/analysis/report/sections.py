@@ -28,6 +28,7 @@ from study.metrics.selection_rules import DEBIASED
 from study.ranking import Results, epochs
 from study.ranking.ablation_steps import Ablation, asked, is_chosen_by, runs
 from study.ranking.difference import Difference, Side, split_metrics
+from study.ranking.documents import text_of
 from study.spec import StudySpec
 from study.spec.rungs import schedule
 from study.text import ends, flat, moment, parameter
@@ -345,7 +346,7 @@ def report_page(results: Results, pictures: Container[str], beside: pd.DataFrame
     tables = [table for table in (with_references, first, beneath) if table is first or len(table)]
     listed = "Configurations" if results.above else "Best configurations"
     notes = [summary_note(results), *groups(results)]
-    open_points = list(caveats(results))
+    open_points = list(map(str, caveats(results)))
     has_result = results.final_side is not None or any(results.sides)
     sections = [
         front_section(results, pictured),
@@ -363,7 +364,7 @@ def report_page(results: Results, pictures: Container[str], beside: pd.DataFrame
         Section("Provenance", [Table(_pairs(_provenance(results)))]),
         Section("Every metric", [Table(summary)], folded=True) if len(summary) > len(first) else None,
     ]
-    parts = [(part.title, part.text) for part in lead(results)]
+    parts = [(title, text_of(said)) for title, said in lead(results).items()]
     return Page(f"Study {results.spec.name}", parts, [section for section in sections if section], BEHIND)
 
 

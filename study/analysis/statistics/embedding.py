@@ -19,7 +19,7 @@ from study.spec import StudySpec
 if TYPE_CHECKING:
     from study.training import Trial
 
-MOST = 5000
+MAX_SAMPLES = 5000
 """Samples of a split, at most; of a larger split a random sample, since the number of pairs grows as the square."""
 
 
@@ -112,7 +112,7 @@ def _embedding(label: str, model: "Trial", is_main: bool) -> Embedding:
     dataset = model.dataset
     split = "test" if "test" in dataset.splits else "val"
     samples = dataset.splits[split]
-    drawn = np.sort(np.random.default_rng(0).permutation(len(samples))[:MOST])
+    drawn = np.sort(np.random.default_rng(0).permutation(len(samples))[:MAX_SAMPLES])
     features = functional.normalize(model.evaluate.features(split), dim=1).cpu().numpy()[drawn]
     bias = None if samples.bias is None else samples.bias[drawn]
     return Embedding(label, split, dataset.facts.on(split), features, samples.target[drawn], bias, is_main)

@@ -50,6 +50,11 @@ def mean(metric: str, spread: Spread | None) -> str:
     return MISSING if spread is None or math.isnan(spread.mean) else printed(metric, spread.mean, spread.deviation)
 
 
+def measured(side: "Side", metric: str) -> str:
+    """A side's `mean` of a metric."""
+    return mean(metric, side.spread(metric))
+
+
 def change(metric: str, number: float, signed: bool = True) -> str:
     """`+16.0 points`, or `+0.012`."""
     (text,) = _in_its_unit(metric, number)

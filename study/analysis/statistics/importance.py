@@ -36,7 +36,7 @@ MAIN_SCALE, PAIR_SCALE = 0.5, 0.1
 """Scales of the half-Cauchy priors, in deviations of the response."""
 PAIR_COLUMNS = 2
 """Of each input, for the products of a pair."""
-MANY = 8
+MANY_INPUTS = 8
 """Of more inputs only the first column of each goes into products."""
 
 
@@ -90,7 +90,7 @@ def variance_shares(inputs: Sequence[Array], weights: Sequence[Array], responses
     """
     middle, scale = responses.mean(), max(float(responses.std()), 1e-12)
     targets = (responses - middle) / scale
-    few = PAIR_COLUMNS if len(inputs) <= MANY else 1
+    few = PAIR_COLUMNS if len(inputs) <= MANY_INPUTS else 1
     pairs = list(combinations(range(len(inputs)), 2))
     products = [_products(inputs[one][:, :few], inputs[other][:, :few]) for one, other in pairs]
     of_pairs = [np.outer(weights[one][:few], weights[other][:few]).ravel() for one, other in pairs]
@@ -235,7 +235,7 @@ def _on_levels(levels: int, count: int) -> Array:
     return np.asarray((basis * signs * np.sqrt(levels))[:, 1:], dtype=float)
 
 
-LEAST = 30
+MIN_TRIALS = 30
 """Trials that importance needs. With fewer the intervals were found to miss too often."""
 
 
@@ -287,16 +287,16 @@ def explained(results: Results) -> Importances:
     if not varied(results.spec):
         return Importances(missing="nothing was searched")
     trials, responses = _values(results)
-    if len(trials) < LEAST:
+    if len(trials) < MIN_TRIALS:
         have = "has" if len(trials) == 1 else "have"
         return Importances(
-            missing=f"{formatting.count(len(trials), 'trial')} of the search {have} a value, {LEAST} are needed"
+            missing=f"{formatting.count(len(trials), 'trial')} of the search {have} a value, {MIN_TRIALS} are needed"
         )
     if np.ptp(responses) == 0:
         return Importances(missing="all trials have the same value")
     found, rest = Importances(), 0
     for members, keys in _groups(results.spec, trials).items():
-        if len(members) < LEAST or np.ptp(responses[list(members)]) == 0:
+        if len(members) < MIN_TRIALS or np.ptp(responses[list(members)]) == 0:
             continue
         of_group = _of_group(results, [trials[place] for place in members], responses[list(members)], keys)
         found.shares.update(of_group.shares)
@@ -305,7 +305,7 @@ def explained(results: Results) -> Importances:
             rest = len(members)
             found = Importances(found.shares, found.trials, of_group.interactions, of_group.remainder)
     if not found.shares:
-        return Importances(missing=f"no parameter has {LEAST} trials")
+        return Importances(missing=f"no parameter has {MIN_TRIALS} trials")
     shares = dict(sorted(found.shares.items(), key=lambda item: -item[1].value))
     selected = any(trial.state == "pruned" for trial in results.record.by_stage("search"))
     return Importances(shares, found.trials, found.interactions, found.remainder, selected)

@@ -5,7 +5,7 @@ to take that comes before what more search may bring:
 
 1. `resume`: the study is not over.
 2. `widen`: the best configuration lies at the edge of a range, in more than chance (`edges`).
-3. `search`: the best configuration came, or with several metrics the front last grew, in the last `LATE` of the
+3. `search`: the best configuration came, or with several metrics the front last grew, in the last `LATE_SHARE` of the
    search's trials.
 4. `confirm`: the best configurations have not run on fresh seeds, not even as a rule's pick.
 5. `seeds`: it is open whether the best is better than the baseline, or, if it is, than the runner-up; and it ran on one
@@ -19,13 +19,13 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from statistics import NormalDist
 from typing import Any, Literal
 
 from study.analysis.statistics import formatting
 from study.knobs import Range
-from study.ranking import Results
+from study.ranking import Reference, Results
 from study.ranking.difference import (
     CONFIDENCE,
     Difference,
@@ -34,6 +34,7 @@ from study.ranking.difference import (
     root,
     side_of,
 )
+from study.ranking.documents import Statement
 from study.spec import StudySpec, objective
 from study.spec.sampler_facts import SAMPLERS
 from study.spec.schema import Domain
@@ -239,7 +240,7 @@ def rivals(results: Results) -> Rivals | None:
 POWER, CASES = 0.8, "4 of 5 cases"
 """Chance with which a true difference is to come out as clear; the same in words."""
 
-SURE = 0.9
+SEEDS_CONFIDENCE = 0.9
 """Confidence of the range of seeds needed: each of its ends is wrong in at most 5% of studies."""
 
 MOST_SEEDS = 20
@@ -252,7 +253,7 @@ class SeedsNeeded:
 
     Attributes:
         fewest, most: the ends of the range that holds the true number, or one more than there were, with confidence
-            `SURE`; None: more than `MOST_SEEDS`.
+            `SEEDS_CONFIDENCE`; None: more than `MOST_SEEDS`.
         middle: the number that is as likely too large as too small; None as before.
         following: how many to run next, at most twice as many as there were, where these can be enough.
     """
@@ -278,7 +279,7 @@ def seeds_needed(gap: Difference, seeds: int) -> SeedsNeeded:
     """
     assert gap.error
     assert gap.freedom is not None
-    measured, root, miss = abs(gap.value) / gap.error, math.sqrt(seeds), (1 - SURE) / 2
+    measured, root, miss = abs(gap.value) / gap.error, math.sqrt(seeds), (1 - SEEDS_CONFIDENCE) / 2
     clear = chosen_quantile((1 + CONFIDENCE) / 2, gap.freedom, gap.among)
     lucky = chosen_quantile(1 - miss, gap.freedom, gap.among) / chosen_quantile(1 - miss, gap.freedom)
     least = _noncentrality(measured / lucky, gap.freedom, 1 - miss)
@@ -335,10 +336,10 @@ def _deviations(freedom: float) -> Any:
     return np.sqrt(chdtri(freedom, 1 - (np.arange(2000) + 0.5) / 2000) / freedom)
 
 
-LATE = 0.25
+LATE_SHARE = 0.25
 """The last trials of a search in which the best one is taken as a sign that more trials would find better ones."""
 
-FEWEST = 8
+MIN_TRIALS = 8
 """Of fewer trials the best is among the last by chance alone too often."""
 
 CONFIRMED = 5
@@ -347,18 +348,131 @@ CONFIRMED = 5
 Kind = Literal["resume", "widen", "search", "confirm", "seeds", "enough"]
 
 
+class StepReason(Statement):
+    """Why a step is to be taken, where that needs no numbers."""
+
+    why: Literal["not over", "own seeds alone", "baseline on own seeds alone"]
+
+    def __str__(self) -> str:
+        return STEP_REASONS[self.why]
+
+
+STEP_REASONS = {
+    "not over": "The study is not over.",
+    "own seeds alone": "The search's own seeds alone chose the best, so it is not known how much of its value is luck.",
+    "baseline on own seeds alone": "The baseline ran on the search's own seeds alone, so the gain is known on these "
+    "only.",
+}
+
+
+class CameLate(Statement):
+    """The best, or what leads, came late, or the front still grew."""
+
+    came: "Came"
+    what: Literal["best", "first", "front"]
+
+    def __str__(self) -> str:
+        late = f"the {formatting.ordinal(self.came.place)} of {self.came.of} of the search: more may be better."
+        first = "What leads the search" if self.what == "first" else "The best configuration"
+        return f"The front still grew with {late}" if self.what == "front" else f"{first} came late, as {late}"
+
+
+class AtEdge(Statement):
+    """The best lies at the edge of a range."""
+
+    edge: Edge
+
+    def __str__(self) -> str:
+        edge = self.edge
+        return (
+            f"The best {edge.key}, {formatting.setting(edge.value)}, lies at the {edge.end} end of its range, and "
+            "better configurations lie nearer to that end than others: search beyond "
+            f"{formatting.setting(edge.limit)}, too."
+        )
+
+
+class NotToldApart(Statement):
+    """Two configurations that their seeds do not tell apart.
+
+    Attributes:
+        seeds: that both ran on.
+        needed: to tell them apart; None: the seeds do not even tell that.
+        command: to type, where that is no step of its own.
+    """
+
+    best: Side
+    other: Side
+    seeds: int
+    needed: SeedsNeeded | None
+    command: str | None = None
+
+    def __str__(self) -> str:
+        pair, needed = f"By {self.best.spec.metric} {self.best.words} and {self.other.words}", self.needed
+        if needed is None:
+            return f"{pair} ran on {formatting.count(self.seeds, 'seed')} in common, which cannot tell them apart."
+        what = f"{pair} are not told apart on {self.seeds} seeds. To tell them apart in {CASES} takes"
+        if needed.fewest is None:
+            return f"{what} more than {max(MOST_SEEDS, self.seeds)} seeds ({SEEDS_CONFIDENCE:.0%} confidence)."
+        most = f"more than {MOST_SEEDS}" if needed.most is None else str(needed.most)
+        between = (
+            f"{needed.fewest} seeds" if most == str(needed.fewest) else f"between {needed.fewest} and {most} seeds"
+        )
+        end = f": {self.command}" if self.command else "."
+        following = f"{needed.following} is a good next step{end}"
+        return f"{what} {between} in all ({SEEDS_CONFIDENCE:.0%} confidence); {following}"
+
+
+class TakeReference(Statement):
+    """What needs no search is the result."""
+
+    reference: Reference
+
+    def __str__(self) -> str:
+        return f"Take what needs no search, which best.yaml holds: {self.reference.words}."
+
+
+class Enough(Statement):
+    """Nothing asks for more.
+
+    Attributes:
+        trials: of the search; None where that asks for no more of them.
+        is_used_up: whether every configuration was tried.
+        is_confirmed: whether the seeds were measured, too.
+        keep: whether the baseline is to be kept, and whether by the margin.
+    """
+
+    trials: int
+    is_used_up: bool
+    is_confirmed: bool
+    keep: Literal["", "better", "margin"]
+
+    def __str__(self) -> str:
+        by = " by more than search.margin" if self.keep == "margin" else ""
+        keep = f"Keep the baseline: the search found nothing better{by}. " if self.keep else ""
+        seeds = " Nothing that was measured asks for more seeds." if self.is_confirmed else ""
+        if self.is_used_up:
+            return f"{keep}Every configuration of the space was tried.{seeds}"
+        if self.trials <= AHEAD + BEHIND:
+            few = (
+                f"{formatting.count(self.trials, 'trial')} of the search {'is' if self.trials == 1 else 'are'} too few"
+            )
+            return f"{keep}{few} to say whether more of them, or wider ranges, bring more.{seeds}"
+        more = ", more trials or more seeds" if seeds else " or more trials"
+        return f"{keep}Nothing that was measured asks for a wider range{more}."
+
+
 @dataclass(frozen=True)
 class Step:
     """One thing to do.
 
     Attributes:
         kind: which rule gave it.
-        why: a sentence with the numbers that it follows from.
+        why: the numbers that it follows from.
         command: that does it, as it is typed; None where a study file has to be changed first.
     """
 
     kind: Kind
-    why: str
+    why: Statement
     command: str | None
 
 
@@ -373,7 +487,7 @@ class Came:
     @property
     def late(self) -> bool:
         """Return whether that was among the last."""
-        return self.of >= FEWEST and self.place > (1 - LATE) * self.of
+        return self.of >= MIN_TRIALS and self.place > (1 - LATE_SHARE) * self.of
 
 
 def came(results: Results) -> Came | None:
@@ -401,36 +515,27 @@ def next_steps(results: Results) -> list[Step]:
     complete study whose trials have different data."""
     if results.spec.final_seeds is not None or results.record.state == "running":
         return []
+    name = results.spec.name
     if results.record.state != "complete":
-        return [Step("resume", "The study is not over.", typed("resume", results.spec.name))]
+        return [Step("resume", StepReason("not over"), typed("resume", name))]
     reference, best = results.sides
     if best is None or results.spec.varied_data:
         return []
-    when, found = came(results), [_widen(edge) for edge in edges(results) if edge.further]
+    when = came(results)
+    found = [Step("widen", AtEdge(edge), None) for edge in edges(results) if edge.further]
     if when and when.late and not SAMPLERS[results.spec.search.sampler].every_cell and not is_used_up(results):
-        more = f"+{math.ceil(when.of / 2)}"
-        late = f"the {formatting.ordinal(when.place)} of {when.of} of the search: more may be better."
-        several = len(results.spec.objective.metrics) > 1
-        first = "What leads the search" if results.above else "The best configuration"
-        why = f"The front still grew with {late}" if several else f"{first} came late, as {late}"
-        found.append(Step("search", why, typed("resume", results.spec.name, "--trials", more)))
+        late = CameLate(when, "front" if results.spec.objective.several else "first" if results.above else "best")
+        found.append(Step("search", late, typed("resume", name, "--trials", f"+{math.ceil(when.of / 2)}")))
     if results.is_confirmed:
         found += _seeds(results, reference, best)
     elif any(results.of_a_rule(side) is None for side in (best, reference) if side):
         top = min(CONFIRMED, len(results.searched))
-        why = "The search's own seeds alone chose the best, so it is not known how much of its value is luck."
-        if results.of_a_rule(best):
-            why = "The baseline ran on the search's own seeds alone, so the gain is known on these only."
-        found.append(Step("confirm", why, typed("confirm", results.spec.name, "--top", top, "--seeds", CONFIRMED)))
+        why = StepReason("baseline on own seeds alone" if results.of_a_rule(best) else "own seeds alone")
+        found.append(Step("confirm", why, typed("confirm", name, "--top", top, "--seeds", CONFIRMED)))
     if stays := results.unbeaten:
-        found.insert(0, Step("enough", f"Take what needs no search, which best.yaml holds: {stays.words}.", None))
-        return found
+        return [Step("enough", TakeReference(stays), None), *found]
     further = [step for step in found if step.kind != "enough"]
-    held = results.standing
-    by = " by more than search.margin" if held and held.passed_over else ""
-    keep = f"Keep the baseline: the search found nothing better{by}. "
-    keep = keep if is_over_baseline(results) is False else ""
-    return further or found or [Step("enough", f"{keep}{_enough(results)}", None)]
+    return further or found or [Step("enough", _enough(results), None)]
 
 
 def is_over_baseline(results: Results) -> bool | None:
@@ -446,31 +551,18 @@ def is_over_baseline(results: Results) -> bool | None:
     return None if all(gain is not None and gain.clear is False for gain in gains) else True
 
 
-def _enough(results: Results) -> str:
+def _enough(results: Results) -> Enough:
     """Return what was not asked for; of so few trials that `edges` cannot judge them, that this is not known."""
-    trials = sum(trial.state != "waiting" for trial in results.record.by_stage("search"))
-    seeds = " Nothing that was measured asks for more seeds." if results.is_confirmed else ""
-    if is_used_up(results):
-        return f"Every configuration of the space was tried.{seeds}"
-    if trials <= AHEAD + BEHIND:
-        few = f"{formatting.count(trials, 'trial')} of the search {'is' if trials == 1 else 'are'} too few to say"
-        return f"{few} whether more of them, or wider ranges, bring more.{seeds}"
-    more = ", more trials or more seeds" if seeds else " or more trials"
-    return f"Nothing that was measured asks for a wider range{more}."
+    trials, held = sum(trial.state != "waiting" for trial in results.record.by_stage("search")), results.standing
+    keep: Literal["margin", "better"] = "margin" if held and held.passed_over else "better"
+    is_kept = is_over_baseline(results) is False
+    return Enough(trials, is_used_up(results), results.is_confirmed, keep if is_kept else "")
 
 
 def is_used_up(results: Results) -> bool:
     """Return whether every configuration of the space was tried."""
     there = count_configurations(results.spec.search, results.spec.space)
     return there is not None and results.record.tried >= there
-
-
-def _widen(edge: Edge) -> Step:
-    why = (
-        f"The best {edge.key}, {formatting.setting(edge.value)}, lies at the {edge.end} end of its range, and better "
-        f"configurations lie nearer to that end than others: search beyond {formatting.setting(edge.limit)}, too."
-    )
-    return Step("widen", why, None)
 
 
 def _seeds(results: Results, reference: Side | None, best: Side) -> list[Step]:
@@ -491,20 +583,13 @@ def _more(results: Results, best: Side, other: Side, gap: Difference) -> list[St
     seeds = len(best.values(results.spec.metric).keys() & other.values(results.spec.metric).keys())
     order = [candidate.trial.number for candidate in results.searched]
     top = max(order.index(number) + 1 for number in (best.number, other.number) if number in order)
-    pair = f"By {results.spec.metric} {best.words} and {other.words}"
+    ask = partial(typed, "confirm", results.spec.name, "--top", top, "--seeds")
     if gap.interval is None or seeds < 2:
-        why = f"{pair} ran on {formatting.count(seeds, 'seed')} in common, which cannot tell them apart."
-        return [Step("seeds", why, typed("confirm", results.spec.name, "--top", top, "--seeds", CONFIRMED))]
+        return [Step("seeds", NotToldApart(best, other, seeds, None), ask(CONFIRMED))]
     if not gap.error:
         return []  # alike on every seed
     needed = seeds_needed(gap, seeds)
-    what = f"{pair} are not told apart on {seeds} seeds. To tell them apart in {CASES} takes"
-    if needed.fewest is None:
-        return [Step("enough", f"{what} more than {max(MOST_SEEDS, seeds)} seeds ({SURE:.0%} confidence).", None)]
-    most = f"more than {MOST_SEEDS}" if needed.most is None else str(needed.most)
-    between = f"{needed.fewest} seeds" if most == str(needed.fewest) else f"between {needed.fewest} and {most} seeds"
-    why = f"{what} {between} in all ({SURE:.0%} confidence); {needed.following} is a good next step"
-    command = typed("confirm", results.spec.name, "--top", top, "--seeds", needed.following)
-    if needed.middle is None and seeds > 2:
-        return [Step("enough", f"{why}: {command}", None)]
-    return [Step("seeds", f"{why}.", command)]
+    command = None if needed.fewest is None else ask(needed.following)
+    if needed.fewest is None or (needed.middle is None and seeds > 2):
+        return [Step("enough", NotToldApart(best, other, seeds, needed, command), None)]
+    return [Step("seeds", NotToldApart(best, other, seeds, needed), command)]

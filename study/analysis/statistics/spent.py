@@ -6,6 +6,7 @@ from study.analysis.statistics import formatting
 from study.home.events import Stage
 from study.home.record import TrialRecord
 from study.ranking import Results
+from study.ranking.documents import Statement
 from study.spec import StudySpec
 
 SEARCH_STAGES: tuple[Stage, ...] = ("baseline", "search", "replicate")
@@ -40,16 +41,28 @@ def spent(results: Results) -> dict[str, Spent]:
     return {name: _spent(results.spec, chosen) for name, chosen in {**states, "all": trials}.items()}
 
 
-def sentence(results: Results) -> str | None:
+class Saved(Statement):
+    """What early stopping by a rule saved: how many trials it pruned, and what of the search's epochs and seconds was
+    not run."""
+
+    rule: str
+    pruned: int
+    share: float
+    seconds: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.rule} pruned {formatting.count(self.pruned, 'trial')} and saved {100 * self.share:.0f}% of the "
+            f"search's epochs, about {formatting.duration(self.seconds)} of trial time."
+        )
+
+
+def saved(results: Results) -> Saved | None:
     """Return what early stopping saved; None where no trial was pruned."""
-    cost = spent(results)
-    whole, stopped = cost["all"], cost["pruned"].trials
-    if not stopped or not whole.full_epochs:
-        return None
+    cost, rule = spent(results), results.spec.search.early_stopping.name
+    whole, pruned = cost["all"], cost["pruned"].trials
     return (
-        f"{results.spec.search.early_stopping.name} pruned {formatting.count(stopped, 'trial')} and saved "
-        f"{100 * whole.saved:.0f}% of the search's epochs, about "
-        f"{formatting.duration(whole.full_seconds - whole.seconds)} of trial time."
+        Saved(rule, pruned, whole.saved, whole.full_seconds - whole.seconds) if pruned and whole.full_epochs else None
     )
 
 

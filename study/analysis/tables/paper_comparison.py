@@ -85,14 +85,14 @@ RULE = (
 # (intersection-union test, Berger 1982). It is refuted by one comparison, so there the level is divided by their number
 # (Bonferroni): at most 5% of true claims are refuted.
 
-SURE = 0.95
+CONFIDENCE = 0.95
 DECIMALS = 12  # means that differ by less differ by rounding alone
 
 CLAIM_RULE = (
     "Claims (Student's t of the differences by seed where both cells ran on the same seeds, else Welch's): a claim "
-    f"holds where each of its comparisons is shown at the {1 - SURE:.0%} level, one-sided. It does not hold where the "
-    f"contrary of one is shown at {1 - SURE:.0%} divided by the number of comparisons. Otherwise, or where a cell has "
-    "fewer than two values, it cannot be told. A tie is not better."
+    f"holds where each of its comparisons is shown at the {1 - CONFIDENCE:.0%} level, one-sided. It does not hold "
+    f"where the contrary of one is shown at {1 - CONFIDENCE:.0%} divided by the number of comparisons. Otherwise, or "
+    "where a cell has fewer than two values, it cannot be told. A tie is not better."
 )
 """To stand under a table of claims."""
 
@@ -160,8 +160,8 @@ def _judged(orders: Sequence[Order]) -> ClaimResult:
         return ClaimResult("cannot tell", direction, None, "one value is too few")
     levels = [_p(more, less) for more, less in orders]
     weakest = max(levels)
-    refuted = weakest >= 1 - (1 - SURE) / len(orders)
-    word: ClaimWord = "holds" if weakest <= 1 - SURE else "does not hold" if refuted else "cannot tell"
+    refuted = weakest >= 1 - (1 - CONFIDENCE) / len(orders)
+    word: ClaimWord = "holds" if weakest <= 1 - CONFIDENCE else "does not hold" if refuted else "cannot tell"
     return ClaimResult(word, direction, weakest)
 
 

@@ -28,7 +28,7 @@ from study.ranking import Spread
 from study.spec.rungs import schedule
 from study.spec.sampler_facts import SAMPLERS
 from study.spec.suite import Suite
-from study.text import escaped
+from study.text import escaped, sentence_case
 
 # The sentences about a suite's tables: each only where the numbers carry it.
 
@@ -65,7 +65,7 @@ def suite_notes(suite: Suite) -> list[str]:
     guides += ["early stopping"] if spec.search.early_stopping.name != "none" else []
     if len(suite.rules) > 1 and guides:
         look = f"{formatting.listed(guides)} {'looks' if len(guides) == 1 else 'look'}"
-        lines.append(f"{look[0].upper()}{look[1:]} at {spec.metric} alone, which may suit one rule more than others.")
+        lines.append(f"{sentence_case(look)} at {spec.metric} alone, which may suit one rule more than others.")
     single = [method for method in suite.methods if not suite.by_place[method, suite.data[0]][0].spec.search.space]
     if single and trials > 1:
         lines.append(f"Without a space, so one configuration and nothing to pick: {formatting.listed(single)}.")

@@ -41,7 +41,7 @@ CATEGORIES = {
         "Yugoslavia El-Salvador Trinadad&Tobago Peru Hong Holand-Netherlands ?",
     }.items()
 }
-"""Values as adult.names lists them; `?`, not known, is a value of its own."""
+"""Values as adult.names lists them; `?`, unknown, is a value of its own."""
 
 URL = "https://archive.ics.uci.edu/ml/machine-learning-databases/adult"
 SOURCES = (
@@ -68,23 +68,23 @@ class Options(tables.Options):
 
 
 def describe(options: Options) -> Facts:
-    """Two classes, two genders, a row of one-hot and standardised numbers."""
+    """Return the facts: two classes, two genders, a row of one-hot and standardised numbers."""
     width = len(NUMBERS) + sum(len(values) for values in _categories(options).values())
     return Facts(classes=2, bias_classes=2, shape=(width,), title="Adult")
 
 
 def load(options: Options) -> Dataset:
-    """Put both files together, encode, split."""
+    """Concatenate both files, encode, split."""
     return cached("adult", options, describe(options), lambda: labels(options), SOURCES)
 
 
 def labels(options: Options) -> dict[str, Split]:
-    """Those of the whole table, which is read in less than a second."""
+    """Split the whole table, which is read in less than a second."""
     return tables.split(_rows(options), options)
 
 
 def raw(options: Options) -> Raw:
-    """The rows before the numbers are standardised."""
+    """Split the rows before the numbers are standardised."""
     return tables.raw(_rows(options), options)
 
 

@@ -5,9 +5,12 @@ Small enough to be embedded, real enough to show the effect: the construction is
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from importlib.metadata import distribution
+from pathlib import Path
 from typing import Annotated
 
 import numpy as np
+from numpy.typing import NDArray
 from typing_extensions import Doc
 
 from study.data import colour_bias, holdout
@@ -16,7 +19,7 @@ from study.data.holdout import Indices
 from study.knobs import Range
 
 TEST_SHARE = 0.2
-"""Share of each class's digits that the test split has."""
+"""Share of each class's digits in the test split."""
 
 BIASED_VAL = 77
 """Stream of the colours of a biased validation split; recorded curves (`tests/benchmarks`) were made with it."""
@@ -36,15 +39,13 @@ class Options:
 
 
 def describe(options: Options) -> Facts:
-    """Ten digits, ten colours, 8 x 8 pixels; the colour scaled to [0, 1] is the condition, too."""
+    """Return the facts: ten digits, ten colours, 8 x 8 pixels; the colour scaled to [0, 1] is also the condition."""
     return Facts(classes=10, bias_classes=10, shape=(3, 8, 8), condition=3, aligned=tuple(range(10)))
 
 
 def labels(options: Options) -> Mapping[str, Labelled]:
     """Those of what is loaded, without the pixels."""
-    from sklearn.datasets import load_digits
-
-    target = load_digits().target.astype(np.int64)
+    _, target = digits()
     return {name: Labels(target[members], colours) for name, members, colours in _assigned(options, target)}
 
 
@@ -53,11 +54,7 @@ def load(options: Options) -> Dataset:
 
     Whatever `val` is, the three splits have the same digits, and training and test the same colours.
     """
-    from sklearn.datasets import load_digits
-
-    digits = load_digits()
-    strokes = (digits.images / 16.0).astype(np.float32)
-    target = digits.target.astype(np.int64)
+    strokes, target = digits()
     splits = {}
     for name, members, colours in _assigned(options, target):
         condition = (colour_bias.COLOURS / 255).astype(np.float32)[colours]
@@ -65,8 +62,20 @@ def load(options: Options) -> Dataset:
     return Dataset(describe(options), splits)
 
 
+def digits() -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """Return all digits as strokes in [0, 1], shape (1797, 8, 8), and their classes, shape (1797,): `load_digits`."""
+    file = distribution("scikit-learn").locate_file("sklearn/datasets/data/digits.csv.gz")
+    if Path(str(file)).is_file():  # importing scikit-learn takes a second
+        rows = np.loadtxt(str(file), delimiter=",")
+    else:
+        from sklearn.datasets import load_digits
+
+        rows = np.column_stack(load_digits(return_X_y=True))
+    return (rows[:, :-1].reshape(-1, 8, 8) / 16.0).astype(np.float32), rows[:, -1].astype(np.int64)
+
+
 def _assigned(options: Options, target: Indices) -> Iterator[tuple[str, Indices, Indices]]:
-    """Each split's name, the positions of its digits, and their colours."""
+    """Yield each split's name, the positions of its digits, and their colours."""
     generator = np.random.default_rng(options.seed)
     for name, members in _split(target, options.val_share, generator).items():
         rho = options.rho if name == "train" else colour_bias.UNBIASED
@@ -78,7 +87,7 @@ def _assigned(options: Options, target: Indices) -> Iterator[tuple[str, Indices,
 
 
 def _split(target: np.ndarray, val_share: float, generator: np.random.Generator) -> dict[str, np.ndarray]:
-    """Disjoint sample indices per split, each class in the same shares."""
+    """Return disjoint sample indices per split, each class in the same shares."""
     bounds = np.array([1 - TEST_SHARE - val_share, 1 - TEST_SHARE])
     parts: dict[str, list[np.ndarray]] = {"train": [], "val": [], "test": []}
     for label in np.unique(target):

@@ -27,12 +27,12 @@ class Options:
 
 
 def describe(options: Options) -> Facts:
-    """Ten digits, ten colours."""
+    """Return the facts: ten digits, ten colours."""
     return Facts(classes=10, bias_classes=10, shape=(3, 28, 28), title="Biased-MNIST", aligned=tuple(range(10)))
 
 
 def sources(options: Options) -> tuple[Source, ...]:
-    """MNIST's four files."""
+    """Return MNIST's four files."""
     return mnist.sources()
 
 
@@ -42,7 +42,7 @@ def load(options: Options) -> Dataset:
 
 
 def labels(options: Options) -> dict[str, Labels]:
-    """The digits and colours of each split: no images are read."""
+    """Return the digits and colours of each split; no images are read."""
     return {name: Labels(part.target, part.colours) for name, part in _parts(options).items()}
 
 
@@ -56,7 +56,7 @@ class _Part(NamedTuple):
 
 
 def _parts(options: Options) -> dict[str, _Part]:
-    """Whatever `val` is, the splits have the same digits, and training and test the same colours."""
+    """Choose digits and colours of each split; `val` changes the colours of the validation split alone."""
     digits = {file: mnist.digits(file) for file in ("train", "test")}
     kept, held = holdout.stratified(digits["train"], options.val_share, (options.seed, 0))
     parts = {

@@ -31,24 +31,24 @@ class Options:
 
 
 def is_jpeg(source: SourceKind) -> bool:
-    """Return whether this means the JPEG copy, here and now."""
+    """Tell whether this source means the JPEG copy, with the files that are on this machine."""
     official = cifar.CIFAR10.existing_path() or cifar.CIFAR10.existing_archive()
     return source == "jpeg" or (source == "auto" and not official and all(one.existing_path() for one in cifar.JPEG))
 
 
 def describe(options: Options) -> Facts:
-    """Ten classes, no bias labels."""
+    """Return the facts: ten classes, no bias labels."""
     title = "CIFAR-10 (JPEG, q75)" if is_jpeg(options.source) else "CIFAR-10"
     return Facts(10, None, cifar.SHAPE, mean=cifar.MEAN, deviation=cifar.DEVIATION, title=title)
 
 
 def sources(options: Options) -> tuple[Source, ...]:
-    """The official folder, or the two archives of the JPEG copy."""
+    """Return the official folder, or the two archives of the JPEG copy."""
     return cifar.JPEG if is_jpeg(options.source) else (cifar.CIFAR10,)
 
 
 def read(kind: SourceKind) -> dict[str, cifar.Arrays]:
-    """Images and classes of `train` and `test`."""
+    """Read images and classes of `train` and `test`."""
     if is_jpeg(kind):
         return {name: cifar.read_jpeg(one.find()) for name, one in zip(("train", "test"), cifar.JPEG, strict=True)}
     folder = cifar.CIFAR10.find()
@@ -57,7 +57,7 @@ def read(kind: SourceKind) -> dict[str, cifar.Arrays]:
 
 
 def labels(options: Options) -> dict[str, Labels]:
-    """The classes of each split: no image is decoded."""
+    """Return the classes of each split; no image is decoded."""
     if is_jpeg(options.source):
         train, test = (Labels(cifar.jpeg_classes(archive.find())) for archive in cifar.JPEG)
     else:

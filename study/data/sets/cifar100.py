@@ -19,12 +19,12 @@ class Options:
 
 
 def describe(options: Options) -> Facts:
-    """A hundred classes (CIFAR's fine labels), no bias labels."""
+    """Return the facts: a hundred classes (CIFAR's fine labels), no bias labels."""
     return Facts(100, None, cifar.SHAPE, mean=cifar.MEAN, deviation=cifar.DEVIATION, title="CIFAR-100")
 
 
 def labels(options: Options) -> dict[str, Labels]:
-    """The classes of each split."""
+    """Return the classes of each split."""
     train, test = (Labels(target) for _, target in _read().values())
     return holdout.with_val({"train": train, "test": test}, options.val_share, options.split_seed)
 

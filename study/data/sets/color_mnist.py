@@ -36,7 +36,7 @@ NOISE = 40.0
 
 
 STREAMS = {"train": 1, "test": 2, "val": 3}
-"""Generators of the colours, beside the seed."""
+"""Streams of random colours, each seeded with its number beside the seed."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,10 @@ class Options:
 
 
 def describe(options: Options) -> Facts:
-    """Ten digits; the colour scaled to [0, 1] as the condition. Pixels are not normalised, as in the protocol."""
+    """Return the facts: ten digits; the colour scaled to [0, 1] as the condition.
+
+    Pixels are not normalised, as in the protocol.
+    """
     return Facts(
         classes=10,
         bias_classes=10,
@@ -64,21 +67,21 @@ def describe(options: Options) -> Facts:
 
 
 def sources(options: Options) -> tuple[Source, ...]:
-    """MNIST's four files."""
+    """Return MNIST's four files."""
     return mnist.sources()
 
 
 def load(options: Options) -> Dataset:
     """Colour both files' digits, then cut the validation split off by digit and palette colour.
 
-    Training has its colours at random, so that a split held out of it is as unbiased as test. With `val: unbiased` the
+    Training is coloured at random, so that a split held out of it is as unbiased as test. With `val: unbiased` the
     same digits are coloured anew, each palette colour for the same share of each digit.
     """
     return cached("color_mnist", options, describe(options), lambda: _build(options), sources(options))
 
 
 def labels(options: Options) -> dict[str, Labels]:
-    """The digits and palette colours of each split: no images are read."""
+    """Return the digits and palette colours of each split; no images are read."""
     digits = {file: mnist.digits(file) for file in ("train", "test")}
     colours = {file: _colours(target, _generator(options, file)) for file, target in digits.items()}
     whole = {file: Labels(digits[file], colours[file]) for file in digits}
@@ -105,7 +108,7 @@ def _generator(options: Options, name: str) -> np.random.Generator:
 
 
 def _colours(target: NDArray[np.int64], generator: np.random.Generator, even: bool = False) -> NDArray[np.int64]:
-    """A palette colour per digit, (N,): at random, or each for the same share of each digit."""
+    """Choose a palette colour per digit, (N,): at random, or each for the same share of each digit."""
     if even:
         return colour_bias.assign(target, colour_bias.UNBIASED, generator)
     return generator.integers(len(PALETTE), size=len(target))

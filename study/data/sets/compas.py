@@ -47,7 +47,7 @@ class Options(tables.Options):
 
 
 def describe(options: Options) -> Facts:
-    """Two classes, a bias class per race, a row of one-hot and standardised numbers."""
+    """Return the facts: two classes, a bias class per race, a row of one-hot and standardised numbers."""
     width = len(NUMBERS) + sum(len(values) for values in _categories(options).values())
     return Facts(classes=2, bias_classes=len(RACES[options.races]), shape=(width,), title="COMPAS")
 
@@ -58,12 +58,12 @@ def load(options: Options) -> Dataset:
 
 
 def labels(options: Options) -> dict[str, Split]:
-    """Those of the whole table, which is read in less than a second."""
+    """Split the whole table, which is read in less than a second."""
     return tables.split(_rows(options), options)
 
 
 def raw(options: Options) -> Raw:
-    """The rows before the numbers are standardised."""
+    """Split the rows before the numbers are standardised."""
     return tables.raw(_rows(options), options)
 
 
@@ -88,7 +88,7 @@ def _rows(options: Options) -> tables.Rows:
 
 
 def _kept(frame: "pd.DataFrame") -> "pd.Series[bool]":
-    """The rows of ProPublica's analysis: arrest near the screening, a known outcome, charge and score."""
+    """Select the rows of ProPublica's analysis: arrest near the screening, a known outcome, charge and score."""
     import pandas as pd
 
     days = pd.to_numeric(frame["days_b_screening_arrest"], errors="coerce")

@@ -1,6 +1,9 @@
 """corrupted_cifar10: CIFAR-10 images under one of ten corruptions, which betrays the class in a share of training.
 
-Corrupted CIFAR-10, type 0, of the LfF paper (Nam et al. 2020), built here from CIFAR-10.
+Corrupted CIFAR-10, type 0, of the LfF paper (Nam et al. 2020), built here from CIFAR-10. The strengths are those of
+level 5 of the CIFAR-10-C benchmark (Hendrycks and Dietterich 2019), as in the papers; the LfF paper's data set calls it
+Severity4. Two corruptions differ from that library: frost is drawn, not cut from photographs of frost; elastic
+interpolates once.
 """
 
 import io
@@ -10,7 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
-from scipy import ndimage
 
 from study.data import cifar, colour_bias, holdout
 from study.data.cache import cached
@@ -18,22 +20,14 @@ from study.data.dataset import Dataset, Facts, Labels, Split
 from study.data.sets import cifar10
 from study.data.source import Source
 
-# Random maps for the corruptions: clouds, flakes, ice, distortions; one per image of a batch.
-
-# The ten corruptions of Corrupted CIFAR-10, type 0, on whole batches of images.
-#
-# Their strengths are those of level 5 of the CIFAR-10-C benchmark (Hendrycks and Dietterich 2019), as in the papers;
-# the LfF paper's data set calls it Severity4. Two differ from that library: frost is drawn, not cut from photographs
-# of frost; elastic interpolates once.
-
 Maps = NDArray[np.float64]
-"""Maps (N, H, W)."""
+"""One map per image of a batch, (N, H, W)."""
 
 Shape = tuple[int, ...]
 
 
 def plasma(shape: Shape, decay: float, random: np.random.Generator) -> Maps:
-    """Clouds of 0 to 1 that repeat at their edges, by midpoint displacement (diamond-square).
+    """Draw clouds of 0 to 1 that repeat at their edges, by midpoint displacement (diamond-square).
 
     Args:
         shape: (N, H, W) wanted; made at the next power of two and cut.
@@ -61,6 +55,8 @@ def plasma(shape: Shape, decay: float, random: np.random.Generator) -> Maps:
 
 def zoomed(maps: Maps, factor: float) -> Maps:
     """The middle of each map enlarged to its size, linearly."""
+    from scipy import ndimage  # slow to import
+
     size = maps.shape[1]
     inner = int(np.ceil(size / factor))
     top = (size - inner) // 2
@@ -71,7 +67,7 @@ def zoomed(maps: Maps, factor: float) -> Maps:
 
 
 def motion_blurred(maps: Maps, radius: int, sigma: float, angles: Maps) -> Maps:
-    """Each map drawn out in its own direction, by half a Gaussian.
+    """Blur each map in its own direction, by half a Gaussian.
 
     Args:
         radius: pixels; the trail is 2 * radius + 1 long.
@@ -90,7 +86,7 @@ def motion_blurred(maps: Maps, radius: int, sigma: float, angles: Maps) -> Maps:
 
 
 def ice(shape: Shape, random: np.random.Generator) -> NDArray[np.float64]:
-    """Pale blue needles on a mist, (N, H, W, 3) of 0 to 1."""
+    """Draw pale blue needles on a mist, (N, H, W, 3) of 0 to 1."""
     needles = np.zeros(shape)
     for _ in range(3):
         seeds = (random.random(shape) < 0.04) * random.uniform(1.0, 3.0, shape)
@@ -100,7 +96,7 @@ def ice(shape: Shape, random: np.random.Generator) -> NDArray[np.float64]:
 
 
 def affine(shape: Shape, reach: float, random: np.random.Generator) -> NDArray[np.float64]:
-    """Rows and columns, (2, N, H, W), that each pixel comes from under a random affine map per image.
+    """Return rows and columns, (2, N, H, W), that each pixel comes from under a random affine map per image.
 
     Args:
         reach: in pixels: how far three corners of the middle third move at most, each way.
@@ -127,7 +123,7 @@ GREY = np.array([0.299, 0.587, 0.114], np.float32)
 
 
 def snow(images: Images, random: Random) -> Images:
-    """Flakes blown in one direction over a brightened image."""
+    """Blow flakes in one direction over a brightened image."""
     keep = 0.8
     flakes = zoomed(random.normal(0.3, 0.3, images.shape[:3]), 1.25)
     flakes = np.clip(np.where(flakes < 0.65, 0.0, flakes), 0.0, 1.0)
@@ -137,12 +133,12 @@ def snow(images: Images, random: Random) -> Images:
 
 
 def frost(images: Images, random: Random) -> Images:
-    """Ice crystals over a darkened image."""
+    """Lay ice crystals over a darkened image."""
     return 0.75 * images + 0.45 * ice(images.shape[:3], random)
 
 
 def fog(images: Images, random: Random) -> Images:
-    """A cloud of light."""
+    """Add a cloud of light."""
     strength = 1.5
     brightest = images.max((1, 2, 3), keepdims=True)
     cloud = plasma(images.shape[:3], 1.75, random)[..., None]
@@ -150,20 +146,20 @@ def fog(images: Images, random: Random) -> Images:
 
 
 def brightness(images: Images, random: Random) -> Images:
-    """More of the value of HSV, hue and saturation kept."""
+    """Raise the value of HSV, and keep hue and saturation."""
     value = images.max(-1, keepdims=True)
     brighter = np.minimum(value + 0.3, 1.0)
     return np.where(value > 0, images / np.where(value > 0, value, 1.0), 1.0) * brighter
 
 
 def contrast(images: Images, random: Random) -> Images:
-    """Each channel drawn to its mean."""
+    """Draw each channel to its mean."""
     mean = images.mean((1, 2), keepdims=True)
     return (images - mean) * 0.15 + mean
 
 
 def spatter(images: Images, random: Random) -> Images:
-    """Drops of mud."""
+    """Spatter drops of mud."""
     liquid = _blurred(random.normal(0.65, 0.1, images.shape[:3]), 0.5)
     mud = _blurred((liquid > 0.68).astype(np.float64), 0.6)[..., None]
     mud = np.where(mud < 0.8, 0.0, mud)
@@ -172,6 +168,8 @@ def spatter(images: Images, random: Random) -> Images:
 
 def elastic(images: Images, random: Random) -> Images:
     """A random affine map and random local shifts."""
+    from scipy import ndimage  # slow to import
+
     size = images.shape[1]
     offsets = random.uniform(-1, 1, (2, *images.shape[:3]))
     offsets = np.stack([_blurred(each, 0.03 * size, "reflect") for each in offsets]) * 0.1 * size
@@ -183,7 +181,7 @@ def elastic(images: Images, random: Random) -> Images:
 
 
 def jpeg(images: Images, random: Random) -> Images:
-    """Compressed and read again."""
+    """Compress as JPEG and read it again."""
 
     def recoded(picture: Image.Image) -> Image.Image:
         stream = io.BytesIO()
@@ -194,14 +192,14 @@ def jpeg(images: Images, random: Random) -> Images:
 
 
 def pixelate(images: Images, random: Random) -> Images:
-    """Made smaller and larger again by averaging."""
+    """Shrink and enlarge again by averaging."""
     full = images.shape[1]
     small, box = (int(full * 0.65),) * 2, Image.Resampling.BOX
     return _each(images, lambda picture: picture.resize(small, box).resize((full, full), box))
 
 
 def saturate(images: Images, random: Random) -> Images:
-    """Another saturation of HSV, hue and value kept; a grey pixel counts as red, as its hue is 0."""
+    """Change the saturation of HSV, and keep hue and value; a grey pixel counts as red, as its hue is 0."""
     value = images.max(-1, keepdims=True)
     depth = value - images.min(-1, keepdims=True)
     saturation = depth / np.where(value > 0, value, 1.0)
@@ -221,11 +219,11 @@ CORRUPTIONS: tuple[Callable[[Images, Random], Images], ...] = (
     pixelate,
     saturate,
 )
-"""By bias class: corruption `c` is class `c`'s own."""
+"""Corruption of each bias class: corruption `c` is class `c`'s own."""
 
 
 def corrupt(images: NDArray[np.uint8], kinds: NDArray[np.int64], random: Random) -> NDArray[np.uint8]:
-    """Each image corrupted in its own way.
+    """Corrupt each image in its own way.
 
     Args:
         images: (N, 3, H, W), square.
@@ -247,18 +245,20 @@ def corrupt(images: NDArray[np.uint8], kinds: NDArray[np.int64], random: Random)
 
 
 def _blurred(maps: NDArray[np.float64], sigma: float, mode: str = "nearest") -> NDArray[np.float64]:
+    from scipy import ndimage  # slow to import
+
     smooth: NDArray[np.float64] = ndimage.gaussian_filter(maps, (0, sigma, sigma), mode=mode)
     return smooth
 
 
 def _each(images: Images, change: Callable[[Image.Image], Image.Image]) -> Images:
-    """A change that Pillow makes, image by image."""
+    """Apply a change that Pillow makes, image by image."""
     pictures = (images * 255).round().astype(np.uint8)
     return np.stack([np.asarray(change(Image.fromarray(pixels))) for pixels in pictures]).astype(np.float32) / 255
 
 
 SPLITS = ("train", "val", "test")
-"""The place of a split is its generator's, beside the seed."""
+"""Splits in the order that seeds their generators, beside the seed."""
 
 
 @dataclass(frozen=True)
@@ -273,14 +273,14 @@ class Options:
 
 
 def describe(options: Options) -> Facts:
-    """Ten classes, ten corruptions."""
+    """Return the facts: ten classes, ten corruptions."""
     title = "Corrupted CIFAR-10 (from JPEG, q75)" if cifar10.is_jpeg(options.source) else "Corrupted CIFAR-10"
     own = tuple(range(10))
     return Facts(10, 10, cifar.SHAPE, mean=cifar.MEAN, deviation=cifar.DEVIATION, title=title, aligned=own)
 
 
 def sources(options: Options) -> tuple[Source, ...]:
-    """CIFAR-10's files."""
+    """Return CIFAR-10's files."""
     return cifar10.sources(_plain(options))
 
 
@@ -290,7 +290,7 @@ def load(options: Options) -> Dataset:
 
 
 def labels(options: Options) -> dict[str, Labels]:
-    """The classes and corruptions of each split: no image is decoded."""
+    """Return the classes and corruptions of each split; no image is decoded."""
     plain = cifar10.labels(_plain(options)).items()
     return {name: Labels(one.target, _kinds(options, name, one.target)[0]) for name, one in plain}
 
@@ -300,14 +300,14 @@ def _plain(options: Options) -> cifar10.Options:
 
 
 def _kinds(options: Options, name: str, target: NDArray[np.int64]) -> tuple[NDArray[np.int64], np.random.Generator]:
-    """The corruption of each image of a split, (N,), and the generator that goes on to corrupt them."""
+    """Choose the corruption of each image of a split, (N,); return also the generator that then corrupts them."""
     random = np.random.default_rng((options.seed, SPLITS.index(name)))
     biased = name == "train" or (name == "val" and options.val == "biased")
     return colour_bias.assign(target, options.rho if biased else colour_bias.UNBIASED, random), random
 
 
 def _build(options: Options) -> dict[str, Split]:
-    """Whatever `val` is, the splits have the same images, and training and test the same corruptions."""
+    """Corrupt each split; `val` changes neither the images, nor the corruptions of training and test."""
     splits = {}
     for name, plain in cifar10.load(_plain(options)).splits.items():
         kinds, random = _kinds(options, name, plain.target)

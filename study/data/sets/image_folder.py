@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 FOLDERS = "folders"
-"""The key `labels` of images in a folder for each class, without a table."""
+"""Value of the key `labels` for images in a folder for each class, without a table."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,12 +50,12 @@ class Options(user_data.Options):
 
 
 def describe(options: Options) -> Facts:
-    """As the CSV says; images are not read. Normalised with 0.5."""
+    """Read the facts from the table of labels; images are not read. Pixels are normalised with 0.5."""
     return _read(options)[0]
 
 
 def load(options: Options) -> Dataset:
-    """The images of the CSV."""
+    """Load the images that the table of labels lists."""
     tables = _tables(options)
     with cache.unchanged(tables):  # from before their labels are read until their content is known
         facts, splits = _read(options)
@@ -72,33 +72,33 @@ def load(options: Options) -> Dataset:
 
 
 def labels(options: Options) -> dict[str, Listing]:
-    """The files of each split with their labels."""
+    """List the files of each split with their labels."""
     return _read(options)[1]
 
 
 def together(options: Options) -> NDArray[np.int64] | None:
-    """A label of each training and validation image, in this order, that those share which stay in one fold."""
+    """Return a group label of each training and validation image, in this order: a group stays in one fold."""
     return _found(options).together
 
 
 def files(options: Options) -> list[Path]:
-    """The table, the file of conditions and the images."""
+    """List the table, the file of conditions and the images."""
     return [*_tables(options), *(file for listing in _read(options)[1].values() for file in listing.files)]
 
 
 def extent(options: Options) -> tuple[int, int | None]:
-    """Return how many images are trained on, and the usual shorter side of all in pixels, None if none can be read."""
+    """Return the number of training images, and the usual shorter side of all in pixels, None if none can be read."""
     _, splits = _read(options)
     return len(splits["train"]), usual_side([file for listing in splits.values() for file in listing.files])
 
 
 def no_photographs(options: Options) -> str | None:
-    """Return why the images are no photographs in colour, as `study.data.image_files.photographs`; None if they are."""
+    """Say why the images are not colour photographs, see `study.data.image_files.photographs`; None if they are."""
     return photographs([file for listing in _read(options)[1].values() for file in listing.files])
 
 
 def table_in(folder: Path, labels: str) -> Path:
-    """Return where the table is that the key `labels` names.
+    """Return the path of the table that the key `labels` names.
 
     Raises:
         UserError: it would not be in the folder.
@@ -109,14 +109,15 @@ def table_in(folder: Path, labels: str) -> Path:
 
 
 def _tables(options: Options) -> list[Path]:
-    """The table of labels, and the file of conditions where there is one."""
+    """Return the table of labels, and the file of conditions where there is one."""
     more = [label_files.locate(options.condition_file)] if options.condition_file else []
     return more if options.labels == FOLDERS else [table_in(label_files.locate(options.path), options.labels), *more]
 
 
 def in_folders(folder: Path) -> list[tuple[str, str]]:
-    """Each picture under a folder, relative to it, with its class: the name of its folder there, or, where there is a
-    folder `train`, of its folder in that of its split.
+    """List the images under a folder, relative to it, each with its class: the name of the first folder on its path.
+
+    Where there is a folder `train`, the first folder is the split and the second the class.
 
     Raises:
         UserError: there is none, or one is in no such folder.
@@ -141,7 +142,7 @@ def in_folders(folder: Path) -> list[tuple[str, str]]:
 
 
 def _table(options: Options, folder: Path, path: Path) -> "pd.DataFrame":
-    """The table of labels, or what stands for it where folders say the class."""
+    """Read the table of labels, or build it where folders say the class."""
     import pandas as pd
 
     if options.labels == FOLDERS:
@@ -163,14 +164,14 @@ def _table(options: Options, folder: Path, path: Path) -> "pd.DataFrame":
 
 
 def reading(options: Options) -> list[str]:
-    """Return how the table of labels is read, where that is not as any CSV."""
+    """Describe how the table of labels is read, where that is not as any CSV."""
     if options.labels == FOLDERS:
         return []
     return table_format.told(_tables(options)[0], table_format.given(vars(options)))
 
 
 def notes(options: Options) -> list[str]:
-    """Return what was decided about the files that no key says, and which images are listed but missing."""
+    """Say what was decided about the files by no key, and which images are listed but missing."""
     found = _found(options)
     missing = listings.absent(found.splits)
     return [*found.notes, missing] if missing else found.notes
@@ -216,7 +217,7 @@ def _found(options: Options) -> _Found:
 
 
 def _names(table: "pd.DataFrame", column: str, path: Path) -> list[str]:
-    """The files as listed.
+    """Return the files as listed.
 
     Raises:
         UserError: one is empty or leads out of the folder, or is listed twice: it might be in two splits.
@@ -243,7 +244,7 @@ def _check_alone(files: list[Path], names: list[str], path: Path, column: str) -
 
 
 def _places(folder: Path, names: list[str]) -> tuple[list[Path], list[str] | None]:
-    """Each image's path, and its split where folders say so."""
+    """Return each image's path, and its split where folders say so."""
     homes = {alias: folder / alias for alias in label_files.ALIASES if (folder / alias).is_dir()}
     if "train" not in (label_files.ALIASES[alias] for alias in homes):
         return [on_disk(folder, name) for name in names], None

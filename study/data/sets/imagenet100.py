@@ -50,14 +50,14 @@ class Options:
 
 
 def describe(options: Options) -> Facts:
-    """100 classes, no bias labels; a condition where a file of it is named."""
+    """Return the facts: 100 classes, no bias labels; a condition where a file of it is named."""
     width = conditions.expected_width(options.condition_file) if options.condition_file else None
     shape = (3, options.size, options.size)
     return Facts(CLASSES, None, shape, condition=width, mean=listings.MEAN, deviation=listings.DEVIATION)
 
 
 def sources(options: Options) -> tuple[Source, ...]:
-    """Two folders; the files of the keys are the user's."""
+    """Return the two folders; the files that keys name are the user's own."""
     return listings.TRAIN, listings.VAL
 
 
@@ -73,7 +73,7 @@ def load(options: Options) -> Dataset:
 
 
 def labels(options: Options) -> dict[str, Listing]:
-    """The files of each split with their classes, and their vectors if there are any."""
+    """List the files of each split with their classes, and their vectors if there are any."""
     classes = _classes(label_files.locate(options.class_file, LIST))
     vectors = label_files.locate(options.condition_file, VECTORS) if options.condition_file else None
     trees = [source.find() for source in sources(options)]

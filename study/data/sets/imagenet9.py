@@ -42,7 +42,7 @@ FOLDERS = (
 CLASSES = {folder: kind for kind, folders in enumerate(FOLDERS) for folder in folders.split()}
 
 TEXTURES = 9
-"""Clusters of each clustering."""
+"""Number of clusters of each clustering."""
 
 TEXTURE_FILE = Source(
     "imagenet/9class_imagenet_val.csv", note="From the folder `clusters` of the repository clovaai/rebias."
@@ -68,7 +68,7 @@ class Options:
 
 
 def describe(options: Options) -> Facts:
-    """Nine classes; nine textures, of the test split alone."""
+    """Return the facts: nine classes; nine textures, of the test split alone."""
     return Facts(
         classes=len(NAMES),
         bias_classes=TEXTURES if options.clustering else None,
@@ -81,7 +81,7 @@ def describe(options: Options) -> Facts:
 
 
 def sources(options: Options) -> tuple[Source, ...]:
-    """Two or three folders and a list."""
+    """Return two or three folders, and the list of textures where it is needed."""
     textures = [TEXTURE_FILE] if options.clustering else []
     return listings.TRAIN, listings.VAL, *textures, *([HARD] if options.imagenet_a else [])
 
@@ -96,7 +96,7 @@ def load(options: Options) -> Dataset:
 
 
 def labels(options: Options) -> dict[str, Listing]:
-    """The files of each split with their labels."""
+    """List the files of each split with their labels."""
     whole, test = (listings.tree(source.find(), CLASSES) for source in (listings.TRAIN, listings.VAL))
     if options.clustering:
         test = _textured(test, TEXTURE_FILE.find(), options.clustering)
@@ -105,7 +105,7 @@ def labels(options: Options) -> dict[str, Listing]:
 
 
 def _textured(test: Listing, path: Path, clustering: int) -> Listing:
-    """With the texture of each image; the list's paths are as n01641577/ILSVRC2012_val_00001652.JPEG."""
+    """Add the texture of each image; the list's paths are as n01641577/ILSVRC2012_val_00001652.JPEG."""
     column = f"cluster{clustering}"
     table = label_files.read(path, ("path", "category", column))
     label_files.codes(table["category"], path, "category", NAMES)

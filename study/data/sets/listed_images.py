@@ -1,4 +1,4 @@
-"""Data sets that are listed images: folders of pictures, and lists or file names that say their labels.
+"""Data sets of listed images: folders of pictures, and lists or file names that say their labels.
 
 Each is a row of `SETS`: its keys, its files, how many classes it has, and a function that lists the files of each split
 with their labels, whose name and docstring are those of the data set.
@@ -29,17 +29,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ListedImages:
-    """A data set, of the form that `study.data` asks of a module.
+    """A data set of listed images, of the form that `study.data` asks of a module.
 
     Attributes:
         labels: lists the files of each split with their labels, for these options.
         Options: its keys.
         FRAME: how images become square.
         sources: its files, for these options; all are part of its fingerprint.
-        counts: of classes and bias classes, for these options.
-        condition: the width of its condition.
+        counts: number of classes and bias classes, for these options.
+        condition: width of its condition.
         imagenet: whether pixels are normalised as ImageNet's, else with 0.5.
-        aligned: the class of each bias class for these options, see `Facts`.
+        aligned: class of each bias class for these options, see `Facts`.
     """
 
     labels: Callable[[Any], dict[str, Listing]]
@@ -56,17 +56,17 @@ class ListedImages:
 
     @property
     def name(self) -> str:
-        """Its name in a study file."""
+        """Name of the data set in a study file."""
         return self.labels.__name__
 
     def describe(self, options: Any) -> Facts:
-        """Its facts, without reading it."""
+        """Return its facts, without reading it."""
         shape, own = (3, options.size, options.size), self.aligned(options)
         facts = Facts(*self.counts(options), shape, condition=self.condition, aligned=own)
         return replace(facts, mean=MEAN, deviation=DEVIATION) if self.imagenet else facts
 
     def load(self, options: Any) -> Dataset:
-        """Its splits, whose images are read once for these options and files."""
+        """Load its splits; their images are decoded once for these options and files."""
         return cached(
             self.name,
             options,
@@ -107,7 +107,7 @@ BFFHQ_PLACES = {
     "val": (("0.5pct/valid",), ("valid",)),
     "test": (("test",),),
 }
-"""The folders in which each split may lie: the first alternative that is there is read."""
+"""Folders in which each split may lie: the first alternative that is there is read."""
 
 
 def bffhq(options: Any) -> dict[str, Listing]:
@@ -240,7 +240,7 @@ UTKFACE = Source(
 FaceAttribute = Literal["age", "gender", "ethnicity"]
 
 UTKFACE_NAME = re.compile(r"(\d{1,3})_([01])_([0-4])_\d+ ?(?:\.?jpg)?(?:\.chip)?\.(?:jpg|jpeg|png)", re.IGNORECASE)
-"""Also the known names with a space or no dot before the first `jpg`."""
+"""Names of the files, even those with a space or no dot before the first `jpg`."""
 
 UTKFACE_UNNAMED = 0.01
 """Share of the files that may lack a field of their name: three or so are known of 23,708. Those are left out."""
@@ -280,7 +280,7 @@ def utkface(options: Any) -> dict[str, Listing]:
 
 
 def utkface_attributes(name: str) -> dict[str, int] | None:
-    """The three attributes that a file name says; None where a field is missing, so that none can be trusted."""
+    """Read the three attributes from a file's name; None where a field is missing, so that none can be trusted."""
     match = UTKFACE_NAME.fullmatch(name)
     if not match:
         return None
@@ -289,7 +289,7 @@ def utkface_attributes(name: str) -> dict[str, int] | None:
 
 
 def _utkface_common(options: Utkface) -> frozenset[listings.Cell]:
-    """The two cells that are common (Table 9): more men among Caucasians and among those of 35 or more."""
+    """Return the two common cells (Table 9): more men among Caucasians and among those of 35 or more."""
     opposite = "age" in (options.target, options.sensitive)
     return frozenset({(0, 1), (1, 0)} if opposite else {(0, 0), (1, 1)})
 
@@ -317,7 +317,7 @@ def _utkfaces(options: Utkface) -> Listing:
 
 
 ANIMAL_RATIO = 5
-"""The ratio of dark to bright cats, and of bright to dark dogs."""
+"""Ratio of dark to bright cats, and of bright to dark dogs."""
 
 SPECIES, COLOURS = ("cat", "dog"), ("bright", "dark")
 
@@ -400,7 +400,7 @@ def ut_zappos(options: Any) -> dict[str, Listing]:
 
 
 def _shoes(data: Path, images: Path) -> Listing:
-    """Every shoe of both tables, with its image: `100627-72` is the file 100627.72.jpg."""
+    """List every shoe of both tables, with its image: `100627-72` is the file 100627.72.jpg."""
     kinds, attributes = data / "meta-data.csv", data / "meta-data-bin.csv"
     table = label_files.read(kinds, ("CID", "SubCategory"))
     binary = label_files.read(attributes, ("CID",))
@@ -473,13 +473,15 @@ def _birds(folder: Path, condition: str) -> dict[str, Listing]:
 
 
 def _bird_column(path: Path, what: str) -> dict[str, str]:
-    """A list of two columns: number and value."""
+    """Read a list of two columns: number and value."""
     table = label_files.read(path, sep=" ", header=None, names=[what, "value"])
     return dict(zip(table[what], table["value"], strict=True))
 
 
 def _seen_attributes(folder: Path, images: list[str]) -> NDArray[np.float32]:
-    """Attributes seen in each image; rows are `image attribute present certainty time`, some with fields too many."""
+    """Read the attributes seen in each image; rows are `image attribute present certainty time`, some with extra
+    fields.
+    """
     path = folder / "image_attribute_labels.txt"
     if not path.is_file():
         raise UserError(f"{path}: not found")
@@ -503,7 +505,7 @@ def _seen_attributes(folder: Path, images: list[str]) -> NDArray[np.float32]:
 
 
 def _attributes_of_species(folder: Path) -> NDArray[np.float32]:
-    """Per species the percentage of people, (200, 312), as shares."""
+    """Read the share of people who see each attribute in each species, (200, 312); the file has percentages."""
     path = folder / "class_attribute_labels_continuous.txt"
     table = label_files.read(path, sep=" ", header=None)
     if table.shape != (BIRDS, BIRD_ATTRIBUTES):
@@ -555,4 +557,4 @@ SETS = {
         ),
     )
 }
-"""The data sets by name."""
+"""Data sets by name."""

@@ -13,7 +13,7 @@ from study.knobs import Range
 
 @dataclass(frozen=True)
 class Options:
-    """How often the function divides its data."""
+    """Keys of the `data` section: how the function divides its data."""
 
     folds: Annotated[
         Annotated[int, Range(low=2, high=100)] | None,
@@ -25,17 +25,17 @@ class Options:
 
 
 def describe(options: Options) -> Facts:
-    """Of samples that only the function knows."""
+    """Return facts that say nothing: only the function knows its samples."""
     return Facts(classes=1, bias_classes=None, shape=(1,), title="the function's own data")
 
 
 def labels(options: Options) -> Mapping[str, Labelled]:
-    """None."""
+    """Return splits without samples."""
     return {name: Labels(np.zeros(0, np.int64)) for name in describe(options).splits}
 
 
 def load(options: Options) -> Dataset:
-    """Splits without samples."""
+    """Return splits without samples, as arrays."""
     facts = describe(options)
     empty = Split(np.zeros((0, *facts.shape), np.float32), np.zeros(0, np.int64))
     return Dataset(facts, dict.fromkeys(facts.splits, empty))

@@ -35,13 +35,13 @@ class Options:
 
 
 def describe(options: Options) -> Facts:
-    """Ten classes, no bias labels; normalised as the DCL code does, with CIFAR-10's numbers."""
+    """Return the facts: ten classes, no bias labels; normalised as the DCL code does, with CIFAR-10's numbers."""
     shown = {"mean": cifar.MEAN, "deviation": cifar.DEVIATION, "title": "STL-10"}
     return Facts(10, None, SHAPE, unlabelled=options.unlabelled, **shown)  # type: ignore[arg-type]
 
 
 def labels(options: Options) -> dict[str, Labels]:
-    """The classes of each split, -1 for the unlabelled images of training; no images are read."""
+    """Return the classes of each split, -1 for the unlabelled images of training; no images are read."""
     folder = FOLDER.find()
     train, test = (Labels(_labels(folder / f"{name}_y.bin", folder / f"{name}_X.bin")) for name in ("train", "test"))
     splits = holdout.with_val({"train": train, "test": test}, options.val_share, options.split_seed)
@@ -67,7 +67,7 @@ def _build(options: Options) -> dict[str, Split]:
 
 
 def _extended(train: Split, more: NDArray[np.uint8]) -> Split:
-    """With these images of no class behind its own; on disk, for memory might not hold them."""
+    """Append images without a class to a split; on disk, since memory might not hold them."""
     inputs = scratch((len(train) + len(more), *SHAPE))
     inputs[: len(train)] = train.inputs
     inputs[len(train) :] = more
@@ -75,7 +75,7 @@ def _extended(train: Split, more: NDArray[np.uint8]) -> Split:
 
 
 def _images(path: Path) -> NDArray[np.uint8]:
-    """The images of a file, (N, 3, 96, 96), mapped from disk: there each channel lies column by column."""
+    """Return a file's images, (N, 3, 96, 96), memory-mapped: in the file each channel lies column by column."""
     size, image = _size(path), int(np.prod(SHAPE))
     if size == 0 or size % image:
         raise UserError(f"{path}: {size} bytes are not a whole number of images of {image}: cut short. Get it again")
@@ -83,7 +83,7 @@ def _images(path: Path) -> NDArray[np.uint8]:
 
 
 def _labels(path: Path, images: Path) -> NDArray[np.int64]:
-    """Classes 0 to 9 of a file that counts from 1."""
+    """Read classes 0 to 9 of a file that counts from 1."""
     count = _size(images) // int(np.prod(SHAPE))
     if _size(path) != count:
         raise UserError(f"{path}: has {_size(path)} labels for the {count} images of {images.name}. Get both again")

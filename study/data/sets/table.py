@@ -63,17 +63,17 @@ class Options(user_data.Options):
 
 @dataclass(frozen=True)
 class _Read:
-    """The file as it is used.
+    """The file in the form in which it is used.
 
     Attributes:
         features: the columns of the inputs.
         splits: indices of each split's rows.
         fills: whether missing values are filled.
-        left_out: columns that are no inputs since they count the rows.
-        named: columns that count the rows, and are inputs since `features` names them.
-        same: the group of equal rows that each row is in, None where they need not be kept in one split.
-        groups: that each row is in with all that stay in one split, None where each is alone.
-        unreadable: by number in the file from 0 on, what is wrong with each row that a model cannot take; none of
+        left_out: columns that are not inputs because they count the rows.
+        named: columns that count the rows but are inputs because `features` names them.
+        same: the group of equal rows that each row is in; None where they may be in different splits.
+        groups: the group of rows in one split that each row is in; None where each row is alone.
+        unreadable: faults of each row that a model cannot take, by number in the file from 0; none of them is in
             `rows`.
     """
 
@@ -91,12 +91,12 @@ class _Read:
 
     @property
     def compared(self) -> list[str]:
-        """The inputs by which rows are equal: those that do not count the rows."""
+        """Inputs by which rows are equal: those that do not count the rows."""
         return [name for name in self.features if name not in self.named] or self.features
 
     @cached_property
     def telling(self) -> tuple[Telling, ...]:
-        """The inputs that tell the class alone."""
+        """Inputs that predict the class alone."""
         train = self.splits["train"]
         values, words = odd_columns.values_of(self.rows.iloc[train], self.features)
         groups = None if self.groups is None else self.groups[train]
@@ -104,7 +104,7 @@ class _Read:
 
 
 def describe(options: Options) -> Facts:
-    """As the file says."""
+    """Read the facts from the file."""
     return _facts(_read(options))
 
 
@@ -119,7 +119,7 @@ def load(options: Options) -> Dataset:
 
 
 def raw(options: Options) -> Raw:
-    """The rows before anything is fitted to them; a text is its number among those of its column, by alphabet."""
+    """Split the rows before anything is fitted to them; a text is its number among those of its column, by alphabet."""
     table = _read(options)
     columns, kinds = [np.zeros((len(table.rows), 0))], list[Kind]()
     for name in table.features:
@@ -136,29 +136,31 @@ def raw(options: Options) -> Raw:
 
 
 def together(options: Options) -> NDArray[np.int64] | None:
-    """A label of each training and validation row, in this order, that those share which stay in one fold."""
+    """Return a group label of each training and validation row, in this order: a group stays in one fold."""
     table = _read(options)
     return None if table.groups is None else table.groups[_learn(table)]
 
 
 def files(options: Options) -> list[Path]:
-    """The table, and the file of conditions where there is one."""
+    """List the table, and the file of conditions where there is one."""
     more = [label_files.locate(options.condition_file)] if options.condition_file else []
     return [label_files.locate(options.path), *more]
 
 
 def encoding(options: Options) -> Encoding:
-    """Return how columns become inputs, fitted to the training rows: with folds to all outside test, as the last
-    training is."""
+    """Fit how columns become inputs to the training rows.
+
+    With folds these are all rows outside test, as in the final training.
+    """
     table = _read(options)
     return _fitted(table if options.folds is None else replace(table, splits={"train": _learn(table)}))
 
 
 def encoded(options: Options, encoding: Encoding) -> tuple[Dataset, Faults]:
-    """The rows as an encoding makes them inputs that was fitted elsewhere, to the rows that a model was trained on.
+    """Encode the rows with an encoding that was fitted to other rows, those that a model was trained on.
 
     Returns:
-        The rows that it can, and by row of the file, from 0 on, what is wrong with each of the others.
+        The data set of the rows that it can encode, and the faults of the others, by row of the file from 0.
     """
     table = _read(replace(options, features=tuple(column.name for column in encoding)), encoding)
     facts = user_data.facts(table.labels, (table_columns.width(encoding),), table.splits)
@@ -166,7 +168,7 @@ def encoded(options: Options, encoding: Encoding) -> tuple[Dataset, Faults]:
 
 
 def reading(options: Options) -> list[str]:
-    """Return how each column is read, in a few lines."""
+    """Describe how each column is read, in a few lines."""
     table = _read(options)
     known = table_format.given(vars(options))
     names = label_files.names(table.path, known)
@@ -184,14 +186,14 @@ def reading(options: Options) -> list[str]:
 
 
 def labels(options: Options) -> dict[str, Labels]:
-    """The labels of each split's rows."""
+    """Return the labels of each split's rows."""
     table = _read(options)
     found = Labels(table.labels.target, table.labels.bias)
     return {name: holdout.take(found, members) for name, members in table.splits.items()}
 
 
 def notes(options: Options) -> list[str]:
-    """Return what was decided about the rows that no key says."""
+    """Say what was decided about the rows by no key."""
     table = _read(options)
     found = []
     if options.group:
@@ -205,13 +207,15 @@ def notes(options: Options) -> list[str]:
 
 
 def columns(options: Options) -> list[Finding]:
-    """Return what is found about columns that are read: those that tell the class, are left out, or are odd."""
+    """Find what is notable about the columns that are read: those that predict the class, are left out, or are odd."""
     return _found(_read(options), options)
 
 
 def survey(options: Options) -> list[Finding]:
-    """Return the same before a study file is written, with all that would refuse the table, in one look. Rows without
-    a class do not count, and other gaps are looked at as values of their own."""
+    """Find, before a study file is written, all that `columns` finds and all that would refuse the table.
+
+    Rows without a class do not count, and other gaps are looked at as values of their own.
+    """
     path = label_files.locate(options.path)
     form = table_format.given(vars(options))
     of_target = user_data.columns_of(options.target, label_files.names(path, form), path)
@@ -246,14 +250,17 @@ def _found(table: _Read, options: Options) -> list[Finding]:
 
 
 def _copies(table: _Read, options: Options, key: Literal["target", "bias"], kind: findings.Kind) -> list[Finding]:
-    """The inputs that are another spelling of the class, or of the bias."""
+    """Find the inputs that are another spelling of the class, or of the bias."""
     named = user_data.columns_of(getattr(options, key), table.rows.columns, table.path)
     codes = getattr(table.labels, key)
     return odd_columns.one_to_one(table.rows, table.features, codes, f"data.{key}", named, kind)
 
 
 def _of_telling(one: Telling, options: Options) -> Finding:
-    """A column that tells the class alone. One that is named, or not far above the others, is but told of."""
+    """Make the finding about a column that predicts the class alone.
+
+    It is only a remark if the column is named as an input, or not far above the others.
+    """
     if one.is_far and one.name not in options.features:
         return findings.out(one.name, str(one), "telling", "keep it by naming it in data.features")
     remedy = f"If it is known only after the class is: {findings.setting(WITHOUT, (one.name,))}"
@@ -261,7 +268,7 @@ def _of_telling(one: Telling, options: Options) -> Finding:
 
 
 def _learn(table: _Read) -> NDArray[np.int64]:
-    """The training rows, then the validation rows."""
+    """Return the training rows, then the validation rows."""
     return np.concatenate([table.splits["train"], table.splits["val"]])
 
 
@@ -288,14 +295,14 @@ def _typed(
     marks: tuple[str, ...],
     states: tuple[cache.State | None, ...],
 ) -> "pd.DataFrame":
-    """The rows as pandas reads them. Kept: other keys may change meanwhile."""
+    """Cache the rows as pandas reads them: other keys may change meanwhile."""
     rows = label_files.read_typed(path, known, na_values=list(marks), dtype=dict(types))
     return label_files.without_marks(rows, marks)
 
 
 @dataclass(frozen=True)
 class _Examined:
-    """A file with all that is found that refuses it; `read` is None where that leaves nothing to be read."""
+    """A file with all findings that refuse it; `read` is None where nothing is left to be read."""
 
     path: Path
     findings: tuple[Finding, ...]
@@ -313,8 +320,10 @@ def _examined(
     states: tuple[cache.State | None, ...],
     is_survey: bool,
 ) -> _Examined:
-    """As `_read`, with what refuses the file not yet raised. Kept: a command asks several times, and a large file takes
-    seconds."""
+    """Read the file as `_read` does, but collect what refuses it instead of raising it.
+
+    Cached: a command asks several times, and a large file takes seconds.
+    """
     path = label_files.locate(options.path)
     known = table_format.given(vars(options))
     names = label_files.names(path, known)
@@ -369,7 +378,7 @@ def _examined(
 
 
 def _check_keys(options: Options, names: list[str], path: Path) -> None:
-    """Refuse inputs that other keys name, too."""
+    """Refuse inputs that another key excludes."""
     if both := [name for name in options.features if name in options.without]:
         raise UserError(f"data.features: has {both[0]!r} in it, which data.without leaves out")
     for column in user_data.columns_of(options.target, names, path):
@@ -380,13 +389,13 @@ def _check_keys(options: Options, names: list[str], path: Path) -> None:
 
 
 def _without(options: Options, header: list[str], names: list[str]) -> set[str]:
-    """The columns that are no inputs, with each that pandas has renamed since its name is there twice."""
+    """Return the columns of `data.without`, and those that pandas has renamed since their name is there twice."""
     named = {name for written, name in zip(header, names, strict=True) if written in options.without}
     return {*options.without, *named}
 
 
 def _but(features: list[str], found: list[Finding]) -> list[str]:
-    """The inputs without those that are refused."""
+    """Return the inputs without those that are refused."""
     refused = {one.column for one in found} | {name for one in found if one.key == WITHOUT for name in one.values}
     return [name for name in features if name not in refused]
 
@@ -401,7 +410,7 @@ def _labelled(
     unreadable: Faults,
     is_survey: bool,
 ) -> _Read:
-    """The rows with their labels and splits."""
+    """Add labels and splits to the rows."""
     samples = [str(name) for name in rows[options.key]] if options.key else None
     labels = user_data.labels(rows, path, options, samples)
     inputs = [name for name in features if name not in named]
@@ -413,8 +422,10 @@ def _labelled(
 
 
 def _sound(rows: "pd.DataFrame", encoding: Encoding, options: Options, path: Path) -> tuple["pd.DataFrame", Faults]:
-    """The rows that an encoding makes inputs, and what is wrong with each of the others; rows with missing values that
-    are dropped anyway do not count."""
+    """Return the rows that an encoding can encode, and the faults of the others.
+
+    Rows with missing values that are dropped anyway do not count.
+    """
     if not encoding:
         return rows, {}
     if options.missing == "drop":
@@ -428,7 +439,7 @@ def _sound(rows: "pd.DataFrame", encoding: Encoding, options: Options, path: Pat
 
 
 def _with_gaps(rows: "pd.DataFrame", labelled: list[str]) -> "pd.DataFrame":
-    """The rows with labels as text in these columns, empty where they are missing."""
+    """Write labels in these columns as text, empty where they are missing."""
     labels = rows[labelled].convert_dtypes().astype(object)  # whole numbers stay whole beside a gap
     return rows.assign(**labels.where(labels.notna(), "").astype(str))
 
@@ -436,8 +447,10 @@ def _with_gaps(rows: "pd.DataFrame", labelled: list[str]) -> "pd.DataFrame":
 def _complete(
     rows: "pd.DataFrame", labels: list[str], options: Options, features: list[str], path: Path, is_survey: bool
 ) -> tuple["pd.DataFrame", list[Finding]]:
-    """The rows after the rule for missing values, and what refuses some; infinite numbers are missing, too. Which
-    inputs are numbers is decided by the rows that stay; `features`: those of which it is to be decided."""
+    """Apply the rule for missing values to the rows, and find what refuses some; infinite numbers count as missing.
+
+    Which of `features` are numbers is decided by the rows that stay.
+    """
     missing = "fill" if is_survey else options.missing
     must = list(dict.fromkeys(labels if missing == "fill" else rows))
     infinite = rows.isin([np.inf, -np.inf])

@@ -1,4 +1,4 @@
-"""The rules by which searched trials go on, one per module, which is named as study files name it.
+"""The rules of early stopping, one per module, which is named as study files name it.
 
 A rule is fed from the ledger, so that a resumed study decides as an uninterrupted one: it hears every report of every
 searched trial in the ledger's order, and draws nothing at random.
@@ -22,11 +22,10 @@ Verdict = Literal["on", "prune"]
 
 
 class EarlyStopping(ABC):
-    """Says of each searched trial whether it goes on; of several seeds of a configuration it hears the first.
+    """Rule that decides of each searched trial whether it goes on; of several seeds it hears the first.
 
-    A rule is one module with one such class, and one in `study.spec.rungs`, which says when it compares trials and what
-    it should save. This one, as `study/sweep/early_stopping/floor.py`, is the module that `early_stopping: floor`
-    needs:
+    A rule is one module with one such class, and a class in `study.spec.rungs`, which says when it compares trials and
+    what it should save. This one, as `study/sweep/early_stopping/floor.py`, is the module for `early_stopping: floor`:
 
         from study.spec.objective import Score
         from study.sweep.early_stopping import EarlyStopping, Verdict
@@ -40,9 +39,9 @@ class EarlyStopping(ABC):
                 return "prune" if is_rung and score.gains[0] < 0 else "on"
 
     Args:
-        rule: of the study file.
-        epochs: of a full run.
-        objective: what scores are of.
+        rule: its section of the study file.
+        epochs: number of a full run.
+        objective: what the scores measure.
     """
 
     def __init__(self, rule: Rule, epochs: int, objective: Objective) -> None:
@@ -52,9 +51,9 @@ class EarlyStopping(ABC):
 
     @abstractmethod
     def judge(self, trial: int, epoch: int, score: Score) -> Verdict:
-        """Return what becomes of a trial after this epoch; never asked of the last epoch of a full run.
+        """Return whether a trial goes on after this epoch; never called for the last epoch of a full run.
 
-        Hearing an epoch of a trial again changes nothing, and is answered by "on".
+        An epoch of a trial that was heard before changes nothing, and "on" is returned.
         """
 
     def prunes(self, trial: int, epoch: int, score: Score) -> bool:
@@ -63,17 +62,14 @@ class EarlyStopping(ABC):
 
 
 def early_stopping(spec: StudySpec) -> EarlyStopping:
-    """The rule that a study asks for."""
+    """Return the rule that a study asks for."""
     rule = spec.search.early_stopping
     kind = class_in(__name__, rule.name, EarlyStopping)  # type: ignore[type-abstract]
     return kind(rule, spec.epochs, spec.objective)
 
 
-# Whether a trial is among the best 1/`reduction` of those that were seen at the same rung.
-
-
 class RungScore(NamedTuple):
-    """The values that a trial shows at a rung.
+    """The values of a trial at a rung.
 
     Attributes:
         gains: one per metric, larger is better.
@@ -87,24 +83,24 @@ class RungScore(NamedTuple):
 
 
 class Peers(Protocol):
-    """The trials of one rung."""
+    """The trials of one rung, which say whether another one is among their best 1/`reduction`."""
 
     def admit(self, standing: RungScore) -> bool:
-        """Return whether a trial that is not among them is good enough to go on; always, where there are none."""
+        """Return whether a trial that is not among them is good enough to go on; True where there are none."""
 
     def add(self, standing: RungScore) -> None:
-        """Take a trial in."""
+        """Add a trial."""
 
 
 class ByValue:
-    """Peers in the order of one metric, as Ray Tune's ASHA compares them.
+    """Peers ordered by one metric, as Ray Tune's ASHA compares them.
 
-    The cut is their percentile 100 (1 - 1/reduction), interpolated linearly; what equals it goes on. Costs O(log n)
-    comparisons.
+    The cut is their percentile 100 (1 - 1/reduction), interpolated linearly; a trial that equals it goes on. Costs
+    O(log n) comparisons.
     """
 
     def __init__(self, reduction: int) -> None:
-        self._place = (1 - 1 / reduction) * 100 / 100  # by way of percent, to the bit as Ray has it
+        self._place = (1 - 1 / reduction) * 100 / 100  # by way of percent, for the same bits as Ray's
         self._gains: list[float] = []  # ascending
 
     def admit(self, standing: RungScore) -> bool:
@@ -123,28 +119,28 @@ class ByValue:
 class ByDominance:
     """Peers in the order of constrained domination (`study.spec.objective`), for several metrics or constraints.
 
-    Ahead of a trial are the peers that fewer others dominate (the rank of Fonseca and Fleming 1993); of those that as
-    many others dominate, the ones in emptier places of objective space (crowding distance, Deb et al. 2002, among those
-    of equal rank; none is ahead of an end). Trials that miss limits by the same are ordered by their metrics; of twins,
-    equal in everything, the one with the smaller lot counts as dominating the other. With `ahead` of n peers ahead of
-    it, a trial stands half-way between two of them, and goes on if that is no further from the best than ASHA's cut is,
-    (n - 1)/reduction places. For one metric this is the rule of `ByValue`, which only interpolates by value between the
-    two peers at the cut where this takes the middle.
+    A peer is ahead of a trial if fewer others dominate it (the rank of Fonseca and Fleming 1993) or, at equal rank, if
+    it lies in an emptier part of objective space (crowding distance, Deb et al. 2002, among those of equal rank; none
+    is ahead of an end). Trials that miss limits by the same amount are ordered by their metrics; of twins, equal in
+    everything, the one with the smaller lot counts as dominating the other. A trial with `ahead` of n peers ahead of
+    it goes on if `ahead` - 1/2 is at most (n - 1)/reduction, ASHA's cut in places from the best. For one metric this is
+    the rule of `ByValue`, except that `ByValue` interpolates by value between the two peers at the cut, and this takes
+    the middle.
 
     Why so:
 
     - A trial never stands behind one that it dominates.
     - Where no trial dominates another, still only one in `reduction` goes on, and those do that cover the front best.
       MO-ASHA (Schmucker et al. 2021, arXiv 2106.12639) sorts into fronts and picks from the last by an epsilon-net,
-      for the same end, and is worth as much per epoch (`tests/benchmarks/pareto_stopping.py`). But ranks are brought up
-      to date with one comparison per peer, where fronts and nets begin anew at each report.
+      for the same purpose, and is worth as much per epoch (`tests/benchmarks/pareto_stopping.py`). But a rank is
+      updated with one comparison per peer, whereas fronts and nets are computed anew at each report.
     - Twins do not fill a rung. Networks that collapsed to one class have no fairness gap, so that nothing dominates
-      them: the first goes on, the next stands where one other dominates it.
-    - Constraints order trials and stop none by themselves: one that misses a limit at a rung may keep it at the end,
-      and goes on if it misses it by less than most; where many keep it, those that do not are behind, as in the final
-      choice. With the violation as one more metric instead, the same benchmark finds more where gaps fall below a wide
-      limit in time, and loses several times as much where the limit is narrow: rungs fill with trials that are accurate
-      and far from it.
+      them: the first goes on, the next counts as dominated by it.
+    - Constraints order trials and stop none by themselves: a trial that misses a limit at a rung may keep it at the
+      end, and goes on if it misses it by less than most; where many keep it, those that do not are behind, as in the
+      final choice. With the violation as one more metric instead, the same benchmark gains where gaps fall below a wide
+      limit in time, but loses several times as much where the limit is narrow: rungs fill with trials that are accurate
+      and far from the limit.
 
     A report costs O(n) in NumPy and a sort of the peers of equal rank.
     """
@@ -191,14 +187,13 @@ class ByDominance:
 
 
 def crowding_distance(points: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return how far apart a point's neighbours are in each coordinate, in units of its range, summed; infinite at the
-    ends.
+    """Return how far apart a point's neighbours are in each coordinate, in units of its range, summed.
 
     Args:
         points: (coordinates, points).
 
     Returns:
-        (points,).
+        (points,); infinite at the ends of a coordinate.
     """
     total = np.zeros(points.shape[1])
     for values in points:

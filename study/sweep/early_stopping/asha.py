@@ -36,5 +36,5 @@ class Asha(EarlyStopping):
         return "on" if goes_on else "prune"
 
     def new_peers(self) -> Peers:
-        """Return what a rung begins with."""
+        """Return a rung without trials."""
         return new_peers(self.objective, self.rule.reduction)

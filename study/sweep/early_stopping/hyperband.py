@@ -4,4 +4,4 @@ from study.sweep.early_stopping.asha import Asha
 
 
 class Hyperband(Asha):
-    """Decides as Asha does, in the brackets of `study.spec.rungs.HyperbandSchedule`."""
+    """Asynchronous successive halving, as `Asha`, in the brackets of `study.spec.rungs.HyperbandSchedule`."""

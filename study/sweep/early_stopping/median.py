@@ -11,12 +11,12 @@ from study.sweep.early_stopping import EarlyStopping, Peers, RungScore, Verdict,
 
 @dataclass
 class _Course:
-    """A trial's scores so far, each as its gains and the negative violation.
+    """A trial's scores so far, each given as its gains and the negative violation.
 
     Attributes:
         epoch: the last that was heard.
-        best: of each so far.
-        sums: of each from `grace` on, over `count` epochs.
+        best: of each score so far.
+        sums: of each score from `grace` on, over `count` epochs.
     """
 
     epoch: int
@@ -28,11 +28,11 @@ class _Course:
 class Median(EarlyStopping):
     """The median stopping rule (Golovin et al. 2017, Google Vizier, section 3.2.1), as Ray Tune implements it.
 
-    After each epoch from `grace` on a trial is pruned if its best so far is worse than the median of the others' means
+    After each epoch from `grace` on, a trial is pruned if its best so far is worse than the median of the others' means
     over the epochs from `grace` to this one. At least `ENOUGH` others must have reached this epoch, whether they still
     run or not.
-    For several metrics or constraints best and mean are taken of each gain and of the violation, and the trial goes on
-    if its best stand in the better half of the others' means.
+    For several metrics or constraints, best and mean are taken of each gain and of the violation, and the trial goes on
+    if its best are in the better half of the others' means.
     """
 
     ENOUGH = 3

@@ -5,7 +5,7 @@ from study.sweep.early_stopping import EarlyStopping, Verdict
 
 
 class NoEarlyStopping(EarlyStopping):
-    """Every trial runs in full."""
+    """Rule that runs every trial in full."""
 
     def judge(self, trial: int, epoch: int, score: Score) -> Verdict:
         return "on"

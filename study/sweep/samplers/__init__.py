@@ -1,5 +1,6 @@
-"""The ways to search, one per module, which is named as study files name it; `study.spec.sampler_facts` says what each
-can search."""
+"""The samplers, one per module, which is named as study files name it; `study.spec.sampler_facts` says what each can
+search.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -20,11 +21,11 @@ if TYPE_CHECKING:
 
 
 class Strategy(ABC):
-    """Suggests parameters: the base of every sampler.
+    """Base of every sampler, which suggests parameters.
 
     A suggestion depends on the study's seed, the trial's number, and the history: on what was adopted and ended, in
-    that order, and never on how often something was suggested. What a strategy remembers is made in `adopted` and
-    `ended` alone, which are called after the history took it in.
+    that order, and never on how often something was suggested. What a strategy remembers is set in `adopted` and
+    `ended` alone, which are called after the history has added the trial or its end.
 
     A sampler is one module with one such class, and an entry in `study.spec.sampler_facts`. This one, as
     `study/sweep/samplers/halves.py`, is the module that `sampler: halves` needs:
@@ -49,24 +50,25 @@ class Strategy(ABC):
 
     @abstractmethod
     def suggest(self, number: int) -> dict[str, Any] | None:
-        """Parameters for the trial of this number, None where everything was tried."""
+        """Return parameters for the trial of this number, None where everything was tried."""
 
     def adopted(self, number: int, params: Mapping[str, Any]) -> None:  # noqa: B027
-        """A trial with these parameters was decided on."""
+        """Learn that a trial with these parameters was decided on."""
 
     def ended(self, end: "TrialEnd") -> None:  # noqa: B027
-        """A trial ended."""
+        """Learn that a trial ended."""
 
     def _seed(self, number: int, attempt: int = 0) -> int:
-        """For all that is drawn for this trial, another for each attempt to do so."""
+        """Return the seed of all that is drawn for this trial, another one for each attempt."""
         return (self._spec.search.seed * 1_000_003 + number + attempt * 500_009) % 2**32
 
 
 class OptunaStrategy(Strategy):
-    """The suggestions of one of Optuna's samplers after a part of the history: the base of those.
+    """Base of strategies that ask one of Optuna's samplers.
 
-    Optuna's sampler is asked for each trial with a seed of its own and in a study of its own: nothing is carried over.
-    The same parameters would give the same trial: ones that are known are drawn again, a few times.
+    Optuna's sampler is asked for each trial with a seed of its own, in a study of its own that holds a part of the
+    history: nothing is carried over. The same parameters would give the same trial: known ones are drawn again, a few
+    times.
     """
 
     ATTEMPTS = 5
@@ -84,23 +86,23 @@ class OptunaStrategy(Strategy):
         return self._space.walk(lambda key, domain: self._value(trial, key, seed))
 
     def _study(self, sampler: BaseSampler, number: int = 0, seen: Sequence[FrozenTrial] = ()) -> Study:
-        """A study of this sampler that holds these trials and will ask for the trial of this number."""
+        """Return a study with this sampler that holds these trials and will ask for the trial of this number."""
         return optuna.create_study(storage=Window(seen, number), sampler=sampler, directions=self._history.directions)
 
     @abstractmethod
     def _sampler(self, seed: int) -> BaseSampler:
-        """A sampler as new."""
+        """Return a new sampler of Optuna's."""
 
     def _window(self) -> Sequence[FrozenTrial]:
-        """Return what it sees of the history."""
+        """Return the trials that the sampler sees."""
         return ()
 
     def _value(self, trial: Trial, key: str, seed: int) -> Any:
-        """Return what it gives to a key."""
+        """Return the value that the trial suggests for a key."""
         return suggest(trial, key, self._history.distributions[key])
 
 
 def strategy(spec: StudySpec, history: "History") -> Strategy:
-    """The sampler that a study asks for."""
+    """Return the sampler that a study asks for."""
     kind = class_in(__name__, spec.search.sampler, Strategy)  # type: ignore[type-abstract]
     return kind(spec, history)

@@ -1,4 +1,4 @@
-"""Covariance matrix adaptation (CMA-ES, Hansen and Ostermeier 2001): ranges of one metric."""
+"""Covariance matrix adaptation (CMA-ES, Hansen and Ostermeier 2001), for ranges and one metric."""
 
 import math
 from collections.abc import Mapping
@@ -22,8 +22,8 @@ Rank = tuple[float, float, float]
 class CMAStrategy(Strategy):
     """Draws from a normal distribution that moves, with each generation, to where the better half of the last was.
 
-    Complete trials rank before pruned ones, by constraints and then value, pruned ones by how far they came and
-    then their value there; failed ones do not count, nor what the study was given, nor a trial that ends when its
+    Complete trials rank before pruned ones: complete ones by constraints and then value, pruned ones by their epochs
+    and then their value there. Failed ones do not count, nor what the study was given, nor a trial that ends when its
     generation is over. A distribution that has shrunk to a point begins again anywhere with twice as many trials in a
     generation (IPOP, Auger and Hansen 2005).
     """
@@ -67,7 +67,7 @@ class CMAStrategy(Strategy):
 
 
 def _rank(end: "TrialEnd") -> Rank | None:
-    """The better trial's is smaller; None of a trial that says nothing."""
+    """Return a trial's rank, smaller for a better one; None if it says nothing."""
     if end.state == "complete" and end.score is not None:
         return (-math.inf, end.score.violation, -end.score.gains[0])
     if end.state == "pruned" and end.course:

@@ -1,4 +1,4 @@
-"""Gaussian process with expected improvement, as Optuna has it."""
+"""Gaussian process with expected improvement, Optuna's."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from study.sweep.samplers import OptunaStrategy
 
 
 class GPStrategy(OptunaStrategy):
-    """Draws where a Gaussian process expects most. It learns from complete trials, and looks at the best and newest."""
+    """Draws where a Gaussian process expects the most improvement, from the best and newest complete trials."""
 
     BEST, NEWEST = 50, 50
 

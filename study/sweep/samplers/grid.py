@@ -1,4 +1,4 @@
-"""Every cell of the grid."""
+"""Grid search."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any

@@ -22,7 +22,7 @@ class NSGA2Strategy(OptunaStrategy):
 
     A trial joins the offspring when it ends, whoever its parents were, so that none that ran beside others is lost.
     Pruned and failed trials have no offspring. A key that only some of the parents have is inherited from one of
-    those, or drawn anew as often as others mutate.
+    them, or drawn anew with the probability of a mutation.
     """
 
     OPTUNAS = "NSGAIISampler"
@@ -42,7 +42,7 @@ class NSGA2Strategy(OptunaStrategy):
             self._offspring = []
 
     def _sampler(self, seed: int) -> NSGAIISampler:
-        """Optuna's, which is given its parents and their offspring, and looks for neither."""
+        """Return Optuna's sampler, which is given its parents and their offspring instead of looking for them."""
         with experimental():
             sampler: NSGAIISampler = getattr(samplers, self.OPTUNAS)(population_size=GENERATION, seed=seed)
         parents, offspring = self._parents, self._offspring

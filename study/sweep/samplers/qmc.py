@@ -1,4 +1,4 @@
-"""Sobol's sequence: quasi-Monte Carlo, as SciPy has it."""
+"""Sobol's sequence: quasi-Monte Carlo, SciPy's."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Independent draws."""
+"""Random search."""
 
 from optuna.samplers import BaseSampler, RandomSampler
 

@@ -12,7 +12,7 @@ from study.sweep.samplers import OptunaStrategy
 class TPEStrategy(OptunaStrategy):
     """Draws all keys that go together at once, by where good and bad trials were.
 
-    It learns from complete and pruned trials, and keeps away from what runs. It looks at the best and the newest.
+    It learns from the best and the newest trials, complete and pruned, and keeps away from those that run.
     """
 
     BEST, NEWEST = 100, 200

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Augmentation(Protocol):
-    """An augmentation, as `build` gives it."""
+    """Function that makes views of a batch; see `build`."""
 
     def __call__(self, batch: "Tensor", generator: "torch.Generator", views: int = 1) -> "Tensor": ...
 
@@ -28,27 +28,27 @@ __all__ = ["Augmentation", "build", "evaluation_resize", "is_random", "names", "
 
 
 def names() -> list[str]:
-    """Every augmentation that `train.augmentation` may name."""
+    """List every augmentation that `train.augmentation` may name."""
     return list(SUITS)
 
 
 def is_random(name: str) -> bool:
-    """Return whether two views of a sample differ."""
+    """Tell whether two views of a sample differ."""
     return name != "none"
 
 
 def suits(name: str, facts: Facts) -> str | None:
-    """Why an augmentation cannot be used with a data set; None if it can."""
+    """Say why an augmentation cannot be used with a data set; None if it can."""
     reason = SUITS[_known(name)](facts)
     return None if reason is None else f"{name!r} {reason}"
 
 
 def build(name: str, shape: tuple[int, ...], options: TrainOptions) -> Augmentation:
-    """The augmentation of samples of a shape.
+    """Build the augmentation for samples of a shape.
 
     It takes a batch, images (B, C, H, W) float32 in [0, 1] or rows (B, F) float32, a generator on the same device and
-    how many views of each sample are wanted (V), and gives these, (V, B, ...), float32, images in [0, 1]. The batch
-    itself is not changed; without a random augmentation the views are the batch itself, and are not to be written. The
+    the number of views of each sample (V). It returns the views, (V, B, ...), float32, images in [0, 1]. The batch
+    itself is not changed; without a random augmentation the views are the batch itself, and must not be written. The
     same generator state gives the same views.
 
     Raises:
@@ -77,16 +77,16 @@ def build(name: str, shape: tuple[int, ...], options: TrainOptions) -> Augmentat
 
 @lru_cache
 def output_shape(name: str, shape: tuple[int, ...], options: TrainOptions) -> tuple[int, ...]:
-    """The shape of a view of a sample of this shape."""
+    """Return the shape of a view of a sample of this shape."""
     import torch
 
     return tuple(build(name, shape, options)(torch.zeros(2, *shape), torch.Generator()).shape[2:])
 
 
 def evaluation_resize(images: "Tensor", size: int | None) -> "Tensor":
-    """Images (B, C, H, W) as an evaluation sees them: resized to `size` x `size`, or as they are if that is None.
+    """Resize images (B, C, H, W) to `size` x `size` for evaluation; None leaves them as they are.
 
-    Bilinear with antialiasing, as torchvision's `Resize`. Rows of tables are given back as they are.
+    Bilinear with antialiasing, as torchvision's `Resize`. Rows of tables are returned as they are.
     """
     if size is None or images.dim() != 4 or tuple(images.shape[2:]) == (size, size):
         return images

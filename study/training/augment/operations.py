@@ -1,4 +1,4 @@
-"""The operations of recipes: callables of samples and a generator, each with random parameters of its own per sample.
+"""Operations of recipes: callables of samples and a generator, each with random parameters of its own per sample.
 
 All draw on the generator's device and read nothing back, so that a step on a GPU waits for none of them. With small
 networks a GPU waits for the CPU's launches: hence all views in one call, and choices as numbers (a mask, a matrix)
@@ -25,19 +25,19 @@ class Constant:
         self._on = {values.device: values}
 
     def on(self, device: torch.device) -> Tensor:
-        """The tensor on a device; not to be written."""
+        """Return the tensor on a device; it must not be written."""
         if device not in self._on:
             self._on[device] = next(iter(self._on.values())).to(device, non_blocking=True)
         return self._on[device]
 
 
 def uniform(generator: torch.Generator, *shape: int, low: float = 0.0, high: float = 1.0) -> Tensor:
-    """Uniform numbers of this shape, float32 on the generator's device."""
+    """Draw uniform numbers of this shape, float32 on the generator's device."""
     return torch.empty(shape, device=generator.device).uniform_(low, high, generator=generator)
 
 
 def chosen(generator: torch.Generator, batch: int, probability: float) -> Tensor:
-    """Ones for the samples (B,) that an operation is applied to, zeros for the others, float32."""
+    """Draw a mask (B,): 1 for the samples that an operation is applied to, 0 for the others, float32."""
     return torch.empty(batch, device=generator.device).bernoulli_(probability, generator=generator)
 
 
@@ -49,10 +49,10 @@ def chosen(generator: torch.Generator, batch: int, probability: float) -> Tensor
 
 
 Interpolation = Literal["bilinear", "bicubic"]
-TRIES = 10
-"""The number of boxes drawn before a centred one is taken, as torchvision does."""
+BOX_TRIES = 10
+"""Number of boxes drawn before a centred one is taken, as torchvision does."""
 FAR = 1e4
-"""The factor by which a pixel outside its box is moved away from it: out of reach of every interpolation."""
+"""Factor by which a pixel outside its box is moved away from it: out of reach of every interpolation."""
 
 
 class Boxes(NamedTuple):
@@ -76,7 +76,7 @@ class ResizedCrop:
         scale: least share of the area that is kept, in (0, 1]; the share is uniform from there to 1.
         ratio: width/height is log-uniform between 1/ratio and ratio.
         flip: probability of mirroring left and right.
-        interpolation: with the antialiasing of PIL, which the papers' code resizes with.
+        interpolation: with the antialiasing of PIL, with which the papers' code resizes.
     """
 
     size: int | None = None
@@ -93,26 +93,26 @@ class ResizedCrop:
 
 
 def random_boxes(generator: torch.Generator, batch: int, size: tuple[int, int], scale: float, ratio: float) -> Boxes:
-    """Boxes inside images of `size` (height, width), distributed as torchvision draws them, without its loop."""
+    """Draw boxes inside images of `size` (height, width), distributed as torchvision's, without its loop."""
     height, width = size
-    root = uniform(generator, TRIES, batch, low=scale * height * width, high=height * width).sqrt_()
-    stretch = uniform(generator, TRIES, batch, low=-math.log(ratio) / 2, high=math.log(ratio) / 2).exp_()
-    tried = torch.empty(TRIES + 1, 2, batch, device=generator.device)
-    torch.div(root, stretch, out=tried[:TRIES, 0])
-    torch.mul(root, stretch, out=tried[:TRIES, 1])
-    tried[TRIES, 0], tried[TRIES, 1] = _largest(height, width, ratio)  # where none of the tries fits
+    root = uniform(generator, BOX_TRIES, batch, low=scale * height * width, high=height * width).sqrt_()
+    stretch = uniform(generator, BOX_TRIES, batch, low=-math.log(ratio) / 2, high=math.log(ratio) / 2).exp_()
+    tried = torch.empty(BOX_TRIES + 1, 2, batch, device=generator.device)
+    torch.div(root, stretch, out=tried[:BOX_TRIES, 0])
+    torch.mul(root, stretch, out=tried[:BOX_TRIES, 1])
+    tried[BOX_TRIES, 0], tried[BOX_TRIES, 1] = _largest(height, width, ratio)  # where none of the tries fits
     places = _pair(height + 1.0, width + 1.0, generator.device)
     fits = (places - tried.round_()).mul_(tried).amin(1).gt_(0.0)  # both sides: 1 to all of the image's
     first = fits.argmax(0)
     sides = tried.gather(0, first.expand(1, 2, batch))[0]
-    place = uniform(generator, 2, batch).masked_fill_(first == TRIES, 0.49999)  # of the middle two the first
+    place = uniform(generator, 2, batch).masked_fill_(first == BOX_TRIES, 0.49999)  # of the middle two the first
     return Boxes((places - sides).mul_(place).floor_(), sides)
 
 
 def resized_crop(
     images: Tensor, boxes: Boxes, size: tuple[int, int], flip: Tensor, interpolation: Interpolation = "bilinear"
 ) -> Tensor:
-    """The boxes of images (B, C, H, W) in [0, 1], resized to `size`, mirrored where `flip` (B,) is 1.
+    """Crop images (B, C, H, W) in [0, 1] to boxes, resize them to `size` and mirror those whose `flip` (B,) is 1.
 
     Equal to torchvision's `resized_crop` with antialiasing; bicubic results are clamped to [0, 1], as in 8-bit images.
     """
@@ -128,10 +128,11 @@ def resized_crop(
 def interpolation_weights(
     boxes: Boxes, inputs: tuple[int, int], outputs: tuple[int, int], flip: Tensor, interpolation: Interpolation
 ) -> Tensor:
-    """Weights (2, B, O, I) that resize the boxes of images of `inputs` pixels to `outputs` pixels, rows and columns.
+    """Return weights (2, B, O, I) that resize boxes from `inputs` to `outputs` pixels, for rows and for columns.
 
-    O and I are the larger of the two numbers of `outputs` and `inputs`: of the lines with fewer, the others mean
-    nothing.
+    O and I are the larger numbers of `outputs` and `inputs`; where a direction has fewer pixels, the weights beyond
+    them
+    mean nothing.
 
     Args:
         flip: (B,), 1 for the samples whose columns are mirrored.
@@ -152,14 +153,14 @@ def interpolation_weights(
 
 
 def _triangle(distance: Tensor) -> Tensor:
-    """1 - distance or 0, times -1."""
+    """Return max(1 - distance, 0), times -1."""
     return distance.sub_(1.0).clamp_(max=0.0)
 
 
 def _cubic(distance: Tensor) -> Tensor:
-    """Keys' kernel with a = -0.5, PIL's, times -2.
+    """Return Keys' kernel with a = -0.5, PIL's, times -2.
 
-    Of truncated powers, which join its two pieces: with p and q what is missing from a distance of 1 and 2, or 0, it is
+    Truncated powers join its two pieces: with p and q what the distance lacks to 1 and 2, or 0, the kernel is
     q^2 (q - 1) / 2 - p^2 (2 p - 1).
     """
     near, far = (distance - 1.0).clamp_(max=0.0), distance.sub_(2.0).clamp_(max=0.0)
@@ -169,18 +170,15 @@ def _cubic(distance: Tensor) -> Tensor:
 
 
 def _pair(vertical: float, horizontal: float, device: torch.device) -> Tensor | float:
-    """A number for both directions where it is the same, else (2, 1)."""
+    """Return one number for both directions where they are equal, else a tensor (2, 1)."""
     if vertical == horizontal:
         return vertical
     return torch.linspace(vertical, horizontal, 2, device=device)[:, None]
 
 
 def _largest(height: int, width: int, ratio: float) -> tuple[float, float]:
-    """The largest height and width in an image that keep the ratio within its bounds."""
+    """Return the largest height and width in an image that keep the ratio within its bounds."""
     return float(min(height, round(width * ratio))), float(min(width, round(height * ratio)))
-
-
-# Rotation about the centre.
 
 
 @dataclass(frozen=True)
@@ -194,7 +192,7 @@ class Rotation:
 
 
 def rotate(images: Tensor, degrees: Tensor) -> Tensor:
-    """Images (B, C, H, W) turned counter-clockwise by `degrees` (B,), the nearest pixel taken."""
+    """Turn images (B, C, H, W) counter-clockwise by `degrees` (B,), with the nearest pixel."""
     height, width = images.shape[2:]
     across = torch.arange((1 - width) / 2, width / 2, device=images.device)
     down = torch.arange((1 - height) / 2, height / 2, device=images.device)
@@ -214,16 +212,15 @@ RED, GREEN, BLUE = 0.2989, 0.587, 0.114
 CHANGES = BRIGHTNESS, CONTRAST, SATURATION = 0, 1, 2
 ORDERS = list(permutations(CHANGES))
 FROM_CHANNELS = Constant(2.0 - torch.tensor([0.0, 1 / 3, 2 / 3]))
-"""From red, green and blue to red on the circle of hues, in turns, and one more: positive with any hue and shift."""
+"""Offsets of red, green and blue on the circle of hues from red, in turns, plus one: positive with any shift."""
 TINY = 1e-12
 
 
 def _effects(weights: list[float]) -> Constant:
-    """Return what is added to a colour for each unit of a change's amount, (6, 3, C + 1, C): by `ORDERS` and place in
-    these.
+    """Return what each change adds to a colour per unit of its amount, (6, 3, C + 1, C): by order (`ORDERS`) and place.
 
     With a factor of 1 + amount, brightness adds amount * x, contrast amount * (x - the image's mean grey), saturation
-    amount * (x - grey). The first C rows are by what the colour is multiplied, the last by what the image's mean is.
+    amount * (x - grey). The first C rows multiply the colour, the last the image's mean.
 
     Args:
         weights: of the channels (C) in their grey.
@@ -243,7 +240,7 @@ UNCHANGED = {channels: Constant(torch.eye(channels + 1, channels)) for channels 
 class ColourJitter:
     """Brightness, contrast, saturation and hue by random factors and in random order, as torchvision's `ColorJitter`.
 
-    Each sample has factors and an order of its own, all 24 orders alike.
+    Each sample has factors and an order of its own; all 24 orders are equally likely.
 
     Attributes:
         strength: of each factor, which is uniform in [1 - strength, 1 + strength]; in [0, 1].
@@ -267,7 +264,7 @@ class ColourJitter:
 
 @dataclass(frozen=True)
 class Greyscale:
-    """Colour taken away with a probability, as torchvision's `RandomGrayscale`."""
+    """Removal of colour with a probability, as torchvision's `RandomGrayscale`."""
 
     probability: float = 0.2
 
@@ -277,17 +274,17 @@ class Greyscale:
 
 
 def luminance(images: Tensor) -> Tensor:
-    """Grey values (B, 1, H, W), a new tensor."""
+    """Return grey values (B, 1, H, W), a new tensor."""
     if images.shape[1] == 1:
         return images.clone()
     return (images[:, :1] * RED).add_(images[:, 1:2], alpha=GREEN).add_(images[:, 2:], alpha=BLUE)
 
 
 def jitter(images: Tensor, draws: Tensor, order: Tensor, strength: float, hue: float) -> Tensor:
-    """Images, each after four changes in an order of its own; the images given are overwritten.
+    """Apply four changes to each image, in an order of its own; the images given are overwritten.
 
-    The hue is shifted in all images at once. Of the three other changes the images of the first quarter of the batch
-    have none before that, those of the second quarter one, and so on; what came before for a quarter is left out after:
+    The hue is shifted in all images at once. The three other changes are applied around it: the images of the first
+    quarter of the batch have none of them before, those of the second quarter one, and so on; the rest come after:
 
         first:  hue 0 1 2,   second:  2 hue 0 1,   third:  1 2 hue 0,   fourth:  0 1 2 hue
 
@@ -295,8 +292,7 @@ def jitter(images: Tensor, draws: Tensor, order: Tensor, strength: float, hue: f
         draws: (4, B): the factors of the changes 0, 1, 2, less 1, in units of `strength`; the shift of the hue, in
             units of `hue`. 0 changes nothing.
         order: (B,): which of `ORDERS` the changes 0, 1, 2 are.
-        strength: see `ColourJitter`.
-        hue: see there.
+        strength, hue: see `ColourJitter`.
     """
     channels, device = images.shape[1], images.device
     effects = EFFECTS[channels].on(device).index_select(0, order)
@@ -314,7 +310,7 @@ def jitter(images: Tensor, draws: Tensor, order: Tensor, strength: float, hue: f
 
 
 def blend(images: Tensor, matrices: Tensor, spare: Tensor) -> None:
-    """Change colours in place: `matrices` (B, C + 1, C) times the colour, the last row times the image's mean added.
+    """Change colours in place: multiply them by `matrices` (B, C + 1, C), whose last row multiplies the image's mean.
 
     Brightness, contrast and saturation are such matrices; as data, each sample can have another.
 
@@ -347,11 +343,8 @@ def shift_hue(images: Tensor, shift: Tensor, unit: float, out: Tensor) -> None:
     torch.addcmul(least, chroma, rises, out=out)
 
 
-# Gaussian blur.
-
-
 SHARP = 1e-3
-"""A standard deviation in pixels of which float32 has no weight besides the middle one."""
+"""Standard deviation in pixels so small that in float32 only the middle weight is not 0."""
 
 
 @dataclass(frozen=True)
@@ -361,7 +354,7 @@ class GaussianBlur:
     Attributes:
         sigma: least and largest standard deviation in pixels.
         probability: of blurring a sample.
-        share: side of the kernel as a share of the image's, as the papers have it; the side is odd and at least 3.
+        share: side of the kernel as a share of the image's, as in the papers; the side is odd and at least 3.
     """
 
     sigma: tuple[float, float] = (0.1, 2.0)
@@ -376,7 +369,7 @@ class GaussianBlur:
 
 
 def blur(images: Tensor, sigma: Tensor, radius: int) -> Tensor:
-    """Images (B, C, H, W) blurred by `sigma` (B,) pixels, kernel of side 2 radius + 1; 0 leaves an image as it is."""
+    """Blur images (B, C, H, W) by `sigma` (B,) pixels, kernel of side 2 radius + 1; 0 leaves an image as it is."""
     batch, channels, height, width = images.shape
     offsets = torch.arange(-radius, radius + 1.0, device=images.device)
     weights = torch.exp((offsets / sigma.clamp(min=SHARP)[:, None]).square_().mul_(-0.5))
@@ -388,12 +381,10 @@ def blur(images: Tensor, sigma: Tensor, radius: int) -> Tensor:
     return lines.view(images.shape).clamp_(0.0, 1.0)  # weights may sum to a rounding error above 1
 
 
-# Random changes of the rows of tables (..., B, F).
-
-
 @dataclass(frozen=True)
 class Corruption:
-    """Each value replaced with a probability by that of another random row of the batch in the same column.
+    """Replacement of values of rows (..., B, F), each with a probability, by that of another random row in the same
+    column.
 
     A value of the batch is a draw from the column's own distribution, which is what SCARF (Bahri et al., 2022, Alg. 1)
     asks for; every value, not a fixed number of columns per row, is drawn independently.

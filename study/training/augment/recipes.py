@@ -15,7 +15,7 @@ def _images(facts: Facts) -> str | None:
 
 
 def _colour_images(facts: Facts) -> str | None:
-    """Images whose channels are red, green and blue, or grey alone."""
+    """Accept images whose channels are red, green and blue, or grey alone."""
     if facts.is_table or facts.shape[0] in (1, 3):
         return _images(facts)
     return f"changes colours, the data set's images have {facts.shape[0]} channels"
@@ -34,11 +34,11 @@ SUITS: dict[str, Callable[[Facts], str | None]] = {
     "simclr": _colour_images,
     "simclr_blur": _colour_images,
 }
-"""Why an augmentation cannot be used with some data, None where it can; without PyTorch."""
+"""Function of each augmentation that says why it cannot be used with some data, None where it can; without PyTorch."""
 
 
 def operations(name: str, options: TrainOptions) -> "Sequence[Operation]":
-    """The operations of an augmentation of `SUITS`."""
+    """Return the operations of an augmentation of `SUITS`."""
     from study.training.augment.operations import (
         ColourJitter,
         Corruption,

@@ -11,7 +11,7 @@ from study.analysis.figures.missing import not_shown, why_missing
 from study.analysis.figures.two_metrics import trade_off_metrics
 from study.analysis.report.write_report import as_pdf, as_png
 from study.analysis.statistics.frame import thin
-from study.analysis.statistics.importance import LEAST, explained
+from study.analysis.statistics.importance import MIN_TRIALS, explained
 from study.home.events import SplitTested
 from study.ranking import Results
 from study.spec import load_study
@@ -48,7 +48,7 @@ def test_a_plot_of_two_configurations_is_left_out_with_its_reason(writer, number
         assert (why_missing(name, Results(spec, record)) is None) == (name in drawn)
     said = not_shown(Results(spec, record), drawn)
     has = "1 trial of the search has" if number == 1 else f"{number} trials of the search have"
-    assert f"how important each parameter is. The reason: {has} a value, {LEAST} are needed." in said[0]
+    assert f"how important each parameter is. The reason: {has} a value, {MIN_TRIALS} are needed." in said[0]
     assert any(f"The reason: {has} a value, 3 are needed." in line for line in said[1:]) == (number < 3)
 
 
@@ -171,10 +171,10 @@ def test_files_are_the_same_every_time(spec, wide):
 def long(writer):
     """As many trials as importance needs; alpha alone decides."""
     study = writer()
-    for number in range(LEAST):
-        alpha, more = 10 ** (-2 * number / LEAST), {"val/equalized_odds": 0.1, "val/worst_group_accuracy": 0.1}
+    for number in range(MIN_TRIALS):
+        alpha, more = 10 ** (-2 * number / MIN_TRIALS), {"val/equalized_odds": 0.1, "val/worst_group_accuracy": 0.1}
         params = {"method.alpha": alpha, "method.lambda": number * 0.618 % 2, "method.epsilon": [0.0, 0.1][number % 2]}
-        value = 0.9 - 0.3 * number / LEAST + 0.01 * (number * 0.754 % 1)
+        value = 0.9 - 0.3 * number / MIN_TRIALS + 0.01 * (number * 0.754 % 1)
         study.trial("search", [0.2, 0.3, value - 0.1, value], params=params, also=more)
     return study.record()
 
@@ -191,14 +191,14 @@ def test_the_parameter_that_decides_is_the_most_important(spec, long):
 
 def test_importance_needs_enough_trials(spec, writer):
     study = writer()
-    for number in range(LEAST - 1):
+    for number in range(MIN_TRIALS - 1):
         study.trial("search", [number / 100], params={"method.alpha": 0.1 + number / 50, "method.lambda": 0.1})
     assert (
         explained(Results(spec, study.record(state=None))).missing
         == "29 trials of the search have a value, 30 are needed"
     )
     alone = writer()
-    for number in range(LEAST):
+    for number in range(MIN_TRIALS):
         alone.trial("search", [number / 50], params={"method.alpha": 0.1 + number / 50})
     assert list(explained(Results(spec, alone.record())).shares) == ["method.alpha"]
 
@@ -206,7 +206,7 @@ def test_importance_needs_enough_trials(spec, writer):
 @pytest.mark.slow
 def test_a_conditional_parameter_rests_on_the_trials_that_have_it(spec, writer):
     study = writer()
-    for number in range(2 * LEAST):
+    for number in range(2 * MIN_TRIALS):
         params = {"method.alpha": 0.01 + number / 80, "method.lambda": number * 0.618 % 2}
         more = {"method.epsilon": [0.0, 0.1][number // 2 % 2]} if number % 2 else {}
         study.trial("search", [0.3 + number / 100 + len(more) * 0.1], params=params | more)
@@ -216,7 +216,7 @@ def test_a_conditional_parameter_rests_on_the_trials_that_have_it(spec, writer):
 
 def test_all_trials_alike_say_nothing_about_importance(spec, writer):
     study = writer()
-    for number in range(LEAST):
+    for number in range(MIN_TRIALS):
         study.trial("search", [0.5], params={"method.alpha": 0.1 + number / 50, "method.lambda": number / 20})
     assert explained(Results(spec, study.record())).missing == "all trials have the same value"
 

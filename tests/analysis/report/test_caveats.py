@@ -4,9 +4,25 @@ import numpy as np
 import pandas as pd
 import pytest
 from helpers import Told, quickstart, record
+from told_studies import of_other_data, only, said
 
 from study import data
-from study.analysis.report.caveats import caveats, conclusions
+from study.analysis.report.caveats import (
+    Change,
+    DataDiffer,
+    Doubted,
+    Drop,
+    Failed,
+    FinalReached,
+    Gain,
+    MoreSearch,
+    NarrowKernel,
+    NothingYet,
+    Reached,
+    TellsAlone,
+    caveats,
+    conclusions,
+)
 from study.analysis.report.result_sentences import lead
 from study.analysis.statistics.next_step import next_steps
 from study.data import inventory
@@ -17,21 +33,23 @@ from study.spec import load_study
 def test_final_training(final_spec, writer):
     study = writer()
     study.trial("final", [0.5], state="failed")
-    assert conclusions(Results(final_spec, study.record())) == ["No seed of the final training is complete yet."]
+    assert conclusions(Results(final_spec, study.record())) == [NothingYet("final")]
     study = writer()
     study.trial("final", [0.5], test=0.4)
-    assert conclusions(Results(final_spec, study.record())) == [
-        "The final training reaches val/accuracy 50.0% on seed 0.",
-        "On the test split it reaches test/accuracy 40.0% on seed 0.",
+    reached = said(FinalReached, Results(final_spec, study.record()))
+    assert [{name: spread.mean for name, spread in one.values.items()} for one in reached] == [
+        {"val/accuracy": 0.5},
+        {"test/accuracy": 0.4},
     ]
 
 
 def test_what_is_not_known(spec, frozen):
-    assert list(caveats(Results(spec, frozen))) == [
-        "1 trial failed: Diverged: loss is nan in epoch 1",
-        "What more search would gain is not known. 4 of the sampler's trials have ended, and at least 10 are needed.",
-        "In the search trial 1 had val/accuracy 70.0%; on the fresh seeds the mean differs by +4.0 points.",
-    ]
+    failed, more, drop = caveats(Results(spec, frozen))
+    assert failed == Failed(1, "Diverged: loss is nan in epoch 1")
+    assert isinstance(more, MoreSearch)
+    assert (more.remaining.gain, more.remaining.trials) == (None, 4)
+    assert isinstance(drop, Drop)
+    assert (drop.side.number, drop.searched, drop.fresh) == (1, 0.7, pytest.approx(0.74))
 
 
 def confirmed(study, baseline, best, test=None, **given_metric):
@@ -46,10 +64,11 @@ def confirmed(study, baseline, best, test=None, **given_metric):
 
 def test_a_gain_that_the_test_split_denies(spec, writer):
     record = confirmed(writer(), [0.5, 0.51], [0.7, 0.71], test=([0.8, 0.81], [0.6, 0.61]))
-    first, second = conclusions(Results(spec, record))
-    assert "raised" in first
-    assert "-20.0 points" in second
-    assert "worse beyond the spread" in second
+    results = Results(spec, record)
+    assert only(Gain, results).verdict == "clear"
+    change = only(Change, results)
+    assert (change.metric, change.difference.value) == ("test/accuracy", pytest.approx(-0.2))
+    assert change.difference.clear
 
 
 def test_a_gap_is_lowered_and_a_fraction(writer):
@@ -58,30 +77,31 @@ def test_a_gap_is_lowered_and_a_fraction(writer):
     study.trial("baseline", [0.3], metric="val/equalized_odds")
     study.trial("search", [0.1], metric="val/equalized_odds")
     first, second = conclusions(Results(spec, study.record()))
-    assert first.startswith("val/equalized_odds is 0.300 for the baseline and 0.100 for the best of the search"), (
-        "luck?"
-    )
-    assert second.startswith("Against the baseline trial 1 has -0.200, which one seed cannot tell from luck")
+    assert isinstance(first, Gain)
+    assert isinstance(second, Change)
+    assert (first.verdict, first.won) == ("open", 1), "luck?"
+    assert (second.difference.value, second.difference.clear) == (pytest.approx(-0.2), None)
     fresh = confirmed(writer(), [0.3, 0.31, 0.32], [0.1, 0.12, 0.11], metric="val/equalized_odds")
-    assert conclusions(Results(spec, fresh))[0].startswith(
-        "The search lowered val/equalized_odds from 0.310 ± 0.010 (baseline)"
-    )
+    gain = only(Gain, Results(spec, fresh))
+    assert (gain.verdict, gain.difference.value) == ("clear", pytest.approx(-0.2))
 
 
 @pytest.mark.parametrize(
     ("trials", "expected"),
     [
-        ([], "No trial has been started yet."),
-        ([("search", "failed")], "No trial of the search is complete yet"),
-        ([("baseline", "complete")], "The baseline reaches val/accuracy 50.0% on seed 0. No trial of the search"),
-        ([("search", "complete")], "The one configuration, trial 0, reaches val/accuracy 50.0%"),
+        ([], ("any", None)),
+        ([("search", "failed")], ("search", None)),
+        ([("baseline", "complete")], ("search", 0.5)),
+        ([("search", "complete")], ("alone", 0.5)),
     ],
 )
 def test_partly_finished_studies(spec, writer, trials, expected):
     study = writer()
     for stage, state in trials:
         study.trial(stage, [0.5], state=state)
-    assert conclusions(Results(spec, study.record()))[0].startswith(expected)
+    (told,) = conclusions(Results(spec, study.record()))
+    what, side = (told.stage, told.baseline) if isinstance(told, NothingYet) else (told.who, told.side)
+    assert (what, side and side.spread("val/accuracy").mean) == expected
 
 
 def test_a_kernel_that_leaves_next_to_no_weight_is_named() -> None:
@@ -89,28 +109,20 @@ def test_a_kernel_that_leaves_next_to_no_weight_is_named() -> None:
         Told("search", [0.5], further={"train/weight_sum": weight, "train/effective_negatives": 4.0})
         for weight in (0.034, 0.9, 0.02)
     ]
-    (sentence,) = (line for line in caveats(Results(quickstart(), record(*told))) if "kernel" in line)
-    assert sentence.startswith("The kernel is too narrow in trials 0 and 2: ")
-    assert "method.sigma2" in sentence
-    assert not any("kernel" in line for line in caveats(Results(quickstart(), record(told[1]))))
+    assert said(NarrowKernel, Results(quickstart(), record(*told))) == [NarrowKernel([0, 2])]
+    assert not said(NarrowKernel, Results(quickstart(), record(told[1])))
 
 
 def test_values_on_different_data_rank_nothing() -> None:
     """A configuration is easier to be good with on weaker bias; a search over the side of images is none of these."""
-    space = "search.space={data.rho: {choices: [0.9, 0.99]}, method.lambda: {choices: [0.5, 1.0]}}"
-    spec = quickstart(space, "search.baseline=null")
-    trials = [
-        Told("search", [value], params={"data.rho": rho, "method.lambda": weight})
-        for rho, value in ((0.9, 0.8), (0.99, 0.5))
-        for weight in (0.5, 1.0)
-    ]
-    study = record(*trials)
-    study.take({"event": "closed", "state": "complete", "time": 99.0})
-    assert spec.varied_data == ["data.rho"]
-    said = {part.title: part.text for part in lead(Results(spec, study))}
-    assert "(data.rho), so their values do not say which configuration is better" in said["Result"]
-    assert said.keys() == {"Result", "Cost"}
-    assert next_steps(Results(spec, study)) == []
+    results = Results(*of_other_data())
+    parts = lead(results)
+    assert parts.keys() == {"Result", "Cost"}
+    differ, reached, _ = parts["Result"]
+    assert differ == DataDiffer(["data.rho"])
+    assert isinstance(reached, Reached)
+    assert (reached.who, reached.side.number) == ("highest", 0)
+    assert next_steps(results) == []
     assert quickstart().varied_data == []
 
 
@@ -147,9 +159,8 @@ def test_a_column_that_tells_the_class_is_named_and_a_result_of_nearly_all_is_do
     if leaks is not None:  # None: a session of an earlier version
         section = spec.base["data"]
         study.sessions[-1]["datasets"] = inventory({data.key(section): data.load(section)})
-    *_, last = conclusions(Results(spec, study))
-    said = " ".join(conclusions(Results(spec, study)))
-    assert ("Column 'copy' alone tells the class: right in 9" in said) == bool(leaks)
-    assert ("val/accuracy of trial 1 is 99.5%" in last) == (reached > 0.99)
-    assert ("No column alone tells the class" in last) == (reached > 0.99 and leaks is False)
-    assert ("no wonder" in last) == (reached > 0.99 and bool(leaks))
+    results = Results(spec, study)
+    assert ["'copy'" in one.told for one in said(TellsAlone, results)] == [True] * bool(leaks)
+    doubted = [(one.metric, one.side.number, one.inputs) for one in said(Doubted, results)]
+    inputs = None if leaks is None else int(leaks)
+    assert doubted == ([("val/accuracy", 1, inputs)] if reached > 0.99 else [])

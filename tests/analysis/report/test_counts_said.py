@@ -3,28 +3,27 @@
 import pytest
 from helpers import Told, quickstart, record
 from kept import reading
+from told_studies import grouped, only, said
 
 from study.analysis.figures import FIGURES
-from study.analysis.report.caveats import caveats
-from study.analysis.report.result_sentences import lead
+from study.analysis.report.caveats import NoNumber, NotAllStarted
+from study.analysis.report.result_sentences import Cost, Groups, Readings
 from study.analysis.report.sections import groups
-from study.analysis.statistics.next_step import next_steps
+from study.analysis.statistics.next_step import Enough, NotToldApart, SeedsNeeded, next_steps
 from study.home.record import StudyRecord
 from study.ranking import Results, summary
+from study.ranking.documents import text_of
 from study.spec import StudySpec
 
 ONE = quickstart("search.confirm={top: 0}", "search.trials=4", "train.epochs=2", "search.early_stopping={name: none}")
 
 
+WORST = "val/worst_group_accuracy"
 CONFIRMED = quickstart("search.confirm={top: 1, seeds: 3}", "train.epochs=1", "search.early_stopping={name: none}")
 
 
 def lines(spec: StudySpec, told: StudyRecord) -> list[str]:
     return summary.lines(summary.summary(Results(spec, told)))
-
-
-def parts(told: StudyRecord) -> dict[str, str]:
-    return {part.title: part.text for part in lead(Results(ONE, told))}
 
 
 def test_the_cost_is_counted() -> None:
@@ -34,35 +33,27 @@ def test_the_cost_is_counted() -> None:
         Told("search", [0.4], "pruned"),
         Told("confirm", [0.6, 0.6], seed=1, repeats=1),
     )
-    cost = parts(told)["Cost"]
-    assert cost.startswith("3 configurations (1 pruned) and 1 further trial on other seeds, 7 epochs: ")
-    assert " on the clock, " in cost
-    assert cost.endswith(" of trial time, no GPU. The test split was read 1 time.")
-    busy = sum((trial.ended or 0) - (trial.started or 0) for trial in told.trials.values())
-    assert f"{busy:.0f} s of trial time" in cost
+    cost = only(Cost, Results(ONE, told))
+    assert (cost.configurations, cost.pruned, cost.further, cost.epochs, cost.gpu_hours) == (3, 1, 1, 7, 0.0)
+    assert cost.busy == sum((trial.ended or 0) - (trial.started or 0) for trial in told.trials.values())
+    assert only(Readings, Results(ONE, told)).times == 1
 
 
-FEW = "2 trials of the search are too few to say whether more of them, or wider ranges, bring more. "
-MORE_SEEDS = "Nothing that was measured asks for more seeds."
 TOP = "search.confirm={top: 1, seeds: 3}"
 
 
 @pytest.mark.parametrize(
     ("trials", "gains", "why"),
     [
-        (10, (0.10, 0.11, 0.12), "Nothing that was measured asks for a wider range, more trials or more seeds."),
-        (2, (0.10, 0.11, 0.12), FEW + MORE_SEEDS),
-        (1, (0.10, 0.11, 0.12), FEW.replace("2 trials of the search are", "1 trial of the search is") + MORE_SEEDS),
-        (
-            10,
-            (-0.10, 0.001, 0.11),
-            "By val/accuracy trial 1 and the baseline are not told apart on 3 seeds. To tell them apart in 4 of 5 "
-            "cases takes between 10 and more than 20 seeds in all (90% confidence); 10 is a good next step: study "
-            "confirm quickstart --top 1 --seeds 10",
-        ),
+        (10, (0.10, 0.11, 0.12), Enough(10, False, True, "")),
+        (2, (0.10, 0.11, 0.12), Enough(2, False, True, "")),
+        (1, (0.10, 0.11, 0.12), Enough(1, False, True, "")),
+        (10, (-0.10, 0.001, 0.11), SeedsNeeded(10, None, None, 10)),
     ],
 )
-def test_it_is_enough_only_where_it_can_be_told(trials: int, gains: tuple[float, ...], why: str) -> None:
+def test_it_is_enough_only_where_it_can_be_told(
+    trials: int, gains: tuple[float, ...], why: Enough | SeedsNeeded
+) -> None:
     told = record(
         Told("baseline", [0.5]),
         Told("search", [0.7]),
@@ -72,7 +63,8 @@ def test_it_is_enough_only_where_it_can_be_told(trials: int, gains: tuple[float,
     )
     told.state = "complete"
     (step,) = next_steps(Results(CONFIRMED, told))
-    assert (step.kind, step.why) == ("enough", why)
+    told_why = step.why.needed if isinstance(step.why, NotToldApart) else step.why
+    assert (step.kind, step.command, told_why) == ("enough", None, why)
 
 
 def test_a_space_that_is_used_up_asks_for_no_more_trials() -> None:
@@ -86,34 +78,29 @@ def test_a_space_that_is_used_up_asks_for_no_more_trials() -> None:
         "search.space={method.alpha: {choices: [0.1, 0.2]}}", "search.baseline=null", "search.trials=2", TOP
     )
     (step,) = next_steps(Results(spec, told))
-    assert step.why == f"Every configuration of the space was tried. {MORE_SEEDS}"
+    assert step.why == Enough(2, True, True, "")
 
 
-@pytest.mark.parametrize(
-    ("enough", "ended"),
-    [("stop", ": as many trials again would hardly have raised its best value (search.stop)."), (None, ".")],
-)
-def test_what_ended_a_search_is_said(enough: str | None, ended: str) -> None:
+@pytest.mark.parametrize("enough", ["stop", None])
+def test_what_ended_a_search_is_said(enough: str | None) -> None:
     told = record(Told("baseline", [0.5, 0.5]), Told("search", [0.6, 0.7]))
     told.enough = enough
-    said = next(caveat for caveat in caveats(Results(ONE, told)) if "were started" in caveat)
-    assert said == f"2 of the 4 planned trials of the search were started{ended}"
+    assert only(NotAllStarted, Results(ONE, told)) == NotAllStarted(2, 4, enough)
 
 
 def test_a_space_that_is_used_up_is_said_to_have_ended_the_search() -> None:
-    said = next(caveat for caveat in caveats(reading.loaded("grid")) if "were started" in caveat)
-    assert said == "9 of the 20 planned trials of the search were started: its space has no more configurations."
+    assert only(NotAllStarted, reading.loaded("grid")) == NotAllStarted(9, 20, "every configuration of the space")
 
 
 def test_the_worst_group_is_named_with_its_size() -> None:
-    own = {"val/group_0_0_accuracy": 0.9, "val/group_0_1_accuracy": 0.25, "val/worst_group_accuracy": 0.25}
-    told = record(Told("search", [0.6], further={**own, "val/worst_group_accuracy_standard_error": 0.1}))
-    told.groups = {"val": [[40, 8], [0, 30]], "classes": ["cat", "dog"], "biases": ["dark", "light"]}
+    told, own = grouped(), {"val/group_0_0_accuracy": 0.9, "val/group_0_1_accuracy": 0.25, WORST: 0.25}
+    found = said(Groups, Results(ONE, told))
+    (group,) = found[0].found.worst
+    assert (group.name, group.right, group.samples) == ("class 'cat' with bias class 'light'", 2.0, 8)
+    assert (found[0].side.label, found[0].found.split, len(found[0].found.sizes)) == ("trial 0", "val", 3)
     worst, compared, named, error = groups(Results(ONE, told))
-    said = "On val trial 0 serves class 'cat' with bias class 'light' worst of 3 groups: 2 of 8 right (7% to 59%)"
-    assert worst.startswith(said)
+    assert worst == text_of(found)
     assert "equalized_odds is no number: of class 'dog' no two groups have samples" in compared
-    assert any(part.title == "Groups" and part.text.startswith(said) for part in lead(Results(ONE, told)))
     assert named.startswith("Groups by name: group_0_0: class 'cat', bias class 'dark'; group_0_1: ")
     assert error.startswith("The split's error is the standard error of the value of trial 0, because the split is a")
     gap = record(Told("search", [0.6], further={**own, "val/equalized_odds": 0.1}))
@@ -146,9 +133,7 @@ def test_limits_that_nothing_keeps_are_said_with_the_miss() -> None:
 
 def test_a_trial_without_a_number_is_named() -> None:
     told = record(Told("search", [0.6, 0.7]), Told("search", [0.6, None]))
-    assert "val/accuracy is not a number at the last epoch of trial 1; the results leave them out." in caveats(
-        Results(ONE, told)
-    )
+    assert only(NoNumber, Results(ONE, told)).trials == [1]
 
 
 def test_titles_repeat_numbers_of_the_record() -> None:

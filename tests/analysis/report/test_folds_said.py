@@ -3,11 +3,11 @@
 import pytest
 from course import Course
 from folded import Judges, folded
+from told_studies import only, statements
 
 from study.analysis.figures import FIGURES
-from study.analysis.report.caveats import conclusions
+from study.analysis.report.caveats import Gain
 from study.analysis.report.page import to_markdown
-from study.analysis.report.result_sentences import document
 from study.analysis.report.sections import report_page
 from study.home.record import StudyRecord
 from study.ranking import Results
@@ -25,13 +25,11 @@ def confirmed(tmp_path_factory: pytest.TempPathFactory) -> tuple[StudySpec, Stud
 
 def test_conclusions_name_folds_and_give_the_value_of_all_samples(confirmed: tuple[StudySpec, StudyRecord]) -> None:
     spec, record = confirmed
-    told = " ".join(conclusions(Results(spec, record)))
-    best = Results(spec, record).candidates[0]
-    assert f"{100 * best.joined.metrics['val/accuracy']:.1f}%" in told
-    assert "3 folds, each time on a seed of its own (1, 2, 3)" in told
-    assert "over seeds" not in told
-    parts = document(Results(spec, record)).parts
-    assert "over seeds" not in str(parts)
+    results = Results(spec, record)
+    gain = only(Gain, results)
+    assert gain.best.spread("val/accuracy").mean == results.candidates[0].joined.metrics["val/accuracy"]
+    assert (gain.best.seeds("val/accuracy"), gain.best.over) == ([1, 2, 3], "folds and seeds")
+    assert not any("over seeds" in str(one) for one in statements(results))
 
 
 def test_the_difference_of_two_is_that_of_the_same_samples(confirmed: tuple[StudySpec, StudyRecord]) -> None:

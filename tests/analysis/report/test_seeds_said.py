@@ -6,6 +6,7 @@ from study.analysis.report.caveats import caveats
 from study.analysis.report.sections import report_page
 from study.home.record import StudyRecord
 from study.ranking import Results
+from study.ranking.documents import text_of
 from study.spec import StudySpec, load_study
 
 
@@ -33,7 +34,7 @@ def record(writer) -> StudyRecord:
 def said(spec: StudySpec, record: StudyRecord) -> str:
     """All of the report, with the captions of all figures."""
     page = report_page(Results(spec, record), ("slice", "optimization_history"))
-    return f"{page} {' '.join(caveats(Results(spec, record)))}"
+    return f"{page} {text_of(caveats(Results(spec, record)))}"
 
 
 def test_replicates_are_not_called_fresh_or_one_seed(replicated, record):

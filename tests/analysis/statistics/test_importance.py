@@ -6,7 +6,7 @@ import pytest
 from study.analysis.figures.importance_figure import title
 from study.analysis.report.page import to_markdown
 from study.analysis.report.sections import report_page
-from study.analysis.statistics.importance import LEAST, explained, importances
+from study.analysis.statistics.importance import MIN_TRIALS, explained, importances
 from study.ranking import Results
 from study.spec import StudySpec, load_study
 from study.spec.distributions import at, distributions
@@ -46,17 +46,17 @@ def draws(spec: StudySpec, count: int) -> list[dict[str, object]]:
 @pytest.mark.parametrize(("key", "domain"), DOMAINS.values(), ids=DOMAINS)
 def test_a_parameter_is_weighed_whatever_its_values_are(key, domain, writer):
     spec, study = searched(key, domain), writer()
-    for number, params in enumerate(draws(spec, LEAST)):
+    for number, params in enumerate(draws(spec, MIN_TRIALS)):
         study.trial("search", [0.3, 0.4, 0.5, 0.5 + number % 5 / 10], params=params)
     found = explained(Results(spec, study.record()))
-    assert found.trials == {"method.alpha": LEAST, key: LEAST}
+    assert found.trials == {"method.alpha": MIN_TRIALS, key: MIN_TRIALS}
     parts = [*found.shares.values(), found.interactions, found.remainder]
     assert sum(part.value for part in parts) == pytest.approx(1.0)
     assert all(0.0 <= part.low <= part.high <= 1.0 for part in parts)
 
 
 def test_the_report_says_why_importance_is_missing(writer):
-    spec, record = study_of(writer, lambda alpha, _: alpha, count=LEAST - 1)
+    spec, record = study_of(writer, lambda alpha, _: alpha, count=MIN_TRIALS - 1)
     said = (
         "Not shown: how important each parameter is. The reason: 29 trials of the search have a value, 30 are needed."
     )

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from study.analysis.figures.importance_figure import title
 from study.analysis.statistics.frame import varied
-from study.analysis.statistics.importance import LEAST, Importances, Share, explained
+from study.analysis.statistics.importance import MIN_TRIALS, Importances, Share, explained
 from study.home.record import Epoch, StudyRecord, TrialRecord
 from study.home.trial_record import Stretch
 from study.ranking import Results
@@ -107,10 +107,12 @@ def rows(draws: int) -> Iterator[Row]:
     """Takes an eightieth of `draws` searches of each kind, and three for Optuna's evaluator."""
     searches = max(3, draws // 80)
     for kind in KINDS:
-        for trials in (LEAST, 100, 300):
+        for trials in (MIN_TRIALS, 100, 300):
             yield from _rows(kind, trials, searches)
-    silent = [bool(explained(Results(spec(), study("additive", LEAST - 1, seed))).shares) for seed in range(5)]
-    yield Row("any importance", WHERE, f"additive, {LEAST - 1} trials", "never", 0.0, 0.0, float(np.mean(silent)), 5)
+    silent = [bool(explained(Results(spec(), study("additive", MIN_TRIALS - 1, seed))).shares) for seed in range(5)]
+    yield Row(
+        "any importance", WHERE, f"additive, {MIN_TRIALS - 1} trials", "never", 0.0, 0.0, float(np.mean(silent)), 5
+    )
 
 
 def _rows(kind: str, trials: int, searches: int) -> Iterator[Row]:

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from study.commands.plan import FEW
+from study.commands.plan import FEW_SAMPLES
 from study.home.record import Epoch, TrialRecord
 from study.home.trial_record import Stretch
 from study.metrics.worst_group import wilson
@@ -129,7 +129,7 @@ def blind(draws: int) -> Row:
 def plans(draws: int) -> Iterator[Row]:
     """A metric of small cells, against accuracy."""
     tiny = ((300, 3), (4, 300))
-    assert min(map(min, tiny)) < FEW
+    assert min(map(min, tiny)) < FEW_SAMPLES
     generator, ahead = np.random.default_rng(6), {"worst_group_accuracy": 0.0, "accuracy": 0.0}
     for _ in range(draws):
         two = [counted(generator, tiny, np.full((2, 2), accuracy)) for accuracy in (0.75, 0.8)]

@@ -1,11 +1,14 @@
 """The 1,797 digits of scikit-learn, split and coloured by a seed."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
 from study import data
 from study.data import Dataset
+from study.data.sets import biased_digits
 
 
 def load(**options: float) -> Dataset:
@@ -32,6 +35,13 @@ def test_every_digit_is_in_exactly_one_split(dataset: Dataset) -> None:
     whole = sorted(image.tobytes() for image in np.concatenate(found))
     assert len(whole) == 1797
     assert whole == sorted(image.tobytes() for image in load_digits().images.astype(int))
+
+
+def test_a_scikit_learn_that_keeps_the_digits_elsewhere_is_asked_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    from_file = biased_digits.digits()
+    monkeypatch.setattr(Path, "is_file", lambda _: False)
+    asked = biased_digits.digits()
+    assert all(np.array_equal(*both) and both[0].dtype == both[1].dtype for both in zip(from_file, asked, strict=True))
 
 
 def test_labels_stay_with_their_images(dataset: Dataset) -> None:

@@ -1,0 +1,267 @@
+"""Studies told trial by trial, so that together with the kept ones they make the software say all that it can say."""
+
+from collections.abc import Iterator
+from typing import Any, TypeVar
+
+from helpers import Told, quickstart, record
+
+from study.analysis.report.caveats import Doubted, NotRead, TellsAlone, caveats
+from study.analysis.report.result_sentences import lead
+from study.analysis.statistics.next_step import next_steps
+from study.commands.final_training import final_study
+from study.home.events import Referenced
+from study.home.record import StudyRecord
+from study.ranking import Results
+from study.ranking.documents import Statement
+from study.spec import StudySpec
+
+Kind = TypeVar("Kind", bound=Statement)
+Values = tuple[float, float]
+"""Accuracy and equalized odds."""
+
+
+def statements(results: Results) -> Iterator[Statement]:
+    """All that is said of a study in the lead, in what is not known and in its next steps."""
+    for said in lead(results).values():
+        yield from said
+    yield from caveats(results)
+    yield from (step.why for step in next_steps(results))
+
+
+def said(kind: type[Kind], results: Results) -> list[Kind]:
+    """What of this kind is said, each once."""
+    found: list[Kind] = []
+    found += (one for one in statements(results) if isinstance(one, kind) and one not in found)
+    return found
+
+
+def only(kind: type[Kind], results: Results) -> Kind:
+    """The one of this kind."""
+    (found,) = said(kind, results)
+    return found
+
+
+def over(*trials: Told) -> StudyRecord:
+    """A study that is complete."""
+    found = record(*trials)
+    found.state = "complete"
+    return found
+
+
+def fresh(*values: tuple[float | None, ...], tested: bool = False) -> list[Told]:
+    """Fresh seeds of the trials 0, 1, ..., from seed 1 on; `tested`: with the same values on the test split."""
+    return [
+        Told("confirm", [value], seed=seed, repeats=of, tested={"test/accuracy": value or 0.0} if tested else {})
+        for of, each in enumerate(values)
+        for seed, value in enumerate(each, 1)
+    ]
+
+
+WHOLE = ("train.epochs=1", "search.early_stopping={name: none}")
+ONE = quickstart(*WHOLE, "search.confirm={top: 2, seeds: 3}")
+ALONE = quickstart(*WHOLE, "search.confirm={top: 0}")
+SAME = (0.5, 0.5, 0.5)
+TWO = [Told("search", [0.7]), Told("search", [0.6])]
+ROUNDED = (0.5 + 1 / 30, 0.5 + 1 / 30 + 2e-16, 0.53333336)
+PAIRS = {
+    "the baseline wins": (
+        ONE,
+        [Told("baseline", [0.8]), *TWO, *fresh((0.83, 0.84, 0.82), (0.7, 0.72, 0.75), (0.59, 0.62, 0.64), tested=True)],
+    ),
+    "all equal": (
+        ONE,
+        [Told("baseline", [0.5]), *(Told("search", [0.5]) for _ in range(4)), *fresh(SAME, SAME, SAME, tested=True)],
+    ),
+    "pruned but one": (
+        ALONE,
+        [Told("baseline", [0.5]), Told("search", [0.7]), *(Told("search", [0.4], "pruned") for _ in range(4))],
+    ),
+    "one configuration": (ALONE, [Told("search", [0.7])]),
+    "equal but for rounding": (
+        ONE,
+        [Told("baseline", [0.5]), *TWO, *fresh(SAME, ROUNDED, (0.5 + 1e-16, 0.5, 0.5), tested=True)],
+    ),
+    "differences equal but for rounding": (
+        ONE,
+        [Told("baseline", [0.5]), *TWO, *fresh((0.1, 0.2, 0.3), (0.4, 0.5, 0.6), (0.35, 0.45, 0.55), tested=True)],
+    ),
+    "no number on a seed": (
+        ONE,
+        [
+            Told("baseline", [0.5]),
+            *TWO,
+            *fresh((0.5, 0.52, 0.51), tested=True),
+            *fresh((), (0.62, None, None), (0.62, 0.64, 0.66)),
+        ],
+    ),
+    "rules alone": (
+        ALONE,
+        [Told("baseline", [0.5]), *TWO, *(Told("rule", [0.7], seed=seed, repeats=1) for seed in (1, 2, 3))],
+    ),
+}
+"""Studies whose pages say something of pairs of configurations."""
+
+# What needs no search, beside what is searched.
+
+ERROR = "val/accuracy_standard_error"
+ODDS = "val/equalized_odds"
+PARAMS = {"method.alpha": 0.02, "method.lambda": 1.0, "method.epsilon": 0.0}
+CONSTRAINT = f"search.constraints=[{ODDS} <= 0.1]"
+FRONT = f"search.metric=[val/accuracy, {ODDS}]"
+
+
+def referenced_spec(*others: str) -> StudySpec:
+    metric = "search.metric=val/accuracy"
+    return quickstart(*WHOLE, metric, "search.references=true", "search.confirm={top: 0, seeds: 2}", *others)
+
+
+def referenced(beside: dict[str, Values], searched: list[Values], baseline: Values = (0.5, 0.3)) -> StudyRecord:
+    """A complete study with these references and trials, all of standard error 2 points."""
+
+    def trial(stage: str, values: Values, **more: Any) -> Told:
+        further = {ERROR: 0.02, ODDS: values[1]}
+        return Told(stage, [values[0]], further=further, **more)
+
+    own = [{**PARAMS, "method.alpha": 0.02 + 0.01 * place} for place in range(len(searched))]
+    trials = [trial("search", values, params=params) for values, params in zip(searched, own, strict=True)]
+    found = over(trial("baseline", baseline, params=dict(referenced_spec().search.baseline or {})), *trials)
+    for name, (accuracy, odds) in beside.items():
+        metrics = {"val/accuracy": accuracy, ERROR: 0.02, ODDS: odds}
+        found.apply(Referenced(name, metrics, 1.0, time=90.0))
+    return found
+
+
+WINS = {"logistic_regression": (0.8, 0.2), "majority": (0.3, 0.0)}
+LOSES = {"logistic_regression": (0.6, 0.2), "majority": (0.3, 0.0)}
+TIES = {"logistic_regression": (0.7, 0.2)}
+MARGIN = "search.margin=1"
+REFERENCED = {
+    "wins": (referenced_spec(), referenced(WINS, [(0.7, 0.2), (0.6, 0.2)])),
+    "loses": (referenced_spec(), referenced(LOSES, [(0.7, 0.2), (0.65, 0.2)])),
+    "ties": (referenced_spec(), referenced(TIES, [(0.7, 0.2)])),
+    "within the margin": (referenced_spec(MARGIN), referenced(TIES, [(0.72, 0.2)])),
+    "beyond the margin": (referenced_spec(MARGIN), referenced(TIES, [(0.74, 0.2)])),
+    "two metrics, dominates": (referenced_spec(FRONT), referenced(WINS, [(0.7, 0.2), (0.75, 0.25)])),
+    "two metrics, one each": (referenced_spec(FRONT), referenced(WINS, [(0.7, 0.1)])),
+    "keeps the limit": (referenced_spec(CONSTRAINT), referenced({"majority": (0.3, 0.0)}, [(0.7, 0.2)])),
+    "misses the limit": (referenced_spec(CONSTRAINT), referenced(WINS, [(0.7, 0.05)])),
+    "needs the group": (
+        referenced_spec(),
+        referenced({"threshold_optimizer": (0.9, 0.0), **LOSES}, [(0.7, 0.2)]),
+    ),
+    "the baseline leads": (referenced_spec(), referenced(LOSES, [(0.4, 0.2)], baseline=(0.55, 0.2))),
+}
+"""Studies with what needs no search, by how that stands to what the search found."""
+
+# Incumbents.
+
+OURS, OTHER = {"method.alpha": 0.02, "method.lambda": 1.0}, {"method.alpha": 0.03, "method.lambda": 1.5}
+DRAWN = {"method.alpha": 0.05, "method.lambda": 1.2}
+ENQUEUED = f"search.enqueue=[{OURS}, {OTHER}]".replace("'", '"')
+
+
+def incumbent_spec(margin: float = 1.0, *others: str) -> StudySpec:
+    given = (f"search.margin={margin}", ENQUEUED, "search.confirm={top: 1, seeds: 2}")
+    return quickstart(*WHOLE, "search.metric=val/accuracy", *given, *others)
+
+
+def judged(stage: str, value: float, params: dict[str, Any], error: float | None = 0.02, **more: Any) -> Told:
+    """A trial with the standard error of its accuracy."""
+    further = {} if error is None else {ERROR: error}
+    return Told(stage, [value], params=params, further=further | more.pop("further", {}), **more)
+
+
+def incumbents(*values: float, error: float | None = 0.02) -> list[Told]:
+    """The baseline, the enqueued two, then drawn ones with these values."""
+    given = [("baseline", dict(incumbent_spec().search.baseline or {})), ("search", OURS), ("search", OTHER)]
+    drawn = [("search", DRAWN | {"method.alpha": 0.05 + 0.01 * place}) for place in range(len(values) - 3)]
+    return [
+        judged(stage, value, params, error) for (stage, params), value in zip([*given, *drawn], values, strict=True)
+    ]
+
+
+# What a gain costs, and groups.
+
+AGAINST = quickstart(*WHOLE, "search.metric=val/conflicting_accuracy", "search.confirm={top: 1, seeds: 3}")
+
+
+def measured(stage: str, conflicting: float, aligned: float, accuracy: float, seed: int = 0, **given: int) -> Told:
+    """A trial with its accuracy against the bias, with it and over all, on validation and, by a little less, on
+    test."""
+    values = {"aligned_accuracy": aligned, "accuracy": accuracy}
+    tested = {f"test/{name}": value - 0.01 for name, value in {**values, "conflicting_accuracy": conflicting}.items()}
+    further = {f"val/{name}": value for name, value in values.items()}
+    params = {"method.alpha": conflicting} if stage == "search" else {}
+    metric = "val/conflicting_accuracy"
+    return Told(stage, [conflicting], seed=seed, metric=metric, further=further, tested=tested, params=params, **given)
+
+
+def traded() -> StudyRecord:
+    """The best gains on conflicting samples and loses much of all others; trial 2 loses less."""
+    off = (-0.01, 0.0, 0.01)
+    return over(
+        measured("baseline", 0.38, 0.98, 0.92),
+        measured("search", 0.54, 0.64, 0.63),
+        measured("search", 0.45, 0.95, 0.90),
+        measured("search", 0.40, 0.97, 0.91),
+        *(measured("confirm", 0.38 + by, 0.98, 0.92 + by, seed, repeats=0) for seed, by in enumerate(off, 1)),
+        *(measured("confirm", 0.54 - by, 0.64, 0.63, seed, repeats=1) for seed, by in enumerate(off, 1)),
+    )
+
+
+CELLS = {"classes": ["cat", "dog"], "biases": ["dark", "light"], "val": [[40, 8], [0, 30]]}
+
+
+def grouped() -> StudyRecord:
+    """One configuration that serves a group of eight worst, on a small split."""
+    own = {"val/group_0_0_accuracy": 0.9, "val/group_0_1_accuracy": 0.25, "val/worst_group_accuracy": 0.25}
+    errors = {"val/worst_group_accuracy_standard_error": 0.1, ERROR: 0.06}
+    found = record(Told("search", [0.6], further={**own, **errors}))
+    found.groups = dict(CELLS)
+    return found
+
+
+def of_other_data() -> tuple[StudySpec, StudyRecord]:
+    """Four configurations on two kinds of data."""
+    space = "search.space={data.rho: {choices: [0.9, 0.99]}, method.lambda: {choices: [0.5, 1.0]}}"
+    trials = [
+        Told("search", [value], params={"data.rho": rho, "method.lambda": weight})
+        for rho, value in ((0.9, 0.8), (0.99, 0.5))
+        for weight in (0.5, 1.0)
+    ]
+    return quickstart(space, "search.baseline=null"), over(*trials)
+
+
+def all_told() -> dict[str, Results]:
+    """Every study of this module by name."""
+    found = {name: (spec, over(*trials)) for name, (spec, trials) in PAIRS.items()}
+    found |= {f"references: {name}": study for name, study in REFERENCED.items()}
+    short = referenced({}, [(0.7, 0.2)])
+    short.apply(Referenced("logistic_regression", {"val/balanced_accuracy": 0.9}, 1.0, time=90.0))
+    short.apply(Referenced("majority", reason="no memory", time=90.0))
+    blind = {"val/aligned_accuracy": 0.9}
+    found |= {
+        "references: lacking": (referenced_spec(), short),
+        "within the margin of an incumbent": (incumbent_spec(), over(*incumbents(0.5, 0.7, 0.65, 0.712))),
+        "a margin without errors": (incumbent_spec(), over(*incumbents(0.5, 0.7, 0.65, 0.71, error=None))),
+        "traded": (AGAINST, traded()),
+        "groups": (ALONE, grouped()),
+        "other data": of_other_data(),
+        "not begun": (ALONE, record()),
+        "running": (ALONE, record(Told("baseline", [0.5]), Told("search", [0.6], "running"))),
+        "blind": (ALONE, over(Told("baseline", [0.5], further=blind), Told("search", [0.5], further=blind))),
+        "narrow kernel": (ALONE, over(Told("search", [0.5], further={"train/weight_sum": 0.02}))),
+        "one final seed": (
+            final_study(ALONE, [0]),
+            over(Told("final", [0.5], tested={"test/accuracy": 0.4}, further={ERROR: 0.06})),
+        ),
+    }
+    return {name: Results(spec, told) for name, (spec, told) in found.items()}
+
+
+def by_hand() -> list[Statement]:
+    """Statements that rest on a user's files."""
+    side = Results(ALONE, over(Told("search", [0.995]))).sides[1]
+    assert side is not None
+    telling = TellsAlone("column 'copy' alone tells the class: right in 98.0%")
+    return [telling, *(Doubted("val/accuracy", side, inputs) for inputs in (1, 0, None)), NotRead(3, "no memory")]
