@@ -23,10 +23,10 @@ L2, L2_OF_ALL = 0.02, 0.5
 """Penalties of the classifiers of standardised features: of early layers; of all layers, over the number of classes."""
 
 MIN_SHARE = 0.75
-"""Early layers count as seeing a bias from this share on of what all layers tell of the classes beyond chance: an object
-is told far better by all layers. On folders of photographs with a frame, a texture or a tint it was 0.89 to 1, on those
-without a bias or with a mark in a corner 0.52 to 0.65; of aeroplanes and frogs alone 0.9, where a bias was taken for
-granted at 0.4 points of accuracy (`tests/benchmarks/results/photographs.md`)."""
+"""Early layers count as seeing a bias from this share on of what all layers tell of the classes beyond chance: an
+object is told far better by all layers. On folders of photographs with a frame, a texture or a tint it was 0.89 to 1,
+on those without a bias or with a mark in a corner 0.52 to 0.65. Of aeroplanes and frogs alone it was 0.9: a bias that
+is not there cost 0.4 points of accuracy (`tests/benchmarks/results/photographs.md`)."""
 
 MAX_SAMPLES = 20000
 """Samples that a classifier is trained on: more change 40 or 256 weights a class by little."""
