@@ -209,8 +209,13 @@ def spreads(goal: Objective, trials: Sequence[TrialRecord], joined: Joined | Non
         by_name[name] = _with_error(trials, name, _tested)
     of_all = {name: value for name, value in (joined.metrics if joined else {}).items() if value is not None}
     for name in [name for name in of_all if not is_standard_error(name)]:
-        by_name[name] = Spread(of_all[name], None, len(trials), of_all.get(f"{name}_standard_error"))
+        by_name[name] = of_samples(of_all, name, len(trials))
     return {name: value for name, value in by_name.items() if value}
+
+
+def of_samples(metrics: Mapping[str, float | None], name: str, count: int) -> Spread:
+    """Return a metric of one judgement of a split's samples, or of those of all folds together, with its error."""
+    return Spread(metrics[name] or 0.0, None, count, metrics.get(f"{name}_standard_error"), is_share(name))
 
 
 def _with_error(
@@ -271,8 +276,7 @@ def error_of_difference(
     sides = [side.repeats if confirmed else side.replicates for side in (one, other) if isinstance(side, Candidate)]
     means = [found for trials in sides if (found := _with_error(trials, spec.metric, value))]
     if isinstance(other, Reference):
-        known = other.metrics.get(f"{spec.metric}_standard_error")
-        means.append(Spread(other.metrics[spec.metric] or 0.0, None, 1, known))
+        means.append(of_samples(other.metrics, spec.metric, 1))
     of_split = [mean.split_error for mean in means if mean.split_error is not None]
     by_trial = ({trial.seed: value(trial, spec.metric) or 0.0 for trial in trials} for trials in sides)
     mine, theirs = [*by_trial, dict[int, float]()][:2]

@@ -15,7 +15,7 @@ from typing import Any
 
 from study.home.events import Joined
 from study.home.record import TrialRecord
-from study.ranking.candidates import NOISE, NORMAL_DEGREES_OF_FREEDOM, Candidate, Spread, metric, spread
+from study.ranking.candidates import NOISE, NORMAL_DEGREES_OF_FREEDOM, Candidate, Spread, metric, of_samples, spread
 from study.spec import StudySpec
 
 # Student's t of the best of several: how far its mean lies from its true one, in its own standard errors.
@@ -111,8 +111,8 @@ class Side:
     def spread(self, name: str) -> Spread | None:
         """Mean and sample standard deviation of a metric over the trials that have it; the metric of the samples of
         all folds together, with their error, where the trials ran on these."""
-        if self.joined and (value := self.joined.metrics.get(name)) is not None:
-            return Spread(value, None, len(self.trials), self.joined.metrics.get(f"{name}_standard_error"))
+        if self.joined and self.joined.metrics.get(name) is not None:
+            return of_samples(self.joined.metrics, name, len(self.trials))
         return spread(metric(self.spec, trial, name) for trial in self.trials)
 
     def seeds(self, name: str) -> list[int]:

@@ -13,6 +13,7 @@ from sklearn.metrics import accuracy_score, balanced_accuracy_score, log_loss, r
 
 from study import ranking
 from study.data.dataset import Dataset, Facts, Folds, Split
+from study.home import events
 from study.home.record import StudyRecord
 from study.ranking import Results
 from study.sweep.joined import FoldPredictions, Joiner
@@ -79,6 +80,15 @@ def test_a_confirmed_value_is_the_metric_of_the_joined_samples(seeds: int, tmp_p
         assert found["val/accuracy"].split_error == pytest.approx(binomial, rel=0.5)
     values = [one.confirmed.mean for one in confirmed]
     assert values == sorted(values, reverse=True), "by these, not by what each fold reported"
+
+
+def test_the_interval_of_a_joined_loss_has_no_bound_above_and_that_of_a_share_has() -> None:
+    values = {"val/log_loss": 2.0, "val/log_loss_standard_error": 0.5, "val/accuracy": 0.9}
+    joined = events.Joined(0, (1, 2), {**values, "val/accuracy_standard_error": 0.1}, {})
+    found = ranking.spreads(quickstart().objective, [], joined)
+    assert found["val/log_loss"].interval() == pytest.approx((2 - 1.96 * 0.5, 2 + 1.96 * 0.5), abs=1e-3)
+    low, high = found["val/accuracy"].interval() or (0.0, 0.0)
+    assert 0.5 < low < 0.9 < high < 1
 
 
 def test_the_margin_takes_the_paired_error_on_the_joined_samples(tmp_path: Path) -> None:
