@@ -35,20 +35,21 @@ def plan(
 ) -> None:
     """Show what a study would run, and how long; starts nothing. Example: study plan quickstart"""
     from study.commands import plan as plans
-    from study.commands.cost import estimate, estimate_text
+    from study.commands.cost import Estimate, estimate, estimate_text
+    from study.ranking.documents import plain
     from study.spec import load_study
 
     study = load_study(spec, assignments or (), profile)
-    document = plans.plan(study)
+    planned = plans.plan(study)
     if not as_json:
-        tell(plans.text(document))
+        tell(plans.text(planned))
 
     def begins() -> None:
         if not as_json:
             tell("measuring one epoch (--fast: without) ...", sys.stderr)
 
-    document |= {"cost": None, "not_measured": "--fast"} if fast else estimate(study, document, begins)
-    print_json(document) if as_json else tell(estimate_text(document))
+    estimated = Estimate(None, "--fast") if fast else estimate(study, planned, begins)
+    print_json(plain(planned) | plain(estimated)) if as_json else tell(estimate_text(estimated))
 
 
 def cost(name: Name, address: Where = None, as_json: Json = False) -> None:

@@ -20,6 +20,7 @@ from rich.progress import (
 
 from study import data
 from study.data import cells
+from study.data.cells import Counts
 from study.data.dataset import Facts, fingerprint
 from study.data.download import OnProgress, no_progress, obtain
 from study.errors import UserError, nearest
@@ -91,7 +92,7 @@ def text(document: dict[str, Any]) -> str:
         f"{document['title']} ({options})" if options else document["title"],
         f"{document['classes']} classes{bias}, samples {shape}, fingerprint {document['fingerprint']}",
     ]
-    counts = document | {"unknown": None}
+    counts = Counts(document["splits"], None, document["class_names"], document["bias_names"])
     return "\n".join([*lines, *cell_lines(counts), *(f"warning: {warning}" for warning in cells.warnings(counts))])
 
 
