@@ -60,7 +60,7 @@ def small_cells(spec: StudySpec, cells: Counts, facts: Facts) -> list[str]:
             f"val has only {_counted(conflicting)} in conflict with the bias: configurations are hardly told apart. "
             f"Better: {CURES.get(spec.base['data'].get('val'), '')}more data"
         )
-    if val.smallest is None or val.smallest >= FEW:
+    if val.smallest is None or val.smallest >= FEW_SAMPLES:
         return found
     better = [
         f"val/{rule.metric}"
@@ -70,7 +70,7 @@ def small_cells(spec: StudySpec, cells: Counts, facts: Facts) -> list[str]:
     remedies = [*([f"search by {' or '.join(better)}"] if better else []), "give validation more samples"]
     return found + [
         f"val/{name} may tell configurations badly apart: the smallest cell of val has {_counted(val.smallest)}, "
-        f"fewer than {FEW}. Better: {', or '.join(remedies)}"
+        f"fewer than {FEW_SAMPLES}. Better: {', or '.join(remedies)}"
         for name in (name.split("/")[1] for name in spec.objective.needed)
         if name in BY_CELL and (name != "unbiased_accuracy" or _are_uneven(val))
     ]

@@ -74,8 +74,8 @@ def waiting(folder: Path) -> list[tuple[Path, Request | None]]:
     return [(folder / name, _read(folder / name)) for name in names[:MOST_AT_ONCE]]
 
 
-def removed(path: Path) -> None:
-    """Remove an answered request, if it is still there and can be removed."""
+def remove_request(path: Path) -> None:
+    """Remove an answered request, if it is still there and can be remove_request."""
     with suppress(OSError):
         path.unlink()
 

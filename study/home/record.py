@@ -46,7 +46,7 @@ def is_tested(event: Referenced) -> bool:
     return any(name.startswith("test/") for name in event.metrics or ())
 
 
-class StudyRecord(Folded):
+class StudyRecord(StudyState):
     """A study's trials and state, as its ledger tells."""
 
     @classmethod
@@ -156,7 +156,7 @@ class StudyRecord(Folded):
         return sum(told.get(f"resources.{key}", planned) * busy for told, busy in self._busy)
 
 
-def as_searched(record: StudyRecord) -> StudyRecord:
+def without_extensions(record: StudyRecord) -> StudyRecord:
     """Return a record without what trials did once they were extended; the record itself where none was.
 
     So trials are compared at equally many epochs where the search is described. Its trials are shared with the record,

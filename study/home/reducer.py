@@ -11,7 +11,7 @@ from study.home.trial_record import Epoch, Stretch, TrialRecord
 
 Happening = tuple[Literal["trial", "report", "ended", "enqueued"], int, int, Epoch | None]
 """An event of a trial: kind, trial, the epoch after which it came, and what it reported; for an enqueued configuration
-its place among `Folded.enqueued` instead of a trial. A report stays when its trial has to run the epoch again."""
+its place among `StudyState.enqueued` instead of a trial. A report stays when its trial has to run the epoch again."""
 
 
 class InvalidLedgerError(UserError):

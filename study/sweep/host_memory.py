@@ -96,7 +96,7 @@ class _Process:
     held: int = 0
 
 
-class Deaths:
+class OomDetector:
     """Explanation of which processes died for lack of memory. Each counted kill explains one death.
 
     Args:

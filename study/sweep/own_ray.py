@@ -324,7 +324,7 @@ def _end(ray: OwnRay, leave: Callable[[], None]) -> None:
         ray.kill(tree)
 
 
-class Patience:
+class StartWaiter:
     """Waiting for the steps of a start, for as long as the machine makes progress with them.
 
     Attributes:

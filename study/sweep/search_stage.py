@@ -283,9 +283,9 @@ class SearchStage:
             score = self._score(trial.number, trial.reports if reports is None else reports)
             prune = score is not None and self.rule.should_prune(trial.number, epoch, score)
         if any(same(trial.params, params) for params in self.spec.incumbents):
-            verdict = "on"  # others are compared with incumbents, which run whole as the baseline does
-        self.verdicts[trial.number] = verdict
-        return verdict
+            prune = False  # others are compared with incumbents, which run whole as the baseline does
+        self.to_prune[trial.number] = prune
+        return prune
 
     def _leader(self, trial: TrialRecord) -> TrialRecord:
         if trial.stage != "replicate" or trial.repeats is None:

@@ -201,7 +201,8 @@ def test_a_rule_that_hears_the_ledger_again_goes_on_as_one_that_was_never_cut(ru
 
 def test_the_example_of_the_base_class_is_a_rule(monkeypatch: pytest.MonkeyPatch) -> None:
     module = ModuleType("study.sweep.early_stopping.floor")
-    exec(dedent(cleandoc(EarlyStopping.__doc__ or "").partition("`early_stopping: floor`:\n")[2].partition("Args:")[0]), vars(module))
+    example = cleandoc(EarlyStopping.__doc__ or "").partition("`early_stopping: floor`:\n")[2].partition("Args:")[0]
+    exec(dedent(example), vars(module))
     monkeypatch.setitem(sys.modules, module.__name__, module)
     monkeypatch.setitem(SCHEDULES, "floor", AshaSchedule)
     rule = early_stopping(spec_of(Rule.model_construct(name="floor", grace=1)))
