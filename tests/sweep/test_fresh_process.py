@@ -190,7 +190,7 @@ def fails(config):
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Functions]:
-    """Makes `Functions` of a module's text, the same each time: the process that forks for them takes seconds to start."""
+    """Makes `Functions` of a text, once for each: the process that forks for them takes seconds to start."""
 
     @cache
     def made(text: str) -> Functions:
